@@ -1,0 +1,1 @@
+//! A waiting room for Tower services.

@@ -1,0 +1,180 @@
+//! An exact sliding log: never more than a limit within *any* window.
+//!
+//! The log remembers the times of what it allowed, oldest first. Whether one more may follow is a
+//! look at a single entry, the one that stands `limit` places from the end: if that has left the
+//! window, so has everything before it. The check is therefore O(1) however large the limit is,
+//! and recording drops at most two entries that have lapsed, so that is O(1) as well. Memory is
+//! one time for each event of the window, grown as needed.
+//!
+//! A window is half open, `(t, t + window]`: an event that is exactly one window old is outside.
+
+use std::{collections::VecDeque, time::Duration};
+
+use crate::Timestamp;
+
+/// The times of the recent events, for an exact limit on any window.
+///
+/// ```
+/// use std::time::Duration;
+/// use waiting_room_core::{SlidingLog, Timestamp};
+///
+/// let mut log = SlidingLog::new(Duration::from_secs(60));
+/// let start = Timestamp::from_secs(0);
+/// log.record(start);
+/// log.record(start + Duration::from_secs(59));
+///
+/// // Two in the minute; with a limit of 2 the next must wait until the first has left it.
+/// let now = start + Duration::from_secs(59);
+/// assert_eq!(log.conforms_at(2, 0), start + Duration::from_secs(60));
+/// assert!(!log.conforms(2, 0, now));
+/// assert!(log.conforms(2, 0, now + Duration::from_secs(1)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct SlidingLog {
+    window: Duration,
+    events: VecDeque<Timestamp>,
+}
+
+impl SlidingLog {
+    /// An empty log over windows of this length.
+    #[must_use]
+    pub const fn new(window: Duration) -> Self {
+        Self {
+            window,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Remembers an event at `now`, which must not lie before the last one.
+    pub fn record(&mut self, now: Timestamp) {
+        let now = self.events.back().map_or(now, |&last| last.max(now));
+        for _ in 0..2 {
+            if self
+                .events
+                .front()
+                .is_some_and(|&oldest| self.is_outside(oldest, now))
+            {
+                self.events.pop_front();
+            }
+        }
+        self.events.push_back(now);
+    }
+
+    /// The earliest time at which one more event conforms to `limit`, if `reserved` others go
+    /// first; [`Timestamp::ZERO`] for at once, [`Timestamp::MAX`] for never.
+    #[must_use]
+    pub fn conforms_at(&self, limit: u32, reserved: u32) -> Timestamp {
+        let Some(places) = limit.checked_sub(reserved).filter(|&places| places > 0) else {
+            return Timestamp::MAX;
+        };
+        let places = places as usize;
+        match self.events.len().checked_sub(places) {
+            None => Timestamp::ZERO,
+            Some(index) => self.events[index] + self.window,
+        }
+    }
+
+    /// Whether one more event at `now` conforms to `limit`, if `reserved` others go first.
+    #[must_use]
+    pub fn conforms(&self, limit: u32, reserved: u32, now: Timestamp) -> bool {
+        self.conforms_at(limit, reserved) <= now
+    }
+
+    /// How many events lie in the window that ends at `now`. O(log n).
+    #[must_use]
+    pub fn count(&self, now: Timestamp) -> usize {
+        self.events.len()
+            - self
+                .events
+                .partition_point(|&event| self.is_outside(event, now))
+    }
+
+    fn is_outside(&self, event: Timestamp, now: Timestamp) -> bool {
+        event + self.window <= now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WINDOW: Duration = Duration::from_secs(60);
+
+    /// Keeps everything and counts by walking.
+    fn naive_count(events: &[Timestamp], now: Timestamp) -> usize {
+        events
+            .iter()
+            .filter(|&&event| event <= now && now.since(event) < WINDOW)
+            .count()
+    }
+
+    proptest! {
+        #[test]
+        fn the_log_agrees_with_counting_by_hand(
+            steps in prop::collection::vec((0u64..20_000_000_000, 1u32..8, 0u32..4), 1..300),
+        ) {
+            let mut log = SlidingLog::new(WINDOW);
+            let mut allowed = Vec::new();
+            let mut now = Timestamp::from_secs(1_000);
+            for (step, limit, reserved) in steps {
+                now = now + Duration::from_nanos(step);
+                let count = naive_count(&allowed, now);
+                prop_assert_eq!(log.count(now), count);
+                let expected = count + (reserved as usize) < limit as usize;
+                prop_assert_eq!(log.conforms(limit, reserved, now), expected);
+                if expected && reserved == 0 {
+                    log.record(now);
+                    allowed.push(now);
+                }
+            }
+        }
+
+        #[test]
+        fn waiting_exactly_until_it_conforms_is_enough_and_a_nanosecond_less_is_not(
+            gaps in prop::collection::vec(0u64..30_000_000_000, 1..100),
+            limit in 1u32..20,
+        ) {
+            let mut log = SlidingLog::new(WINDOW);
+            let mut now = Timestamp::from_secs(1_000);
+            for gap in gaps {
+                now = now + Duration::from_nanos(gap);
+                let at = log.conforms_at(limit, 0).max(now);
+                if at > now {
+                    prop_assert!(!log.conforms(limit, 0, at.before(Duration::from_nanos(1))));
+                }
+                prop_assert!(log.conforms(limit, 0, at));
+                log.record(at);
+                now = at;
+                prop_assert!(log.count(now) <= limit as usize);
+            }
+        }
+    }
+
+    #[test]
+    fn a_limit_that_shrinks_and_grows_again_forgets_nothing() {
+        let mut log = SlidingLog::new(WINDOW);
+        let now = Timestamp::from_secs(100);
+        (0..200).for_each(|_| log.record(now));
+        assert!(!log.conforms(100, 0, now));
+        assert!(!log.conforms(200, 0, now));
+        assert!(log.conforms(201, 0, now));
+    }
+
+    #[test]
+    fn memory_stays_within_twice_the_window() {
+        let mut log = SlidingLog::new(WINDOW);
+        for second in 0..100_000 {
+            log.record(Timestamp::from_secs(second));
+        }
+        assert!(log.events.len() <= 61);
+    }
+
+    #[test]
+    fn no_reserve_is_too_large() {
+        let log = SlidingLog::new(WINDOW);
+        assert_eq!(log.conforms_at(5, 5), Timestamp::MAX);
+        assert_eq!(log.conforms_at(0, u32::MAX), Timestamp::MAX);
+    }
+}

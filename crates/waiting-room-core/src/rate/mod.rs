@@ -1,0 +1,3 @@
+//! Limits on a rate.
+
+pub(crate) mod log;

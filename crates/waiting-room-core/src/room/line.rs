@@ -1,0 +1,220 @@
+//! The visitors who wait, in order.
+//!
+//! A place is *present* while its visitor checks in as asked, then *away*, and gone when it has
+//! not been heard of for as long as places are kept:
+//!
+//! ```text
+//!            check-in                    1.5 intervals                place_retention
+//!  (none) ─────────────► present ──────────────────────► away ─────────────────────────► (none)
+//!                           ▲          without a check-in  │
+//!                           └──────────────────────────────┘
+//!                                      check-in
+//! ```
+//!
+//! Who is away keeps the place and holds up nobody: only the present are counted.
+
+use std::collections::HashMap;
+
+use crate::{
+    Timestamp, VisitorId,
+    room::{
+        deadlines::Deadlines,
+        ranks::{Rank, Ranks},
+    },
+};
+
+/// The line of a room.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line {
+    places: HashMap<VisitorId, Place>,
+    ranks: Ranks,
+    deadlines: Deadlines,
+}
+
+/// The place of one visitor.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    rank: Rank,
+    first_seen: Timestamp,
+    kept_until: Timestamp,
+    /// Until when the visitor is present; `None` while it is away.
+    present_until: Option<Timestamp>,
+}
+
+impl Place {
+    /// When the next thing happens to this place by itself.
+    fn deadline(&self) -> Timestamp {
+        self.present_until.unwrap_or(self.kept_until)
+    }
+}
+
+impl Line {
+    /// Puts a visitor who has checked in at its rank, or leaves it there: present until
+    /// `present_until`, kept until `kept_until`.
+    pub(super) fn stand(
+        &mut self,
+        rank: Rank,
+        first_seen: Timestamp,
+        present_until: Timestamp,
+        kept_until: Timestamp,
+    ) {
+        let id = rank.1;
+        let present_until = Some(present_until.min(kept_until));
+        let place = Place {
+            rank,
+            first_seen,
+            kept_until,
+            present_until,
+        };
+        match self.places.insert(id, place) {
+            Some(old) => {
+                self.deadlines.cancel(old.deadline(), id);
+                if old.rank == rank {
+                    self.ranks.mark(rank, true);
+                } else {
+                    self.ranks.remove(old.rank);
+                    self.ranks.insert(rank, true);
+                }
+            }
+            None => self.ranks.insert(rank, true),
+        }
+        self.deadlines.set(place.deadline(), id);
+    }
+
+    /// Gives up a place, if there is one.
+    pub(super) fn remove(&mut self, id: VisitorId) -> bool {
+        let Some(place) = self.places.remove(&id) else {
+            return false;
+        };
+        self.ranks.remove(place.rank);
+        self.deadlines.cancel(place.deadline(), id);
+        true
+    }
+
+    /// Marks who has not come back in time as away, and gives up who has stayed away for too long.
+    pub(super) fn reap(&mut self, now: Timestamp) {
+        while let Some(id) = self.deadlines.pop_due(now) {
+            let Some(place) = self.places.get_mut(&id) else {
+                continue;
+            };
+            if place.kept_until <= now {
+                self.ranks.remove(place.rank);
+                self.places.remove(&id);
+            } else {
+                place.present_until = None;
+                self.ranks.mark(place.rank, false);
+                self.deadlines.set(place.deadline(), id);
+            }
+        }
+    }
+
+    /// Orders everybody anew.
+    pub(super) fn reorder(&mut self, rank: impl Fn(VisitorId, Timestamp) -> u64) {
+        self.ranks = Ranks::default();
+        for (&id, place) in &mut self.places {
+            place.rank = (rank(id, place.first_seen), id);
+            self.ranks.insert(place.rank, place.present_until.is_some());
+        }
+    }
+
+    /// Whether the visitor has a place.
+    pub(super) fn holds(&self, id: VisitorId) -> bool {
+        self.places.contains_key(&id)
+    }
+
+    /// How many present visitors stand before this rank.
+    pub(super) fn present_before(&self, rank: Rank) -> u32 {
+        self.ranks.present_before(rank)
+    }
+
+    /// How many visitors are present.
+    pub(super) fn present(&self) -> u32 {
+        self.ranks.present()
+    }
+
+    /// How many places there are, with those of visitors who are away.
+    pub(super) fn len(&self) -> u32 {
+        u32::try_from(self.places.len()).unwrap_or(u32::MAX)
+    }
+
+    /// When the first in line arrived.
+    pub(super) fn first_arrival(&self) -> Option<Timestamp> {
+        let (_, id) = self.ranks.first()?;
+        self.places.get(&id).map(|place| place.first_seen)
+    }
+
+    pub(super) fn invariants(&self) {
+        debug_assert_eq!(
+            self.places.len(),
+            self.ranks.len(),
+            "each place has one rank"
+        );
+        debug_assert_eq!(
+            self.places.len(),
+            self.deadlines.len(),
+            "each place has one deadline"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> Timestamp {
+        Timestamp::from_secs(secs)
+    }
+
+    fn stand(line: &mut Line, who: u128, arrived: u64, present: u64, kept: u64) -> Rank {
+        let rank = (arrived, VisitorId::new(who));
+        line.stand(rank, at(arrived), at(present), at(kept));
+        line.invariants();
+        rank
+    }
+
+    #[test]
+    fn who_is_away_holds_up_nobody_and_finds_the_place_again() {
+        let mut line = Line::default();
+        stand(&mut line, 1, 10, 40, 300);
+        let second = stand(&mut line, 2, 11, 60, 300);
+        line.reap(at(39));
+        assert_eq!(line.present_before(second), 1);
+        line.reap(at(40));
+        assert_eq!((line.present_before(second), line.len()), (0, 2));
+        stand(&mut line, 1, 10, 80, 340);
+        assert_eq!(line.present_before(second), 1);
+    }
+
+    #[test]
+    fn a_place_is_gone_when_its_time_is_over() {
+        let mut line = Line::default();
+        stand(&mut line, 1, 10, 40, 300);
+        line.reap(at(299));
+        assert!(line.holds(VisitorId::new(1)));
+        line.reap(at(300));
+        assert!(!line.holds(VisitorId::new(1)));
+        assert_eq!((line.len(), line.present()), (0, 0));
+        line.invariants();
+    }
+
+    #[test]
+    fn a_long_pause_goes_through_both_deadlines_at_once() {
+        let mut line = Line::default();
+        stand(&mut line, 1, 10, 40, 300);
+        line.reap(at(1_000));
+        assert_eq!(line.len(), 0);
+    }
+
+    #[test]
+    fn a_new_order_keeps_everybody() {
+        let mut line = Line::default();
+        let first = stand(&mut line, 1, 10, 400, 400);
+        let second = stand(&mut line, 2, 11, 400, 400);
+        assert_eq!(line.present_before(second), 1);
+        line.reorder(|id, _| u64::from(id == first.1));
+        line.invariants();
+        assert_eq!(line.present_before((1, first.1)), 1);
+        assert_eq!(line.first_arrival(), Some(at(11)));
+        assert!(line.remove(first.1) && !line.remove(first.1));
+    }
+}

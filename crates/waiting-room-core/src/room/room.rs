@@ -1,0 +1,424 @@
+//! The room: the verbs, each at one instant.
+//!
+//! Every verb first drops what has lapsed, then decides on what is left. So there is no background
+//! task: a room that nobody asks does nothing, and needs nothing.
+//!
+//! # Admission
+//!
+//! `free` is what both limits leave: slots, and places in the last 60 seconds. A visitor is let in
+//! if and only if fewer than `free` *present* visitors stand before it. Whoever stands before has a
+//! slot reserved in this way without being called: it is still there at the next check-in.
+//! A newcomer stands behind everybody who is present.
+//!
+//! # Two touches
+//!
+//! [`enter`](Room::enter) never makes a place in the line: the first ticket is only handed out. A
+//! client that does not return it leaves no trace. [`check_in`](Room::check_in) makes the place,
+//! in the order of the *first* touch.
+
+use std::time::Duration;
+
+use crate::{
+    ConfigError, ConfigErrorKind, CookieTest, Pass, QueueingMethod, Reason, Renewal, RoomRules,
+    RoomSwitch, SessionRenewal, SlidingLog, Snapshot, Ticket, Timestamp, Verdict, VisitorId, Wait,
+    room::{estimate::Estimate, line::Line, ranks::Rank, sessions::Sessions, verdict::bucket},
+};
+
+/// One room: its rules and its state.
+///
+/// See the [crate docs](crate) for the words and an example.
+#[derive(Clone, Debug)]
+pub struct Room {
+    rules: RoomRules,
+    sessions: Sessions,
+    line: Line,
+    minute: SlidingLog,
+    estimate: Estimate,
+    hold_until: Timestamp,
+    lottery: u64,
+}
+
+impl Room {
+    /// A visitor is present until this many halves of its interval have passed.
+    const PRESENT_FOR_HALVES: u32 = 3;
+    /// A visitor at the very front is asked to check in this often.
+    const SHORTEST_INTERVAL: Duration = Duration::from_secs(2);
+    /// The first ticket of a client that only has to show that it keeps cookies.
+    const COOKIE_TEST_INTERVAL: Duration = Duration::from_secs(1);
+    /// How long the lots of [`QueueingMethod::Random`] stand.
+    const LOTTERY: Duration = Duration::from_secs(60);
+
+    /// An empty room.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that cannot be obeyed.
+    pub fn new(rules: RoomRules) -> Result<Self, ConfigError> {
+        Ok(Self {
+            rules: rules.validate()?,
+            sessions: Sessions::default(),
+            line: Line::default(),
+            minute: SlidingLog::new(Duration::from_secs(60)),
+            estimate: Estimate::default(),
+            hold_until: Timestamp::ZERO,
+            lottery: 0,
+        })
+    }
+
+    /// A visitor without a pass or a ticket asks for a slot.
+    pub fn enter(&mut self, id: VisitorId, now: Timestamp) -> Verdict {
+        self.reap(now);
+        self.newcomer(id, now)
+    }
+
+    /// A waiting visitor asks again.
+    ///
+    /// A place that was kept, or that this room has never heard of because it was restarted, is
+    /// taken up where the ticket says. A ticket that has lapsed puts its holder at the back.
+    pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp) -> Verdict {
+        self.reap(now);
+        if let Some(pass) = self.sessions.pass(ticket.id) {
+            let pass = self.prolonged(&pass, now);
+            self.sessions.hold(pass);
+            return Verdict::Admit {
+                pass,
+                reason: Reason::AdmittedSlot,
+            };
+        }
+        if self.sessions.is_void(ticket.id, ticket.first_seen) {
+            return self.newcomer(ticket.id, now);
+        }
+        let mut ticket = *ticket;
+        ticket.first_seen = ticket.first_seen.min(now);
+        if ticket.last_check_in + self.rules.place_retention <= now {
+            if self.rules.switch == RoomSwitch::Drain {
+                return self.newcomer(ticket.id, now);
+            }
+            ticket = Ticket::new(ticket.id, now, now, now);
+        }
+        let rank = self.rank(ticket.id, ticket.first_seen, now);
+        match self.may_enter(self.line.present_before(rank), now) {
+            Ok(reason) => self.admit(ticket.id, ticket.first_seen, reason, now),
+            Err(reason) => self.stand(ticket, rank, reason, now),
+        }
+    }
+
+    /// An admitted visitor is still there.
+    ///
+    /// A valid pass that this room has never heard of, because it was restarted, is taken up:
+    /// a session that has begun is not broken off.
+    pub fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
+        self.reap(now);
+        let known = match self.sessions.pass(pass.id) {
+            Some(known) => known,
+            None if pass.expires_at <= now => return Renewal::End,
+            None if self.sessions.is_void(pass.id, pass.last_check_in) => return Renewal::End,
+            None => *pass,
+        };
+        let renewed = self.prolonged(&known, now);
+        self.line.remove(pass.id);
+        self.sessions.hold(renewed);
+        self.invariants();
+        Renewal::Renew(renewed)
+    }
+
+    /// A visitor goes: the slot or the place is free at once.
+    ///
+    /// Copies of the pass or of an older ticket are void from now on.
+    pub fn leave(&mut self, id: VisitorId, now: Timestamp) {
+        self.reap(now);
+        self.line.remove(id);
+        let longest = self.rules.pass_lifetime().max(self.rules.place_retention);
+        self.sessions.end(id, now, now + longest);
+        self.invariants();
+    }
+
+    /// Drops what has lapsed. The other verbs do the same first; this one is for quiet times.
+    pub fn sweep(&mut self, now: Timestamp) {
+        self.reap(now);
+        self.invariants();
+    }
+
+    /// The room in numbers.
+    pub fn snapshot(&mut self, now: Timestamp) -> Snapshot {
+        self.reap(now);
+        let fallback = self.configured_rate();
+        Snapshot {
+            at: now,
+            active: self.sessions.active(),
+            total_active_users: self.rules.total_active_users,
+            new_in_last_minute: u32::try_from(self.minute.count(now)).unwrap_or(u32::MAX),
+            new_users_per_minute: self.rules.new_users_per_minute,
+            waiting: self.line.len(),
+            present: self.line.present(),
+            line_capacity: self.rules.line_capacity,
+            oldest_wait: self
+                .line
+                .first_arrival()
+                .map_or(Duration::ZERO, |first| now.since(first)),
+            admissions_per_minute: self.estimate.rate(now, fallback) * 60.0,
+            switch: self.rules.switch,
+        }
+    }
+
+    /// Puts new rules in force, for visitors already inside as well.
+    ///
+    /// Nobody is put out: a lower limit is reached as sessions end. Passes keep the lifetime they
+    /// were issued with.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that cannot be obeyed, or another name; the old rules stay.
+    pub fn configure(&mut self, rules: RoomRules, now: Timestamp) -> Result<(), ConfigError> {
+        let rules = rules.validate()?;
+        if rules.name != self.rules.name {
+            let expected = format_args!("{:?}, the name of the room in use", self.rules.name);
+            let given = format_args!("{:?}", rules.name);
+            return Err(ConfigError::new(
+                ConfigErrorKind::Contradicts,
+                "name",
+                given,
+                expected,
+            ));
+        }
+        self.reap(now);
+        let reorder = rules.queueing_method != self.rules.queueing_method;
+        self.rules = rules;
+        if reorder {
+            self.draw_lots(now);
+        }
+        self.invariants();
+        Ok(())
+    }
+
+    /// Lets nobody in before `until`: the memory was lost, and passes of before may be about.
+    pub fn hold(&mut self, until: Timestamp) {
+        self.hold_until = until;
+    }
+
+    /// The rules in force.
+    #[must_use]
+    pub const fn rules(&self) -> &RoomRules {
+        &self.rules
+    }
+
+    /// A visitor who stands behind everybody present, and has shown nothing yet.
+    fn newcomer(&mut self, id: VisitorId, now: Timestamp) -> Verdict {
+        if self.rules.switch == RoomSwitch::Drain {
+            return refuse(
+                None,
+                Reason::RefusedDraining,
+                Some(self.rules.refresh_interval),
+            );
+        }
+        match self.may_enter(self.line.present(), now) {
+            Ok(Reason::AdmittedSlot) if self.is_cookie_tested() => {
+                let next = now + Self::COOKIE_TEST_INTERVAL;
+                Verdict::Wait {
+                    ticket: Ticket::new(id, now, now, next),
+                    reason: Reason::QueuedCookieTest,
+                }
+            }
+            Ok(reason) => self.admit(id, now, reason, now),
+            Err(_) if self.rules.queueing_method == QueueingMethod::Reject => {
+                refuse(None, Reason::RefusedReject, None)
+            }
+            Err(reason) => {
+                let wait = self.wait(self.line.present(), &reason, now);
+                let next = now + self.interval(id, wait, now);
+                Verdict::Wait {
+                    ticket: Ticket::new(id, now, now, next),
+                    reason,
+                }
+            }
+        }
+    }
+
+    /// Whether a visitor with this many present visitors before it may enter now, and why.
+    fn may_enter(&self, ahead: u32, now: Timestamp) -> Result<Reason, Reason> {
+        if self.rules.switch == RoomSwitch::QueueAll {
+            return Err(Reason::QueueAll);
+        }
+        if self.rules.queueing_method == QueueingMethod::Passthrough {
+            return Ok(Reason::AdmittedPassthrough);
+        }
+        if now < self.hold_until {
+            return Err(Reason::QueuedRecovery);
+        }
+        let slots = self
+            .rules
+            .total_active_users
+            .saturating_sub(self.sessions.active());
+        if slots == 0 {
+            return Err(Reason::QueuedActiveLimit);
+        }
+        let conforms = |reserved| {
+            self.rules
+                .new_users_per_minute
+                .is_none_or(|limit| self.minute.conforms(limit, reserved, now))
+        };
+        if !conforms(0) {
+            return Err(Reason::QueuedRate);
+        }
+        if slots <= ahead || !conforms(ahead) {
+            return Err(Reason::QueuedBehindOthers);
+        }
+        Ok(Reason::AdmittedSlot)
+    }
+
+    fn admit(
+        &mut self,
+        id: VisitorId,
+        first_seen: Timestamp,
+        reason: Reason,
+        now: Timestamp,
+    ) -> Verdict {
+        let expires_at = now + self.rules.pass_lifetime();
+        let pass = Pass::new(id, bucket(first_seen), now, now, expires_at);
+        self.line.remove(id);
+        self.sessions.hold(pass);
+        self.minute.record(now);
+        self.estimate.record(now);
+        self.invariants();
+        Verdict::Admit { pass, reason }
+    }
+
+    /// Gives a visitor who checked in a place at its rank, or the one it has.
+    fn stand(&mut self, mut ticket: Ticket, rank: Rank, reason: Reason, now: Timestamp) -> Verdict {
+        if self.rules.queueing_method == QueueingMethod::Reject {
+            return refuse(None, Reason::RefusedReject, None);
+        }
+        ticket.last_check_in = now;
+        if !self.line.holds(ticket.id) && self.line.len() >= self.rules.line_capacity {
+            let interval = self.interval(ticket.id, None, now);
+            ticket.next_check_in = now + interval;
+            ticket.placed = false;
+            return refuse(Some(ticket), Reason::RefusedLineFull, Some(interval));
+        }
+        let ahead = self.line.present_before(rank);
+        ticket.wait = self.wait(ahead, &reason, now);
+        let interval = self.interval(ticket.id, ticket.wait, now);
+        ticket.next_check_in = now + interval;
+        ticket.placed = true;
+        ticket.shown_position = match self.rules.queueing_method {
+            QueueingMethod::Random => None,
+            _ => Some(
+                ticket
+                    .shown_position
+                    .unwrap_or(u32::MAX)
+                    .min(ahead.saturating_add(1)),
+            ),
+        };
+        let present_until = now + interval * Self::PRESENT_FOR_HALVES / 2;
+        let kept_until = now + self.rules.place_retention;
+        self.line
+            .stand(rank, ticket.first_seen, present_until, kept_until);
+        self.invariants();
+        Verdict::Wait { ticket, reason }
+    }
+
+    /// The same session under a pass of `now`.
+    fn prolonged(&self, pass: &Pass, now: Timestamp) -> Pass {
+        let expires_at = match self.rules.session_renewal {
+            SessionRenewal::Fixed => pass.expires_at,
+            SessionRenewal::Sliding => pass.expires_at.max(now + self.rules.pass_lifetime()),
+        };
+        Pass {
+            last_check_in: now,
+            expires_at,
+            ..*pass
+        }
+    }
+
+    fn wait(&mut self, ahead: u32, reason: &Reason, now: Timestamp) -> Option<Wait> {
+        if matches!(reason, Reason::QueueAll | Reason::QueuedRecovery) {
+            return None;
+        }
+        let fallback = self.configured_rate();
+        match self.rules.queueing_method {
+            QueueingMethod::Random => self.estimate.lottery(self.line.present(), now, fallback),
+            _ => self.estimate.wait(ahead, now, fallback),
+        }
+    }
+
+    /// Admissions per second if everybody used up the whole session.
+    fn configured_rate(&self) -> f64 {
+        let slots = f64::from(self.rules.total_active_users);
+        let by_slots = slots / self.rules.pass_lifetime().as_secs_f64();
+        let by_minute = self
+            .rules
+            .new_users_per_minute
+            .map_or(f64::INFINITY, |users| f64::from(users) / 60.0);
+        by_slots.min(by_minute)
+    }
+
+    /// When to ask again: an eighth of the wait within bounds, spread by up to 30 %, in whole
+    /// seconds so that every client can obey it to the letter.
+    fn interval(&self, id: VisitorId, wait: Option<Wait>, now: Timestamp) -> Duration {
+        let longest = self.rules.refresh_interval;
+        let base = wait.map_or(longest, |wait| {
+            (wait.p50 / 8).clamp(Self::SHORTEST_INTERVAL, longest)
+        });
+        let thousandths = u32::try_from(id.draw(now.as_nanos()) % 301).unwrap_or(0);
+        let spread = base + base * thousandths / 1_000;
+        Duration::from_secs(spread.as_secs() + u64::from(spread.subsec_nanos() > 0))
+    }
+
+    fn is_cookie_tested(&self) -> bool {
+        match self.rules.cookie_test {
+            CookieTest::Off => false,
+            CookieTest::AboveUtilization(percent) => {
+                let taken = u64::from(self.sessions.active()) * 100;
+                taken >= u64::from(percent) * u64::from(self.rules.total_active_users)
+            }
+        }
+    }
+
+    fn rank(&self, id: VisitorId, first_seen: Timestamp, now: Timestamp) -> Rank {
+        match self.rules.queueing_method {
+            QueueingMethod::Random => (id.draw(lottery(now)), id),
+            _ => (first_seen.as_nanos(), id),
+        }
+    }
+
+    fn reap(&mut self, now: Timestamp) {
+        let retention = self.rules.place_retention;
+        self.sessions.reap(now, |pass| pass.accepted_at + retention);
+        self.line.reap(now);
+        if self.rules.queueing_method == QueueingMethod::Random && self.lottery != lottery(now) {
+            self.draw_lots(now);
+        }
+    }
+
+    fn draw_lots(&mut self, now: Timestamp) {
+        self.lottery = lottery(now);
+        let mut line = std::mem::take(&mut self.line);
+        line.reorder(|id, first_seen| self.rank(id, first_seen, now).0);
+        self.line = line;
+    }
+
+    fn invariants(&self) {
+        self.sessions.invariants();
+        self.line.invariants();
+        debug_assert!(
+            self.line.len() <= RoomRules::MAX_LINE_CAPACITY,
+            "the line is bounded"
+        );
+    }
+}
+
+/// Which lots are valid at `now`.
+fn lottery(now: Timestamp) -> u64 {
+    now.as_secs() / Room::LOTTERY.as_secs()
+}
+
+fn refuse(ticket: Option<Ticket>, reason: Reason, retry_after: Option<Duration>) -> Verdict {
+    Verdict::Refuse {
+        ticket,
+        reason,
+        retry_after,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,387 @@
+//! The promises of a room, one by one. The naive model in `waiting-room-sim` tests them together.
+
+use super::*;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn at(secs: u64) -> Timestamp {
+    Timestamp::from_secs(1_000_000 + secs)
+}
+
+fn id(who: u128) -> VisitorId {
+    VisitorId::new(who)
+}
+
+fn room(rules: RoomRules) -> Room {
+    Room::new(rules).unwrap()
+}
+
+/// A room for `slots` visitors, with sessions of 80 s and so passes of 90 s.
+fn rules(slots: u32) -> RoomRules {
+    RoomRules::new("shop", slots).session_duration(Duration::from_secs(80))
+}
+
+#[track_caller]
+fn pass(verdict: Verdict) -> Pass {
+    match verdict {
+        Verdict::Admit { pass, .. } => pass,
+        other => panic!("not admitted: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn ticket(verdict: Verdict) -> Ticket {
+    match verdict {
+        Verdict::Wait { ticket, .. } => ticket,
+        other => panic!("does not wait: {other:?}"),
+    }
+}
+
+/// Enters, and checks in at once to take a place.
+fn queue(room: &mut Room, who: u128, now: Timestamp) -> Ticket {
+    let first = ticket(room.enter(id(who), now));
+    ticket(room.check_in(&first, now))
+}
+
+#[test]
+fn the_slots_are_a_cap_and_a_lapsed_session_frees_one() {
+    let mut room = room(rules(2));
+    pass(room.enter(id(1), at(0)));
+    pass(room.enter(id(2), at(1)));
+    let verdict = room.enter(id(3), at(1));
+    assert_eq!(*verdict.reason(), Reason::QueuedActiveLimit);
+    assert_eq!(room.snapshot(at(89)).active, 2);
+    assert_eq!(room.snapshot(at(90)).active, 1);
+    pass(room.enter(id(4), at(90)));
+}
+
+#[test]
+fn the_minute_slides() {
+    let mut room = room(rules(100).new_users_per_minute(2));
+    pass(room.enter(id(1), at(0)));
+    pass(room.enter(id(2), at(59)));
+    assert_eq!(*room.enter(id(3), at(59)).reason(), Reason::QueuedRate);
+    pass(room.enter(id(4), at(60)));
+    assert_eq!(*room.enter(id(5), at(118)).reason(), Reason::QueuedRate);
+    pass(room.enter(id(6), at(119)));
+}
+
+#[test]
+fn a_client_that_does_not_return_its_ticket_leaves_no_trace() {
+    let mut room = room(rules(1));
+    pass(room.enter(id(0), at(0)));
+    for who in 1..=100_000 {
+        ticket(room.enter(id(who), at(1)));
+    }
+    let snapshot = room.snapshot(at(1));
+    assert_eq!((snapshot.waiting, snapshot.active), (0, 1));
+    pass(room.enter(id(200_000), at(90)));
+}
+
+#[test]
+fn a_place_is_in_the_order_of_the_first_touch() {
+    let mut room = room(rules(1));
+    pass(room.enter(id(0), at(0)));
+    let early = ticket(room.enter(id(1), at(1)));
+    let late = queue(&mut room, 2, at(2));
+    assert_eq!(late.shown_position, Some(1));
+    let early = ticket(room.check_in(&early, at(3)));
+    assert_eq!(early.shown_position, Some(1));
+    room.leave(id(0), at(4));
+    let behind = room.check_in(&late, at(4));
+    assert_eq!(*behind.reason(), Reason::QueuedBehindOthers);
+    pass(room.check_in(&early, at(4)));
+}
+
+#[test]
+fn a_free_slot_is_kept_from_newcomers_while_somebody_present_waits() {
+    let mut room = room(rules(2));
+    pass(room.enter(id(0), at(0)));
+    pass(room.enter(id(1), at(0)));
+    let waiting = queue(&mut room, 2, at(1));
+    room.leave(id(0), at(2));
+    assert_eq!(
+        *room.enter(id(3), at(2)).reason(),
+        Reason::QueuedBehindOthers
+    );
+    room.leave(id(1), at(2));
+    pass(room.enter(id(4), at(2)));
+    pass(room.check_in(&waiting, at(3)));
+}
+
+#[test]
+fn who_is_away_keeps_the_place_but_holds_up_nobody() {
+    let mut room = room(rules(1));
+    pass(room.enter(id(0), at(0)));
+    let sleeper = queue(&mut room, 1, at(1));
+    let away_at = at(1) + (sleeper.next_check_in.since(at(1))) * 3 / 2;
+    room.leave(id(0), away_at);
+    pass(room.enter(id(2), away_at));
+    let other = queue(&mut room, 3, away_at);
+    let back = ticket(room.check_in(&sleeper, away_at + Duration::from_secs(1)));
+    assert_eq!((back.first_seen, back.shown_position), (at(1), Some(1)));
+    room.leave(id(2), away_at + Duration::from_secs(2));
+    let behind = room.check_in(&other, away_at + Duration::from_secs(2));
+    assert_eq!(*behind.reason(), Reason::QueuedBehindOthers);
+}
+
+#[test]
+fn a_place_is_kept_for_the_retention_and_then_begins_anew() {
+    let mut room = room(rules(1).session_duration(Duration::from_secs(1_000)));
+    pass(room.enter(id(0), at(0)));
+    let first = queue(&mut room, 1, at(1));
+    let kept = ticket(room.clone().check_in(&first, at(300)));
+    assert_eq!(kept.first_seen, at(1));
+    let lapsed = ticket(room.check_in(&first, at(301)));
+    assert_eq!((lapsed.first_seen, lapsed.placed), (at(301), true));
+}
+
+#[test]
+fn the_shown_position_never_goes_up() {
+    let mut room = room(rules(1));
+    pass(room.enter(id(0), at(0)));
+    let slow = ticket(room.enter(id(1), at(1)));
+    let quick = queue(&mut room, 2, at(2));
+    assert_eq!(quick.shown_position, Some(1));
+    ticket(room.check_in(&slow, at(3)));
+    let quick = ticket(room.check_in(&quick, at(4)));
+    assert_eq!(quick.shown_position, Some(1));
+}
+
+#[test]
+fn a_ticket_survives_the_loss_of_the_room() {
+    let mut room = room(rules(1));
+    pass(room.enter(id(0), at(0)));
+    let first = queue(&mut room, 1, at(1));
+    let second = queue(&mut room, 2, at(2));
+
+    let mut restarted = self::room(rules(1));
+    pass(restarted.enter(id(3), at(10)));
+    let second = ticket(restarted.check_in(&second, at(11)));
+    let first = ticket(restarted.check_in(&first, at(12)));
+    restarted.leave(id(3), at(13));
+    assert_eq!(
+        *restarted.check_in(&second, at(13)).reason(),
+        Reason::QueuedBehindOthers
+    );
+    assert_eq!(pass(restarted.check_in(&first, at(13))).id, id(1));
+}
+
+#[test]
+fn a_pass_survives_the_loss_of_the_room_and_is_counted_again() {
+    let mut before = room(rules(1));
+    let old = pass(before.enter(id(1), at(0)));
+    let mut restarted = room(rules(1));
+    assert!(matches!(restarted.renew(&old, at(10)), Renewal::Renew(pass) if pass.id == id(1)));
+    assert_eq!(
+        *restarted.enter(id(2), at(10)).reason(),
+        Reason::QueuedActiveLimit
+    );
+}
+
+#[test]
+fn a_room_on_hold_lets_nobody_new_in_until_old_passes_are_void() {
+    let mut room = room(rules(5));
+    room.hold(at(90));
+    assert_eq!(*room.enter(id(1), at(89)).reason(), Reason::QueuedRecovery);
+    pass(room.enter(id(1), at(90)));
+}
+
+#[test]
+fn a_session_is_prolonged_by_renewals_and_ended_by_leaving() {
+    let mut room = room(rules(1));
+    let first = pass(room.enter(id(1), at(0)));
+    assert_eq!(first.expires_at, at(90));
+    let Renewal::Renew(second) = room.renew(&first, at(50)) else {
+        panic!("not renewed")
+    };
+    assert_eq!((second.expires_at, second.accepted_at), (at(140), at(0)));
+    room.leave(id(1), at(60));
+    assert_eq!(room.renew(&second, at(61)), Renewal::End);
+    assert_eq!(room.snapshot(at(61)).active, 0);
+}
+
+#[test]
+fn a_fixed_session_is_not_prolonged() {
+    let mut room = room(rules(1).session_renewal(SessionRenewal::Fixed));
+    let first = pass(room.enter(id(1), at(0)));
+    assert_eq!(first.expires_at, at(80));
+    let Renewal::Renew(second) = room.renew(&first, at(50)) else {
+        panic!("not renewed")
+    };
+    assert_eq!(second.expires_at, at(80));
+    assert_eq!(room.renew(&second, at(80)), Renewal::End);
+}
+
+#[test]
+fn an_old_ticket_does_not_bring_back_a_session_that_is_over() {
+    let mut room = room(rules(1));
+    pass(room.enter(id(0), at(0)));
+    let old = queue(&mut room, 1, at(1));
+    room.leave(id(0), at(2));
+    pass(room.check_in(&old, at(3)));
+    room.leave(id(1), at(4));
+    pass(room.enter(id(2), at(5)));
+    let again = ticket(room.check_in(&old, at(6)));
+    assert_eq!((again.first_seen, again.placed), (at(6), false));
+}
+
+#[test]
+fn one_ticket_shown_fifty_times_takes_one_slot() {
+    let mut room = room(rules(10).new_users_per_minute(10));
+    let first = Ticket::new(id(1), at(0), at(0), at(1));
+    for _ in 0..50 {
+        pass(room.check_in(&first, at(1)));
+    }
+    let snapshot = room.snapshot(at(1));
+    assert_eq!((snapshot.active, snapshot.new_in_last_minute), (1, 1));
+}
+
+#[test]
+fn a_full_line_refuses_but_keeps_the_order_of_arrival() {
+    let mut room = room(rules(1).line_capacity(1));
+    pass(room.enter(id(0), at(0)));
+    let first = ticket(room.enter(id(1), at(1)));
+    queue(&mut room, 2, at(2));
+    let Verdict::Refuse {
+        ticket: Some(kept),
+        reason,
+        ..
+    } = room.check_in(&first, at(3))
+    else {
+        panic!("the line has one place");
+    };
+    assert_eq!(reason, Reason::RefusedLineFull);
+    assert_eq!((kept.first_seen, kept.placed), (at(1), false));
+    assert_eq!(room.snapshot(at(3)).waiting, 1);
+}
+
+#[test]
+fn the_cookie_test_gives_slots_only_to_those_who_come_back() {
+    let mut room = room(rules(4).cookie_test(CookieTest::AboveUtilization(50)));
+    pass(room.enter(id(1), at(0)));
+    pass(room.enter(id(2), at(0)));
+    let verdict = room.enter(id(3), at(0));
+    assert_eq!(*verdict.reason(), Reason::QueuedCookieTest);
+    let first = ticket(verdict);
+    assert_eq!(first.next_check_in, at(1));
+    pass(room.check_in(&first, at(1)));
+}
+
+#[test]
+fn the_switches_do_what_they_say() {
+    let open = rules(10);
+    let mut room = room(open.clone());
+    let inside = pass(room.enter(id(1), at(0)));
+    room.configure(open.clone().switch(RoomSwitch::QueueAll), at(1))
+        .unwrap();
+    let verdict = room.enter(id(2), at(1));
+    assert_eq!(*verdict.reason(), Reason::QueueAll);
+    let waiting = ticket(verdict);
+    assert_eq!(ticket(room.check_in(&waiting, at(3))).wait, None);
+    assert!(matches!(room.renew(&inside, at(20)), Renewal::Renew(_)));
+
+    room.configure(open.switch(RoomSwitch::Drain), at(21))
+        .unwrap();
+    assert_eq!(*room.enter(id(3), at(21)).reason(), Reason::RefusedDraining);
+    pass(room.check_in(&waiting, at(22)));
+}
+
+#[test]
+fn reject_keeps_no_line_and_passthrough_no_limit() {
+    let mut strict = room(rules(1).queueing_method(QueueingMethod::Reject));
+    pass(strict.enter(id(1), at(0)));
+    let verdict = strict.enter(id(2), at(0));
+    assert!(matches!(
+        verdict,
+        Verdict::Refuse {
+            ticket: None,
+            retry_after: None,
+            ..
+        }
+    ));
+
+    let mut open = room(rules(1).queueing_method(QueueingMethod::Passthrough));
+    for who in 0..10 {
+        pass(open.enter(id(who), at(0)));
+    }
+    assert_eq!(open.snapshot(at(0)).active, 10);
+}
+
+#[test]
+fn lots_are_drawn_anew_each_minute_and_arrival_order_returns_with_fifo() {
+    let random = rules(1).queueing_method(QueueingMethod::Random);
+    let mut room = room(random.clone());
+    pass(room.enter(id(0), at(0)));
+    let tickets: Vec<_> = (1..=20).map(|who| queue(&mut room, who, at(1))).collect();
+    assert!(tickets.iter().all(|ticket| ticket.shown_position.is_none()));
+    let order = |room: &Room| {
+        let mut order: Vec<_> = tickets.iter().map(|ticket| ticket.id).collect();
+        order.sort_by_key(|&id| room.line.present_before(room.rank(id, at(1), at(1))));
+        order
+    };
+    let by_lot = order(&room);
+    room.configure(rules(1), at(2)).unwrap();
+    assert_ne!(by_lot, order(&room));
+    assert!(order(&room).is_sorted());
+}
+
+#[test]
+fn new_limits_hold_at_once_and_put_nobody_out() {
+    let mut room = room(rules(3));
+    for who in 0..3 {
+        pass(room.enter(id(who), at(0)));
+    }
+    room.configure(rules(1), at(1)).unwrap();
+    assert_eq!(room.snapshot(at(1)).active, 3);
+    assert_eq!(
+        *room.enter(id(9), at(1)).reason(),
+        Reason::QueuedActiveLimit
+    );
+    room.configure(rules(4), at(2)).unwrap();
+    pass(room.enter(id(9), at(2)));
+
+    let error = room
+        .configure(RoomRules::new("other", 1), at(3))
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "name is \"other\", expected \"shop\", the name of the room in use"
+    );
+    assert!(room.configure(rules(0), at(3)).is_err());
+    assert_eq!(room.rules().limits(), (4, None));
+}
+
+#[test]
+fn intervals_are_whole_seconds_between_two_and_the_refresh_interval_with_jitter() {
+    let mut room = room(rules(1).new_users_per_minute(1));
+    pass(room.enter(id(0), at(0)));
+    let mut seen = std::collections::BTreeSet::new();
+    for who in 1..=500 {
+        let ticket = queue(&mut room, who, at(1));
+        let interval = ticket.retry_after(at(1));
+        assert_eq!(interval.subsec_nanos(), 0);
+        seen.insert(interval.as_secs());
+    }
+    assert!(*seen.first().unwrap() >= 2 && *seen.last().unwrap() <= 26);
+    assert!(seen.len() > 5, "spread: {seen:?}");
+}
+
+#[test]
+fn a_ticket_from_the_future_does_not_jump_the_line_or_overflow() {
+    let mut room = room(rules(1));
+    pass(room.enter(id(0), at(0)));
+    let far = Ticket::new(id(1), Timestamp::MAX, Timestamp::MAX, Timestamp::MAX);
+    assert_eq!(ticket(room.check_in(&far, at(1))).first_seen, at(1));
+    let ancient = Ticket::new(id(2), Timestamp::ZERO, Timestamp::ZERO, Timestamp::ZERO);
+    assert_eq!(ticket(room.check_in(&ancient, at(1))).first_seen, at(1));
+    let pass = Pass::new(
+        id(3),
+        u32::MAX,
+        Timestamp::MAX,
+        Timestamp::MAX,
+        Timestamp::MAX,
+    );
+    assert!(matches!(room.renew(&pass, at(1)), Renewal::Renew(_)));
+    room.sweep(at(1) + MINUTE);
+}

@@ -1,0 +1,506 @@
+//! What a room must obey.
+//!
+//! The names are the ones Cloudflare's product gave to the field; where the meaning is stricter
+//! here, the method says so.
+
+use std::{fmt, time::Duration};
+
+use crate::{ConfigError, ConfigErrorKind};
+
+/// The rules of one room.
+///
+/// Options are methods on the rules themselves. [`validate`](Self::validate) is the one check that
+/// every way to make a room goes through: a builder, a file, or new rules for a room in use.
+///
+/// ```
+/// use std::time::Duration;
+/// use waiting_room_core::{Room, RoomRules};
+///
+/// let rules = RoomRules::new("shop", 200)
+///     .new_users_per_minute(200)
+///     .session_duration(Duration::from_secs(300));
+/// assert!(Room::new(rules).is_ok());
+///
+/// let error = Room::new(RoomRules::new("shop", 0)).unwrap_err();
+/// assert_eq!(error.to_string(), "total_active_users is 0, expected at least 1");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoomRules {
+    pub(crate) name: String,
+    pub(crate) total_active_users: u32,
+    pub(crate) new_users_per_minute: Option<u32>,
+    pub(crate) session_duration: Duration,
+    pub(crate) session_renewal: SessionRenewal,
+    pub(crate) queueing_method: QueueingMethod,
+    pub(crate) switch: RoomSwitch,
+    pub(crate) line_capacity: u32,
+    pub(crate) place_retention: Duration,
+    pub(crate) refresh_interval: Duration,
+    pub(crate) cookie_test: CookieTest,
+    pub(crate) recovery: Recovery,
+}
+
+impl RoomRules {
+    /// The longest name of a room, in bytes.
+    pub const MAX_NAME_LEN: usize = 64;
+    /// The highest limit of active visitors and of new visitors a minute.
+    ///
+    /// A bound on memory: the sliding minute remembers one time for each new visitor in it.
+    pub const MAX_USERS: u32 = 10_000_000;
+    /// The highest capacity of the line.
+    pub const MAX_LINE_CAPACITY: u32 = 10_000_000;
+    /// The shortest and the longest session.
+    pub const SESSION_DURATION: (Duration, Duration) =
+        (Duration::from_secs(1), Duration::from_secs(24 * 60 * 60));
+    /// The shortest and the longest time a place outlives the last check-in.
+    pub const PLACE_RETENTION: (Duration, Duration) =
+        (Duration::from_secs(5), Duration::from_secs(24 * 60 * 60));
+    /// The shortest and the longest time between two check-ins of a visitor far back.
+    pub const REFRESH_INTERVAL: (Duration, Duration) =
+        (Duration::from_secs(2), Duration::from_secs(10 * 60));
+
+    /// A room of this `name` for `total_active_users` visitors at a time; the other rules have
+    /// the defaults that their methods state.
+    #[must_use]
+    pub fn new(name: impl Into<String>, total_active_users: u32) -> Self {
+        Self {
+            name: name.into(),
+            total_active_users,
+            new_users_per_minute: None,
+            session_duration: Duration::from_secs(5 * 60),
+            session_renewal: SessionRenewal::Sliding,
+            queueing_method: QueueingMethod::Fifo,
+            switch: RoomSwitch::Auto,
+            line_capacity: 100_000,
+            place_retention: Duration::from_secs(5 * 60),
+            refresh_interval: Duration::from_secs(20),
+            cookie_test: CookieTest::Off,
+            recovery: Recovery::AdmitAtOnce,
+        }
+    }
+
+    /// At most this many visitors are active at any instant. A cap, not a target.
+    #[must_use]
+    pub fn total_active_users(mut self, users: u32) -> Self {
+        self.total_active_users = users;
+        self
+    }
+
+    /// At most this many visitors are let in within any 60 seconds. Unlimited by default.
+    ///
+    /// The minute slides: a window `(t, t + 60 s]` that begins anywhere holds no more.
+    #[must_use]
+    pub fn new_users_per_minute(mut self, users: impl Into<Option<u32>>) -> Self {
+        self.new_users_per_minute = users.into();
+        self
+    }
+
+    /// A visitor stays active for at least this long after the last request. 5 minutes.
+    #[must_use]
+    pub fn session_duration(mut self, duration: Duration) -> Self {
+        self.session_duration = duration;
+        self
+    }
+
+    /// Whether requests prolong a session. [`SessionRenewal::Sliding`].
+    #[must_use]
+    pub fn session_renewal(mut self, renewal: SessionRenewal) -> Self {
+        self.session_renewal = renewal;
+        self
+    }
+
+    /// Who is let in next. [`QueueingMethod::Fifo`].
+    #[must_use]
+    pub fn queueing_method(mut self, method: QueueingMethod) -> Self {
+        self.queueing_method = method;
+        self
+    }
+
+    /// The operator's switch. [`RoomSwitch::Auto`].
+    #[must_use]
+    pub fn switch(mut self, switch: RoomSwitch) -> Self {
+        self.switch = switch;
+        self
+    }
+
+    /// The line has at most this many places; over it, visitors are refused. 100 000.
+    #[must_use]
+    pub fn line_capacity(mut self, places: u32) -> Self {
+        self.line_capacity = places;
+        self
+    }
+
+    /// A place outlives the last check-in by this long. 5 minutes.
+    #[must_use]
+    pub fn place_retention(mut self, duration: Duration) -> Self {
+        self.place_retention = duration;
+        self
+    }
+
+    /// A visitor far back is asked to check in this often; one near the front more often, down to
+    /// every 2 seconds. 20 seconds.
+    #[must_use]
+    pub fn refresh_interval(mut self, interval: Duration) -> Self {
+        self.refresh_interval = interval;
+        self
+    }
+
+    /// Whether a slot is given only to clients that return a cookie. [`CookieTest::Off`].
+    #[must_use]
+    pub fn cookie_test(mut self, test: CookieTest) -> Self {
+        self.cookie_test = test;
+        self
+    }
+
+    /// What a room that has lost its memory does first. [`Recovery::AdmitAtOnce`].
+    #[must_use]
+    pub fn recovery(mut self, recovery: Recovery) -> Self {
+        self.recovery = recovery;
+        self
+    }
+
+    /// The room's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The limits in force: active visitors, and new visitors a minute.
+    #[must_use]
+    pub const fn limits(&self) -> (u32, Option<u32>) {
+        (self.total_active_users, self.new_users_per_minute)
+    }
+
+    /// The switch in force.
+    #[must_use]
+    pub const fn current_switch(&self) -> RoomSwitch {
+        self.switch
+    }
+
+    /// The method in force.
+    #[must_use]
+    pub const fn current_method(&self) -> QueueingMethod {
+        self.queueing_method
+    }
+
+    /// How long a place outlives the last check-in.
+    #[must_use]
+    pub const fn current_place_retention(&self) -> Duration {
+        self.place_retention
+    }
+
+    /// How often a visitor far back is asked to check in.
+    #[must_use]
+    pub const fn current_refresh_interval(&self) -> Duration {
+        self.refresh_interval
+    }
+
+    /// From which age on a pass is renewed: an eighth of the session.
+    #[must_use]
+    pub fn renew_after(&self) -> Duration {
+        self.session_duration / 8
+    }
+
+    /// How long a pass and its slot live from an issue or a renewal.
+    ///
+    /// A sliding session gets its duration and an eighth more, so that a visitor whose pass is
+    /// not yet due for renewal still has the full duration from the last request on.
+    #[must_use]
+    pub fn pass_lifetime(&self) -> Duration {
+        match self.session_renewal {
+            SessionRenewal::Fixed => self.session_duration,
+            SessionRenewal::Sliding => self.session_duration + self.renew_after(),
+        }
+    }
+
+    /// Whether a pass of this age is due for renewal.
+    #[must_use]
+    pub fn is_renewal_due(&self, age: Duration) -> bool {
+        self.session_renewal == SessionRenewal::Sliding && age >= self.renew_after()
+    }
+
+    /// Checks every rule, alone and against the others.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that cannot be obeyed, with its value and what would do.
+    pub fn validate(self) -> Result<Self, ConfigError> {
+        check_name(&self.name)?;
+        at_least_one("total_active_users", self.total_active_users)?;
+        at_most(
+            "total_active_users",
+            self.total_active_users,
+            Self::MAX_USERS,
+        )?;
+        if let Some(users) = self.new_users_per_minute {
+            at_least_one("new_users_per_minute", users)?;
+            at_most("new_users_per_minute", users, Self::MAX_USERS)?;
+        }
+        at_least_one("line_capacity", self.line_capacity)?;
+        at_most("line_capacity", self.line_capacity, Self::MAX_LINE_CAPACITY)?;
+        within(
+            "session_duration",
+            self.session_duration,
+            Self::SESSION_DURATION,
+        )?;
+        within(
+            "place_retention",
+            self.place_retention,
+            Self::PLACE_RETENTION,
+        )?;
+        within(
+            "refresh_interval",
+            self.refresh_interval,
+            Self::REFRESH_INTERVAL,
+        )?;
+        if self.place_retention < self.refresh_interval * 2 {
+            return Err(ConfigError::new(
+                ConfigErrorKind::Contradicts,
+                "place_retention",
+                seconds(self.place_retention),
+                format_args!(
+                    "at least twice refresh_interval ({})",
+                    seconds(self.refresh_interval)
+                ),
+            ));
+        }
+        if let CookieTest::AboveUtilization(percent) = self.cookie_test {
+            at_most("cookie_test", u32::from(percent), 100)?;
+        }
+        Ok(self)
+    }
+}
+
+/// Whether requests prolong a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "they do or they do not")]
+pub enum SessionRenewal {
+    /// A session ends this long after it began; who still wants something is a new visitor.
+    Fixed,
+    /// A session ends this long after its last request.
+    Sliding,
+}
+
+/// Who is let in next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QueueingMethod {
+    /// In order of arrival.
+    Fifo,
+    /// Everybody at once: the limits count, but do not bind.
+    Passthrough,
+    /// By lot among those who wait, drawn again every minute.
+    Random,
+    /// Nobody waits: who finds the room full is refused.
+    Reject,
+}
+
+/// The operator's switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RoomSwitch {
+    /// The limits decide.
+    Auto,
+    /// The line is served, nobody joins it.
+    Drain,
+    /// Nobody is let in; sessions go on.
+    QueueAll,
+    /// There is no room: requests pass untouched and uncounted.
+    Suspended,
+}
+
+/// Whether a slot is given only to clients that return a cookie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CookieTest {
+    /// While at least this share of the slots is taken, in percent.
+    ///
+    /// A first touch then gets a ticket and is asked back after a second.
+    AboveUtilization(u8),
+    /// Never: a first touch takes a free slot.
+    Off,
+}
+
+/// What a room that has lost its memory does first.
+///
+/// After a restart the passes of before are still valid, and the room does not know how many there
+/// are. Each is counted again as soon as it is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Recovery {
+    /// Lets new visitors in up to the limit, counting only the passes it has seen again: nobody is
+    /// queued early, but until the old passes lapse more than the limit may be active.
+    AdmitAtOnce,
+    /// Lets nobody new in until every pass of before is void: never above the limit, but new
+    /// visitors wait for one pass lifetime after each start.
+    Hold,
+}
+
+fn check_name(name: &str) -> Result<(), ConfigError> {
+    let malformed = |expected: fmt::Arguments<'_>| {
+        Err(ConfigError::new(
+            ConfigErrorKind::Malformed,
+            "name",
+            format_args!("{name:?}"),
+            expected,
+        ))
+    };
+    if name.is_empty() || name.len() > RoomRules::MAX_NAME_LEN {
+        return malformed(format_args!("1 to {} characters", RoomRules::MAX_NAME_LEN));
+    }
+    if !name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    {
+        return malformed(format_args!("letters, digits, '-' and '_' only"));
+    }
+    Ok(())
+}
+
+fn at_least_one(field: &'static str, given: u32) -> Result<(), ConfigError> {
+    if given == 0 {
+        return Err(ConfigError::new(
+            ConfigErrorKind::TooSmall,
+            field,
+            given,
+            "at least 1",
+        ));
+    }
+    Ok(())
+}
+
+fn at_most(field: &'static str, given: u32, limit: u32) -> Result<(), ConfigError> {
+    if given > limit {
+        let expected = format_args!("at most {limit}");
+        return Err(ConfigError::new(
+            ConfigErrorKind::TooLarge,
+            field,
+            given,
+            expected,
+        ));
+    }
+    Ok(())
+}
+
+fn within(
+    field: &'static str,
+    given: Duration,
+    (shortest, longest): (Duration, Duration),
+) -> Result<(), ConfigError> {
+    let (kind, bound, word) = if given < shortest {
+        (ConfigErrorKind::TooSmall, shortest, "at least")
+    } else if given > longest {
+        (ConfigErrorKind::TooLarge, longest, "at most")
+    } else {
+        return Ok(());
+    };
+    Err(ConfigError::new(
+        kind,
+        field,
+        seconds(given),
+        format_args!("{word} {}", seconds(bound)),
+    ))
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> RoomRules {
+        RoomRules::new("shop", 200)
+    }
+
+    fn refused(rules: RoomRules) -> (ConfigErrorKind, &'static str, String) {
+        let error = rules.validate().unwrap_err();
+        (error.kind(), error.field(), error.to_string())
+    }
+
+    #[test]
+    fn each_wrong_rule_is_refused_by_name_and_value() {
+        use ConfigErrorKind::{Contradicts, Malformed, TooLarge, TooSmall};
+        let secs = Duration::from_secs;
+        let cases = [
+            (
+                RoomRules::new("", 1),
+                Malformed,
+                "name is \"\", expected 1 to 64 characters",
+            ),
+            (
+                RoomRules::new("a b", 1),
+                Malformed,
+                "name is \"a b\", expected letters, digits, '-' and '_' only",
+            ),
+            (
+                rules().total_active_users(0),
+                TooSmall,
+                "total_active_users is 0, expected at least 1",
+            ),
+            (
+                rules().total_active_users(10_000_001),
+                TooLarge,
+                "total_active_users is 10000001, expected at most 10000000",
+            ),
+            (
+                rules().new_users_per_minute(0),
+                TooSmall,
+                "new_users_per_minute is 0, expected at least 1",
+            ),
+            (
+                rules().line_capacity(0),
+                TooSmall,
+                "line_capacity is 0, expected at least 1",
+            ),
+            (
+                rules().session_duration(Duration::ZERO),
+                TooSmall,
+                "session_duration is 0 s, expected at least 1 s",
+            ),
+            (
+                rules().session_duration(secs(86_401)),
+                TooLarge,
+                "session_duration is 86401 s, expected at most 86400 s",
+            ),
+            (
+                rules().place_retention(secs(1)),
+                TooSmall,
+                "place_retention is 1 s, expected at least 5 s",
+            ),
+            (
+                rules().refresh_interval(Duration::from_millis(1_500)),
+                TooSmall,
+                "refresh_interval is 1.5 s, expected at least 2 s",
+            ),
+            (
+                rules().refresh_interval(secs(60)).place_retention(secs(90)),
+                Contradicts,
+                "place_retention is 90 s, expected at least twice refresh_interval (60 s)",
+            ),
+            (
+                rules().cookie_test(CookieTest::AboveUtilization(101)),
+                TooLarge,
+                "cookie_test is 101, expected at most 100",
+            ),
+        ];
+        for (rules, kind, message) in cases {
+            let (got_kind, field, got) = refused(rules);
+            assert_eq!((got_kind, got.as_str()), (kind, message));
+            assert!(message.starts_with(field));
+        }
+    }
+
+    #[test]
+    fn a_sliding_pass_outlives_the_session_by_the_renewal_age() {
+        let rules = rules().session_duration(Duration::from_secs(80));
+        assert_eq!(rules.renew_after(), Duration::from_secs(10));
+        assert_eq!(rules.pass_lifetime(), Duration::from_secs(90));
+        assert!(!rules.is_renewal_due(Duration::from_millis(9_999)));
+        assert!(rules.is_renewal_due(Duration::from_secs(10)));
+        let fixed = rules.session_renewal(SessionRenewal::Fixed);
+        assert_eq!(fixed.pass_lifetime(), Duration::from_secs(80));
+        assert!(!fixed.is_renewal_due(Duration::from_secs(79)));
+    }
+}

@@ -1,0 +1,33 @@
+//! A room in numbers, for the operator.
+
+use std::time::Duration;
+
+use crate::{RoomSwitch, Timestamp};
+
+/// A room in numbers, all of one instant.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// The instant.
+    pub at: Timestamp,
+    /// Slots taken.
+    pub active: u32,
+    /// Slots there are.
+    pub total_active_users: u32,
+    /// Visitors let in within the last 60 seconds.
+    pub new_in_last_minute: u32,
+    /// How many that may be; `None` if it is not limited.
+    pub new_users_per_minute: Option<u32>,
+    /// Places in the line, with those of visitors who are away.
+    pub waiting: u32,
+    /// Visitors in the line who check in as they were asked to.
+    pub present: u32,
+    /// Places the line can have.
+    pub line_capacity: u32,
+    /// How long the first in line has waited; zero for an empty line.
+    pub oldest_wait: Duration,
+    /// Admissions per minute, measured over the last three minutes.
+    pub admissions_per_minute: f64,
+    /// The operator's switch.
+    pub switch: RoomSwitch,
+}

@@ -1,0 +1,285 @@
+//! What a room says to a visitor, and the two proofs it hands out.
+
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+
+use crate::{Timestamp, room::estimate::Wait};
+
+/// Who a visitor is: 128 random bits, drawn by the caller at the first touch.
+///
+/// The room never draws chance itself. Jitter and lottery ranks are derived from the id, so ids
+/// must be unpredictable and must not be shown to the client.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VisitorId(u128);
+
+impl VisitorId {
+    /// The visitor with these random bits.
+    #[must_use]
+    pub const fn new(bits: u128) -> Self {
+        Self(bits)
+    }
+
+    /// The bits, to be sealed.
+    #[must_use]
+    pub const fn bits(self) -> u128 {
+        self.0
+    }
+
+    /// Sixty-four well mixed bits of this id and `salt`: the same for the same arguments.
+    pub(crate) fn draw(self, salt: u64) -> u64 {
+        let bytes = self.0.to_le_bytes();
+        let (low, high) = bytes.split_at(8);
+        let half = |part: &[u8]| {
+            part.iter()
+                .rev()
+                .fold(0u64, |sum, byte| sum << 8 | u64::from(*byte))
+        };
+        mix(half(low) ^ mix(half(high) ^ mix(salt)))
+    }
+}
+
+impl fmt::Debug for VisitorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}…", self.draw(0) >> 32)
+    }
+}
+
+/// The finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+/// Proof that a visitor was let in.
+///
+/// The room itself knows the visitor by [`id`](Self::id); the rest lets a pass be checked, and the
+/// session be taken up again after a restart, without asking the room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pass {
+    /// Whose pass it is.
+    pub id: VisitorId,
+    /// The minute of arrival, as a count of minutes since the Unix epoch.
+    pub bucket: u32,
+    /// When the visitor was let in.
+    pub accepted_at: Timestamp,
+    /// When the pass was last issued or renewed.
+    pub last_check_in: Timestamp,
+    /// From when on the pass is void. The slot is held exactly as long.
+    pub expires_at: Timestamp,
+}
+
+impl Pass {
+    /// A pass with these contents, as issued or as unsealed.
+    #[must_use]
+    pub const fn new(
+        id: VisitorId,
+        bucket: u32,
+        accepted_at: Timestamp,
+        last_check_in: Timestamp,
+        expires_at: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            bucket,
+            accepted_at,
+            last_check_in,
+            expires_at,
+        }
+    }
+}
+
+/// Proof of a place in line.
+///
+/// Everything needed to resume the place is in it, so a place survives a restart of the room.
+/// A first ticket ([`placed`](Self::placed) is false) has no place yet; presenting it makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ticket {
+    /// Whose ticket it is.
+    pub id: VisitorId,
+    /// When the visitor first asked. With the id, this is the order of the line.
+    pub first_seen: Timestamp,
+    /// When this ticket was issued.
+    pub last_check_in: Timestamp,
+    /// The earliest time at which asking again can change anything.
+    pub next_check_in: Timestamp,
+    /// The position last shown, counted from 1; never goes up. `None` while there is none to show:
+    /// before the first check-in, and where chance decides the order.
+    pub shown_position: Option<u32>,
+    /// How long the wait was expected to be when this ticket was issued, if that was known.
+    pub wait: Option<Wait>,
+    /// Whether the visitor has shown that it returns its ticket, and so holds a place.
+    pub placed: bool,
+}
+
+impl Ticket {
+    /// A first ticket: no place, no position, nothing known about the wait.
+    #[must_use]
+    pub const fn new(
+        id: VisitorId,
+        first_seen: Timestamp,
+        last_check_in: Timestamp,
+        next_check_in: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            first_seen,
+            last_check_in,
+            next_check_in,
+            shown_position: None,
+            wait: None,
+            placed: false,
+        }
+    }
+
+    /// The minute of arrival, as a count of minutes since the Unix epoch.
+    #[must_use]
+    pub fn bucket(&self) -> u32 {
+        bucket(self.first_seen)
+    }
+
+    /// How long to wait from `now` before asking again.
+    #[must_use]
+    pub fn retry_after(&self, now: Timestamp) -> Duration {
+        self.next_check_in.since(now)
+    }
+
+    /// Whether asking at `now` is too early to change anything.
+    #[must_use]
+    pub fn is_early(&self, now: Timestamp) -> bool {
+        now < self.next_check_in
+    }
+}
+
+/// The minute in which `at` falls, as a count of minutes since the Unix epoch.
+pub(crate) fn bucket(at: Timestamp) -> u32 {
+    u32::try_from(at.as_secs() / 60).unwrap_or(u32::MAX)
+}
+
+/// What the room says to a visitor who asks for a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a visitor gets in, waits or goes: there is no fourth"
+)]
+pub enum Verdict {
+    /// The visitor is active from now on.
+    Admit {
+        /// The proof of it.
+        pass: Pass,
+        /// Why.
+        reason: Reason,
+    },
+    /// The visitor gets nothing; asking again before `retry_after` is useless.
+    Refuse {
+        /// The ticket that keeps the order of arrival, for a visitor who had one.
+        ticket: Option<Ticket>,
+        /// Why.
+        reason: Reason,
+        /// How long to stay away; `None` if coming back is pointless.
+        retry_after: Option<Duration>,
+    },
+    /// The visitor waits, and asks again with this ticket.
+    Wait {
+        /// The proof of the place, or the first ticket that leads to one.
+        ticket: Ticket,
+        /// Why.
+        reason: Reason,
+    },
+}
+
+impl Verdict {
+    /// Why the room said so.
+    #[must_use]
+    pub const fn reason(&self) -> &Reason {
+        match self {
+            Self::Admit { reason, .. }
+            | Self::Refuse { reason, .. }
+            | Self::Wait { reason, .. } => reason,
+        }
+    }
+}
+
+/// What became of a request to renew a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a session goes on or is over")]
+pub enum Renewal {
+    /// The session is over: it was ended, or it lapsed before the renewal arrived.
+    End,
+    /// The session goes on under this pass.
+    Renew(Pass),
+}
+
+/// Why a stage said what it said.
+///
+/// The [`Display`](fmt::Display) form is stable: it stands in logs, metrics and the debug header.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// `admitted:pass`: a valid pass.
+    AdmittedPass,
+    /// `admitted:passthrough`: the room counts, but does not limit.
+    AdmittedPassthrough,
+    /// `admitted:slot`: a slot and a place in the minute were free, and nobody was ahead.
+    AdmittedSlot,
+    /// `bypass:<rule>`: the request does not concern the room.
+    Bypass(Cow<'static, str>),
+    /// `prequeue`: the event has not begun.
+    Prequeue,
+    /// `queue_all`: the operator lets nobody in.
+    QueueAll,
+    /// `queued:active_limit`: every slot is taken.
+    QueuedActiveLimit,
+    /// `queued:behind_others`: what is free belongs to visitors who stand before.
+    QueuedBehindOthers,
+    /// `queued:cookie_test`: a slot is free, for a client that returns its cookie.
+    QueuedCookieTest,
+    /// `queued:early`: asked before its time; answered from the ticket alone.
+    QueuedEarly,
+    /// `queued:rate`: the last minute took as many new visitors as it may.
+    QueuedRate,
+    /// `queued:recovery`: after a restart, until every pass from before is known or void.
+    QueuedRecovery,
+    /// `refused:draining`: the line is served, nobody joins it.
+    RefusedDraining,
+    /// `refused:gate_full`: too many requests run and wait already.
+    RefusedGateFull,
+    /// `refused:gate_timeout`: the request waited too long for a permit.
+    RefusedGateTimeout,
+    /// `refused:line_full`: the line has as many places as it may.
+    RefusedLineFull,
+    /// `refused:rate:<policy>`: a rate limit is exhausted.
+    RefusedRate(Arc<str>),
+    /// `refused:reject`: the room is full, and its method is not to keep a line.
+    RefusedReject,
+    /// `store_unavailable`: the store could not decide.
+    StoreUnavailable,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bypass(rule) => return write!(f, "bypass:{rule}"),
+            Self::RefusedRate(policy) => return write!(f, "refused:rate:{policy}"),
+            Self::AdmittedPass => "admitted:pass",
+            Self::AdmittedPassthrough => "admitted:passthrough",
+            Self::AdmittedSlot => "admitted:slot",
+            Self::Prequeue => "prequeue",
+            Self::QueueAll => "queue_all",
+            Self::QueuedActiveLimit => "queued:active_limit",
+            Self::QueuedBehindOthers => "queued:behind_others",
+            Self::QueuedCookieTest => "queued:cookie_test",
+            Self::QueuedEarly => "queued:early",
+            Self::QueuedRate => "queued:rate",
+            Self::QueuedRecovery => "queued:recovery",
+            Self::RefusedDraining => "refused:draining",
+            Self::RefusedGateFull => "refused:gate_full",
+            Self::RefusedGateTimeout => "refused:gate_timeout",
+            Self::RefusedLineFull => "refused:line_full",
+            Self::RefusedReject => "refused:reject",
+            Self::StoreUnavailable => "store_unavailable",
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! Where a room's state lives.
+
+use std::{future::Future, sync::Arc};
+
+use crate::{
+    Pass, Renewal, RoomRules, Snapshot, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+};
+
+/// One room's shared state, and the verbs on it.
+///
+/// # Contract
+///
+/// - **Atomic**: each verb happens at one instant, in some total order over all clones and all
+///   nodes. Between any two verbs the promises of the room hold: never above a limit, never
+///   queued early, in order.
+/// - **Owns its time**: a store stamps what it decides. [`now`](Self::now) is this node's best
+///   knowledge of that time; it needs no round trip and never runs backwards.
+/// - **Cheap clones** share the state.
+/// - **An error decides nothing**: after a [`StoreError`] the verb may or may not have happened,
+///   and repeating it must be harmless. `enter`, `check_in` and `renew` are idempotent for one
+///   visitor, `leave` for all time.
+/// - **Cancel safe**: dropping a future leaves the room as if the verb had happened, or had not.
+///
+/// The conformance suite in `waiting-room-sim` is the proof of it.
+pub trait Store: Clone + Send + Sync + 'static {
+    /// The store's time, as far as this node knows it.
+    fn now(&self) -> Timestamp;
+
+    /// Since when this store remembers passes.
+    ///
+    /// A pass stamped earlier may be unknown to it and is renewed at once when it is seen.
+    fn remembers_since(&self) -> Timestamp;
+
+    /// The rules in force, as far as this node knows them.
+    fn rules(&self) -> Arc<RoomRules>;
+
+    /// A visitor without a pass or a ticket asks for a slot.
+    fn enter(&self, id: VisitorId) -> impl Future<Output = Result<Verdict, StoreError>> + Send;
+
+    /// A waiting visitor asks again.
+    fn check_in(&self, ticket: Ticket) -> impl Future<Output = Result<Verdict, StoreError>> + Send;
+
+    /// An admitted visitor is still there.
+    fn renew(&self, pass: Pass) -> impl Future<Output = Result<Renewal, StoreError>> + Send;
+
+    /// A visitor goes: the slot or the place is free at once.
+    fn leave(&self, id: VisitorId) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Drops what has lapsed. The other verbs do the same first; this one is for quiet times.
+    fn sweep(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// The room in numbers.
+    fn snapshot(&self) -> impl Future<Output = Result<Snapshot, StoreError>> + Send;
+
+    /// Puts new rules in force, on every node, for visitors already inside as well.
+    fn configure(&self, rules: RoomRules) -> impl Future<Output = Result<(), StoreError>> + Send;
+}
