@@ -1,1 +1,92 @@
 //! A waiting room for Tower services.
+//!
+//! [`WaitingRoomLayer`] stands in front of an axum, tonic or hyper service and lets in at most so
+//! many visitors at a time, and so many new ones a minute. Everybody else gets a place in line and
+//! an answer that says how long it takes: a page for browsers, data for programs. They are let in
+//! in order, by an encrypted cookie, and then pass without a look at any shared state.
+//!
+//! ```
+//! use std::time::Duration;
+//! use axum::{Router, routing::get};
+//! use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer};
+//!
+//! let config = WaitingRoomConfig::builder("shop")
+//!     .total_active_users(200)
+//!     .new_users_per_minute(200)
+//!     .session_duration(Duration::from_secs(300))
+//!     .build()?;
+//! let app: Router =
+//!     Router::new().route("/", get(|| async { "Hello." })).layer(WaitingRoomLayer::new(config));
+//! # let _ = app;
+//! # Ok::<(), tower_waiting_room::ConfigError>(())
+//! ```
+//!
+//! # A visit
+//!
+//! ```text
+//!  browser                      layer                             room              service
+//!     │ GET /                     │                                 │                  │
+//!     ├──────────────────────────►│ no token ── enter ─────────────►│ full             │
+//!     │◄─ 503, page, ticket ──────┤◄──────────── wait ──────────────┤                  │
+//!     │ GET / + ticket            │                                 │                  │
+//!     ├──────────────────────────►│ ticket ──── check_in ──────────►│ it is your turn  │
+//!     │◄─ 200, pass ──────────────┤◄─────────── admit ──────────────┤                  │
+//!     │                           ├────────────────────────────────────── request ────►│
+//!     │ GET /cart + pass          │                                 │                  │
+//!     ├──────────────────────────►│ valid pass: nobody is asked ───────── request ────►│
+//!     │◄─ 200, fresh pass ────────┤ renew, beside it, when due ────►│                  │
+//! ```
+//!
+//! # Order of layers
+//!
+//! CORS outermost, so that a script can read what it is answered
+//! (`CorsLayer::expose_headers` with [`EXPOSED_HEADERS`]); then tracing; then the waiting room;
+//! then compression and timeouts. Preflights are never queued.
+//!
+//! # What an application can do
+//!
+//! End a session when the purchase is done: with the response header `waiting-room-command:
+//! revoke`, or with the [`Visit`] in the extensions of the request. See why a response is what it
+//! is: by the [`Reason`] in its extensions ([`reason_of`]). Operate the room: with the
+//! [`WaitingRoomHandle`].
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `metrics` | counters of the `metrics` crate |
+
+mod body;
+mod bypass;
+mod config;
+mod future;
+mod handle;
+mod layer;
+mod respond;
+mod service;
+mod session;
+mod stages;
+mod telemetry;
+mod token;
+mod visit;
+
+pub use waiting_room_core::{
+    Clock, ConfigError, ConfigErrorKind, CookieTest, ManualClock, MemoryStore, QueueingMethod,
+    Reason, Recovery, RoomRules, RoomSwitch, SessionRenewal, Snapshot, Store, StoreError,
+    StoreErrorKind, SystemClock, Timestamp, Wait,
+};
+
+pub use crate::{
+    body::ResponseBody,
+    bypass::{Bypass, RequestHead},
+    config::{DebugHeader, Enforcement, WaitingRoomConfig, WaitingRoomConfigBuilder},
+    future::ResponseFuture,
+    handle::WaitingRoomHandle,
+    layer::WaitingRoomLayer,
+    respond::{Answer, EXPOSED_HEADERS, Language, Message, Outcome, Page},
+    service::WaitingRoom,
+    session::Visit,
+    stages::{COMMAND_HEADER, REASON_HEADER, StoreFailure, reason_of},
+    token::{CookieSettings, KeyRing, SameSite, TOKEN_HEADER, TokenKey},
+    visit::{ClientKind, POLL_HEADER},
+};

@@ -1,0 +1,79 @@
+//! The body of a response: the application's, or ours.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::Full;
+use pin_project_lite::pin_project;
+
+pin_project! {
+    /// The body of a response from a [`WaitingRoom`](crate::WaitingRoom).
+    #[derive(Debug)]
+    pub struct ResponseBody<B> {
+        #[pin]
+        kind: Kind<B>,
+    }
+}
+
+pin_project! {
+    #[derive(Debug)]
+    #[project = KindProjection]
+    enum Kind<B> {
+        Answer { #[pin] body: Full<Bytes> },
+        Inner { #[pin] body: B },
+    }
+}
+
+impl<B> ResponseBody<B> {
+    /// What the waiting room itself answers.
+    pub(crate) fn answer(body: Bytes) -> Self {
+        Self { kind: Kind::Answer { body: Full::new(body) } }
+    }
+
+    /// What the application answers, untouched.
+    pub(crate) const fn inner(body: B) -> Self {
+        Self { kind: Kind::Inner { body } }
+    }
+}
+
+impl<B> Body for ResponseBody<B>
+where
+    B: Body,
+    B::Data: From<Bytes>,
+{
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        match self.project().kind.project() {
+            KindProjection::Inner { body } => body.poll_frame(cx),
+            KindProjection::Answer { body } => body.poll_frame(cx).map(|frame| {
+                frame.map(|result| match result {
+                    Ok(frame) => Ok(frame.map_data(B::Data::from)),
+                    Err(never) => match never {},
+                })
+            }),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.kind {
+            Kind::Answer { body } => body.is_end_stream(),
+            Kind::Inner { body } => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Answer { body } => body.size_hint(),
+            Kind::Inner { body } => body.size_hint(),
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! What a waiting room does, decided once at start-up.
+//!
+//! A [`WaitingRoomConfig`] comes from the [builder](WaitingRoomConfig::builder) or from a file by
+//! serde. Both end in the same [`build`](WaitingRoomConfigBuilder::build), so a config that exists
+//! can be obeyed, and [`WaitingRoomLayer::new`](crate::WaitingRoomLayer::new) cannot fail.
+
+mod file;
+
+use std::time::Duration;
+
+use http::StatusCode;
+use serde::Deserialize;
+use waiting_room_core::{
+    ConfigError, ConfigErrorKind, CookieTest, QueueingMethod, Recovery, RoomRules, RoomSwitch,
+    SessionRenewal,
+};
+
+use crate::{
+    bypass::Bypass,
+    respond::Page,
+    token::{CookieSettings, KeyRing},
+    visit::ClientKind,
+};
+
+/// A validated configuration of one waiting room.
+///
+/// ```
+/// use std::time::Duration;
+/// use tower_waiting_room::WaitingRoomConfig;
+///
+/// let config = WaitingRoomConfig::builder("shop")
+///     .total_active_users(200)
+///     .new_users_per_minute(200)
+///     .session_duration(Duration::from_secs(300))
+///     .build()?;
+///
+/// let error = WaitingRoomConfig::builder("shop").total_active_users(0).build().unwrap_err();
+/// assert_eq!(error.to_string(), "total_active_users is 0, expected at least 1");
+/// # let _ = config;
+/// # Ok::<(), tower_waiting_room::ConfigError>(())
+/// ```
+///
+/// The same from a file, here JSON; unknown fields are refused:
+///
+/// ```
+/// # use tower_waiting_room::WaitingRoomConfig;
+/// let config: WaitingRoomConfig = serde_json::from_str(
+///     r#"{ "name": "shop", "total_active_users": 200, "session_duration": "5m" }"#,
+/// )?;
+/// # let _ = config;
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "file::ConfigFile")]
+pub struct WaitingRoomConfig {
+    pub(crate) rules: RoomRules,
+    pub(crate) keys: Option<KeyRing>,
+    pub(crate) cookie: CookieSettings,
+    pub(crate) bypass: Vec<Bypass>,
+    pub(crate) page: Page,
+    pub(crate) statuses: Statuses,
+    pub(crate) enforcement: Enforcement,
+    pub(crate) debug_header: DebugHeader,
+}
+
+impl WaitingRoomConfig {
+    /// Begins a configuration of the room of this name: letters, digits, `-` and `_`.
+    pub fn builder(name: impl Into<String>) -> WaitingRoomConfigBuilder {
+        WaitingRoomConfigBuilder {
+            total_active_users: None,
+            config: Self {
+                rules: RoomRules::new(name, 0),
+                keys: None,
+                cookie: CookieSettings::default(),
+                bypass: Vec::new(),
+                page: Page::default(),
+                statuses: Statuses::default(),
+                enforcement: Enforcement::Enforce,
+                debug_header: DebugHeader::Off,
+            },
+        }
+    }
+
+    /// The rules that the store is to enforce.
+    #[must_use]
+    pub const fn rules(&self) -> &RoomRules {
+        &self.rules
+    }
+}
+
+/// Collects a [`WaitingRoomConfig`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct WaitingRoomConfigBuilder {
+    total_active_users: Option<u32>,
+    config: WaitingRoomConfig,
+}
+
+impl WaitingRoomConfigBuilder {
+    /// At most this many rules of bypass.
+    pub const MAX_BYPASS: usize = 100;
+
+    /// See [`RoomRules::total_active_users`]. Required.
+    pub fn total_active_users(mut self, users: u32) -> Self {
+        self.total_active_users = Some(users);
+        self
+    }
+
+    /// See [`RoomRules::new_users_per_minute`].
+    pub fn new_users_per_minute(self, users: impl Into<Option<u32>>) -> Self {
+        self.rules(|rules| rules.new_users_per_minute(users))
+    }
+
+    /// See [`RoomRules::session_duration`].
+    pub fn session_duration(self, duration: Duration) -> Self {
+        self.rules(|rules| rules.session_duration(duration))
+    }
+
+    /// See [`RoomRules::session_renewal`].
+    pub fn session_renewal(self, renewal: SessionRenewal) -> Self {
+        self.rules(|rules| rules.session_renewal(renewal))
+    }
+
+    /// See [`RoomRules::queueing_method`].
+    pub fn queueing_method(self, method: QueueingMethod) -> Self {
+        self.rules(|rules| rules.queueing_method(method))
+    }
+
+    /// See [`RoomRules::switch`].
+    pub fn switch(self, switch: RoomSwitch) -> Self {
+        self.rules(|rules| rules.switch(switch))
+    }
+
+    /// See [`RoomRules::line_capacity`].
+    pub fn line_capacity(self, places: u32) -> Self {
+        self.rules(|rules| rules.line_capacity(places))
+    }
+
+    /// See [`RoomRules::place_retention`].
+    pub fn place_retention(self, duration: Duration) -> Self {
+        self.rules(|rules| rules.place_retention(duration))
+    }
+
+    /// See [`RoomRules::refresh_interval`].
+    pub fn refresh_interval(self, interval: Duration) -> Self {
+        self.rules(|rules| rules.refresh_interval(interval))
+    }
+
+    /// See [`RoomRules::cookie_test`].
+    pub fn cookie_test(self, test: CookieTest) -> Self {
+        self.rules(|rules| rules.cookie_test(test))
+    }
+
+    /// See [`RoomRules::recovery`].
+    pub fn recovery(self, recovery: Recovery) -> Self {
+        self.rules(|rules| rules.recovery(recovery))
+    }
+
+    /// The keys that seal passes and tickets.
+    ///
+    /// Without them a random key is made, with a warning: then a restart voids every pass and
+    /// every place, and two processes do not know each other's.
+    pub fn keys(mut self, keys: KeyRing) -> Self {
+        self.config.keys = Some(keys);
+        self
+    }
+
+    /// How the cookie is set. `__Host-wr-<room>; Secure; HttpOnly; SameSite=Lax; Path=/`.
+    pub fn cookie(mut self, cookie: CookieSettings) -> Self {
+        self.config.cookie = cookie;
+        self
+    }
+
+    /// Adds a rule for requests that do not concern the room. The first that covers counts.
+    pub fn bypass(mut self, rule: Bypass) -> Self {
+        self.config.bypass.push(rule);
+        self
+    }
+
+    /// What a waiting browser is shown.
+    pub fn page(mut self, page: Page) -> Self {
+        self.config.page = page;
+        self
+    }
+
+    /// The status of an answer to a waiting client of this kind: 200, 202, 429 or 503.
+    ///
+    /// 503 for navigations, so that crawlers come back and caches keep off; 429 for the rest. A
+    /// gRPC client always gets 200 with a `grpc-status`, as its protocol demands.
+    pub fn status(mut self, kind: ClientKind, status: StatusCode) -> Self {
+        self.config.statuses.set(kind, status);
+        self
+    }
+
+    /// Whether verdicts have an effect. [`Enforcement::Enforce`].
+    pub fn enforcement(mut self, enforcement: Enforcement) -> Self {
+        self.config.enforcement = enforcement;
+        self
+    }
+
+    /// Whether every response says why. [`DebugHeader::Off`].
+    pub fn debug_header(mut self, header: DebugHeader) -> Self {
+        self.config.debug_header = header;
+        self
+    }
+
+    /// Checks everything.
+    ///
+    /// # Errors
+    ///
+    /// The first field that cannot be obeyed, with its value and what would do.
+    pub fn build(self) -> Result<WaitingRoomConfig, ConfigError> {
+        let Self { total_active_users, mut config } = self;
+        let Some(users) = total_active_users else {
+            return Err(ConfigError::new(
+                ConfigErrorKind::Missing,
+                "total_active_users",
+                "missing",
+                "the number of visitors that the service can take at a time",
+            ));
+        };
+        config.rules = config.rules.total_active_users(users).validate()?;
+        config.cookie.validate(config.rules.name())?;
+        config.keys.as_ref().map_or(Ok(()), KeyRing::validate)?;
+        config.statuses.validate()?;
+        if config.bypass.len() > Self::MAX_BYPASS {
+            let given = format!("{} rules", config.bypass.len());
+            let expected = format!("at most {}", Self::MAX_BYPASS);
+            return Err(ConfigError::new(ConfigErrorKind::TooLarge, "bypass", given, expected));
+        }
+        config.bypass.iter().try_for_each(Bypass::validate)?;
+        Ok(config)
+    }
+
+    fn rules(mut self, change: impl FnOnce(RoomRules) -> RoomRules) -> Self {
+        self.config.rules = change(self.config.rules);
+        self
+    }
+}
+
+/// Whether verdicts have an effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "they do or they do not")]
+pub enum Enforcement {
+    /// Who is told to wait waits.
+    #[default]
+    Enforce,
+    /// Shadow mode: visitors are counted, and everybody is forwarded. The verdicts are reported.
+    Shadow,
+}
+
+/// Whether every response says why it is what it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "it is sent or it is not")]
+pub enum DebugHeader {
+    /// Nothing is said.
+    #[default]
+    Off,
+    /// `waiting-room-reason: <reason>` on every response.
+    On,
+}
+
+/// The status of an answer, by kind of client.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Statuses {
+    grpc: StatusCode,
+    json: StatusCode,
+    navigation: StatusCode,
+    problem: StatusCode,
+    text: StatusCode,
+}
+
+impl Statuses {
+    const ALLOWED: [StatusCode; 4] = [
+        StatusCode::OK,
+        StatusCode::ACCEPTED,
+        StatusCode::TOO_MANY_REQUESTS,
+        StatusCode::SERVICE_UNAVAILABLE,
+    ];
+
+    pub(crate) const fn of(&self, kind: ClientKind) -> StatusCode {
+        match kind {
+            ClientKind::Grpc => self.grpc,
+            ClientKind::Json => self.json,
+            ClientKind::Navigation => self.navigation,
+            ClientKind::Problem => self.problem,
+            ClientKind::Text => self.text,
+        }
+    }
+
+    fn set(&mut self, kind: ClientKind, status: StatusCode) {
+        match kind {
+            ClientKind::Grpc => self.grpc = status,
+            ClientKind::Json => self.json = status,
+            ClientKind::Navigation => self.navigation = status,
+            ClientKind::Problem => self.problem = status,
+            ClientKind::Text => self.text = status,
+        }
+    }
+
+    fn validate(&self) -> Result<(), ConfigError> {
+        let malformed = |status: StatusCode, expected| {
+            let given = status.as_u16();
+            Err(ConfigError::new(ConfigErrorKind::Malformed, "status", given, expected))
+        };
+        if self.grpc != StatusCode::OK {
+            return malformed(self.grpc, "200 for gRPC, which has a status of its own");
+        }
+        let others = [self.json, self.navigation, self.problem, self.text];
+        match others.into_iter().find(|status| !Self::ALLOWED.contains(status)) {
+            Some(status) => malformed(status, "200, 202, 429 or 503"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Default for Statuses {
+    fn default() -> Self {
+        Self {
+            grpc: StatusCode::OK,
+            json: StatusCode::TOO_MANY_REQUESTS,
+            navigation: StatusCode::SERVICE_UNAVAILABLE,
+            problem: StatusCode::TOO_MANY_REQUESTS,
+            text: StatusCode::TOO_MANY_REQUESTS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,273 @@
+//! The form of a configuration in a file.
+//!
+//! Everything goes through the builder, so that a file and code mean the same and fail the same.
+//! Durations are written as `5m`, `90s` or `1m 30s`, names in `snake_case`.
+
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly;
+use serde::Deserialize;
+use waiting_room_core::{
+    ConfigError, ConfigErrorKind, CookieTest, QueueingMethod, Recovery, RoomSwitch, SessionRenewal,
+};
+
+use super::{DebugHeader, Enforcement, WaitingRoomConfig};
+use crate::{
+    bypass::Bypass,
+    respond::Page,
+    token::{CookieSettings, KeyRing, SameSite, TokenKey},
+    visit::ClientKind,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ConfigFile {
+    name: String,
+    total_active_users: Option<u32>,
+    new_users_per_minute: Option<u32>,
+    #[serde(default, with = "friendly")]
+    session_duration: Option<Duration>,
+    disable_session_renewal: Option<bool>,
+    queueing_method: Option<MethodName>,
+    switch: Option<SwitchName>,
+    line_capacity: Option<u32>,
+    #[serde(default, with = "friendly")]
+    place_retention: Option<Duration>,
+    #[serde(default, with = "friendly")]
+    refresh_interval: Option<Duration>,
+    /// The utilization, in percent, from which on the test is made.
+    cookie_test: Option<u8>,
+    recovery: Option<RecoveryName>,
+    /// Base64; the first seals, all open.
+    #[serde(default)]
+    keys: Vec<String>,
+    #[serde(default)]
+    cookie: CookieFile,
+    #[serde(default)]
+    bypass: Vec<Rule>,
+    /// A template in the place of the default page.
+    page: Option<String>,
+    #[serde(default)]
+    status: StatusFile,
+    #[serde(default)]
+    enforcement: Enforcement,
+    #[serde(default)]
+    debug_header: DebugHeader,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum MethodName {
+    Fifo,
+    Passthrough,
+    Random,
+    Reject,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SwitchName {
+    Auto,
+    Drain,
+    QueueAll,
+    Suspended,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RecoveryName {
+    AdmitAtOnce,
+    Hold,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CookieFile {
+    name: Option<String>,
+    domain: Option<String>,
+    path: Option<String>,
+    same_site: Option<SameSiteName>,
+    /// Sent over plain HTTP too. For development.
+    insecure: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SameSiteName {
+    Lax,
+    None,
+    Strict,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    name: String,
+    #[serde(flatten)]
+    test: RuleTest,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RuleTest {
+    Cookie(String),
+    Header(String),
+    Method(String),
+    Path(String),
+    PathPrefix(String),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StatusFile {
+    json: Option<u16>,
+    navigation: Option<u16>,
+    problem: Option<u16>,
+    text: Option<u16>,
+}
+
+impl TryFrom<ConfigFile> for WaitingRoomConfig {
+    type Error = ConfigError;
+
+    fn try_from(file: ConfigFile) -> Result<Self, ConfigError> {
+        let mut builder = Self::builder(file.name)
+            .new_users_per_minute(file.new_users_per_minute)
+            .cookie(file.cookie.settings())
+            .enforcement(file.enforcement)
+            .debug_header(file.debug_header);
+        builder = with(builder, file.total_active_users, |to, users| to.total_active_users(users));
+        builder = with(builder, file.session_duration, |to, span| to.session_duration(span));
+        builder = with(builder, file.line_capacity, |to, places| to.line_capacity(places));
+        builder = with(builder, file.place_retention, |to, span| to.place_retention(span));
+        builder = with(builder, file.refresh_interval, |to, span| to.refresh_interval(span));
+        builder = with(builder, file.queueing_method, |to, name| to.queueing_method(name.into()));
+        builder = with(builder, file.switch, |to, name| to.switch(name.into()));
+        builder = with(builder, file.recovery, |to, name| to.recovery(name.into()));
+        builder = with(builder, file.cookie_test, |to, percent| {
+            to.cookie_test(CookieTest::AboveUtilization(percent))
+        });
+        if file.disable_session_renewal == Some(true) {
+            builder = builder.session_renewal(SessionRenewal::Fixed);
+        }
+        if let Some(keys) = key_ring(&file.keys)? {
+            builder = builder.keys(keys);
+        }
+        if let Some(template) = &file.page {
+            builder = builder.page(Page::template(template)?);
+        }
+        for rule in file.bypass {
+            builder = builder.bypass(rule.bypass()?);
+        }
+        for (kind, status) in file.status.by_kind() {
+            let status = StatusCode::from_u16(status).map_err(|_| {
+                ConfigError::new(ConfigErrorKind::Malformed, "status", status, "an HTTP status")
+            })?;
+            builder = builder.status(kind, status);
+        }
+        builder.build()
+    }
+}
+
+/// Sets what is given, and leaves the default of what is not.
+fn with<B, T>(builder: B, given: Option<T>, set: impl FnOnce(B, T) -> B) -> B {
+    match given {
+        Some(value) => set(builder, value),
+        None => builder,
+    }
+}
+
+fn key_ring(keys: &[String]) -> Result<Option<KeyRing>, ConfigError> {
+    let Some((sealing, older)) = keys.split_first() else { return Ok(None) };
+    let mut ring = KeyRing::new(TokenKey::from_base64(sealing)?);
+    for key in older {
+        ring = ring.also_opens(TokenKey::from_base64(key)?);
+    }
+    Ok(Some(ring))
+}
+
+impl CookieFile {
+    fn settings(self) -> CookieSettings {
+        let mut cookie = CookieSettings::default();
+        if self.insecure == Some(true) {
+            cookie = cookie.insecure();
+        }
+        cookie = with(cookie, self.name, |to, name| to.name(name));
+        cookie = with(cookie, self.domain, |to, domain| to.domain(domain));
+        cookie = with(cookie, self.path, |to, path| to.path(path));
+        with(cookie, self.same_site, |to, same_site| to.same_site(same_site.into()))
+    }
+}
+
+impl Rule {
+    fn bypass(self) -> Result<Bypass, ConfigError> {
+        let Self { name, test } = self;
+        Ok(match test {
+            RuleTest::Cookie(cookie) => Bypass::cookie(name, cookie),
+            RuleTest::Header(header) => Bypass::header(name, header, None),
+            RuleTest::Path(path) => Bypass::path(name, path),
+            RuleTest::PathPrefix(prefix) => Bypass::path_prefix(name, prefix),
+            RuleTest::Method(method) => {
+                let parsed = Method::from_bytes(method.as_bytes()).map_err(|_| {
+                    let given = format!("{method:?} in the rule {name:?}");
+                    ConfigError::new(ConfigErrorKind::Malformed, "bypass", given, "a method")
+                })?;
+                Bypass::method(name, parsed)
+            }
+        })
+    }
+}
+
+impl StatusFile {
+    fn by_kind(&self) -> impl Iterator<Item = (ClientKind, u16)> {
+        [
+            (ClientKind::Json, self.json),
+            (ClientKind::Navigation, self.navigation),
+            (ClientKind::Problem, self.problem),
+            (ClientKind::Text, self.text),
+        ]
+        .into_iter()
+        .filter_map(|(kind, status)| Some((kind, status?)))
+    }
+}
+
+impl From<MethodName> for QueueingMethod {
+    fn from(name: MethodName) -> Self {
+        match name {
+            MethodName::Fifo => Self::Fifo,
+            MethodName::Passthrough => Self::Passthrough,
+            MethodName::Random => Self::Random,
+            MethodName::Reject => Self::Reject,
+        }
+    }
+}
+
+impl From<SwitchName> for RoomSwitch {
+    fn from(name: SwitchName) -> Self {
+        match name {
+            SwitchName::Auto => Self::Auto,
+            SwitchName::Drain => Self::Drain,
+            SwitchName::QueueAll => Self::QueueAll,
+            SwitchName::Suspended => Self::Suspended,
+        }
+    }
+}
+
+impl From<RecoveryName> for Recovery {
+    fn from(name: RecoveryName) -> Self {
+        match name {
+            RecoveryName::AdmitAtOnce => Self::AdmitAtOnce,
+            RecoveryName::Hold => Self::Hold,
+        }
+    }
+}
+
+impl From<SameSiteName> for SameSite {
+    fn from(name: SameSiteName) -> Self {
+        match name {
+            SameSiteName::Lax => Self::Lax,
+            SameSiteName::None => Self::None,
+            SameSiteName::Strict => Self::Strict,
+        }
+    }
+}

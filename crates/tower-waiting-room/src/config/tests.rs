@@ -1,0 +1,91 @@
+//! A configuration that exists can be obeyed, whichever way it came.
+
+use super::*;
+
+#[track_caller]
+fn refused(json: &str) -> String {
+    serde_json::from_str::<WaitingRoomConfig>(json).unwrap_err().to_string()
+}
+
+#[test]
+fn a_file_and_the_builder_mean_the_same() {
+    let from_file: WaitingRoomConfig = serde_json::from_str(
+        r#"{
+            "name": "shop", "total_active_users": 200, "new_users_per_minute": 100,
+            "session_duration": "2m 30s", "disable_session_renewal": true,
+            "queueing_method": "random", "switch": "queue_all", "line_capacity": 500,
+            "place_retention": "10m", "refresh_interval": "30s", "cookie_test": 80,
+            "recovery": "hold",
+            "keys": ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="],
+            "cookie": { "insecure": true, "same_site": "strict" },
+            "bypass": [
+                { "name": "health", "path": "/healthz" }, { "name": "probe", "method": "TRACE" }
+            ],
+            "status": { "navigation": 200 }, "enforcement": "shadow", "debug_header": "on"
+        }"#,
+    )
+    .unwrap();
+    let built = WaitingRoomConfig::builder("shop")
+        .total_active_users(200)
+        .new_users_per_minute(100)
+        .session_duration(Duration::from_secs(150))
+        .session_renewal(SessionRenewal::Fixed)
+        .queueing_method(QueueingMethod::Random)
+        .switch(RoomSwitch::QueueAll)
+        .line_capacity(500)
+        .place_retention(Duration::from_secs(600))
+        .refresh_interval(Duration::from_secs(30))
+        .cookie_test(CookieTest::AboveUtilization(80))
+        .recovery(Recovery::Hold)
+        .build()
+        .unwrap();
+    assert_eq!(from_file.rules, built.rules);
+    assert_eq!(from_file.bypass.len(), 2);
+    assert_eq!(from_file.statuses.of(ClientKind::Navigation), StatusCode::OK);
+    assert_eq!(from_file.enforcement, Enforcement::Shadow);
+    assert!(from_file.keys.is_some());
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_named() {
+    for (json, message) in [
+        (r#"{ "total_active_users": 1 }"#, "missing field `name`"),
+        (r#"{ "name": "shop" }"#, "total_active_users is missing, expected the number"),
+        (r#"{ "name": "shop", "total_active_users": 0 }"#, "total_active_users is 0, expected"),
+        (r#"{ "name": "", "total_active_users": 1 }"#, "name is \"\", expected"),
+        (r#"{ "name": "shop", "total_active_user": 1 }"#, "unknown field `total_active_user`"),
+        (r#"{ "name": "shop", "total_active_users": -1 }"#, "invalid value: integer `-1`"),
+        (
+            r#"{ "name": "shop", "total_active_users": 1, "session_duration": "0s" }"#,
+            "session_duration is 0 s, expected at least 1 s",
+        ),
+        (
+            r#"{ "name": "shop", "total_active_users": 1, "session_duration": "25h" }"#,
+            "session_duration is 90000 s, expected at most 86400 s",
+        ),
+        (
+            r#"{ "name": "shop", "total_active_users": 1, "status": { "json": 500 } }"#,
+            "status is 500, expected 200, 202, 429 or 503",
+        ),
+        (r#"{ "name": "shop", "total_active_users": 1, "keys": ["c2hvcnQ="] }"#, "expected 32"),
+        (
+            r#"{ "name": "shop", "total_active_users": 1,
+                 "bypass": [{ "name": "x", "path": "no" }] }"#,
+            "bypass is \"no\" in the rule \"x\"",
+        ),
+        (r#"{ "name": "shop", "total_active_users": 1, "page": "{{" }"#, "page is"),
+    ] {
+        let error = refused(json);
+        assert!(error.contains(message), "{error:?} should contain {message:?}");
+    }
+}
+
+#[test]
+fn a_grpc_status_is_not_settable_in_silence() {
+    let config = WaitingRoomConfig::builder("shop").total_active_users(1);
+    let error = config.status(ClientKind::Grpc, StatusCode::SERVICE_UNAVAILABLE).build();
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "status is 503, expected 200 for gRPC, which has a status of its own"
+    );
+}

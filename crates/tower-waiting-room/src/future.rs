@@ -1,0 +1,176 @@
+//! The future of one response: it waits, and leaves every decision to the stages.
+//!
+//! ```text
+//!  Answer ─────────────────────────────────────────────► response
+//!  Ask ──► verdict ──► Answer ─────────────────────────► response
+//!             └──────► Forward ──► head ─┬──────────────► response
+//!                      (renewal beside)  └─► Leave ─────► response
+//! ```
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tower::util::Oneshot;
+use tower_service::Service;
+use waiting_room_core::{Pass, Store, StoreError, Verdict};
+
+use crate::{
+    body::ResponseBody,
+    stages::{Asked, Carried, Forward, Gatekeeper, Settled, Step},
+};
+
+pin_project! {
+    /// The response of a [`WaitingRoom`](crate::WaitingRoom), on its way.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped while the store is asked, the visitor is let in or is not; its next request finds
+    /// out, as does anybody who holds the same ticket. Dropped later, it drops the future of the
+    /// application and takes nothing back: the session goes on.
+    pub struct ResponseFuture<S, St, B>
+    where
+        S: Service<Request<B>>,
+    {
+        gatekeeper: Arc<Gatekeeper<St>>,
+        #[pin]
+        state: State<S, B, S::Response>,
+    }
+}
+
+pin_project! {
+    #[project = StateProjection]
+    #[project_replace = StateReplace]
+    enum State<S, B, R>
+    where
+        S: Service<Request<B>>,
+    {
+        Answer { response: Response<Bytes> },
+        Ask { asked: Asked<Result<Verdict, StoreError>>, held: Held<S, B> },
+        Forward {
+            #[pin]
+            inner: Oneshot<S, Request<B>>,
+            forward: Forward,
+            renewed: Option<Pass>,
+        },
+        Leave { leaving: Asked<()>, response: R },
+        Done,
+    }
+}
+
+/// A request that is not forwarded yet, and the service that it would go to.
+struct Held<S, B> {
+    carried: Carried,
+    inner: S,
+    request: Request<B>,
+}
+
+impl<S, St, B> ResponseFuture<S, St, B>
+where
+    S: Service<Request<B>>,
+    St: Store,
+{
+    pub(crate) fn new(
+        gatekeeper: Arc<Gatekeeper<St>>,
+        step: Step,
+        inner: S,
+        request: Request<B>,
+    ) -> Self {
+        Self { gatekeeper, state: State::new(step, inner, request) }
+    }
+}
+
+impl<S, B> State<S, B, S::Response>
+where
+    S: Service<Request<B>>,
+{
+    fn new(step: Step, inner: S, mut request: Request<B>) -> Self {
+        match step {
+            Step::Answer(response) => Self::Answer { response },
+            Step::Ask(asked, carried) => Self::Ask { asked, held: Held { carried, inner, request } },
+            Step::Forward(mut forward) => {
+                if let Some(visit) = forward.visit.take() {
+                    request.extensions_mut().insert(visit);
+                }
+                Self::Forward { inner: Oneshot::new(inner, request), forward, renewed: None }
+            }
+        }
+    }
+}
+
+impl<S, St, B, ResBody> Future for ResponseFuture<S, St, B>
+where
+    S: Service<Request<B>, Response = Response<ResBody>>,
+    St: Store,
+{
+    type Output = Result<Response<ResponseBody<ResBody>>, S::Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        loop {
+            match this.state.as_mut().project() {
+                StateProjection::Ask { asked, .. } => {
+                    let verdict = ready!(asked.as_mut().poll(cx));
+                    let StateReplace::Ask { held, .. } =
+                        this.state.as_mut().project_replace(State::Done)
+                    else {
+                        unreachable!("the state was matched above");
+                    };
+                    let Held { carried, inner, request } = held;
+                    let step = this.gatekeeper.conclude((&request).into(), carried, verdict);
+                    this.state.set(State::new(step, inner, request));
+                }
+                StateProjection::Forward { inner, forward, renewed } => {
+                    if let Some(renewal) = &mut forward.renewal
+                        && let Poll::Ready(pass) = renewal.as_mut().poll(cx)
+                    {
+                        *renewed = pass;
+                        forward.renewal = None;
+                    }
+                    let response = ready!(inner.poll(cx))?;
+                    match this.gatekeeper.settle(forward, renewed.take(), response) {
+                        Settled::Leave(leaving, response) => {
+                            this.state.set(State::Leave { leaving, response });
+                        }
+                        Settled::Send(response) => {
+                            this.state.set(State::Done);
+                            return Poll::Ready(Ok(response.map(ResponseBody::inner)));
+                        }
+                    }
+                }
+                StateProjection::Leave { leaving, .. } => {
+                    ready!(leaving.as_mut().poll(cx));
+                    if let StateReplace::Leave { response, .. } =
+                        this.state.as_mut().project_replace(State::Done)
+                    {
+                        return Poll::Ready(Ok(response.map(ResponseBody::inner)));
+                    }
+                }
+                StateProjection::Answer { .. } => {
+                    if let StateReplace::Answer { response } =
+                        this.state.as_mut().project_replace(State::Done)
+                    {
+                        return Poll::Ready(Ok(response.map(ResponseBody::answer)));
+                    }
+                }
+                StateProjection::Done => panic!("polled after completion"),
+            }
+        }
+    }
+}
+
+impl<S, St, B> fmt::Debug for ResponseFuture<S, St, B>
+where
+    S: Service<Request<B>>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}

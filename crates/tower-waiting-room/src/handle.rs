@@ -1,0 +1,129 @@
+//! The operator's handle on a room in use.
+
+use std::{fmt, sync::Arc};
+
+use waiting_room_core::{MemoryStore, RoomRules, RoomSwitch, Snapshot, Store, StoreError};
+
+use crate::stages::Gatekeeper;
+
+/// Looks at a room and changes its rules while it is in use.
+///
+/// ```
+/// # use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer, StoreError};
+/// # async fn operate() -> Result<(), StoreError> {
+/// # let config = WaitingRoomConfig::builder("shop").total_active_users(200).build().unwrap();
+/// let layer = WaitingRoomLayer::new(config);
+/// let handle = layer.handle();
+///
+/// handle.set_limits(400, 300).await?;
+/// println!("{} of {} active", handle.snapshot().await?.active, 400);
+/// # Ok(())
+/// # }
+/// ```
+pub struct WaitingRoomHandle<St = MemoryStore> {
+    gatekeeper: Arc<Gatekeeper<St>>,
+}
+
+impl<St: Store> WaitingRoomHandle<St> {
+    pub(crate) const fn new(gatekeeper: Arc<Gatekeeper<St>>) -> Self {
+        Self { gatekeeper }
+    }
+
+    /// The room in numbers.
+    ///
+    /// # Errors
+    ///
+    /// The store could not say.
+    pub async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        self.gatekeeper.store.snapshot().await
+    }
+
+    /// The rules in force.
+    #[must_use]
+    pub fn rules(&self) -> Arc<RoomRules> {
+        self.gatekeeper.store.rules()
+    }
+
+    /// Puts new limits in force. Nobody is put out: a lower limit is reached as sessions end.
+    ///
+    /// # Errors
+    ///
+    /// A limit that a room cannot obey, or a store that cannot be reached; the old limits stay.
+    pub async fn set_limits(
+        &self,
+        total_active_users: u32,
+        new_users_per_minute: impl Into<Option<u32>> + Send,
+    ) -> Result<(), StoreError> {
+        let new_users_per_minute = new_users_per_minute.into();
+        self.change(|rules| {
+            rules.total_active_users(total_active_users).new_users_per_minute(new_users_per_minute)
+        })
+        .await
+    }
+
+    /// Lets nobody new in; sessions go on. Until [`resume`](Self::resume).
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be reached; nothing changes.
+    pub async fn queue_all(&self) -> Result<(), StoreError> {
+        self.switch(RoomSwitch::QueueAll).await
+    }
+
+    /// Serves the line, but lets nobody join it.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be reached; nothing changes.
+    pub async fn drain(&self) -> Result<(), StoreError> {
+        self.switch(RoomSwitch::Drain).await
+    }
+
+    /// Takes the room away: every request passes, uncounted. Whoever waits is let in at once, so
+    /// [`drain`](Self::drain) first if the service cannot take that.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be reached; nothing changes.
+    pub async fn suspend(&self) -> Result<(), StoreError> {
+        self.switch(RoomSwitch::Suspended).await
+    }
+
+    /// Lets the limits decide again.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be reached; nothing changes.
+    pub async fn resume(&self) -> Result<(), StoreError> {
+        self.switch(RoomSwitch::Auto).await
+    }
+
+    /// Puts changed rules in force.
+    ///
+    /// # Errors
+    ///
+    /// A rule that a room cannot obey, or a store that cannot be reached; the old rules stay.
+    pub async fn change(
+        &self,
+        change: impl FnOnce(RoomRules) -> RoomRules + Send,
+    ) -> Result<(), StoreError> {
+        let rules = change(RoomRules::clone(&self.rules()));
+        self.gatekeeper.store.configure(rules).await
+    }
+
+    async fn switch(&self, switch: RoomSwitch) -> Result<(), StoreError> {
+        self.change(|rules| rules.switch(switch)).await
+    }
+}
+
+impl<St> Clone for WaitingRoomHandle<St> {
+    fn clone(&self) -> Self {
+        Self { gatekeeper: Arc::clone(&self.gatekeeper) }
+    }
+}
+
+impl<St> fmt::Debug for WaitingRoomHandle<St> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitingRoomHandle").finish_non_exhaustive()
+    }
+}

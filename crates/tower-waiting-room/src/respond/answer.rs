@@ -1,0 +1,192 @@
+//! What there is to say to a client that is not let through, before it has a form.
+
+use std::{sync::Arc, time::Duration};
+
+use http::StatusCode;
+use waiting_room_core::{QueueingMethod, Reason, RoomRules, RoomSwitch, Ticket, Timestamp, Wait};
+
+use super::{Language, Message};
+use crate::visit::{Client, ClientKind};
+
+/// What the layer says to a client instead of letting its request through.
+///
+/// Every form of answer (page, JSON, problem document, text, gRPC status) says the same facts;
+/// these are they. A [`Page`](super::Page) of the user's own gets them to say them differently.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Answer {
+    /// The room's name.
+    pub room: Arc<str>,
+    /// The form in which the client is answered.
+    pub kind: ClientKind,
+    /// The language in which the client is answered.
+    pub language: Language,
+    /// What was decided.
+    pub outcome: Outcome,
+    /// Why.
+    pub reason: Reason,
+    /// The status of the response; a gRPC client gets 200 and the status in its trailers.
+    pub status: StatusCode,
+    /// The place in line, counted from 1; `None` if there is none yet, or chance decides.
+    pub position: Option<u32>,
+    /// How long it is expected to take; `None` if that cannot be said.
+    pub wait: Option<Wait>,
+    /// When to ask again; `None` if there is no point in it.
+    pub retry_after: Option<Duration>,
+    /// When the visitor first asked.
+    pub waiting_since: Option<Timestamp>,
+    /// When the visitor last asked in time, so that it counted.
+    pub last_check_in: Option<Timestamp>,
+    /// When this was decided.
+    pub now: Timestamp,
+    /// How long the place is kept for a visitor who does not ask again.
+    pub place_retention: Duration,
+    /// How often a visitor far back in the line is asked to come back.
+    pub refresh_interval: Duration,
+    /// Who is let in next.
+    pub method: QueueingMethod,
+    /// Whether the visitor has a place in line, and not just a first ticket.
+    pub is_placed: bool,
+    /// Whether nobody is let in at the moment, by the operator's decision.
+    pub is_queue_all: bool,
+    /// Whether the request could be repeated without harm: GET and HEAD.
+    pub is_safe: bool,
+    /// The sealed pass or ticket, for a client that sends it in a header instead of a cookie.
+    pub token: Option<String>,
+}
+
+impl Answer {
+    /// An answer with nothing but the decision in it, to be told when to come back, and more.
+    #[must_use]
+    pub(crate) fn new(
+        room: Arc<str>,
+        client: &Client,
+        outcome: Outcome,
+        reason: Reason,
+        status: StatusCode,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            room,
+            kind: client.kind,
+            language: client.language,
+            outcome,
+            reason,
+            status,
+            position: None,
+            wait: None,
+            retry_after: None,
+            waiting_since: None,
+            last_check_in: None,
+            now,
+            place_retention: Duration::ZERO,
+            refresh_interval: Duration::ZERO,
+            method: QueueingMethod::Fifo,
+            is_placed: false,
+            is_queue_all: false,
+            is_safe: client.is_safe,
+            token: None,
+        }
+    }
+
+    /// With what the room's rules say.
+    #[must_use]
+    pub(crate) fn with_rules(mut self, rules: &RoomRules) -> Self {
+        self.place_retention = rules.current_place_retention();
+        self.refresh_interval = rules.current_refresh_interval();
+        self.method = rules.current_method();
+        self.is_queue_all = rules.current_switch() == RoomSwitch::QueueAll;
+        self.wait = self.wait.filter(|_| !self.is_queue_all);
+        self
+    }
+
+    /// With what the ticket says: the place, the wait, and when to come back.
+    #[must_use]
+    pub(crate) fn with_ticket(mut self, ticket: &Ticket) -> Self {
+        self.position = ticket.shown_position;
+        self.wait = ticket.wait.filter(|_| !self.is_queue_all);
+        self.retry_after = Some(ticket.retry_after(self.now));
+        self.waiting_since = Some(ticket.first_seen);
+        self.last_check_in = Some(ticket.last_check_in);
+        self.is_placed = ticket.placed;
+        self
+    }
+
+    /// With the time to stay away, instead of the ticket's; `None` if coming back is pointless.
+    #[must_use]
+    pub(crate) fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
+        self.retry_after = retry_after;
+        self
+    }
+
+    /// With the sealed token, for a client that does not use cookies.
+    #[must_use]
+    pub(crate) fn with_token(mut self, token: Option<String>) -> Self {
+        self.token = token;
+        self
+    }
+
+    /// The value of `Retry-After` in whole seconds: at least 1, and rounded up, so that a client
+    /// that obeys it is never early.
+    #[must_use]
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        self.retry_after.map(whole_seconds)
+    }
+
+    /// Whether the line has no place left.
+    #[must_use]
+    pub fn is_line_full(&self) -> bool {
+        self.reason == Reason::RefusedLineFull
+    }
+
+    /// The same in sentences, in the client's language.
+    #[must_use]
+    pub fn message(&self) -> Message {
+        Message::new(self)
+    }
+
+    /// Whether the answer is about a place in line, and not about a single request.
+    pub(super) fn is_of_room(&self) -> bool {
+        !matches!(
+            self.reason,
+            Reason::RefusedRate(_) | Reason::RefusedGateFull | Reason::RefusedGateTimeout
+        )
+    }
+
+    /// Whether what a visitor sent with this navigation is lost unless the page says so.
+    pub(super) fn is_unsent(&self) -> bool {
+        self.kind == ClientKind::Navigation && !self.is_safe
+    }
+}
+
+/// What was decided about a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "a visitor gets in, goes or waits: there is no fourth")]
+pub enum Outcome {
+    /// Let in. Said to the waiting page's script only; everybody else gets what they asked for.
+    Admit,
+    /// Sent away.
+    Refuse,
+    /// In line.
+    Wait,
+}
+
+impl Outcome {
+    /// The name in the `waiting-room` header and in templates.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Admit => "admit",
+            Self::Refuse => "refuse",
+            Self::Wait => "wait",
+        }
+    }
+}
+
+pub(super) fn whole_seconds(duration: Duration) -> u64 {
+    duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0)).max(1)
+}
+
+pub(super) fn whole_minutes(duration: Duration) -> u64 {
+    whole_seconds(duration).div_ceil(60)
+}

@@ -1,0 +1,122 @@
+//! The answer in the words of Cloudflare Waiting Room, for clients that were written for it.
+//!
+//! The object `cfWaitingRoom` has the 25 fields of Cloudflare's JSON response, and the same names
+//! are variables in a page template. What we do not have (events, Turnstile) says that there is
+//! none of it.
+
+use serde::Serialize;
+use waiting_room_core::{QueueingMethod, Reason};
+
+use super::{
+    Answer,
+    answer::{whole_minutes, whole_seconds},
+    json::Iso,
+};
+
+/// The fields of `cfWaitingRoom`, in the order of Cloudflare's documentation.
+///
+/// Times are in whole minutes, rounded up.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CfWaitingRoom {
+    in_waiting_room: bool,
+    wait_time_known: bool,
+    wait_time: u64,
+    wait_time25_percentile: u64,
+    wait_time50_percentile: u64,
+    wait_time75_percentile: u64,
+    wait_time_formatted: String,
+    queue_is_full: bool,
+    queue_all: bool,
+    last_updated: Iso,
+    refresh_interval_seconds: u64,
+    queueing_method: &'static str,
+    #[serde(rename = "isFIFOQueue")]
+    is_fifo_queue: bool,
+    is_random_queue: bool,
+    is_passthrough_queue: bool,
+    is_reject_queue: bool,
+    is_event_active: bool,
+    is_event_prequeueing: bool,
+    time_until_event_start: u64,
+    time_until_event_start_formatted: &'static str,
+    time_until_event_end: u64,
+    time_until_event_end_formatted: &'static str,
+    shuffle_at_event_start: bool,
+    turnstile: &'static str,
+    infinite_queue: bool,
+}
+
+impl CfWaitingRoom {
+    pub(super) fn new(answer: &Answer) -> Self {
+        let method = answer.method;
+        let minutes = answer.wait.map(|wait| [wait.p25, wait.p50, wait.p75].map(whole_minutes));
+        let [p25, p50, p75] = minutes.unwrap_or_default();
+        // The percentiles are for the lottery only; a line in order has one wait.
+        let spread = if method == QueueingMethod::Random { [p25, p50, p75] } else { [0; 3] };
+        let is_prequeueing = answer.reason == Reason::Prequeue;
+        Self {
+            in_waiting_room: true,
+            wait_time_known: minutes.is_some(),
+            wait_time: p50,
+            wait_time25_percentile: spread[0],
+            wait_time50_percentile: spread[1],
+            wait_time75_percentile: spread[2],
+            wait_time_formatted: match (minutes, method) {
+                (None, _) => UNAVAILABLE.to_owned(),
+                (Some(_), QueueingMethod::Random) => format!("{} to {}", said(p25), said(p75)),
+                (Some(_), _) => said(p50),
+            },
+            queue_is_full: answer.is_line_full(),
+            queue_all: answer.is_queue_all,
+            last_updated: Iso(answer.last_check_in.unwrap_or(answer.now)),
+            refresh_interval_seconds: refresh_interval(answer),
+            queueing_method: name(method),
+            is_fifo_queue: method == QueueingMethod::Fifo,
+            is_random_queue: method == QueueingMethod::Random,
+            is_passthrough_queue: method == QueueingMethod::Passthrough,
+            is_reject_queue: method == QueueingMethod::Reject,
+            is_event_active: is_prequeueing,
+            is_event_prequeueing: is_prequeueing,
+            time_until_event_start: 0,
+            time_until_event_start_formatted: UNAVAILABLE,
+            time_until_event_end: 0,
+            time_until_event_end_formatted: UNAVAILABLE,
+            shuffle_at_event_start: false,
+            turnstile: "",
+            infinite_queue: false,
+        }
+    }
+
+    /// The whole hours of the wait; for templates only.
+    pub(super) const fn hours(&self) -> u64 {
+        self.wait_time / 60
+    }
+
+    /// The minutes of the wait over its whole hours; for templates only.
+    pub(super) const fn minutes_over(&self) -> u64 {
+        self.wait_time % 60
+    }
+}
+
+/// The time from the last attempt that counted to the next one that can; 0 for "do not come back".
+fn refresh_interval(answer: &Answer) -> u64 {
+    let since = answer.last_check_in.map(|last| answer.now.since(last)).unwrap_or_default();
+    answer.retry_after.map_or(0, |retry_after| whole_seconds(retry_after.saturating_add(since)))
+}
+
+/// English only, as it is there.
+fn said(minutes: u64) -> String {
+    if minutes == 1 { "1 minute".to_owned() } else { format!("{minutes} minutes") }
+}
+
+pub(super) const fn name(method: QueueingMethod) -> &'static str {
+    match method {
+        QueueingMethod::Passthrough => "passthrough",
+        QueueingMethod::Random => "random",
+        QueueingMethod::Reject => "reject",
+        _ => "fifo",
+    }
+}
+
+const UNAVAILABLE: &str = "unavailable";

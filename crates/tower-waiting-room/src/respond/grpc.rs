@@ -1,0 +1,81 @@
+//! The answer for a gRPC client: a status in trailers, and when to try again.
+//!
+//! The response is "trailers-only" and has HTTP status 200; a bare 429 or 503 would reach the
+//! caller as UNAVAILABLE, which clients repeat at once. When to try again stands in it twice:
+//! as `grpc-retry-pushback-ms` (gRFC A6) for the library, and as `google.rpc.RetryInfo` for the
+//! caller. Both are needed: OTLP, for one, repeats RESOURCE_EXHAUSTED only with RetryInfo.
+
+use std::time::Duration;
+
+use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Response};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use super::{Answer, Message, response::of_type};
+
+/// The answer as gRPC trailers.
+pub(super) fn response(answer: &Answer) -> Response<Bytes> {
+    let message = Message::paragraph(answer);
+    // A negative pushback means: do not try again.
+    let pushback = answer.retry_after.map(|time| time.as_millis().max(1).to_string());
+    let details = STANDARD_NO_PAD.encode(status(&message, answer.retry_after));
+    let mut response = of_type("application/grpc", Bytes::new());
+    let mut insert = |name: &'static str, value: String| {
+        // Base64, percent-encoding and digits make no byte that a header cannot carry.
+        if let Ok(value) = HeaderValue::try_from(value) {
+            response.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+    };
+    insert("grpc-status", RESOURCE_EXHAUSTED.to_string());
+    insert("grpc-message", utf8_percent_encode(&message, MESSAGE).to_string());
+    insert("grpc-status-details-bin", details);
+    insert("grpc-retry-pushback-ms", pushback.unwrap_or_else(|| "-1".to_owned()));
+    response
+}
+
+/// `google.rpc.Status { code, message, details: [Any(RetryInfo { retry_delay })] }`.
+fn status(message: &str, retry_delay: Option<Duration>) -> Vec<u8> {
+    let mut status = Vec::with_capacity(message.len() + 80);
+    number(&mut status, 1, u64::from(RESOURCE_EXHAUSTED));
+    bytes(&mut status, 2, message.as_bytes());
+    if let Some(delay) = retry_delay {
+        let (mut duration, mut retry_info, mut any) = (vec![], vec![], vec![]);
+        number(&mut duration, 1, delay.as_secs());
+        number(&mut duration, 2, u64::from(delay.subsec_nanos()));
+        bytes(&mut retry_info, 1, &duration);
+        bytes(&mut any, 1, b"type.googleapis.com/google.rpc.RetryInfo");
+        bytes(&mut any, 2, &retry_info);
+        bytes(&mut status, 3, &any);
+    }
+    status
+}
+
+/// Appends a field of a Protobuf message with a number; 0 is the default and left out.
+fn number(message: &mut Vec<u8>, field: u8, value: u64) {
+    if value > 0 {
+        message.push(field << 3);
+        varint(message, value);
+    }
+}
+
+/// Appends a field of a Protobuf message with text, bytes or another message.
+fn bytes(message: &mut Vec<u8>, field: u8, value: &[u8]) {
+    message.push(field << 3 | 2);
+    varint(message, value.len() as u64);
+    message.extend_from_slice(value);
+}
+
+/// Seven bits to a byte, the lowest first; the top bit says that more follow.
+fn varint(message: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        message.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    message.push(value.to_le_bytes()[0]);
+}
+
+const RESOURCE_EXHAUSTED: u8 = 8;
+
+/// What `grpc-message` may not carry as it is: all but the printable ASCII, and the percent sign.
+const MESSAGE: &AsciiSet = &CONTROLS.add(b'%');

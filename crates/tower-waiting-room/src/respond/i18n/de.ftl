@@ -1,0 +1,63 @@
+### Deutsch. `$shown` ist eine Anzahl, wie man sie schreibt, `$span` eine Zeit wie „5 Minuten“.
+
+title-position = Nr. { $shown } in der Schlange
+title-waiting = Bitte warten
+title-turn = Sie sind an der Reihe
+
+headline-busy = Gerade sind sehr viele Menschen hier
+headline-closed = Leider ist alles voll
+headline-draining = Die Warteschlange ist geschlossen
+headline-full = Die Warteschlange ist voll
+headline-prequeue = Es geht noch nicht los
+headline-rate = Das war etwas zu schnell
+headline-turn = Sie sind an der Reihe
+headline-unavailable = Einen Augenblick, bitte
+headline-waiting = Sie sind in der Warteschlange
+
+detail-busy = Für einen Moment sind alle Plätze belegt.
+detail-closed = Im Moment kann niemand mehr herein.
+detail-draining = Wer schon in der Schlange steht, kommt noch an die Reihe, aber niemand kann sich mehr anstellen.
+detail-full = Es warten mehr Menschen, als in die Schlange passen.
+detail-prequeue = Sie sind hier richtig: Lassen Sie diese Seite offen.
+detail-rate = Von Ihnen kamen in kurzer Zeit zu viele Anfragen.
+detail-unavailable = Bei uns funktioniert gerade etwas nicht, wie es soll. Es geht bald weiter.
+
+position = Sie sind Nummer { $shown } in der Schlange
+position-first = Sie sind als Nächstes an der Reihe
+position-lot = Das Los entscheidet, wann Sie an der Reihe sind
+position-pending = Wir holen Ihren Platz
+
+wait-about = Voraussichtliche Wartezeit: etwa { $span }.
+wait-long = Voraussichtliche Wartezeit: mehr als ein Tag.
+wait-paused = Im Moment wird niemand eingelassen. Wir können noch nicht sagen, wie lange es dauert.
+wait-short = Voraussichtliche Wartezeit: weniger als eine Minute.
+wait-unknown = Wir können noch nicht sagen, wie lange es dauert.
+
+keep = Sie können diesen Tab { $span } lang schließen, ohne Ihren Platz zu verlieren.
+again = Bitte versuchen Sie es in { $span } noch einmal.
+unsent = Ihre Eingaben wurden noch nicht gesendet. Sie sind nicht verloren: Lassen Sie diese Seite offen und senden Sie noch einmal, wenn Sie an der Reihe sind.
+
+updates = Diese Seite aktualisiert sich von selbst.
+updated = Zuletzt aktualisiert um
+offline = Die Verbindung ist unterbrochen. Ihr Platz bleibt Ihnen, und wir versuchen es weiter.
+online = Die Verbindung ist wieder da.
+cookies = Diese Seite braucht Cookies, um Ihren Platz zu behalten.
+button-again = Noch einmal versuchen
+button-send = Noch einmal senden
+
+seconds = { $count ->
+    [one] { $count } Sekunde
+   *[other] { $count } Sekunden
+}
+minutes = { $count ->
+    [one] { $count } Minute
+   *[other] { $count } Minuten
+}
+hours = { $count ->
+    [one] { $count } Stunde
+   *[other] { $count } Stunden
+}
+minutes-range = { $low } bis { $count } Minuten
+hours-range = { $low } bis { $count } Stunden
+
+stop = { $text }.

@@ -1,0 +1,63 @@
+### English. `$shown` is a count as it is written, `$span` a time such as "5 minutes".
+
+title-position = No. { $shown } in line
+title-waiting = Waiting
+title-turn = It is your turn
+
+headline-busy = Many people are here right now
+headline-closed = Sorry, we are full
+headline-draining = The line is closed
+headline-full = The line is full
+headline-prequeue = It has not started yet
+headline-rate = That was a little too fast
+headline-turn = It is your turn
+headline-unavailable = One moment, please
+headline-waiting = You are in line
+
+detail-busy = All places are taken for a moment.
+detail-closed = Nobody else can come in at the moment.
+detail-draining = Everybody who is in line will still be served, but nobody can join it any more.
+detail-full = More people are waiting than the line can hold.
+detail-prequeue = You are in the right place: keep this page open.
+detail-rate = Too many requests came from you in a short time.
+detail-unavailable = Something on our side is not working as it should. It will be back soon.
+
+position = You are number { $shown } in line
+position-first = You are next in line
+position-lot = Your turn is drawn by lot
+position-pending = We are getting your place
+
+wait-about = Estimated wait: about { $span }.
+wait-long = Estimated wait: more than a day.
+wait-paused = Nobody is being let in at the moment. We cannot say yet how long it takes.
+wait-short = Estimated wait: less than a minute.
+wait-unknown = We cannot say yet how long it takes.
+
+keep = You may close this tab for { $span } without losing your place.
+again = Please try again in { $span }.
+unsent = What you entered has not been sent yet. It is not lost: keep this page open, and send it again when it is your turn.
+
+updates = This page updates by itself.
+updated = Last updated at
+offline = The connection is lost. Your place is kept, and we keep trying.
+online = The connection is back.
+cookies = This page needs cookies to keep your place.
+button-again = Try again
+button-send = Send again
+
+seconds = { $count ->
+    [one] { $count } second
+   *[other] { $count } seconds
+}
+minutes = { $count ->
+    [one] { $count } minute
+   *[other] { $count } minutes
+}
+hours = { $count ->
+    [one] { $count } hour
+   *[other] { $count } hours
+}
+minutes-range = { $low } to { $count } minutes
+hours-range = { $low } to { $count } hours
+
+stop = { $text }.

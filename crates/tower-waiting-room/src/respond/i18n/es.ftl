@@ -1,0 +1,63 @@
+### Español. `$shown` es un número tal como se escribe, `$span` un tiempo como «5 minutos».
+
+title-position = N.º { $shown } en la fila
+title-waiting = En espera
+title-turn = Es su turno
+
+headline-busy = Hay mucha gente en este momento
+headline-closed = Lo sentimos, está completo
+headline-draining = La fila está cerrada
+headline-full = La fila está llena
+headline-prequeue = Aún no ha empezado
+headline-rate = Eso fue demasiado rápido
+headline-turn = Es su turno
+headline-unavailable = Un momento, por favor
+headline-waiting = Está usted en la fila
+
+detail-busy = Por un momento, todos los lugares están ocupados.
+detail-closed = Por ahora no puede entrar nadie más.
+detail-draining = Quienes ya están en la fila serán atendidos, pero ya no es posible unirse a ella.
+detail-full = Espera más gente de la que cabe en la fila.
+detail-prequeue = Está en el lugar correcto: mantenga esta página abierta.
+detail-rate = Llegaron demasiadas solicitudes suyas en poco tiempo.
+detail-unavailable = Algo no funciona como debería en nuestro sistema. Volverá pronto.
+
+position = Es usted el número { $shown } de la fila
+position-first = El próximo turno es el suyo
+position-lot = Su turno se decide por sorteo
+position-pending = Estamos buscando su lugar
+
+wait-about = Espera estimada: alrededor de { $span }.
+wait-long = Espera estimada: más de un día.
+wait-paused = Por ahora no entra nadie. Aún no podemos decir cuánto tardará.
+wait-short = Espera estimada: menos de un minuto.
+wait-unknown = Aún no podemos decir cuánto tardará.
+
+keep = Puede cerrar esta pestaña durante { $span } sin perder su lugar.
+again = Vuelva a intentarlo en { $span }.
+unsent = Lo que ha escrito aún no se ha enviado. No se ha perdido: mantenga esta página abierta y envíelo de nuevo cuando sea su turno.
+
+updates = Esta página se actualiza sola.
+updated = Última actualización a las
+offline = Se ha perdido la conexión. Su lugar está guardado y seguimos intentándolo.
+online = La conexión ha vuelto.
+cookies = Esta página necesita cookies para guardar su lugar.
+button-again = Intentar de nuevo
+button-send = Enviar de nuevo
+
+seconds = { $count ->
+    [one] { $count } segundo
+   *[other] { $count } segundos
+}
+minutes = { $count ->
+    [one] { $count } minuto
+   *[other] { $count } minutos
+}
+hours = { $count ->
+    [one] { $count } hora
+   *[other] { $count } horas
+}
+minutes-range = { $low } a { $count } minutos
+hours-range = { $low } a { $count } horas
+
+stop = { $text }.

@@ -1,0 +1,63 @@
+### Français. `$shown` est un nombre tel qu'on l'écrit, `$span` une durée comme « 5 minutes ».
+
+title-position = N° { $shown } dans la file
+title-waiting = En attente
+title-turn = C’est votre tour
+
+headline-busy = Il y a beaucoup de monde en ce moment
+headline-closed = Désolés, nous sommes complets
+headline-draining = La file d’attente est fermée
+headline-full = La file d’attente est pleine
+headline-prequeue = Cela n’a pas encore commencé
+headline-rate = C’était un peu trop rapide
+headline-turn = C’est votre tour
+headline-unavailable = Un instant, s’il vous plaît
+headline-waiting = Vous êtes dans la file d’attente
+
+detail-busy = Toutes les places sont prises pour un instant.
+detail-closed = Personne d’autre ne peut entrer pour le moment.
+detail-draining = Les personnes déjà dans la file seront servies, mais il n’est plus possible de la rejoindre.
+detail-full = Il y a plus de monde que la file ne peut en accueillir.
+detail-prequeue = Vous êtes au bon endroit : gardez cette page ouverte.
+detail-rate = Trop de requêtes sont venues de vous en peu de temps.
+detail-unavailable = Quelque chose ne fonctionne pas comme prévu chez nous. Ce sera bientôt rétabli.
+
+position = Vous êtes numéro { $shown } dans la file
+position-first = Vous êtes en tête de la file
+position-lot = Votre tour est tiré au sort
+position-pending = Nous cherchons votre place
+
+wait-about = Attente estimée : environ { $span }.
+wait-long = Attente estimée : plus d’une journée.
+wait-paused = Personne n’entre pour le moment. Nous ne pouvons pas encore dire combien de temps cela prendra.
+wait-short = Attente estimée : moins d’une minute.
+wait-unknown = Nous ne pouvons pas encore dire combien de temps cela prendra.
+
+keep = Vous pouvez fermer cet onglet pendant { $span } sans perdre votre place.
+again = Veuillez réessayer dans { $span }.
+unsent = Ce que vous avez saisi n’a pas encore été envoyé. Rien n’est perdu : gardez cette page ouverte et renvoyez-la quand ce sera votre tour.
+
+updates = Cette page se met à jour toute seule.
+updated = Dernière mise à jour à
+offline = La connexion est interrompue. Votre place est gardée, et nous continuons d’essayer.
+online = La connexion est rétablie.
+cookies = Cette page a besoin de cookies pour garder votre place.
+button-again = Réessayer
+button-send = Renvoyer
+
+seconds = { $count ->
+    [one] { $count } seconde
+   *[other] { $count } secondes
+}
+minutes = { $count ->
+    [one] { $count } minute
+   *[other] { $count } minutes
+}
+hours = { $count ->
+    [one] { $count } heure
+   *[other] { $count } heures
+}
+minutes-range = { $low } à { $count } minutes
+hours-range = { $low } à { $count } heures
+
+stop = { $text }.

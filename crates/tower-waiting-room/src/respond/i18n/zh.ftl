@@ -1,0 +1,54 @@
+### 中文。`$shown` 是写出来的数字，`$span` 是一段时间，例如“5 分钟”。
+
+title-position = 排在第 { $shown } 位
+title-waiting = 排队中
+title-turn = 轮到您了
+
+headline-busy = 现在人很多
+headline-closed = 抱歉，人数已满
+headline-draining = 排队已关闭
+headline-full = 队伍已满
+headline-prequeue = 还没有开始
+headline-rate = 操作有点太快了
+headline-turn = 轮到您了
+headline-unavailable = 请稍候
+headline-waiting = 您正在排队
+
+detail-busy = 所有名额暂时都已被占用。
+detail-closed = 目前无法再进入。
+detail-draining = 已在队伍中的人仍会依次进入，但现在不能再加入排队。
+detail-full = 等待的人数超过了队伍的容量。
+detail-prequeue = 您来对地方了：请保持此页面打开。
+detail-rate = 您在短时间内发送了过多请求。
+detail-unavailable = 我们这边出了一点问题，很快就会恢复。
+
+position = 您排在第 { $shown } 位
+position-first = 下一个就是您
+position-lot = 进入顺序由抽签决定
+position-pending = 正在为您取号
+
+wait-about = 预计等待时间：约 { $span }。
+wait-long = 预计等待时间：超过一天。
+wait-paused = 目前暂停放行，还无法确定需要多长时间。
+wait-short = 预计等待时间：不到一分钟。
+wait-unknown = 还无法确定需要多长时间。
+
+keep = 您可以关闭此标签页 { $span }而不会失去您的位置。
+again = 请在 { $span }后重试。
+unsent = 您填写的内容尚未发送，但没有丢失：请保持此页面打开，轮到您时再次发送。
+
+updates = 此页面会自动更新。
+updated = 最后更新时间：
+offline = 连接已中断。您的位置会保留，我们会继续尝试。
+online = 连接已恢复。
+cookies = 此页面需要使用 Cookie 来保留您的位置。
+button-again = 重试
+button-send = 再次发送
+
+seconds = { $count } 秒
+minutes = { $count } 分钟
+hours = { $count } 小时
+minutes-range = { $low } 至 { $count } 分钟
+hours-range = { $low } 至 { $count } 小时
+
+stop = { $text }。

@@ -1,0 +1,111 @@
+//! The answer for a program that takes JSON.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Response;
+use serde::{Serialize, Serializer};
+use waiting_room_core::{Timestamp, Wait};
+
+use super::{
+    Answer, Message, Outcome,
+    cloudflare::CfWaitingRoom,
+    response::{Failure, of_type},
+};
+
+/// The answer as JSON: our object, and Cloudflare's.
+pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
+    // Measured: an answer with its sentences in Chinese or French is a little over 1 KiB.
+    let mut body = Vec::with_capacity(2048);
+    let is_waiting = answer.is_of_room() && answer.outcome != Outcome::Admit;
+    let document = Document {
+        waiting_room: WaitingRoom::new(answer),
+        cf_waiting_room: is_waiting.then(|| CfWaitingRoom::new(answer)),
+    };
+    serde_json::to_writer(&mut body, &document)?;
+    Ok(of_type("application/json", body))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a> {
+    waiting_room: WaitingRoom<'a>,
+    /// Missing where Cloudflare's product says nothing: for who is let in, and for what is not a
+    /// matter of the room, such as a rate limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cf_waiting_room: Option<CfWaitingRoom>,
+}
+
+/// Our own object. A field that does not apply is `null`; only the token is left out.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WaitingRoom<'a> {
+    room: &'a str,
+    status: &'static str,
+    #[serde(serialize_with = "display")]
+    reason: &'a waiting_room_core::Reason,
+    position: Option<u32>,
+    wait_seconds: Option<WaitSeconds>,
+    retry_after_seconds: Option<u64>,
+    waiting_since: Option<Iso>,
+    last_check_in: Option<Iso>,
+    now: Iso,
+    place_kept_for_seconds: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<&'a str>,
+    message: Message,
+}
+
+impl<'a> WaitingRoom<'a> {
+    pub(super) fn new(answer: &'a Answer) -> Self {
+        Self {
+            room: &answer.room,
+            status: match answer.outcome {
+                Outcome::Admit => "admitted",
+                Outcome::Refuse => "refused",
+                Outcome::Wait => "waiting",
+            },
+            reason: &answer.reason,
+            position: answer.position,
+            wait_seconds: answer.wait.map(WaitSeconds::new),
+            retry_after_seconds: answer.retry_after_seconds(),
+            waiting_since: answer.waiting_since.map(Iso),
+            last_check_in: answer.last_check_in.map(Iso),
+            now: Iso(answer.now),
+            place_kept_for_seconds: answer.is_placed.then_some(answer.place_retention.as_secs()),
+            token: answer.token.as_deref(),
+            message: answer.message(),
+        }
+    }
+}
+
+/// A wait and its range, in whole seconds.
+#[derive(Serialize)]
+pub(super) struct WaitSeconds {
+    p25: u64,
+    p50: u64,
+    p75: u64,
+}
+
+impl WaitSeconds {
+    pub(super) fn new(wait: Wait) -> Self {
+        let Wait { p25, p50, p75, .. } = wait;
+        let [p25, p50, p75] = [p25, p50, p75].map(|it: Duration| it.as_secs());
+        Self { p25, p50, p75 }
+    }
+}
+
+/// A point in time as ISO 8601 has it: `2026-11-21T08:00:00.000Z`.
+pub(super) struct Iso(pub(super) Timestamp);
+
+impl Serialize for Iso {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let nanos = i128::from(self.0.as_nanos());
+        let time = jiff::Timestamp::from_nanosecond(nanos).unwrap_or(jiff::Timestamp::MAX);
+        serializer.collect_str(&format_args!("{time:.3}"))
+    }
+}
+
+fn display<T: std::fmt::Display, S: Serializer>(it: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(it)
+}

@@ -1,0 +1,40 @@
+//! What a client gets instead of an answer from the application.
+//!
+//! One [`Answer`] (the facts) is told in the form that the client can use:
+//!
+//! ```text
+//!                        ┌ page     HTML for a navigation; the user's own, if there is one
+//!                        ├ json     our object, and Cloudflare's for who comes from there
+//! Answer ── ClientKind ──┼ problem  RFC 9457
+//!                        ├ text     a sentence or two
+//!                        └ grpc     trailers: RESOURCE_EXHAUSTED, RetryInfo, pushback
+//! ```
+//!
+//! and finished with the headers that go with every form ([`headers`]): not to be stored, when to
+//! ask again, and what it depends on. The sentences in it come in the client's [`Language`].
+//!
+//! Nothing here decides anything, reads a clock or touches the room. What goes wrong while an
+//! answer is written makes it plain text with the same status, never an error of its own.
+
+mod answer;
+mod cloudflare;
+mod grpc;
+mod headers;
+mod html;
+mod i18n;
+mod json;
+mod message;
+mod page;
+mod problem;
+mod response;
+pub(crate) mod sample;
+mod text;
+
+pub(crate) use self::response::respond;
+pub use self::{
+    answer::{Answer, Outcome},
+    headers::{EXPOSED_HEADERS, OUTCOME_HEADER, TOKEN_HEADER},
+    i18n::Language,
+    message::Message,
+    page::Page,
+};

@@ -1,0 +1,86 @@
+//! One answer of each kind, on which a page template is tried before it is used.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderMap, Method, StatusCode};
+use waiting_room_core::{
+    QueueingMethod, Reason, RoomRules, RoomSwitch, Ticket, Timestamp, VisitorId, Wait,
+};
+
+use super::{Answer, Outcome};
+use crate::visit::{Client, ClientKind};
+
+/// Every kind of answer that a page can have to show.
+pub(crate) fn answers() -> impl Iterator<Item = Answer> {
+    let refused = [
+        Reason::RefusedDraining,
+        Reason::RefusedGateFull,
+        Reason::RefusedLineFull,
+        Reason::RefusedRate("per_ip".into()),
+        Reason::RefusedReject,
+        Reason::StoreUnavailable,
+    ];
+    let waiting = [placed(), first(), lottery(), paused(), unsent()];
+    waiting.into_iter().chain(refused.map(refusal))
+}
+
+/// Number 12 in line, for 4 to 7 minutes more.
+pub(crate) fn placed() -> Answer {
+    answer(Outcome::Wait, Reason::QueuedActiveLimit).with_rules(&rules()).with_ticket(&ticket())
+}
+
+/// A visitor who was never seen before.
+pub(crate) fn first() -> Answer {
+    let ticket = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + Duration::from_secs(1));
+    answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
+}
+
+/// One among many who are drawn by lot.
+pub(crate) fn lottery() -> Answer {
+    let mut ticket = ticket();
+    ticket.shown_position = None;
+    placed().with_rules(&rules().queueing_method(QueueingMethod::Random)).with_ticket(&ticket)
+}
+
+/// Nobody is let in.
+pub(crate) fn paused() -> Answer {
+    Answer { reason: Reason::QueueAll, ..placed() }
+        .with_rules(&rules().switch(RoomSwitch::QueueAll))
+}
+
+/// A form was posted, and did not get through.
+pub(crate) fn unsent() -> Answer {
+    Answer { is_safe: false, ..placed() }
+}
+
+/// Sent away; for `refused:reject` for good.
+pub(crate) fn refusal(reason: Reason) -> Answer {
+    let retry_after = (reason != Reason::RefusedReject).then_some(Duration::from_secs(120));
+    answer(Outcome::Refuse, reason).with_rules(&rules()).with_retry_after(retry_after)
+}
+
+fn answer(outcome: Outcome, reason: Reason) -> Answer {
+    let client = Client {
+        kind: ClientKind::Navigation,
+        ..Client::classify(&Method::GET, &HeaderMap::new())
+    };
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    Answer::new(Arc::from("shop"), &client, outcome, reason, status, NOW)
+}
+
+fn rules() -> RoomRules {
+    RoomRules::new("shop", 1)
+}
+
+fn ticket() -> Ticket {
+    let since = NOW.before(Duration::from_secs(150));
+    let mut ticket = Ticket::new(VisitorId::new(1), since, NOW, NOW + Duration::from_millis(8_200));
+    let [p25, p50, p75] = [250, 330, 400].map(Duration::from_secs);
+    ticket.wait = Some(Wait::new(p25, p50, p75));
+    ticket.shown_position = Some(12);
+    ticket.placed = true;
+    ticket
+}
+
+/// 2026-11-21T08:00:00Z
+pub(crate) const NOW: Timestamp = Timestamp::from_secs(1_795_248_000);

@@ -1,0 +1,280 @@
+//! What this node knows of sessions beside their passes.
+//!
+//! A valid pass asks no store. Two things must be known all the same, and both are local: which
+//! sessions were ended here, so that a copy of their pass is worth nothing, and which passes are
+//! being renewed or just were, so that fifty parallel requests make one renewal.
+
+use std::{
+    fmt,
+    hash::{BuildHasherDefault, Hasher},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use dashmap::{DashMap, Entry};
+use waiting_room_core::{Pass, Reason, Timestamp, VisitorId};
+
+/// The visit that a request belongs to, in its extensions once it was admitted.
+///
+/// ```
+/// use tower_waiting_room::Visit;
+///
+/// async fn checkout(request: http::Request<String>) -> http::Response<String> {
+///     if let Some(visit) = request.extensions().get::<Visit>() {
+///         visit.end();
+///     }
+///     http::Response::new("Thank you.".to_owned())
+/// }
+/// # let _ = checkout;
+/// ```
+#[derive(Clone)]
+pub struct Visit {
+    pass: Pass,
+    reason: Reason,
+    sessions: Arc<Sessions>,
+}
+
+impl Visit {
+    pub(crate) const fn new(pass: Pass, reason: Reason, sessions: Arc<Sessions>) -> Self {
+        Self { pass, reason, sessions }
+    }
+
+    /// Ends the session: the slot is free when the response head is sent, and the cookie is
+    /// deleted with it. Call it before the response is returned; later it takes effect with the
+    /// visitor's next request.
+    pub fn end(&self) {
+        self.sessions.end(&self.pass);
+    }
+
+    /// When the visitor was let in.
+    #[must_use]
+    pub const fn accepted_at(&self) -> Timestamp {
+        self.pass.accepted_at
+    }
+
+    /// Until when the visitor is let in, if no further request comes.
+    #[must_use]
+    pub const fn expires_at(&self) -> Timestamp {
+        self.pass.expires_at
+    }
+
+    /// Why this request was admitted.
+    #[must_use]
+    pub const fn reason(&self) -> &Reason {
+        &self.reason
+    }
+}
+
+impl fmt::Debug for Visit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Visit")
+            .field("pass", &self.pass)
+            .field("reason", &self.reason)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The sessions that this node has ended or is renewing.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    known: DashMap<VisitorId, Known, BuildHasherDefault<IdHasher>>,
+    added: AtomicUsize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Known {
+    /// Ended; every pass of it is void by then.
+    Ended { forget_at: Timestamp },
+    /// Renewed to this pass.
+    Renewed(Pass),
+    /// Being renewed by a request that began then.
+    Renewing { forget_at: Timestamp },
+}
+
+impl Known {
+    fn forget_at(&self) -> Timestamp {
+        match self {
+            Self::Ended { forget_at } | Self::Renewing { forget_at } => *forget_at,
+            Self::Renewed(pass) => pass.expires_at,
+        }
+    }
+}
+
+/// What a request with a stale pass is to do.
+#[derive(Debug)]
+pub(crate) enum Stale {
+    /// Go on with the old pass: somebody else is renewing it.
+    GoOn,
+    /// Renew it.
+    Renew(Renewing),
+    /// Take this one: somebody else has just renewed it.
+    Take(Pass),
+}
+
+impl Sessions {
+    /// Entries are looked through when so many were added, or as many as there are.
+    const SWEEP_AFTER: usize = 1_024;
+
+    /// Whether the session was ended on this node.
+    pub(crate) fn is_ended(&self, id: VisitorId) -> bool {
+        self.known.get(&id).is_some_and(|known| matches!(*known, Known::Ended { .. }))
+    }
+
+    /// Ends a session for this node.
+    pub(crate) fn end(&self, pass: &Pass) {
+        self.known
+            .entry(pass.id)
+            .and_modify(|known| {
+                *known = Known::Ended { forget_at: known.forget_at().max(pass.expires_at) };
+            })
+            .or_insert(Known::Ended { forget_at: pass.expires_at });
+        self.added.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The store has let a visitor in.
+    pub(crate) fn begin(&self, id: VisitorId, now: Timestamp) {
+        self.sweep(now);
+        self.known.remove(&id);
+    }
+
+    /// Decides what a request with a pass that is due for renewal does.
+    ///
+    /// A renewed pass serves everybody until it is itself `due`.
+    pub(crate) fn stale(
+        self: &Arc<Self>,
+        pass: &Pass,
+        now: Timestamp,
+        due: impl Fn(&Pass) -> bool,
+    ) -> Stale {
+        self.sweep(now);
+        let entry = self.known.entry(pass.id);
+        if let Entry::Occupied(entry) = &entry {
+            match *entry.get() {
+                Known::Renewed(renewed) if !due(&renewed) => return Stale::Take(renewed),
+                Known::Renewing { forget_at } if now < forget_at => return Stale::GoOn,
+                Known::Ended { .. } => return Stale::GoOn,
+                Known::Renewed(_) | Known::Renewing { .. } => {}
+            }
+        }
+        entry.insert(Known::Renewing { forget_at: pass.expires_at });
+        self.added.fetch_add(1, Ordering::Relaxed);
+        Stale::Renew(Renewing { id: pass.id, sessions: Arc::clone(self) })
+    }
+
+    fn sweep(&self, now: Timestamp) {
+        let added = self.added.load(Ordering::Relaxed);
+        if added >= Self::SWEEP_AFTER && added >= self.known.len() {
+            self.added.store(0, Ordering::Relaxed);
+            self.known.retain(|_, known| known.forget_at() > now);
+        }
+    }
+}
+
+/// One renewal under way. Dropped without an outcome, it leaves the next request to try again.
+#[derive(Debug)]
+pub(crate) struct Renewing {
+    id: VisitorId,
+    sessions: Arc<Sessions>,
+}
+
+impl Renewing {
+    /// The store has renewed the pass.
+    pub(crate) fn renewed(self, pass: Pass) {
+        if let Some(mut known) = self.sessions.known.get_mut(&self.id)
+            && matches!(*known, Known::Renewing { .. })
+        {
+            *known = Known::Renewed(pass);
+        }
+    }
+
+    /// The store says that the session is over.
+    pub(crate) fn ended(self, pass: &Pass) {
+        self.sessions.end(pass);
+    }
+}
+
+impl Drop for Renewing {
+    fn drop(&mut self) {
+        self.sessions.known.remove_if(&self.id, |_, known| matches!(known, Known::Renewing { .. }));
+    }
+}
+
+/// Takes the bits of an id as they are: they are random, sealed, and no client chooses them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "half of the random bits are enough")]
+    fn write_u128(&mut self, bits: u128) {
+        self.0 = bits as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_secs(1_000);
+
+    fn pass(who: u128, issued: Timestamp) -> Pass {
+        Pass::new(VisitorId::new(who), 0, NOW, issued, issued + Duration::from_secs(90))
+    }
+
+    fn is_due(pass: &Pass) -> bool {
+        pass.last_check_in == NOW
+    }
+
+    #[test]
+    fn one_of_many_stale_requests_renews_and_the_others_take_what_it_got() {
+        let sessions = Arc::new(Sessions::default());
+        let old = pass(1, NOW);
+        let Stale::Renew(renewing) = sessions.stale(&old, NOW, is_due) else { panic!("first") };
+        assert!(matches!(sessions.stale(&old, NOW, is_due), Stale::GoOn));
+        let new = pass(1, NOW + Duration::from_secs(10));
+        renewing.renewed(new);
+        assert!(matches!(sessions.stale(&old, NOW, is_due), Stale::Take(taken) if taken == new));
+    }
+
+    #[test]
+    fn a_renewal_that_was_dropped_is_tried_again() {
+        let sessions = Arc::new(Sessions::default());
+        drop(sessions.stale(&pass(1, NOW), NOW, is_due));
+        assert!(matches!(sessions.stale(&pass(1, NOW), NOW, is_due), Stale::Renew(_)));
+    }
+
+    #[test]
+    fn a_session_that_ends_during_its_renewal_stays_ended() {
+        let sessions = Arc::new(Sessions::default());
+        let old = pass(1, NOW);
+        let Stale::Renew(renewing) = sessions.stale(&old, NOW, is_due) else { panic!("first") };
+        sessions.end(&old);
+        renewing.renewed(pass(1, NOW + Duration::from_secs(10)));
+        assert!(sessions.is_ended(old.id));
+    }
+
+    #[test]
+    fn what_is_over_is_forgotten() {
+        let sessions = Arc::new(Sessions::default());
+        for who in 0..10_000 {
+            let old = pass(who, NOW + Duration::from_secs(u64::try_from(who).unwrap()));
+            if let Stale::Renew(renewing) = sessions.stale(&old, old.last_check_in, |_| true) {
+                renewing.renewed(old);
+            }
+        }
+        assert!(sessions.known.len() <= 2 * Sessions::SWEEP_AFTER, "{}", sessions.known.len());
+    }
+}

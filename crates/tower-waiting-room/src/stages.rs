@@ -1,0 +1,294 @@
+//! The stages of one request, in order.
+//!
+//! ```text
+//! request ─► bypass? ─► token ─┬─ valid pass ───────────────────────────────► forward
+//!                              ├─ ticket, too early ─► answer from the ticket    ▲
+//!                              ├─ ticket ──► check_in ─┬─ admit ─────────────────┤
+//!                              └─ nothing ─► enter ────┴─ wait, refuse ─► answer │
+//!                                                              └─ shadow mode ───┘
+//! ```
+//!
+//! [`look`](Gatekeeper::look) is everything that needs no store; it decides alone about every
+//! request with a valid pass. [`conclude`](Gatekeeper::conclude) turns the verdict of the store
+//! into the next step, and [`settle`](Gatekeeper::settle) finishes the response of the
+//! application. Between them stands [`ResponseFuture`](crate::ResponseFuture), which only waits.
+
+mod away;
+mod settle;
+
+pub(crate) use self::settle::Settled;
+pub use self::settle::{COMMAND_HEADER, REASON_HEADER, reason_of};
+
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::Response;
+use waiting_room_core::{
+    Pass, Reason, Renewal, RoomSwitch, Store, StoreError, Ticket, Timestamp, Verdict,
+};
+
+use self::away::Away;
+use crate::{
+    bypass::RequestHead,
+    config::WaitingRoomConfig,
+    respond::Outcome,
+    session::{Sessions, Stale, Visit},
+    telemetry::Telemetry,
+    token::{
+        self, KeyRing, Opened, SealedToken, Source, TokenKey, Tokens, Transport, Verified,
+    },
+    visit,
+};
+
+/// A future of a store, boxed: a valid pass that is not due for renewal never makes one.
+pub(crate) type Asked<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// What to tell a visitor without a pass when the store cannot decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreFailure {
+    /// Let the visitor through, uncounted and without a pass.
+    Admit,
+    /// Have the visitor ask again; a place is kept.
+    Wait,
+}
+
+/// Everything that the services of one layer share.
+pub(crate) struct Gatekeeper<St> {
+    pub(crate) store: St,
+    config: WaitingRoomConfig,
+    room: Arc<str>,
+    tokens: Tokens,
+    transport: Transport,
+    sessions: Arc<Sessions>,
+    telemetry: Telemetry,
+    on_failure: StoreFailure,
+}
+
+/// What is to be done with a request.
+pub(crate) enum Step {
+    /// Answer it without the application.
+    Answer(Response<Bytes>),
+    /// Ask the store.
+    Ask(Asked<Result<Verdict, StoreError>>, Carried),
+    /// Let it through.
+    Forward(Forward),
+}
+
+/// What a request brought along that its answer depends on.
+#[derive(Clone, Copy)]
+pub(crate) struct Carried {
+    ticket: Option<Ticket>,
+    source: Source,
+}
+
+/// A request on its way to the application.
+pub(crate) struct Forward {
+    /// The handle for the application, until the request has it.
+    pub(crate) visit: Option<Visit>,
+    /// The renewal of the pass, which runs beside the application.
+    pub(crate) renewal: Option<Asked<Option<Pass>>>,
+    pass: Option<Pass>,
+    reason: Reason,
+    source: Source,
+    token: Option<Token>,
+}
+
+/// A token on its way to the client.
+struct Token {
+    sealed: SealedToken,
+    max_age: Duration,
+}
+
+impl<St: Store> Gatekeeper<St> {
+    pub(crate) fn new(config: WaitingRoomConfig, store: St, on_failure: StoreFailure) -> Self {
+        let room: Arc<str> = config.rules.name().into();
+        let keys = config.keys.clone().unwrap_or_else(|| {
+            tracing::warn!(%room, "no key is configured: passes and places end with this process");
+            KeyRing::new(TokenKey::random())
+        });
+        Self {
+            tokens: Tokens::new(&keys, &room),
+            transport: Transport::new(&config.cookie, &room)
+                .expect("a config is built only with a cookie that can be set"),
+            sessions: Arc::default(),
+            telemetry: Telemetry::new(Arc::clone(&room)),
+            room,
+            config,
+            store,
+            on_failure,
+        }
+    }
+
+    /// Looks at a request, without asking the store.
+    pub(crate) fn look(&self, head: RequestHead<'_>) -> Step {
+        if let Some(reason) = self.bypass(&head) {
+            return Step::Forward(self.forward(reason, None, Source::Cookie));
+        }
+        let now = self.store.now();
+        let found = self.transport.find(&self.tokens, head.headers(), now);
+        if let Some(error) = found.last_error {
+            self.telemetry.rejected(error);
+        }
+        let source = found.source;
+        match found.opened {
+            Some(Opened::Pass(pass)) if !self.sessions.is_ended(pass.id) => {
+                self.with_pass(&head, &pass, source, now)
+            }
+            Some(Opened::Ticket(ticket)) => self.with_ticket(&head, *ticket, source, now),
+            Some(Opened::Pass(_)) | None => {
+                let (store, id) = (self.store.clone(), token::random_visitor_id());
+                let asked = Box::pin(async move { store.enter(id).await });
+                Step::Ask(asked, Carried { ticket: None, source })
+            }
+        }
+    }
+
+    /// Turns what the store said into the next step.
+    pub(crate) fn conclude(
+        &self,
+        head: RequestHead<'_>,
+        Carried { ticket, source }: Carried,
+        verdict: Result<Verdict, StoreError>,
+    ) -> Step {
+        let now = self.store.now();
+        match verdict {
+            Ok(Verdict::Admit { pass, reason }) => {
+                self.sessions.begin(pass.id, now);
+                let token = self.pass_token(&pass, now);
+                if head.headers().contains_key(visit::POLL_HEADER) {
+                    return Step::Answer(self.let_in(&head, reason, source, Some(token), now));
+                }
+                Step::Forward(self.forward(reason, Some(pass), source).with_token(token))
+            }
+            Ok(Verdict::Wait { ticket, reason }) => {
+                let token = Some(self.ticket_token(&ticket));
+                let retry_after = Some(ticket.retry_after(now));
+                let away = Away { outcome: Outcome::Wait, reason, ticket: Some(ticket), retry_after };
+                self.turn_away(&head, source, away, token, now)
+            }
+            Ok(Verdict::Refuse { ticket, reason, retry_after }) => {
+                let token = ticket.as_ref().map(|ticket| self.ticket_token(ticket));
+                let away = Away { outcome: Outcome::Refuse, reason, ticket, retry_after };
+                self.turn_away(&head, source, away, token, now)
+            }
+            Err(error) => {
+                self.telemetry.store_failed(&error);
+                let reason = Reason::StoreUnavailable;
+                if self.on_failure == StoreFailure::Admit {
+                    return Step::Forward(self.forward(reason, None, source));
+                }
+                let retry_after = Some(STORE_RETRY);
+                let away = Away { outcome: Outcome::Wait, reason, ticket, retry_after };
+                self.turn_away(&head, source, away, None, now)
+            }
+        }
+    }
+
+    /// Whether the request does not concern the room, and by which rule.
+    fn bypass(&self, head: &RequestHead<'_>) -> Option<Reason> {
+        if visit::is_preflight(head.method(), head.headers()) {
+            return Some(Reason::Bypass("preflight".into()));
+        }
+        if let Some(rule) = self.config.bypass.iter().find(|rule| rule.covers(head)) {
+            return Some(Reason::Bypass(rule.name().clone()));
+        }
+        let is_suspended = self.store.rules().current_switch() == RoomSwitch::Suspended;
+        is_suspended.then(|| Reason::Bypass("suspended".into()))
+    }
+
+    /// Lets a visitor with a valid pass through, and renews the pass beside it if that is due.
+    fn with_pass(
+        &self,
+        head: &RequestHead<'_>,
+        verified: &Verified<Pass>,
+        source: Source,
+        now: Timestamp,
+    ) -> Step {
+        let pass = **verified;
+        if head.headers().contains_key(visit::POLL_HEADER) {
+            return Step::Answer(self.let_in(head, Reason::AdmittedPass, source, None, now));
+        }
+        let mut forward = self.forward(Reason::AdmittedPass, Some(pass), source);
+        if !verified.is_from_old_key() && !self.is_renewal_due(&pass, now) {
+            return Step::Forward(forward);
+        }
+        match self.sessions.stale(&pass, now, |renewed| self.is_renewal_due(renewed, now)) {
+            Stale::GoOn => {}
+            Stale::Take(renewed) => forward.token = Some(self.pass_token(&renewed, now)),
+            Stale::Renew(renewing) => {
+                let (store, telemetry) = (self.store.clone(), self.telemetry.clone());
+                forward.renewal = Some(Box::pin(async move {
+                    match store.renew(pass).await {
+                        Ok(Renewal::Renew(renewed)) => {
+                            renewing.renewed(renewed);
+                            Some(renewed)
+                        }
+                        Ok(Renewal::End) => {
+                            renewing.ended(&pass);
+                            None
+                        }
+                        Err(error) => {
+                            telemetry.store_failed(&error);
+                            None
+                        }
+                    }
+                }));
+            }
+        }
+        Step::Forward(forward)
+    }
+
+    /// Answers a ticket that is shown too early from the ticket alone, and has others check in.
+    fn with_ticket(
+        &self,
+        head: &RequestHead<'_>,
+        ticket: Ticket,
+        source: Source,
+        now: Timestamp,
+    ) -> Step {
+        if ticket.is_early(now) {
+            let away = Away {
+                outcome: Outcome::Wait,
+                reason: Reason::QueuedEarly,
+                ticket: Some(ticket),
+                retry_after: Some(ticket.retry_after(now)),
+            };
+            return self.turn_away(head, source, away, None, now);
+        }
+        let store = self.store.clone();
+        let asked = Box::pin(async move { store.check_in(ticket).await });
+        Step::Ask(asked, Carried { ticket: Some(ticket), source })
+    }
+
+    /// Whether a pass is old enough to be renewed, or older than the memory of the store.
+    fn is_renewal_due(&self, pass: &Pass, now: Timestamp) -> bool {
+        self.store.rules().is_renewal_due(now.since(pass.last_check_in))
+            || pass.last_check_in < self.store.remembers_since()
+    }
+
+    fn forward(&self, reason: Reason, pass: Option<Pass>, source: Source) -> Forward {
+        self.telemetry.verdict(&reason);
+        let visit = pass.map(|pass| Visit::new(pass, reason.clone(), Arc::clone(&self.sessions)));
+        Forward { visit, renewal: None, pass, reason, source, token: None }
+    }
+
+    fn pass_token(&self, pass: &Pass, now: Timestamp) -> Token {
+        Token { sealed: self.tokens.seal_pass(pass), max_age: pass.expires_at.since(now) }
+    }
+
+    fn ticket_token(&self, ticket: &Ticket) -> Token {
+        let max_age = self.store.rules().current_place_retention();
+        Token { sealed: self.tokens.seal_ticket(ticket), max_age }
+    }
+}
+
+impl Forward {
+    fn with_token(mut self, token: Token) -> Self {
+        self.token = Some(token);
+        self
+    }
+}
+
+/// How soon a visitor asks again whom the store could not answer.
+const STORE_RETRY: Duration = Duration::from_secs(5);

@@ -1,0 +1,284 @@
+//! What is inside a token: a pass or a ticket, in a fixed layout of whole words.
+//!
+//! ```text
+//! pass    layout 4 │ id 16 │ bucket 4 │ accepted_at 8 │ last_check_in 8 │ expires_at 8
+//! ticket  layout 4 │ id 16 │ first_seen 8 │ last_check_in 8 │ next_check_in 8
+//!                  │ shown_position 4 │ p25 4 │ p50 4 │ p75 4 │ flags 4
+//! ```
+//!
+//! Little-endian; times in nanoseconds since the epoch, waits in seconds. A ticket's bucket is not
+//! stored, since [`Ticket::bucket`] derives it from `first_seen`. A position of 0 stands for none,
+//! and three waits of `u32::MAX` for an unknown one. The lengths are multiples of 16, the block of
+//! the cipher: a partial block would cost one more call of it.
+//!
+//! A later layout gets another number. One that is not known here is refused, and so is any length
+//! but the exact one.
+
+use std::time::Duration;
+
+use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, Wait};
+
+use super::open_error::OpenError;
+
+/// What a token proves. Stands in the clear in front of it, and is bound by the seal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// That a visitor was let in.
+    Pass,
+    /// A place in line.
+    Ticket,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 2] = [Self::Pass, Self::Ticket];
+
+    pub(super) const fn byte(self) -> u8 {
+        match self {
+            Self::Pass => 1,
+            Self::Ticket => 2,
+        }
+    }
+
+    pub(super) fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.byte() == byte)
+    }
+}
+
+pub(super) fn encode_pass(pass: &Pass) -> [u8; PASS_LEN] {
+    let mut bytes = [0; PASS_LEN];
+    let mut writer = Writer(&mut bytes);
+    writer.put(LAYOUT.to_le_bytes());
+    writer.put(pass.id.bits().to_le_bytes());
+    writer.put(pass.bucket.to_le_bytes());
+    writer.put_time(pass.accepted_at);
+    writer.put_time(pass.last_check_in);
+    writer.put_time(pass.expires_at);
+    bytes
+}
+
+pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
+    let mut bytes = [0; TICKET_LEN];
+    let mut writer = Writer(&mut bytes);
+    writer.put(LAYOUT.to_le_bytes());
+    writer.put(ticket.id.bits().to_le_bytes());
+    writer.put_time(ticket.first_seen);
+    writer.put_time(ticket.last_check_in);
+    writer.put_time(ticket.next_check_in);
+    writer.put(ticket.shown_position.unwrap_or(NO_POSITION).to_le_bytes());
+    for wait in ticket
+        .wait
+        .map_or(NO_WAIT, |wait| [wait.p25, wait.p50, wait.p75].map(seconds))
+    {
+        writer.put(wait.to_le_bytes());
+    }
+    writer.put(if ticket.placed { PLACED } else { 0 }.to_le_bytes());
+    bytes
+}
+
+pub(super) fn decode_pass(bytes: &[u8]) -> Result<Pass, OpenError> {
+    let mut reader = Reader::begin(bytes)?;
+    let id = reader.take_id()?;
+    let bucket = reader.take_u32()?;
+    let accepted_at = reader.take_time()?;
+    let last_check_in = reader.take_time()?;
+    let expires_at = reader.take_time()?;
+    reader.end()?;
+    Ok(Pass::new(
+        id,
+        bucket,
+        accepted_at,
+        last_check_in,
+        expires_at,
+    ))
+}
+
+pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
+    let mut reader = Reader::begin(bytes)?;
+    let id = reader.take_id()?;
+    let first_seen = reader.take_time()?;
+    let last_check_in = reader.take_time()?;
+    let next_check_in = reader.take_time()?;
+    let position = reader.take_u32()?;
+    let wait = [reader.take_u32()?, reader.take_u32()?, reader.take_u32()?];
+    let flags = reader.take_u32()?;
+    reader.end()?;
+    if flags & !PLACED != 0 {
+        return Err(OpenError::Malformed);
+    }
+    let mut ticket = Ticket::new(id, first_seen, last_check_in, next_check_in);
+    ticket.shown_position = (position != NO_POSITION).then_some(position);
+    ticket.wait = (wait != NO_WAIT).then(|| {
+        let [p25, p50, p75] = wait.map(|secs| Duration::from_secs(secs.into()));
+        Wait::new(p25, p50, p75)
+    });
+    ticket.placed = flags & PLACED != 0;
+    Ok(ticket)
+}
+
+/// Fills a buffer of the right length from the front.
+struct Writer<'a>(&'a mut [u8]);
+
+impl Writer<'_> {
+    fn put<const N: usize>(&mut self, word: [u8; N]) {
+        let rest = std::mem::take(&mut self.0);
+        let (front, rest) = rest.split_at_mut(N);
+        front.copy_from_slice(&word);
+        self.0 = rest;
+    }
+
+    fn put_time(&mut self, time: Timestamp) {
+        self.put(time.as_nanos().to_le_bytes());
+    }
+}
+
+/// Takes words off the front of a payload.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// Reads on after the number of the layout, if it is the known one.
+    fn begin(bytes: &'a [u8]) -> Result<Self, OpenError> {
+        let mut reader = Self(bytes);
+        if reader.take_u32()? == LAYOUT {
+            Ok(reader)
+        } else {
+            Err(OpenError::UnknownVersion)
+        }
+    }
+
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], OpenError> {
+        let (word, rest) = self.0.split_first_chunk().ok_or(OpenError::Malformed)?;
+        self.0 = rest;
+        Ok(*word)
+    }
+
+    fn take_u32(&mut self) -> Result<u32, OpenError> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn take_time(&mut self) -> Result<Timestamp, OpenError> {
+        self.take()
+            .map(u64::from_le_bytes)
+            .map(Timestamp::from_nanos)
+    }
+
+    fn take_id(&mut self) -> Result<VisitorId, OpenError> {
+        self.take().map(u128::from_le_bytes).map(VisitorId::new)
+    }
+
+    fn end(self) -> Result<(), OpenError> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(OpenError::Malformed)
+        }
+    }
+}
+
+/// A wait is in whole seconds and at most [`Wait::MAX`].
+fn seconds(wait: Duration) -> u32 {
+    u32::try_from(wait.as_secs()).unwrap_or(u32::MAX)
+}
+
+pub(super) const PASS_LEN: usize = 48;
+pub(super) const TICKET_LEN: usize = 64;
+
+/// The number of the layout that this version writes, and the only one it reads.
+const LAYOUT: u32 = 1;
+const NO_POSITION: u32 = 0;
+const NO_WAIT: [u32; 3] = [u32::MAX; 3];
+/// The flag of a ticket that holds a place.
+const PLACED: u32 = 1;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::token::tests::{arbitrary_pass, arbitrary_ticket};
+
+    #[test]
+    fn the_layout_of_a_pass_is_as_documented() {
+        let [accepted, checked, expires] = [3, 4, 5].map(Timestamp::from_nanos);
+        let bytes = encode_pass(&Pass::new(VisitorId::new(1), 2, accepted, checked, expires));
+        let expected = [1u8, 0, 0, 0]
+            .into_iter()
+            .chain(1u128.to_le_bytes())
+            .chain(2u32.to_le_bytes())
+            .chain([3u64, 4, 5].into_iter().flat_map(u64::to_le_bytes));
+        assert!(bytes.into_iter().eq(expected));
+    }
+
+    #[test]
+    fn the_layout_of_a_ticket_is_as_documented() {
+        let [seen, checked, next] = [2, 3, 4].map(Timestamp::from_nanos);
+        let mut ticket = Ticket::new(VisitorId::new(1), seen, checked, next);
+        ticket.shown_position = Some(5);
+        let [p25, p50, p75] = [6, 7, 8].map(Duration::from_secs);
+        ticket.wait = Some(Wait::new(p25, p50, p75));
+        ticket.placed = true;
+        let expected = [1u8, 0, 0, 0]
+            .into_iter()
+            .chain(1u128.to_le_bytes())
+            .chain([2u64, 3, 4].into_iter().flat_map(u64::to_le_bytes))
+            .chain([5u32, 6, 7, 8, 1].into_iter().flat_map(u32::to_le_bytes));
+        assert!(encode_ticket(&ticket).into_iter().eq(expected));
+    }
+
+    #[test]
+    fn an_unknown_layout_is_an_unknown_version() {
+        let mut bytes = encode_pass(&Pass::new(
+            VisitorId::new(1),
+            2,
+            Timestamp::ZERO,
+            Timestamp::ZERO,
+            Timestamp::MAX,
+        ));
+        for byte in 0..4 {
+            bytes[byte] ^= 0x10;
+            assert_eq!(decode_pass(&bytes), Err(OpenError::UnknownVersion));
+            bytes[byte] ^= 0x10;
+        }
+        assert!(decode_pass(&bytes).is_ok());
+    }
+
+    #[test]
+    fn a_flag_that_is_not_known_is_refused() {
+        let time = Timestamp::ZERO;
+        let bytes = encode_ticket(&Ticket::new(VisitorId::new(1), time, time, time));
+        for bit in 1..32 {
+            let mut bytes = bytes;
+            bytes[60 + bit / 8] |= 1 << (bit % 8);
+            assert_eq!(decode_ticket(&bytes), Err(OpenError::Malformed));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_encoded_is_decoded(pass in arbitrary_pass(), ticket in arbitrary_ticket()) {
+            prop_assert_eq!(decode_pass(&encode_pass(&pass)), Ok(pass));
+            prop_assert_eq!(decode_ticket(&encode_ticket(&ticket)), Ok(ticket));
+        }
+
+        #[test]
+        fn any_other_length_is_refused(
+            pass in arbitrary_pass(),
+            ticket in arbitrary_ticket(),
+            cut in 0..PASS_LEN,
+            tail in prop::collection::vec(any::<u8>(), 1..32),
+        ) {
+            let (pass, ticket) = (encode_pass(&pass), encode_ticket(&ticket));
+            prop_assert_eq!(decode_pass(&pass[..cut]), Err(OpenError::Malformed));
+            prop_assert_eq!(decode_ticket(&ticket[..cut]), Err(OpenError::Malformed));
+            let longer = [pass.as_slice(), &tail].concat();
+            prop_assert_eq!(decode_pass(&longer), Err(OpenError::Malformed));
+            let longer = [ticket.as_slice(), &tail].concat();
+            prop_assert_eq!(decode_ticket(&longer), Err(OpenError::Malformed));
+        }
+
+        #[test]
+        fn no_bytes_make_decoding_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            let bytes = [LAYOUT.to_le_bytes().as_slice(), &bytes].concat();
+            let _ = (decode_pass(&bytes), decode_ticket(&bytes));
+        }
+    }
+}

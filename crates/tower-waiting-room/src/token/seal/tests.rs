@@ -1,0 +1,157 @@
+//! The cipher against C2SP's vectors (<https://c2sp.org/XAES-256-GCM>), and the form around it.
+
+use shake::{
+    Shake128,
+    digest::{ExtendableOutput, Update, XofReader},
+};
+
+use super::*;
+use crate::token::payload::PASS_LEN;
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn encrypt(key: [u8; 32], nonce: [u8; 24], plaintext: &[u8], data: &[u8]) -> Vec<u8> {
+    let mut buffer = plaintext.to_vec();
+    let tag = Xaes256Gcm::new(&key.into())
+        .encrypt_inout_detached(&nonce.into(), data, buffer.as_mut_slice().into())
+        .unwrap();
+    buffer.extend_from_slice(&tag);
+    buffer
+}
+
+#[test]
+fn the_two_published_vectors_are_met() {
+    let nonce = *b"ABCDEFGHIJKLMNOPQRSTUVWX";
+    assert_eq!(
+        hex(&encrypt([1; 32], nonce, b"XAES-256-GCM", b"")),
+        "ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271"
+    );
+    assert_eq!(
+        hex(&encrypt(
+            [3; 32],
+            nonce,
+            b"XAES-256-GCM",
+            b"c2sp.org/XAES-256-GCM"
+        )),
+        "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d"
+    );
+}
+
+#[test]
+fn ten_thousand_accumulated_vectors_are_met() {
+    let mut source = Shake128::default().finalize_xof();
+    let mut hash = Shake128::default();
+    for _ in 0..10_000 {
+        let key = read(&mut source);
+        let nonce = read(&mut source);
+        let plaintext = read_vec(&mut source);
+        let data = read_vec(&mut source);
+        let mut sealed = encrypt(key, nonce, &plaintext, &data);
+        hash.update(&sealed);
+
+        let (text, tag) = sealed.split_last_chunk_mut::<16>().unwrap();
+        Xaes256Gcm::new(&key.into())
+            .decrypt_inout_detached(&nonce.into(), &data, (&mut *text).into(), (&*tag).into())
+            .unwrap();
+        assert_eq!(text, plaintext);
+    }
+    let mut digest = [0; 32];
+    hash.finalize_xof().read(&mut digest);
+    assert_eq!(
+        hex(&digest),
+        "e6b9edf2df6cec60c8cbd864e2211b597fb69a529160cd040d56c0c210081939"
+    );
+}
+
+fn read<const N: usize>(source: &mut impl XofReader) -> [u8; N] {
+    let mut bytes = [0; N];
+    source.read(&mut bytes);
+    bytes
+}
+
+/// A vector with a length of one byte in front (RFC 8446 section 3.4).
+fn read_vec(source: &mut impl XofReader) -> Vec<u8> {
+    let [len] = read(source);
+    let mut bytes = vec![0; usize::from(len)];
+    source.read(&mut bytes);
+    bytes
+}
+
+#[test]
+fn the_id_of_a_key_never_changes() {
+    // Processes of different versions of this crate share the keys. These were computed by
+    // another implementation, in Python on OpenSSL.
+    assert_eq!(format!("{:?}", key_id(&[0; 32])), "id 93beab78");
+    assert_eq!(format!("{:?}", key_id(&[1; 32])), "id 59ef2a48");
+}
+
+#[test]
+fn a_sealed_token_says_in_the_clear_what_and_which_key_and_nothing_else() {
+    let sealer = Sealer::new(&TokenKey::from_bytes([7; 32]), "shop");
+    let mut buffer = [0; MAX_SEALED_LEN];
+    let token = sealer.seal(Kind::Pass, &[0; PASS_LEN], &mut buffer);
+    assert_eq!(token.len(), 94);
+    assert_eq!(token[..6], header(Kind::Pass, sealer.id()));
+    let mut token = token.to_vec();
+    let (kind, key, sealed) = split(&mut token).unwrap();
+    assert_eq!((kind, key), (Kind::Pass, sealer.id()));
+    assert!(sealed.windows(4).all(|bytes| bytes != [0; 4]));
+    assert_eq!(sealer.open(kind, sealed), Ok([0; PASS_LEN].as_slice()));
+}
+
+#[test]
+fn one_payload_is_never_sealed_alike_twice() {
+    let sealer = Sealer::new(&TokenKey::from_bytes([7; 32]), "shop");
+    let (mut one, mut two) = ([0; MAX_SEALED_LEN], [0; MAX_SEALED_LEN]);
+    let one = sealer.seal(Kind::Pass, &[0; PASS_LEN], &mut one);
+    let two = sealer.seal(Kind::Pass, &[0; PASS_LEN], &mut two);
+    assert_ne!(one[6..30], two[6..30]);
+    assert_ne!(one[30..], two[30..]);
+}
+
+#[test]
+fn every_part_of_the_clear_header_is_bound() {
+    let key = TokenKey::from_bytes([7; 32]);
+    let sealer = Sealer::new(&key, "shop");
+    let mut buffer = [0; MAX_SEALED_LEN];
+    let token = sealer
+        .seal(Kind::Ticket, &[0; TICKET_LEN], &mut buffer)
+        .to_vec();
+    for byte in 0..HEADER_LEN {
+        for bit in 0..8 {
+            let mut token = token.clone();
+            token[byte] ^= 1 << bit;
+            let mut claimed = Sealer::new(&key, "shop");
+            // The same key, made to bind what the changed header says.
+            let bound = [&token[..HEADER_LEN], b"shop"].concat().into_boxed_slice();
+            claimed.bound = [bound.clone(), bound];
+            let opened = claimed.open(Kind::Ticket, &mut token[HEADER_LEN..]);
+            assert_eq!(opened, Err(OpenError::Forged), "byte {byte} bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn a_short_token_is_malformed_and_another_version_is_told_as_such() {
+    assert_eq!(split(&mut []), Err(OpenError::Malformed));
+    for len in 1..6 {
+        assert_eq!(split(&mut [1; 6][..len]), Err(OpenError::Malformed));
+    }
+    for version in (0..=u8::MAX).filter(|version| *version != 1) {
+        assert_eq!(split(&mut [version]), Err(OpenError::UnknownVersion));
+    }
+    for kind in (0..=u8::MAX).filter(|kind| !matches!(kind, 1 | 2)) {
+        assert_eq!(split(&mut [1, kind, 0, 0, 0, 0]), Err(OpenError::Malformed));
+    }
+    let sealer = Sealer::new(&TokenKey::from_bytes([7; 32]), "shop");
+    for len in 0..NONCE_LEN + TAG_LEN {
+        assert_eq!(
+            sealer.open(Kind::Pass, &mut vec![0; len]),
+            Err(OpenError::Malformed)
+        );
+    }
+    let mut empty = [0; NONCE_LEN + TAG_LEN];
+    assert_eq!(sealer.open(Kind::Pass, &mut empty), Err(OpenError::Forged));
+}

@@ -1,0 +1,167 @@
+//! Tokens of one room: made from passes and tickets, and believed again or not.
+
+use std::{ops::Deref, time::Duration};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use http::HeaderValue;
+use waiting_room_core::{Pass, Ticket, Timestamp};
+
+use super::{
+    keys::KeyRing,
+    open_error::OpenError,
+    payload::{self, Kind},
+    seal::{self, MAX_SEALED_LEN, Sealer},
+};
+
+/// Seals and opens the tokens of one room.
+#[derive(Debug)]
+pub(crate) struct Tokens {
+    sealing: Sealer,
+    /// The keys that only open.
+    older: Box<[Sealer]>,
+}
+
+impl Tokens {
+    /// The longest text that is looked at, in bytes. Nothing that this version seals comes near.
+    pub(crate) const MAX_TOKEN_LEN: usize = 256;
+    /// How far the clocks of two nodes may differ.
+    pub(crate) const LEEWAY: Duration = Duration::from_secs(30);
+    /// The age at which a token is void whatever it says. Longer than the longest session and the
+    /// longest retention of a place, which are a day and what renewal adds.
+    pub(crate) const MAX_AGE: Duration = Duration::from_secs(48 * 60 * 60);
+
+    /// The tokens of the room of this name, with the keys of a valid ring.
+    pub(crate) fn new(keys: &KeyRing, room: &str) -> Self {
+        let (first, rest) = keys.split();
+        Self {
+            sealing: Sealer::new(first, room),
+            older: rest.iter().map(|key| Sealer::new(key, room)).collect(),
+        }
+    }
+
+    /// Seals a pass.
+    pub(crate) fn seal_pass(&self, pass: &Pass) -> SealedToken {
+        self.seal(Kind::Pass, &payload::encode_pass(pass))
+    }
+
+    /// Seals a ticket.
+    pub(crate) fn seal_ticket(&self, ticket: &Ticket) -> SealedToken {
+        self.seal(Kind::Ticket, &payload::encode_ticket(ticket))
+    }
+
+    /// What the text proves at `now`. Allocates nothing, whatever the text.
+    pub(crate) fn open(&self, text: &[u8], now: Timestamp) -> Result<Opened, OpenError> {
+        let mut buffer = [0; Self::MAX_TOKEN_LEN / 4 * 3];
+        let (kind, key, sealed) = seal::split(decode(text, &mut buffer)?)?;
+        let is_from_old_key = key != self.sealing.id();
+        let sealer = if is_from_old_key {
+            self.older
+                .iter()
+                .find(|older| older.id() == key)
+                .ok_or(OpenError::UnknownKey)?
+        } else {
+            &self.sealing
+        };
+        let payload = sealer.open(kind, sealed)?;
+        Ok(match kind {
+            Kind::Pass => {
+                let value = payload::decode_pass(payload)?;
+                check_age(value.last_check_in, now)?;
+                if value.expires_at <= now {
+                    return Err(OpenError::Expired);
+                }
+                Opened::Pass(Verified {
+                    value,
+                    is_from_old_key,
+                })
+            }
+            Kind::Ticket => {
+                let value = payload::decode_ticket(payload)?;
+                check_age(value.last_check_in, now)?;
+                Opened::Ticket(Verified {
+                    value,
+                    is_from_old_key,
+                })
+            }
+        })
+    }
+
+    fn seal<const N: usize>(&self, kind: Kind, payload: &[u8; N]) -> SealedToken {
+        let mut buffer = [0; MAX_SEALED_LEN];
+        SealedToken(URL_SAFE_NO_PAD.encode(self.sealing.seal(kind, payload, &mut buffer)))
+    }
+}
+
+/// What a token proved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opened {
+    /// That the visitor was let in.
+    Pass(Verified<Pass>),
+    /// A place in line.
+    Ticket(Verified<Ticket>),
+}
+
+/// A pass or a ticket that this room sealed. Only [`Tokens::open`] makes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verified<T> {
+    value: T,
+    is_from_old_key: bool,
+}
+
+impl<T> Verified<T> {
+    /// Whether the key that sealed it is no longer the one that seals: time for a fresh token.
+    pub(crate) const fn is_from_old_key(&self) -> bool {
+        self.is_from_old_key
+    }
+}
+
+impl<T> Deref for Verified<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// A token on its way out: base64url, fit for a cookie, a header and a JSON string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SealedToken(String);
+
+impl SealedToken {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The value of the header [`TOKEN_HEADER`](super::TOKEN_HEADER).
+    ///
+    /// Marked as sensitive: it stays out of logs and of compression tables (RFC 7541 section 7.1).
+    pub(crate) fn into_header_value(self) -> HeaderValue {
+        let mut value = HeaderValue::try_from(self.0).expect("base64url is visible ASCII");
+        value.set_sensitive(true);
+        value
+    }
+}
+
+/// The bytes behind the text, in `buffer`.
+fn decode<'a>(text: &[u8], buffer: &'a mut [u8]) -> Result<&'a mut [u8], OpenError> {
+    if text.len() > Tokens::MAX_TOKEN_LEN {
+        return Err(OpenError::Malformed);
+    }
+    let len = URL_SAFE_NO_PAD
+        .decode_slice(text, buffer)
+        .map_err(|_| OpenError::Malformed)?;
+    buffer.get_mut(..len).ok_or(OpenError::Malformed)
+}
+
+fn check_age(stamp: Timestamp, now: Timestamp) -> Result<(), OpenError> {
+    if stamp > now + Tokens::LEEWAY {
+        Err(OpenError::FromTheFuture)
+    } else if now.since(stamp) > Tokens::MAX_AGE {
+        Err(OpenError::Expired)
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

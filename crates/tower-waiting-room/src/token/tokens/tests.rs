@@ -1,0 +1,310 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::token::{
+    KeyRing, TokenKey,
+    payload::PASS_LEN,
+    tests::{
+        NOW, arbitrary_pass, arbitrary_ticket, maximal_pass, maximal_ticket, pass, ticket, tokens,
+    },
+};
+
+fn key(byte: u8) -> TokenKey {
+    TokenKey::from_bytes([byte; 32])
+}
+
+fn open(token: &SealedToken) -> Result<Opened, OpenError> {
+    tokens().open(token.as_str().as_bytes(), NOW)
+}
+
+fn opened_pass(result: Result<Opened, OpenError>) -> Verified<Pass> {
+    match result {
+        Ok(Opened::Pass(pass)) => pass,
+        other => panic!("{other:?} is no pass"),
+    }
+}
+
+/// A token of each kind, as text.
+fn both() -> [String; 2] {
+    [
+        tokens().seal_pass(&pass(NOW)).0,
+        tokens().seal_ticket(&ticket(NOW)).0,
+    ]
+}
+
+#[test]
+fn what_was_sealed_is_opened() {
+    let verified = opened_pass(open(&tokens().seal_pass(&pass(NOW))));
+    assert_eq!(*verified, pass(NOW));
+    assert!(!verified.is_from_old_key());
+    let Ok(Opened::Ticket(verified)) = open(&tokens().seal_ticket(&ticket(NOW))) else {
+        panic!("a ticket")
+    };
+    assert_eq!(*verified, ticket(NOW));
+    assert!(!verified.is_from_old_key());
+}
+
+#[test]
+fn the_longest_token_is_well_under_200_bytes() {
+    let pass = tokens().seal_pass(&maximal_pass());
+    let ticket = tokens().seal_ticket(&maximal_ticket());
+    assert_eq!((pass.as_str().len(), ticket.as_str().len()), (126, 147));
+}
+
+#[test]
+fn a_token_is_fit_for_cookies_headers_and_json() {
+    for text in both() {
+        assert!(
+            text.bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        );
+        let header = SealedToken(text.clone()).into_header_value();
+        assert_eq!(header.as_bytes(), text.as_bytes());
+        assert!(header.is_sensitive());
+    }
+}
+
+#[test]
+fn a_token_with_any_bit_of_its_text_flipped_is_refused() {
+    for text in both() {
+        for bit in 0..text.len() * 8 {
+            let mut text = text.clone().into_bytes();
+            text[bit / 8] ^= 1 << (bit % 8);
+            assert!(tokens().open(&text, NOW).is_err(), "bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn a_token_with_any_bit_of_its_bytes_flipped_is_refused_for_the_right_reason() {
+    for text in both() {
+        let bytes = URL_SAFE_NO_PAD.decode(text).unwrap();
+        for bit in 0..bytes.len() * 8 {
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let error = tokens()
+                .open(URL_SAFE_NO_PAD.encode(&bytes).as_bytes(), NOW)
+                .unwrap_err();
+            let expected = match bit / 8 {
+                0 => OpenError::UnknownVersion,
+                1 if bytes[1] == 1 || bytes[1] == 2 => OpenError::Forged,
+                1 => OpenError::Malformed,
+                2..6 => OpenError::UnknownKey,
+                _ => OpenError::Forged,
+            };
+            assert_eq!(error, expected, "bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn a_token_cut_or_prolonged_anywhere_is_refused() {
+    for text in both() {
+        for len in 0..text.len() {
+            assert!(
+                tokens().open(&text.as_bytes()[..len], NOW).is_err(),
+                "{len} bytes"
+            );
+        }
+        for tail in ["A", "AA", "AAAA", "=", " ", "\0"] {
+            assert!(
+                tokens()
+                    .open(format!("{text}{tail}").as_bytes(), NOW)
+                    .is_err(),
+                "{tail:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_token_of_another_room_is_refused() {
+    for room in ["shoq", "sho", "shop2", "", "Shop"] {
+        let elsewhere = Tokens::new(&KeyRing::new(key(1)), room);
+        let token = elsewhere.seal_pass(&pass(NOW));
+        assert_eq!(open(&token), Err(OpenError::Forged), "{room}");
+    }
+}
+
+#[test]
+fn a_token_of_another_key_is_refused() {
+    let token = Tokens::new(&KeyRing::new(key(2)), "shop").seal_pass(&pass(NOW));
+    assert_eq!(open(&token), Err(OpenError::UnknownKey));
+}
+
+#[test]
+fn a_token_that_claims_a_known_key_is_refused_all_the_same() {
+    let foreign = Tokens::new(&KeyRing::new(key(2)), "shop").seal_pass(&pass(NOW));
+    let own = tokens().seal_pass(&pass(NOW));
+    let mut bytes = URL_SAFE_NO_PAD.decode(foreign.0).unwrap();
+    bytes[..6].copy_from_slice(&URL_SAFE_NO_PAD.decode(own.0).unwrap()[..6]);
+    let claimed = SealedToken(URL_SAFE_NO_PAD.encode(bytes));
+    assert_eq!(open(&claimed), Err(OpenError::Forged));
+}
+
+#[test]
+fn a_key_can_be_replaced_without_voiding_what_it_sealed() {
+    let [before, during, after] = [
+        KeyRing::new(key(1)),
+        KeyRing::new(key(2)).also_opens(key(3)).also_opens(key(1)),
+        KeyRing::new(key(2)),
+    ]
+    .map(|ring| Tokens::new(&ring, "shop"));
+    let old = before.seal_pass(&pass(NOW)).0;
+    let new = during.seal_pass(&pass(NOW)).0;
+
+    let verified = opened_pass(during.open(old.as_bytes(), NOW));
+    assert_eq!(*verified, pass(NOW));
+    assert!(verified.is_from_old_key());
+    assert!(!opened_pass(during.open(new.as_bytes(), NOW)).is_from_old_key());
+    assert!(!opened_pass(after.open(new.as_bytes(), NOW)).is_from_old_key());
+    assert_eq!(after.open(old.as_bytes(), NOW), Err(OpenError::UnknownKey));
+
+    let Ok(Opened::Ticket(verified)) =
+        during.open(before.seal_ticket(&ticket(NOW)).0.as_bytes(), NOW)
+    else {
+        panic!("a ticket")
+    };
+    assert!(verified.is_from_old_key());
+}
+
+#[test]
+fn a_ticket_is_no_pass_and_a_pass_no_ticket() {
+    for text in both() {
+        let mut bytes = URL_SAFE_NO_PAD.decode(text).unwrap();
+        bytes[1] ^= 3;
+        let swapped = SealedToken(URL_SAFE_NO_PAD.encode(bytes));
+        assert_eq!(open(&swapped), Err(OpenError::Forged));
+    }
+}
+
+#[test]
+fn a_pass_is_void_from_the_instant_it_expires() {
+    let token = tokens().seal_pass(&pass(NOW)).0;
+    let end = pass(NOW).expires_at;
+    let open = |now| tokens().open(token.as_bytes(), now);
+    assert!(open(end.before(Duration::from_nanos(1))).is_ok());
+    assert_eq!(open(end), Err(OpenError::Expired));
+    assert_eq!(open(Timestamp::MAX), Err(OpenError::Expired));
+}
+
+#[test]
+fn a_ticket_is_void_after_two_days_and_not_judged_before() {
+    let token = tokens().seal_ticket(&ticket(NOW)).0;
+    let open = |now| tokens().open(token.as_bytes(), now);
+    let end = NOW + Tokens::MAX_AGE;
+    assert!(open(end).is_ok());
+    assert_eq!(open(end + Duration::from_nanos(1)), Err(OpenError::Expired));
+}
+
+#[test]
+fn a_pass_is_void_after_two_days_even_if_it_says_otherwise() {
+    let mut endless = pass(NOW);
+    endless.expires_at = Timestamp::MAX;
+    let token = tokens().seal_pass(&endless).0;
+    let open = |now| tokens().open(token.as_bytes(), now);
+    let end = NOW + Tokens::MAX_AGE;
+    assert!(open(end).is_ok());
+    assert_eq!(open(end + Duration::from_nanos(1)), Err(OpenError::Expired));
+}
+
+#[test]
+fn a_token_may_be_ahead_by_the_leeway_of_the_clocks_and_no_more() {
+    for text in both() {
+        let open = |now| tokens().open(text.as_bytes(), now);
+        let earliest = NOW.before(Tokens::LEEWAY);
+        assert!(open(earliest).is_ok());
+        let too_early = earliest.before(Duration::from_nanos(1));
+        assert_eq!(open(too_early), Err(OpenError::FromTheFuture));
+        assert_eq!(open(Timestamp::ZERO), Err(OpenError::FromTheFuture));
+    }
+}
+
+#[test]
+fn a_payload_of_another_layout_is_refused() {
+    let mut later = payload::encode_pass(&pass(NOW));
+    later[0] = 2;
+    assert_eq!(
+        open(&tokens().seal(Kind::Pass, &later)),
+        Err(OpenError::UnknownVersion)
+    );
+    let short = tokens().seal(Kind::Pass, &[1, 0, 0, 0, 9]);
+    assert_eq!(open(&short), Err(OpenError::Malformed));
+    let mixed = tokens().seal::<PASS_LEN>(Kind::Ticket, &payload::encode_pass(&pass(NOW)));
+    assert_eq!(open(&mixed), Err(OpenError::Malformed));
+}
+
+#[test]
+fn garbage_is_malformed() {
+    let long = "A".repeat(8 * 1024);
+    for text in [
+        "",
+        "=",
+        "A",
+        "AQ",
+        "AQF",
+        "*",
+        "e30.e30.e30",
+        "\r\n",
+        "AQEAAAA=",
+        &long,
+    ] {
+        assert_eq!(
+            tokens().open(text.as_bytes(), NOW),
+            Err(OpenError::Malformed),
+            "{text:.20}"
+        );
+    }
+    assert_eq!(tokens().open(&[0xff; 147], NOW), Err(OpenError::Malformed));
+    assert_eq!(tokens().open(b"null", NOW), Err(OpenError::UnknownVersion));
+}
+
+#[test]
+fn a_text_is_decoded_up_to_256_bytes_and_not_looked_at_beyond() {
+    let zeros = |len| tokens().open("A".repeat(len).as_bytes(), NOW);
+    assert_eq!(zeros(Tokens::MAX_TOKEN_LEN), Err(OpenError::UnknownVersion));
+    assert_eq!(zeros(Tokens::MAX_TOKEN_LEN + 2), Err(OpenError::Malformed));
+}
+
+#[test]
+fn a_token_made_by_another_implementation_is_opened() {
+    // Sealed in Python on OpenSSL, by the form in the docs of the module.
+    let text = b"AQFZ7ypIQUJDREVGR0hJSktMTU5PUFFSU1RVVldYlxUrpRau8zFI1XVE3NOp-thNHtiZsq\
+        fGGIhm6zN6aD0DppiFFlJYz_OjVzlXzAWlGrHrptfhcD4AxZGc9Tkr4w";
+    assert_eq!(*opened_pass(tokens().open(text, NOW)), pass(NOW));
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_sealed_is_opened_unchanged(
+        mut pass in arbitrary_pass(),
+        mut ticket in arbitrary_ticket(),
+    ) {
+        pass.last_check_in = NOW;
+        pass.expires_at = pass.expires_at.max(NOW + Duration::from_nanos(1));
+        ticket.last_check_in = NOW;
+        let opened = open(&tokens().seal_pass(&pass));
+        let verified = Verified { value: pass, is_from_old_key: false };
+        prop_assert_eq!(opened, Ok(Opened::Pass(verified)));
+        let opened = open(&tokens().seal_ticket(&ticket));
+        let verified = Verified { value: ticket, is_from_old_key: false };
+        prop_assert_eq!(opened, Ok(Opened::Ticket(verified)));
+    }
+
+    #[test]
+    fn no_text_makes_opening_panic(text in prop::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert!(tokens().open(&text, NOW).is_err());
+    }
+
+    #[test]
+    fn no_bytes_behind_our_header_make_opening_panic(
+        sealed in prop::collection::vec(any::<u8>(), 0..180),
+        kind in 0u8..4,
+    ) {
+        let own = URL_SAFE_NO_PAD.decode(tokens().seal_pass(&pass(NOW)).0).unwrap();
+        let mut bytes = [&own[..6], &sealed].concat();
+        bytes[1] = kind;
+        let text = URL_SAFE_NO_PAD.encode(bytes);
+        prop_assert!(tokens().open(text.as_bytes(), NOW).is_err());
+    }
+}

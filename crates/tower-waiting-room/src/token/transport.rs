@@ -1,0 +1,189 @@
+//! How a token comes in with a request and goes out with a response.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use memchr::{memchr, memmem, memrchr};
+use waiting_room_core::{ConfigError, Timestamp};
+
+use super::{
+    cookie::CookieSettings,
+    open_error::OpenError,
+    set_cookie::SetCookie,
+    tokens::{Opened, SealedToken, Tokens},
+};
+
+/// The header in which clients without cookies send their token, and get the next one.
+///
+/// A client that has none yet may send it empty, to be answered by header from the start.
+pub const TOKEN_HEADER: HeaderName = HeaderName::from_static("waiting-room-token");
+
+/// The cookie and the header of one room.
+#[derive(Clone, Debug)]
+pub(crate) struct Transport {
+    set_cookie: SetCookie,
+    /// Finds the cookie's name and the equals sign behind it.
+    pair: memmem::Finder<'static>,
+}
+
+impl Transport {
+    /// At most this many tokens of one request are tried.
+    pub(crate) const MAX_CANDIDATES: usize = 4;
+    /// At most this many bytes of `Cookie` headers are searched.
+    pub(crate) const MAX_COOKIE_BYTES: usize = 16 * 1024;
+
+    /// The transport for the room of this name.
+    ///
+    /// # Errors
+    ///
+    /// As [`CookieSettings::validate`].
+    pub(crate) fn new(cookie: &CookieSettings, room: &str) -> Result<Self, ConfigError> {
+        let set_cookie = SetCookie::new(cookie, room)?;
+        let pair = memmem::Finder::new(&format!("{}=", set_cookie.name())).into_owned();
+        Ok(Self { set_cookie, pair })
+    }
+
+    /// What the request proves at `now`.
+    ///
+    /// A pass beats a ticket, and among equals the first candidate counts. Candidates behind a
+    /// valid pass are not looked at.
+    pub(crate) fn find(&self, tokens: &Tokens, headers: &HeaderMap, now: Timestamp) -> Found {
+        let mut found = Found::nothing(if headers.contains_key(TOKEN_HEADER) {
+            Source::Header
+        } else {
+            Source::Cookie
+        });
+        for (text, source) in self.candidates(headers) {
+            match (tokens.open(text, now), found.opened) {
+                (Ok(opened @ Opened::Pass(_)), _) => {
+                    return Found {
+                        opened: Some(opened),
+                        source,
+                        ..found
+                    };
+                }
+                (Ok(opened @ Opened::Ticket(_)), None) => {
+                    found = Found {
+                        opened: Some(opened),
+                        source,
+                        ..found
+                    };
+                }
+                (Ok(Opened::Ticket(_)), Some(_)) => {}
+                (Err(error), _) => {
+                    found.rejected += 1;
+                    found.last_error = Some(error);
+                }
+            }
+        }
+        found
+    }
+
+    /// The tokens that the request carries: in its header, then in its cookies. Empty ones are
+    /// none.
+    pub(crate) fn candidates<'a>(
+        &'a self,
+        headers: &'a HeaderMap,
+    ) -> impl Iterator<Item = (&'a [u8], Source)> {
+        let by_header = headers
+            .get_all(TOKEN_HEADER)
+            .iter()
+            .map(|value| (value.as_bytes().trim_ascii(), Source::Header));
+        let by_cookie = headers
+            .get_all(header::COOKIE)
+            .iter()
+            .scan(Self::MAX_COOKIE_BYTES, |budget, value| {
+                clip(value.as_bytes(), budget)
+            })
+            .flat_map(|line| self.in_cookies(line))
+            .map(|value| (value, Source::Cookie));
+        by_header
+            .chain(by_cookie)
+            .filter(|(text, _)| !text.is_empty())
+            .take(Self::MAX_CANDIDATES)
+    }
+
+    /// `Set-Cookie` that keeps the token for `max_age`, rounded up to whole seconds.
+    pub(crate) fn set_cookie(&self, token: &SealedToken, max_age: Duration) -> HeaderValue {
+        self.set_cookie.keep(token, max_age)
+    }
+
+    /// `Set-Cookie` that makes the client forget its token.
+    pub(crate) fn delete_cookie(&self) -> HeaderValue {
+        self.set_cookie.delete()
+    }
+
+    /// The values of our cookie in one `Cookie` header, `name=value; name=value`.
+    ///
+    /// A semicolon always ends a cookie and a comma never does (RFC 6265 section 4.2.1), so one
+    /// search for the name serves, however many other cookies there are.
+    fn in_cookies<'a>(&'a self, line: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        self.pair
+            .find_iter(line)
+            .map(move |at| line.split_at(at))
+            .filter(|(before, _)| matches!(before.trim_ascii_end(), [] | [.., b';']))
+            .map(|(_, pair)| value(&pair[self.pair.needle().len()..]))
+    }
+}
+
+/// What a request proved, and how it came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    /// The pass or the ticket; `None` if there was no valid one.
+    pub(crate) opened: Option<Opened>,
+    /// How it came. For nothing: the way the client would use.
+    pub(crate) source: Source,
+    /// How many candidates were not believed.
+    pub(crate) rejected: usize,
+    /// Why the last of them was not.
+    pub(crate) last_error: Option<OpenError>,
+}
+
+impl Found {
+    const fn nothing(source: Source) -> Self {
+        Self {
+            opened: None,
+            source,
+            rejected: 0,
+            last_error: None,
+        }
+    }
+}
+
+/// The way a token travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// In our cookie.
+    Cookie,
+    /// In the header [`TOKEN_HEADER`].
+    Header,
+}
+
+/// The part of `line` that may still be searched, in whole cookies; `None` when nothing may.
+fn clip<'a>(line: &'a [u8], budget: &mut usize) -> Option<&'a [u8]> {
+    if *budget == 0 {
+        return None;
+    }
+    match line.split_at_checked(*budget) {
+        Some((allowed, [_, ..])) => {
+            *budget = 0;
+            Some(&allowed[..memrchr(b';', allowed).unwrap_or(0)])
+        }
+        _ => {
+            *budget -= line.len();
+            Some(line)
+        }
+    }
+}
+
+/// The value at the start of `rest`, without the quotes that it may have (RFC 6265 section 4.1.1).
+fn value(rest: &[u8]) -> &[u8] {
+    let end = memchr(b';', rest).unwrap_or(rest.len());
+    match rest[..end].trim_ascii() {
+        [b'"', inner @ .., b'"'] => inner,
+        bare => bare,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,359 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::token::tests::{NOW, pass, ticket, tokens};
+
+const NAME: &str = "__Host-wr-shop";
+
+fn transport() -> Transport {
+    Transport::new(&CookieSettings::new(), "shop").unwrap()
+}
+
+/// A request with these values of `waiting-room-token` and of `Cookie`.
+fn request<T: AsRef<[u8]>, C: AsRef<[u8]>>(tokens: &[T], cookies: &[C]) -> HeaderMap {
+    let value = |bytes: &[u8]| HeaderValue::from_bytes(bytes).unwrap();
+    let mut headers = HeaderMap::new();
+    for token in tokens {
+        headers.append(TOKEN_HEADER, value(token.as_ref()));
+    }
+    for cookie in cookies {
+        headers.append(header::COOKIE, value(cookie.as_ref()));
+    }
+    headers
+}
+
+fn cookies<C: AsRef<[u8]>>(cookies: &[C]) -> HeaderMap {
+    request::<&str, C>(&[], cookies)
+}
+
+fn candidates(headers: &HeaderMap) -> Vec<String> {
+    let text = |(text, _): (&[u8], _)| String::from_utf8_lossy(text).into_owned();
+    transport().candidates(headers).map(text).collect()
+}
+
+fn find(headers: &HeaderMap) -> Found {
+    transport().find(&tokens(), headers, NOW)
+}
+
+fn sealed_pass() -> String {
+    tokens().seal_pass(&pass(NOW)).as_str().to_owned()
+}
+
+fn sealed_ticket() -> String {
+    tokens().seal_ticket(&ticket(NOW)).as_str().to_owned()
+}
+
+fn is_pass(found: &Found) -> bool {
+    matches!(found.opened, Some(Opened::Pass(_)))
+}
+
+fn is_ticket(found: &Found) -> bool {
+    matches!(found.opened, Some(Opened::Ticket(_)))
+}
+
+#[test]
+fn our_cookie_is_found_wherever_it_stands() {
+    for line in [
+        "__Host-wr-shop=T",
+        "a=b; __Host-wr-shop=T",
+        "__Host-wr-shop=T; a=b",
+        "a=b; __Host-wr-shop=T; c=d",
+        "a=b;__Host-wr-shop=T;c=d",
+        "a=b;  \t__Host-wr-shop=T ;c=d",
+        "a; __Host-wr-shop=T",
+        ";;; __Host-wr-shop=T;",
+        "__Host-wr-shop=\"T\"",
+        "a=\"b; __Host-wr-shop=T",
+    ] {
+        assert_eq!(candidates(&cookies(&[line])), ["T"], "{line}");
+    }
+}
+
+#[test]
+fn other_cookies_are_not_taken_for_ours() {
+    for line in [
+        "",
+        "=",
+        ";",
+        "__Host-wr-shop",
+        "__Host-wr-shop=",
+        "__Host-wr-shop=\"\"",
+        "x__Host-wr-shop=T",
+        "a=__Host-wr-shop=T",
+        "a=b __Host-wr-shop=T",
+        "a=b,__Host-wr-shop=T",
+        "__Host-wr-shop2=T",
+        "__host-wr-shop=T",
+        "__Host-wr-shop =T",
+        "wr-shop=T",
+        "__Host-wr-other=T",
+    ] {
+        assert!(candidates(&cookies(&[line])).is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn candidates_come_header_first_and_then_in_the_order_of_the_cookies() {
+    let line = format!("{NAME}=B; x=y; {NAME}=C");
+    let headers = request(&["A"], &[line.as_str(), "__Host-wr-shop=D"]);
+    let transport = transport();
+    let all: Vec<_> = transport.candidates(&headers).collect();
+    let expected = [
+        ("A", Source::Header),
+        ("B", Source::Cookie),
+        ("C", Source::Cookie),
+        ("D", Source::Cookie),
+    ];
+    assert_eq!(
+        all,
+        expected.map(|(text, source)| (text.as_bytes(), source))
+    );
+}
+
+#[test]
+fn no_more_than_four_candidates_are_looked_at() {
+    let line = format!("{NAME}=x; ").repeat(400);
+    assert_eq!(
+        candidates(&cookies(&[line])).len(),
+        Transport::MAX_CANDIDATES
+    );
+    assert_eq!(
+        candidates(&request(&["h"; 9], &[format!("{NAME}=x")])),
+        ["h"; 4]
+    );
+}
+
+#[test]
+fn our_cookie_is_found_among_four_hundred() {
+    let pass = sealed_pass();
+    let many = (0..399)
+        .map(|n| format!("cookie{n}=value{n}; "))
+        .collect::<String>();
+    assert!(is_pass(&find(&cookies(&[format!("{many}{NAME}={pass}")]))));
+    let split: Vec<_> = many
+        .split("; ")
+        .map(str::to_owned)
+        .chain([format!("{NAME}={pass}")])
+        .collect();
+    assert!(is_pass(&find(&cookies(&split))));
+}
+
+#[test]
+fn cookies_beyond_sixteen_kibibytes_are_not_searched() {
+    let ours = format!("; {NAME}=T");
+    let fits = Transport::MAX_COOKIE_BYTES - ours.len();
+    assert_eq!(candidates(&cookies(&["x".repeat(fits) + &ours])), ["T"]);
+    assert!(candidates(&cookies(&["x".repeat(fits + 1) + &ours])).is_empty());
+
+    // The bound is on all headers together, and one of 16 KiB leaves nothing for the next.
+    let ours = format!("{NAME}=T");
+    let filler = "x".repeat(Transport::MAX_COOKIE_BYTES - ours.len());
+    assert_eq!(candidates(&cookies(&[&filler, &ours])), ["T"]);
+    assert!(candidates(&cookies(&[&(filler + "x"), &ours])).is_empty());
+    let filler = "x".repeat(Transport::MAX_COOKIE_BYTES);
+    assert!(candidates(&cookies(&[&filler, &ours])).is_empty());
+}
+
+#[test]
+fn a_cookie_that_the_bound_cuts_is_no_candidate() {
+    let line = format!(
+        "a={}; {NAME}=T1234",
+        "x".repeat(Transport::MAX_COOKIE_BYTES - 22)
+    );
+    assert!(line.len() > Transport::MAX_COOKIE_BYTES);
+    assert!(line[..Transport::MAX_COOKIE_BYTES].contains(&format!("{NAME}=T")));
+    assert!(candidates(&cookies(&[line])).is_empty());
+}
+
+#[test]
+fn a_request_without_a_token_proves_nothing_by_the_way_its_client_uses() {
+    let found = find(&HeaderMap::new());
+    assert!(found.opened.is_none() && found.last_error.is_none() && found.rejected == 0);
+    assert_eq!(found.source, Source::Cookie);
+
+    let found = find(&request::<_, &str>(&[""], &[]));
+    assert!(found.opened.is_none() && found.last_error.is_none() && found.rejected == 0);
+    assert_eq!(found.source, Source::Header);
+}
+
+#[test]
+fn a_valid_token_is_found_behind_garbage() {
+    let pass = sealed_pass();
+    let found = find(&cookies(&[format!("{NAME}=garbage; {NAME}={pass}")]));
+    assert!(is_pass(&found));
+    assert_eq!((found.source, found.rejected), (Source::Cookie, 1));
+    assert_eq!(found.last_error, Some(OpenError::Malformed));
+
+    let found = find(&request(&["garbage"], &[format!("{NAME}={pass}")]));
+    assert!(is_pass(&found));
+    assert_eq!((found.source, found.rejected), (Source::Cookie, 1));
+}
+
+#[test]
+fn a_pass_beats_a_ticket_whichever_comes_first() {
+    let (pass, ticket) = (sealed_pass(), sealed_ticket());
+    let both = |one: &str, two: &str| find(&cookies(&[format!("{NAME}={one}; {NAME}={two}")]));
+    assert!(is_pass(&both(&pass, &ticket)));
+    assert!(is_pass(&both(&ticket, &pass)));
+
+    let found = find(&request(&[&ticket], &[format!("{NAME}={pass}")]));
+    assert!(is_pass(&found));
+    assert_eq!(found.source, Source::Cookie);
+    let found = find(&request(&[&pass], &[format!("{NAME}={ticket}")]));
+    assert!(is_pass(&found));
+    assert_eq!(found.source, Source::Header);
+}
+
+#[test]
+fn among_equals_the_first_counts_and_the_header_comes_first() {
+    let sealed = |seconds| {
+        let now = NOW.before(Duration::from_secs(seconds));
+        [
+            tokens().seal_pass(&pass(now)),
+            tokens().seal_ticket(&ticket(now)),
+        ]
+    };
+    for (one, two) in sealed(1).into_iter().zip(sealed(2)) {
+        let stamp = |found: Found| match found.opened.unwrap() {
+            Opened::Pass(pass) => (pass.last_check_in, found.source),
+            Opened::Ticket(ticket) => (ticket.last_check_in, found.source),
+        };
+        let (one, two) = (one.as_str(), two.as_str());
+        let first = NOW.before(Duration::from_secs(1));
+        let found = find(&cookies(&[format!("{NAME}={one}; {NAME}={two}")]));
+        assert_eq!(stamp(found), (first, Source::Cookie));
+        let found = find(&request(&[one], &[format!("{NAME}={two}")]));
+        assert_eq!(stamp(found), (first, Source::Header));
+    }
+}
+
+#[test]
+fn a_ticket_is_kept_when_what_follows_is_garbage() {
+    let ticket = sealed_ticket();
+    let found = find(&request(&[&ticket], &[format!("{NAME}=x; {NAME}=y")]));
+    assert!(is_ticket(&found));
+    assert_eq!((found.source, found.rejected), (Source::Header, 2));
+}
+
+#[test]
+fn the_error_told_is_that_of_the_last_candidate() {
+    let expired = tokens().seal_pass(&pass(NOW.before(Duration::from_secs(300))));
+    let found = find(&request(
+        &["garbage"],
+        &[format!("{NAME}={}", expired.as_str())],
+    ));
+    assert!(found.opened.is_none());
+    assert_eq!(found.source, Source::Header);
+    assert_eq!(
+        (found.rejected, found.last_error),
+        (2, Some(OpenError::Expired))
+    );
+}
+
+#[test]
+fn bytes_that_are_not_utf_8_do_not_hide_our_cookie() {
+    let pass = sealed_pass();
+    let line = [
+        b"a=\xff\xfe\x80; ",
+        NAME.as_bytes(),
+        b"=",
+        pass.as_bytes(),
+        b"; b=\xc3",
+    ]
+    .concat();
+    assert!(is_pass(&find(&cookies(&[line]))));
+    let line = [NAME.as_bytes(), b"=\xff\xff"].concat();
+    assert_eq!(
+        find(&cookies(&[line])).last_error,
+        Some(OpenError::Malformed)
+    );
+    let found = find(&request::<_, &str>(&[b"\xff\xff"], &[]));
+    assert_eq!((found.rejected, found.source), (1, Source::Header));
+}
+
+#[test]
+fn eight_kilobytes_of_garbage_are_refused() {
+    let garbage = "A".repeat(8 * 1024);
+    let found = find(&request(&[&garbage], &[format!("{NAME}={garbage}")]));
+    assert!(found.opened.is_none());
+    assert_eq!(
+        (found.rejected, found.last_error),
+        (2, Some(OpenError::Malformed))
+    );
+}
+
+#[test]
+fn what_set_cookie_sets_is_found_in_the_next_request() {
+    for settings in [
+        CookieSettings::new(),
+        CookieSettings::new().insecure(),
+        CookieSettings::new().name("line.up").path("/a"),
+    ] {
+        let transport = Transport::new(&settings, "shop").unwrap();
+        let token = tokens().seal_ticket(&ticket(NOW));
+        let set = transport.set_cookie(&token, Duration::from_secs(300));
+        let (pair, _) = set.to_str().unwrap().split_once(';').unwrap();
+        let found = transport.find(&tokens(), &cookies(&[format!("x=y; {pair}")]), NOW);
+        assert!(is_ticket(&found));
+
+        let deleted = transport.delete_cookie();
+        let (pair, attributes) = deleted.to_str().unwrap().split_once(';').unwrap();
+        assert!(attributes.ends_with("; Max-Age=0"));
+        let found = transport.find(&tokens(), &cookies(&[pair]), NOW);
+        assert!(found.opened.is_none() && found.rejected == 0);
+    }
+}
+
+#[test]
+fn a_transport_of_wrong_settings_cannot_be_made() {
+    assert!(Transport::new(&CookieSettings::new().name("a b"), "shop").is_err());
+    assert!(Transport::new(&CookieSettings::new(), "a b").is_err());
+}
+
+/// Splits by the letter of the grammar, as an oracle.
+fn naive(lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let pairs = lines
+        .iter()
+        .flat_map(|line| line.split(|byte| *byte == b';'));
+    pairs
+        .filter_map(|pair| pair.trim_ascii_start().strip_prefix(b"wr-a="))
+        .map(|value| {
+            let value = value.trim_ascii();
+            let inner = value
+                .strip_prefix(b"\"")
+                .and_then(|rest| rest.strip_suffix(b"\""));
+            inner.unwrap_or(value).to_vec()
+        })
+        .filter(|value| !value.is_empty())
+        .take(Transport::MAX_CANDIDATES)
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn candidates_are_those_of_a_naive_parser(
+        lines in prop::collection::vec(
+            prop::collection::vec(
+                prop::sample::select(vec!["wr-a=", "wr-a", "=", ";", "; ", " ", "\t", "\"", "x", "é"]),
+                0..24,
+            ),
+            0..4,
+        ),
+    ) {
+        let lines: Vec<_> = lines.into_iter().map(|parts| parts.concat().into_bytes()).collect();
+        let transport = Transport::new(&CookieSettings::new().name("wr-a"), "shop").unwrap();
+        let headers = cookies(&lines);
+        let found: Vec<_> = transport.candidates(&headers).map(|(text, _)| text.to_vec()).collect();
+        prop_assert_eq!(found, naive(&lines));
+    }
+
+    #[test]
+    fn no_header_makes_finding_panic(
+        token in prop::collection::vec(32u8..127, 0..300),
+        line in prop::collection::vec(128u8.., 0..300),
+    ) {
+        let line = [NAME.as_bytes(), b"=", &token, b"; ", &line, b"; ", NAME.as_bytes(), b"="].concat();
+        let found = find(&request(&[token], &[line]));
+        prop_assert!(found.opened.is_none());
+    }
+}

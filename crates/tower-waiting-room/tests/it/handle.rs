@@ -1,0 +1,43 @@
+//! The operator's handle.
+
+use crate::support::{House, Visitor, config};
+
+#[tokio::test]
+async fn limits_change_while_the_room_is_in_use() {
+    let house = House::new(config());
+    let handle = house.handle();
+    assert!(Visitor::default().get(&house).await.is_inside());
+    assert!(!Visitor::default().get(&house).await.is_inside());
+    handle.set_limits(3, 2).await.unwrap();
+    assert!(Visitor::default().get(&house).await.is_inside());
+    assert_eq!(Visitor::default().get(&house).await.reason, "queued:rate");
+    let snapshot = handle.snapshot().await.unwrap();
+    assert_eq!((snapshot.active, snapshot.total_active_users), (2, 3));
+    assert_eq!((snapshot.new_in_last_minute, snapshot.new_users_per_minute), (2, Some(2)));
+}
+
+#[tokio::test]
+async fn a_limit_that_cannot_be_obeyed_changes_nothing() {
+    let house = House::new(config());
+    let error = house.handle().set_limits(0, None).await.unwrap_err();
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert_eq!(source, "total_active_users is 0, expected at least 1");
+    assert_eq!(house.handle().rules().limits(), (1, None));
+}
+
+#[tokio::test]
+async fn queue_all_lets_nobody_in_and_nobody_out() {
+    let house = House::new(config().total_active_users(10));
+    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    ann.get(&house).await;
+    house.handle().queue_all().await.unwrap();
+    let waiting = bob.queue(&house).await;
+    assert_eq!(waiting.reason, "queue_all");
+    assert!(waiting.json()["waitingRoom"]["waitSeconds"].is_null());
+    assert_eq!(ann.get(&house).await.reason, "admitted:pass");
+
+    house.handle().drain().await.unwrap();
+    house.advance(waiting.header("retry-after").unwrap().parse().unwrap());
+    assert!(bob.get(&house).await.is_inside());
+    assert_eq!(Visitor::default().get(&house).await.reason, "refused:draining");
+}

@@ -1,0 +1,183 @@
+//! A session is prolonged beside the requests that prolong it.
+
+use std::{
+    future::pending,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use http::{Request, Response};
+use tower::{Layer, ServiceExt, service_fn};
+use tower_waiting_room::{
+    KeyRing, MemoryStore, RoomRules, Snapshot, Store, StoreError, StoreErrorKind, StoreFailure,
+    Timestamp, WaitingRoomLayer,
+};
+use waiting_room_core::{Pass, Renewal, Ticket, Verdict, VisitorId};
+
+use crate::support::{House, Visitor, config, key};
+
+#[tokio::test]
+async fn a_visitor_who_comes_back_in_time_stays_in_for_ever() {
+    let house = House::new(config());
+    let mut ann = Visitor::default();
+    ann.get(&house).await;
+    for _ in 0..50 {
+        house.advance(80);
+        assert!(ann.get(&house).await.is_inside());
+    }
+    house.advance(90);
+    assert_eq!(ann.get(&house).await.reason, "admitted:slot");
+}
+
+#[tokio::test]
+async fn a_young_pass_is_not_renewed_and_an_older_one_is() {
+    let house = House::new(config());
+    let mut ann = Visitor::default();
+    ann.get(&house).await;
+    house.advance(9);
+    assert!(ann.get(&house).await.cookie().is_none());
+    house.advance(1);
+    assert!(ann.get(&house).await.cookie().is_some());
+}
+
+#[tokio::test]
+async fn a_pass_of_a_rotated_key_is_accepted_and_sealed_anew() {
+    let house = House::new(config());
+    let mut ann = Visitor::default();
+    ann.get(&house).await;
+    let rotated = config().keys(KeyRing::new(key(2)).also_opens(key(1)));
+    let house = house.restarted(rotated);
+    let seen = ann.get(&house).await;
+    assert_eq!(seen.reason, "admitted:pass");
+    assert!(seen.cookie().is_some());
+    let only_new = house.restarted(config().keys(KeyRing::new(key(2))));
+    assert_eq!(ann.get(&only_new).await.reason, "admitted:pass");
+}
+
+/// How a store behaves when it is asked to renew.
+#[derive(Clone, Copy)]
+enum Mood {
+    Fail,
+    Hang,
+    Work,
+}
+
+/// A memory store that counts, and renews as its mood is.
+#[derive(Clone)]
+struct Moody {
+    inner: MemoryStore,
+    mood: Mood,
+    calls: Arc<AtomicU32>,
+    renewals: Arc<AtomicU32>,
+}
+
+impl Store for Moody {
+    fn now(&self) -> Timestamp {
+        self.inner.now()
+    }
+    fn remembers_since(&self) -> Timestamp {
+        self.inner.remembers_since()
+    }
+    fn rules(&self) -> Arc<RoomRules> {
+        self.inner.rules()
+    }
+    async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.inner.enter(id).await
+    }
+    async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.inner.check_in(ticket).await
+    }
+    async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.renewals.fetch_add(1, Ordering::Relaxed);
+        match self.mood {
+            Mood::Fail => Err(StoreError::new(StoreErrorKind::Unavailable)),
+            Mood::Hang => pending().await,
+            Mood::Work => self.inner.renew(pass).await,
+        }
+    }
+    async fn leave(&self, id: VisitorId) -> Result<(), StoreError> {
+        self.inner.leave(id).await
+    }
+    async fn sweep(&self) -> Result<(), StoreError> {
+        self.inner.sweep().await
+    }
+    async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        self.inner.snapshot().await
+    }
+    async fn configure(&self, rules: RoomRules) -> Result<(), StoreError> {
+        self.inner.configure(rules).await
+    }
+}
+
+/// A room with a moody store, and a pass to it that is due for renewal.
+async fn stale(mood: Mood) -> (WaitingRoomLayer<Moody>, Moody, String) {
+    let house = House::new(config().total_active_users(9));
+    let mut ann = Visitor::default();
+    ann.get(&house).await;
+    house.advance(10);
+    let config = config().total_active_users(9).build().unwrap();
+    let inner = MemoryStore::with_clock(config.rules().clone(), house.clock.clone()).unwrap();
+    let store = Moody { inner, mood, calls: Arc::default(), renewals: Arc::default() };
+    let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
+    (layer, store, ann.cookie.unwrap())
+}
+
+fn request(cookie: &str) -> Request<()> {
+    Request::get("/").header("cookie", format!("__Host-wr-shop={cookie}")).body(()).unwrap()
+}
+
+#[tokio::test]
+async fn fifty_parallel_requests_with_one_stale_pass_make_one_renewal() {
+    let (layer, store, cookie) = stale(Mood::Work).await;
+    let app = service_fn(|_| async {
+        tokio::task::yield_now().await;
+        Ok::<_, std::convert::Infallible>(Response::new(String::new()))
+    });
+    let calls = (0..50).map(|_| {
+        let (service, request) = (layer.layer(app), request(&cookie));
+        tokio::spawn(async move { service.oneshot(request).await.unwrap() })
+    });
+    let mut fresh = 0;
+    for call in calls.collect::<Vec<_>>() {
+        fresh += u32::from(call.await.unwrap().headers().contains_key("set-cookie"));
+    }
+    assert_eq!(store.renewals.load(Ordering::Relaxed), 1);
+    assert!(fresh >= 1);
+}
+
+#[tokio::test]
+async fn a_store_that_hangs_or_fails_costs_a_visitor_with_a_pass_nothing() {
+    for mood in [Mood::Hang, Mood::Fail] {
+        let (layer, store, cookie) = stale(mood).await;
+        let app = service_fn(|_| async {
+            Ok::<_, std::convert::Infallible>(Response::new(String::new()))
+        });
+        for attempt in 1..=3 {
+            let response = layer.layer(app).oneshot(request(&cookie)).await.unwrap();
+            assert_eq!(response.status(), 200);
+            assert!(!response.headers().contains_key("set-cookie"));
+            assert_eq!(store.renewals.load(Ordering::Relaxed), attempt, "the next one tries again");
+        }
+    }
+}
+
+#[tokio::test]
+async fn ten_thousand_requests_with_a_valid_pass_make_no_store_call() {
+    let (layer, store, cookie) = stale(Mood::Work).await;
+    let app = service_fn(|_| async {
+        Ok::<_, std::convert::Infallible>(Response::new(String::new()))
+    });
+    let renewed = layer.layer(app).oneshot(request(&cookie)).await.unwrap();
+    let fresh = renewed.headers()["set-cookie"].to_str().unwrap();
+    let fresh = fresh.split(';').next().unwrap().split_once('=').unwrap().1.to_owned();
+    let before = store.calls.load(Ordering::Relaxed);
+    for _ in 0..10_000 {
+        layer.layer(app).oneshot(request(&fresh)).await.unwrap();
+    }
+    assert_eq!(store.calls.load(Ordering::Relaxed), before);
+}

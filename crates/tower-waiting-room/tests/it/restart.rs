@@ -1,0 +1,61 @@
+//! The process is restarted: the memory is gone, the key is the same.
+
+use tower_waiting_room::{Enforcement, Recovery};
+
+use crate::support::{House, Visitor, config};
+
+#[tokio::test]
+async fn passes_go_on_and_are_counted_again_when_they_are_seen() {
+    let house = House::new(config());
+    let mut ann = Visitor::default();
+    ann.get(&house).await;
+    house.advance(1);
+    let house = house.restarted(config());
+    assert_eq!(ann.get(&house).await.reason, "admitted:pass");
+    assert_eq!(house.active().await, 1);
+    assert_eq!(Visitor::default().get(&house).await.reason, "queued:active_limit");
+}
+
+#[tokio::test]
+async fn places_are_kept_in_the_order_of_arrival() {
+    let house = House::new(config());
+    let (mut ann, mut bob, mut cat) = Default::default();
+    Visitor::get(&mut ann, &house).await;
+    Visitor::queue(&mut bob, &house).await;
+    let waiting = Visitor::queue(&mut cat, &house).await;
+    house.advance(waiting.header("retry-after").unwrap().parse().unwrap());
+
+    let house = house.restarted(config());
+    ann.get(&house).await;
+    let second = cat.get(&house).await.json();
+    let first = bob.get(&house).await.json();
+    let since = |answer: &serde_json::Value| answer["waitingRoom"]["waitingSince"].clone();
+    assert_eq!(since(&second), since(&waiting.json()));
+    assert!(since(&first).as_str() < since(&second).as_str());
+    house.advance(90);
+    assert_eq!(cat.get(&house).await.reason, "queued:behind_others");
+    assert!(bob.get(&house).await.is_inside());
+}
+
+#[tokio::test]
+async fn on_hold_nobody_new_is_let_in_before_the_old_passes_are_void() {
+    let house = House::new(config());
+    let mut silent = Visitor::default();
+    silent.get(&house).await;
+    let house = house.restarted(config().recovery(Recovery::Hold));
+    let mut bob = Visitor::default();
+    assert_eq!(bob.get(&house).await.reason, "queued:recovery");
+    house.advance(89);
+    assert_eq!(bob.get(&house).await.reason, "queued:recovery");
+    house.advance(26);
+    assert!(bob.get(&house).await.is_inside());
+}
+
+#[tokio::test]
+async fn shadow_mode_survives_as_well() {
+    let house = House::new(config().enforcement(Enforcement::Shadow));
+    let mut ann = Visitor::default();
+    ann.get(&house).await;
+    let house = house.restarted(config().enforcement(Enforcement::Shadow));
+    assert_eq!(ann.get(&house).await.reason, "admitted:pass");
+}

@@ -1,0 +1,61 @@
+//! The application ends a session.
+
+use http::Request;
+
+use crate::support::{House, Visitor, config};
+
+/// The ways to end a session, as headers that the test application understands.
+const WAYS: [(&str, &str); 4] = [
+    ("x-app-waiting-room-command", "revoke"),
+    ("x-app-waiting-room-command", " Revoke "),
+    ("x-app-cf-waiting-room-command", "revoke"),
+    ("x-end", "1"),
+];
+
+#[tokio::test]
+async fn the_slot_is_free_when_the_response_is_there() {
+    for (name, value) in WAYS {
+        let house = House::new(config());
+        let mut ann = Visitor::default();
+        ann.get(&house).await;
+        let copy = ann.clone();
+        let last = ann.send(&house, Request::get("/").header(name, value)).await;
+        assert!(last.is_inside());
+        assert!(last.header("waiting-room-command").is_none());
+        assert!(last.header("cf-waiting-room-command").is_none());
+        assert_eq!(last.cookie().as_deref(), Some(""), "the cookie is deleted");
+        assert_eq!((ann.cookie.as_deref(), house.active().await), (None, 0));
+
+        // A copy of the pass is worth nothing, on this node and after a renewal.
+        assert!(Visitor::default().get(&house).await.is_inside());
+        assert_eq!(copy.clone().get(&house).await.reason, "queued:active_limit");
+        house.advance(15);
+        assert_eq!(copy.clone().get(&house).await.reason, "queued:active_limit");
+    }
+}
+
+#[tokio::test]
+async fn the_first_response_can_end_the_session_at_once() {
+    let house = House::new(config());
+    let mut ann = Visitor::default();
+    let only = ann.send(&house, Request::get("/").header("x-end", "1")).await;
+    assert_eq!((only.cookie().as_deref(), house.active().await), (Some(""), 0));
+}
+
+#[tokio::test]
+async fn other_commands_are_stripped_and_mean_nothing() {
+    let house = House::new(config());
+    let mut ann = Visitor::default();
+    let request = Request::get("/").header("x-app-waiting-room-command", "dance");
+    let seen = ann.send(&house, request).await;
+    assert!(seen.header("waiting-room-command").is_none());
+    assert_eq!(house.active().await, 1);
+}
+
+#[tokio::test]
+async fn a_command_in_a_request_is_not_a_command() {
+    let house = House::new(config());
+    let mut ann = Visitor::default();
+    ann.send(&house, Request::get("/").header("waiting-room-command", "revoke")).await;
+    assert_eq!(house.active().await, 1);
+}

@@ -1,0 +1,179 @@
+//! A room on a manual clock, an application behind it, and visitors with cookie jars.
+
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use http::{HeaderMap, Request, Response, StatusCode, header};
+use http_body_util::BodyExt;
+use tower::{Layer, ServiceExt, service_fn};
+use tower_waiting_room::{
+    CookieSettings, KeyRing, ManualClock, MemoryStore, StoreFailure, Timestamp, TokenKey,
+    WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomHandle, WaitingRoomLayer,
+};
+
+/// The body of the application's answers.
+pub const INSIDE: &str = "inside";
+
+/// A room with its layer, its clock, and a count of what reached the application.
+#[derive(Clone)]
+pub struct House {
+    pub layer: WaitingRoomLayer,
+    pub clock: ManualClock,
+    pub forwarded: Arc<AtomicU32>,
+}
+
+/// One slot, sessions of 80 s, and so renewals after 10 s and passes of 90 s.
+pub fn config() -> WaitingRoomConfigBuilder {
+    WaitingRoomConfig::builder("shop")
+        .total_active_users(1)
+        .session_duration(Duration::from_secs(80))
+        .cookie(CookieSettings::new())
+        .keys(KeyRing::new(key(1)))
+}
+
+pub fn key(byte: u8) -> TokenKey {
+    TokenKey::from_bytes([byte; 32])
+}
+
+impl House {
+    pub fn new(config: WaitingRoomConfigBuilder) -> Self {
+        Self::at(config, ManualClock::new(Timestamp::from_secs(1_700_000_000)))
+    }
+
+    /// The same house after a restart: the memory is lost, the clock goes on.
+    pub fn restarted(&self, config: WaitingRoomConfigBuilder) -> Self {
+        Self::at(config, self.clock.clone())
+    }
+
+    fn at(config: WaitingRoomConfigBuilder, clock: ManualClock) -> Self {
+        let config = config.build().unwrap();
+        let store = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
+        let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+        Self { layer, clock, forwarded: Arc::default() }
+    }
+
+    pub fn handle(&self) -> WaitingRoomHandle {
+        self.layer.handle()
+    }
+
+    pub fn advance(&self, secs: u64) {
+        self.clock.advance(Duration::from_secs(secs));
+    }
+
+    pub fn forwarded(&self) -> u32 {
+        self.forwarded.load(Ordering::Relaxed)
+    }
+
+    pub async fn active(&self) -> u32 {
+        self.handle().snapshot().await.unwrap().active
+    }
+
+    /// Sends a request; the application answers it with the headers it asks for in `x-app-*`.
+    pub async fn send(&self, request: Request<String>) -> Seen {
+        let forwarded = Arc::clone(&self.forwarded);
+        let app = service_fn(move |request: Request<String>| {
+            forwarded.fetch_add(1, Ordering::Relaxed);
+            std::future::ready(Ok::<_, Infallible>(application(&request)))
+        });
+        let response = self.layer.layer(app).oneshot(request).await.unwrap();
+        Seen::of(response).await
+    }
+}
+
+fn application(request: &Request<String>) -> Response<String> {
+    let mut response = Response::new(INSIDE.to_owned());
+    for (name, value) in request.headers() {
+        if let Some(name) = name.as_str().strip_prefix("x-app-") {
+            let name: http::HeaderName = name.parse().unwrap();
+            response.headers_mut().append(name, value.clone());
+        }
+    }
+    if request.headers().contains_key("x-end")
+        && let Some(visit) = request.extensions().get::<tower_waiting_room::Visit>()
+    {
+        visit.end();
+    }
+    response
+}
+
+/// A response, with its body.
+#[derive(Debug)]
+pub struct Seen {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub reason: String,
+    pub body: String,
+}
+
+impl Seen {
+    async fn of<B>(response: Response<B>) -> Self
+    where
+        B: http_body::Body<Error: std::fmt::Debug>,
+    {
+        let reason = tower_waiting_room::reason_of(&response).to_string();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let body = String::from_utf8(bytes.to_vec()).unwrap();
+        Self { status: parts.status, headers: parts.headers, reason, body }
+    }
+
+    pub fn is_inside(&self) -> bool {
+        self.body == INSIDE
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    /// The value of our cookie, if this response sets it.
+    pub fn cookie(&self) -> Option<String> {
+        self.headers.get_all(header::SET_COOKIE).iter().find_map(|line| {
+            let pair = line.to_str().unwrap().split(';').next().unwrap();
+            pair.strip_prefix("__Host-wr-shop=").map(str::to_owned)
+        })
+    }
+}
+
+/// A client with a jar for our one cookie.
+#[derive(Clone, Default)]
+pub struct Visitor {
+    pub cookie: Option<String>,
+}
+
+impl Visitor {
+    pub async fn get(&mut self, house: &House) -> Seen {
+        self.send(house, Request::get("/")).await
+    }
+
+    pub async fn send(&mut self, house: &House, request: http::request::Builder) -> Seen {
+        let request = match &self.cookie {
+            Some(cookie) => request.header("cookie", format!("__Host-wr-shop={cookie}")),
+            None => request,
+        };
+        let seen = house.send(request.body(String::new()).unwrap()).await;
+        match seen.cookie() {
+            Some(cookie) if cookie.is_empty() => self.cookie = None,
+            Some(cookie) => self.cookie = Some(cookie),
+            None => {}
+        }
+        seen
+    }
+
+    /// Gets a ticket and a place, and comes back when it was told to.
+    pub async fn queue(&mut self, house: &House) -> Seen {
+        let first = self.get(house).await;
+        assert!(!first.is_inside(), "the room should be full");
+        house.advance(first.header("retry-after").unwrap().parse().unwrap());
+        self.get(house).await
+    }
+}

@@ -1,0 +1,94 @@
+//! What follows from an answer that lets a visitor in, or turns it away.
+
+use waiting_room_core::Timestamp;
+
+use super::{
+    judge::Oracle,
+    limits::{Limits, VisitorNo},
+    order::{Admission, Fate},
+    report::AlarmKind,
+    timers::Timer,
+    visitor::{Flight, Session, Span},
+};
+
+impl Oracle {
+    /// The visitor was let in, or is inside still.
+    pub(super) fn admitted(&mut self, visitor: VisitorNo, flight: Flight, at: Timestamp) {
+        let serial = self.next_serial;
+        let Some(known) = self.visitors.get_mut(&visitor) else { return };
+        if !known.let_in {
+            known.let_in = true;
+            self.tally.admitted += 1;
+            self.tally.waited(at.since(known.first_sent));
+        }
+        let certain_until = flight.sent + self.limits.session_duration;
+        let possible_until = at + self.limits.longest_hold();
+        let mut holders = -i64::from(flight.counts_slot);
+        match known.session.as_mut() {
+            Some(session) => {
+                session.certain_until = session.certain_until.max(certain_until);
+                session.possible_until = session.possible_until.max(possible_until);
+                session.activity = self.active.extend(session.activity, at, certain_until);
+            }
+            None => {
+                holders += 1;
+                let activity = self.active.begin(at, certain_until);
+                known.session = Some(Session { serial, certain_until, possible_until, activity });
+                self.next_serial += 1;
+                self.timers.set(possible_until, Timer::Session(visitor, serial));
+            }
+        }
+        self.bound.change(holders, 0);
+        if flight.counts_new {
+            // The request under way turns into an admission of this minute.
+            self.timers.set(at + Limits::MINUTE, Timer::LeaveMinute);
+            let from = known.unresolved_since.unwrap_or(flight.sent);
+            let decided = Span { from, to: at };
+            let present = known.presence_since(self.forgotten_at);
+            let fate = if flight.sessionless { Fate::Certain } else { Fate::Possible };
+            if fate == Fate::Certain {
+                self.minute.record(decided);
+            }
+            self.order.record(Admission { decided, arrived: known.arrived.from, present, fate });
+        }
+        known.place = None;
+        known.refused = false;
+        known.unresolved_since = None;
+        if let Some(standing) = known.standing.take() {
+            self.line.step_out(visitor, standing, at);
+        }
+    }
+
+    /// The visitor was turned away.
+    pub(super) fn refused(&mut self, visitor: VisitorNo, flight: Flight, at: Timestamp) {
+        let decided = Span { from: flight.sent, to: at };
+        self.shut_out(visitor, decided);
+        let Some(known) = self.visitors.get_mut(&visitor) else { return };
+        let kept = known.place.is_some_and(|place| {
+            place.second_touch && at < place.kept_from + self.limits.place_retention
+        });
+        let is_lost = kept && known.unresolved_since.is_none();
+        known.refused = true;
+        known.place = None;
+        // It may come back with a ticket that keeps its arrival, or as somebody new.
+        known.arrived.to = at;
+        if let Some(standing) = known.standing.take() {
+            self.line.step_out(visitor, standing, standing.until.max(at));
+        }
+        self.bound.change(-i64::from(flight.counts_slot), -i64::from(flight.counts_new));
+        if is_lost {
+            self.alarm(AlarmKind::LostPlace, visitor, decided);
+        }
+    }
+
+    /// A visitor who certainly has a session must not be told anything but to come in.
+    pub(super) fn shut_out(&mut self, visitor: VisitorNo, decided: Span) {
+        let Some(known) = self.visitors.get_mut(&visitor) else { return };
+        let Some(session) = known.session.as_mut() else { return };
+        if decided.to < session.certain_until {
+            session.certain_until = decided.from;
+            self.active.cut(session.activity, decided.from);
+            self.alarm(AlarmKind::LostPlace, visitor, decided);
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! The oracle: what it is told, and what it concludes at once.
+
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use waiting_room_core::Timestamp;
+
+use super::{
+    active::Active,
+    bound::Bound,
+    flights::{Departure, Flights},
+    limits::{Limits, Seen, VisitorNo},
+    line::Line,
+    minute::Minute,
+    order::{Admission, Fate, Order},
+    report::{Alarm, AlarmKind, Report},
+    tally::Tally,
+    timers::{Timer, Timers},
+    visitor::{Flight, Span, Visitor},
+};
+
+/// Judges a room by what its visitors saw.
+///
+/// The verbs are called in the order in which things happened: [`sent`](Self::sent) before a
+/// request leaves, the others after its answer has arrived, with times of one clock. A time that
+/// lies before the one of the last call is taken for that one; this is sound, since the call itself
+/// came later. Each visitor has at most one request under way.
+///
+/// Memory is bounded by the visitors who have not [given up](Self::gave_up), the sessions and
+/// places that theirs may still hold, and the admissions of the last `place_retention`.
+///
+/// ```
+/// use std::time::Duration;
+/// use waiting_room_core::Timestamp;
+/// use waiting_room_sim::{Limits, Oracle, Seen, VisitorNo};
+///
+/// let mut oracle = Oracle::new(Limits {
+///     total_active_users: 1,
+///     new_users_per_minute: None,
+///     session_duration: Duration::from_secs(60),
+///     place_retention: Duration::from_secs(300),
+/// });
+/// for visitor in [VisitorNo(1), VisitorNo(2)] {
+///     let sent = Timestamp::from_secs(100 + visitor.0);
+///     oracle.sent(visitor, sent);
+///     oracle.answered(visitor, sent + Duration::from_millis(5), Seen::Admitted);
+/// }
+/// let report = oracle.finish(Timestamp::from_secs(200));
+/// assert_eq!(report.violations(), ["max_active"]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Oracle {
+    pub(super) limits: Limits,
+    pub(super) now: Timestamp,
+    pub(super) visitors: FxHashMap<VisitorNo, Visitor>,
+    pub(super) flights: Flights,
+    pub(super) bound: Bound,
+    pub(super) timers: Timers,
+    pub(super) active: Active,
+    pub(super) minute: Minute,
+    pub(super) line: Line,
+    pub(super) order: Order,
+    pub(super) tally: Tally,
+    pub(super) next_serial: u64,
+    /// The room has forgotten what it knew before.
+    pub(super) forgotten_at: Timestamp,
+    /// The room may keep everybody out until then.
+    pub(super) excused_until: Timestamp,
+}
+
+impl Oracle {
+    /// An oracle that has seen nothing yet.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            now: Timestamp::ZERO,
+            visitors: FxHashMap::default(),
+            flights: Flights::default(),
+            bound: Bound::new(&limits),
+            timers: Timers::default(),
+            active: Active::default(),
+            minute: Minute::default(),
+            line: Line::default(),
+            order: Order::new(&limits),
+            tally: Tally::new(),
+            next_serial: 0,
+            forgotten_at: Timestamp::ZERO,
+            excused_until: Timestamp::ZERO,
+            limits,
+        }
+    }
+
+    /// A request leaves the visitor; a checkout too.
+    pub fn sent(&mut self, visitor: VisitorNo, at: Timestamp) {
+        if self.visitors.get(&visitor).is_some_and(|known| known.flight.is_some()) {
+            self.failed(visitor, at);
+        }
+        let at = self.advance(at);
+        self.tally.requests += 1;
+        let tally = &mut self.tally;
+        let known = self.visitors.entry(visitor).or_insert_with(|| {
+            tally.visitors += 1;
+            Visitor::new(at)
+        });
+        let counts_slot = known.session.is_none();
+        let certain_until = known.session.map_or(Timestamp::ZERO, |session| session.certain_until);
+        let counts_new = certain_until <= at;
+        self.bound.change(i64::from(counts_slot), i64::from(counts_new));
+        let epoch = self.bound.epoch();
+        let no = self.flights.depart(Departure { visitor, sent: at, epoch });
+        if !counts_new {
+            self.timers.set(certain_until, Timer::MayBeNew(visitor, no));
+        }
+        let sessionless = counts_slot;
+        known.flight =
+            Some(Flight { no, sent: at, epoch, counts_slot, counts_new, sessionless });
+    }
+
+    /// The answer of the visitor's request arrives.
+    ///
+    /// An answer without a request is ignored.
+    pub fn answered(&mut self, visitor: VisitorNo, at: Timestamp, seen: Seen) {
+        let at = self.advance(at);
+        let Some(flight) = self.visitors.get(&visitor).and_then(|known| known.flight) else {
+            debug_assert!(false, "an answer follows a request");
+            return;
+        };
+        self.tally.answers += 1;
+        match seen {
+            Seen::Admitted => self.admitted(visitor, flight, at),
+            Seen::Refused => self.refused(visitor, flight, at),
+            Seen::Waiting { interval, waiting_since, position, returned_ticket } => {
+                let told = super::waiting::Told {
+                    interval,
+                    waiting_since,
+                    position,
+                    returned_ticket,
+                };
+                self.waiting(visitor, flight, at, told);
+            }
+        }
+        self.flights.land(flight.no);
+        if let Some(known) = self.visitors.get_mut(&visitor) {
+            known.flight = None;
+        }
+        self.settle();
+    }
+
+    /// The request failed, or took too long: nothing is learnt of what the room decided.
+    pub fn failed(&mut self, visitor: VisitorNo, at: Timestamp) {
+        let at = self.advance(at);
+        let stray_until = at + Limits::STRAGGLER;
+        let held_until = stray_until + self.limits.longest_hold();
+        let Some(known) = self.visitors.get_mut(&visitor) else { return };
+        let Some(flight) = known.flight.take() else { return };
+        self.flights.land(flight.no);
+        known.unresolved_since.get_or_insert(flight.sent);
+        match known.session.as_mut() {
+            Some(session) if !flight.counts_slot => {
+                session.possible_until = session.possible_until.max(held_until);
+            }
+            _ => self.timers.set(held_until, Timer::StraySlot),
+        }
+        let may_be_new = known.session.is_none_or(|session| session.certain_until < stray_until);
+        if may_be_new {
+            if !flight.counts_new {
+                self.bound.change(0, 1);
+            }
+            self.timers.set(stray_until + Limits::MINUTE, Timer::LeaveMinute);
+            self.order.record(Admission {
+                decided: Span { from: flight.sent, to: at },
+                arrived: known.arrived.from,
+                present: None,
+                fate: Fate::Stray,
+            });
+        } else if flight.counts_new {
+            self.bound.change(0, -1);
+        }
+        if let Some(present) = known.place.as_mut().and_then(|place| place.present.as_mut()) {
+            present.to = present.to.min(flight.sent);
+        }
+        if known.place.is_some() || known.refused {
+            let until = stray_until + self.limits.longest_presence();
+            self.stands_until(visitor, until);
+        }
+        self.settle();
+    }
+
+    /// A checkout that departed at `sent_at` was answered: the session, or the place, is over.
+    ///
+    /// Said instead of [`answered`](Self::answered); the request itself is told to
+    /// [`sent`](Self::sent) like any other.
+    pub fn left(&mut self, visitor: VisitorNo, sent_at: Timestamp, at: Timestamp) {
+        let at = self.advance(at);
+        let Some(known) = self.visitors.get_mut(&visitor) else { return };
+        let sent_at = known.flight.map_or(sent_at, |flight| flight.sent.min(sent_at));
+        let flight = known.flight.take();
+        let mut holders = 0;
+        if let Some(flight) = flight {
+            self.tally.answers += 1;
+            self.flights.land(flight.no);
+            holders -= i64::from(flight.counts_slot);
+            if flight.counts_new {
+                // It may have let the visitor in anew, before it put it out.
+                self.timers.set(at + Limits::MINUTE, Timer::LeaveMinute);
+                self.order.record(Admission {
+                    decided: Span { from: flight.sent, to: at },
+                    arrived: known.arrived.from,
+                    present: None,
+                    fate: Fate::Possible,
+                });
+            }
+        }
+        if let Some(session) = known.session.take() {
+            self.active.cut(session.activity, sent_at);
+            holders -= 1;
+        }
+        known.place = None;
+        known.unresolved_since = None;
+        if let Some(standing) = known.standing.take() {
+            self.line.step_out(visitor, standing, at);
+        }
+        self.bound.change(holders, 0);
+        self.settle();
+    }
+
+    /// The visitor closes the tab for good, without telling.
+    pub fn gave_up(&mut self, visitor: VisitorNo, at: Timestamp) {
+        self.failed(visitor, at);
+        let Some(known) = self.visitors.get_mut(&visitor) else { return };
+        if !known.gave_up && !known.let_in {
+            self.tally.refused += u64::from(known.refused);
+            self.tally.abandoned += u64::from(!known.refused);
+        }
+        known.gave_up = true;
+        self.forget_if_over(visitor);
+    }
+
+    /// The room was replaced by one that knows nothing, and lets nobody in until `holds_until`.
+    ///
+    /// Said once every request sent before was answered by the old room or has failed. The limits,
+    /// and the places and sessions of those who come back, are judged as before; that somebody was
+    /// present in the line is known to the new room only when it checks in again.
+    pub fn restarted(&mut self, at: Timestamp, holds_until: Timestamp) {
+        self.forgotten_at = self.advance(at);
+        self.excused_until = holds_until;
+    }
+
+    /// Everything has been told.
+    #[must_use]
+    pub fn finish(mut self, at: Timestamp) -> Report {
+        self.advance(at);
+        self.active.settle(Timestamp::MAX);
+        self.tally.report(&self.limits, self.active.highest(), self.minute.highest())
+    }
+
+    /// Lets the time pass. Answers the time that it is now.
+    fn advance(&mut self, at: Timestamp) -> Timestamp {
+        self.now = self.now.max(at);
+        while let Some((at, timer)) = self.timers.pop_due(self.now) {
+            self.expire(at, timer);
+        }
+        if self.flights.oldest().is_none() {
+            self.settle();
+        }
+        self.now
+    }
+
+    fn expire(&mut self, at: Timestamp, timer: Timer) {
+        match timer {
+            Timer::LeaveMinute => self.bound.change(0, -1),
+            Timer::StraySlot => self.bound.change(-1, 0),
+            Timer::MayBeNew(visitor, no) => {
+                let flight = self.visitors.get_mut(&visitor).and_then(|known| known.flight.as_mut());
+                if let Some(flight) = flight.filter(|flight| flight.no == no && !flight.counts_new)
+                {
+                    flight.counts_new = true;
+                    self.bound.change(0, 1);
+                }
+            }
+            Timer::Session(visitor, serial) => self.lapse(visitor, serial, at),
+        }
+    }
+
+    /// The session of a visitor may be over.
+    fn lapse(&mut self, visitor: VisitorNo, serial: u64, at: Timestamp) {
+        let Some(known) = self.visitors.get_mut(&visitor) else { return };
+        let Some(session) = known.session.filter(|session| session.serial == serial) else {
+            return;
+        };
+        if session.possible_until > at {
+            self.timers.set(session.possible_until, Timer::Session(visitor, serial));
+            return;
+        }
+        known.session = None;
+        match known.flight.as_mut() {
+            // What is under way may take the slot that has just become free.
+            Some(flight) if !flight.counts_slot => flight.counts_slot = true,
+            _ => self.bound.change(-1, 0),
+        }
+        self.forget_if_over(visitor);
+    }
+
+    /// Draws the conclusions that no request under way can change any more.
+    fn settle(&mut self) {
+        let (oldest, epoch) = self
+            .flights
+            .oldest()
+            .map_or((self.now, self.bound.epoch()), |oldest| (oldest.sent, oldest.epoch));
+        self.active.settle(oldest);
+        self.bound.forget_before(epoch);
+        while let Some(lapse) = self.line.pop_lapse(oldest) {
+            if lapse.last {
+                self.line.remove(&lapse);
+                continue;
+            }
+            let Some(known) = self.visitors.get_mut(&lapse.visitor) else { continue };
+            let Some(standing) = known.standing.filter(|standing| standing.key == lapse.key) else {
+                continue;
+            };
+            if standing.until > lapse.at {
+                self.line.postpone(lapse, standing.until);
+            } else {
+                self.line.remove(&lapse);
+                known.standing = None;
+                self.forget_if_over(lapse.visitor);
+            }
+        }
+    }
+
+    fn forget_if_over(&mut self, visitor: VisitorNo) {
+        if self.visitors.get(&visitor).is_some_and(Visitor::is_over) {
+            self.visitors.remove(&visitor);
+        }
+    }
+
+    pub(super) fn alarm(&mut self, kind: AlarmKind, visitor: VisitorNo, decided: Span) {
+        let Span { from: sent, to: answered } = decided;
+        self.tally.alarm(Alarm { kind, visitor, sent, answered });
+    }
+
+    /// One and a half intervals: who has not come back by then is not present any more.
+    pub(super) fn presence(interval: Duration) -> Duration {
+        interval * 3 / 2
+    }
+}

@@ -1,0 +1,73 @@
+//! What a room has promised, and what a visitor saw of it.
+
+use std::time::Duration;
+
+use waiting_room_core::Timestamp;
+
+/// The promises that are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// At most this many visitors are active at any instant.
+    pub total_active_users: u32,
+    /// At most this many visitors are let in within any 60 seconds, if that is limited.
+    pub new_users_per_minute: Option<u32>,
+    /// A visitor stays active for at least this long after the last request.
+    pub session_duration: Duration,
+    /// A place outlives the last check-in by this long.
+    pub place_retention: Duration,
+}
+
+impl Limits {
+    /// A window of the limit on new users.
+    pub(super) const MINUTE: Duration = Duration::from_secs(60);
+    /// A request that failed may still be decided this much later: it can lie in a buffer of the
+    /// server after the client has hung up.
+    pub(super) const STRAGGLER: Duration = Duration::from_secs(60);
+
+    /// The longest a slot may be held after its last request: until the pass of a renewal lapses.
+    pub(super) fn longest_hold(&self) -> Duration {
+        self.session_duration + self.session_duration / 8
+    }
+
+    /// The longest a visitor can count as present after a check-in whose answer is unknown.
+    ///
+    /// Rooms keep a place for at least two refresh intervals; 1.5 intervals with the most jitter
+    /// are less than that, but for rounding up to whole seconds.
+    pub(super) fn longest_presence(&self) -> Duration {
+        self.place_retention + Duration::from_secs(2)
+    }
+}
+
+/// A visitor, as the observer numbers them.
+///
+/// One number is one client that keeps its cookies. A client without cookies is a new visitor to
+/// any room at each request, so it gets a new number each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VisitorNo(pub u64);
+
+impl From<u64> for VisitorNo {
+    fn from(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+/// What an answer said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a visitor gets in, waits or goes: there is no fourth")]
+pub enum Seen {
+    /// The service answered: the visitor is active.
+    Admitted,
+    /// The room has no place for this visitor, not even in the line.
+    Refused,
+    /// The visitor waits.
+    Waiting {
+        /// After how long the visitor was asked to come back, counted from this answer.
+        interval: Duration,
+        /// Since when the room says the visitor waits, if it says so.
+        waiting_since: Option<Timestamp>,
+        /// The position that was shown, counted from 1, if one was.
+        position: Option<u32>,
+        /// Whether the request carried a ticket.
+        returned_ticket: bool,
+    },
+}

@@ -1,0 +1,119 @@
+//! Who may stand in the line and be present, in the order of arrival.
+//!
+//! Somebody who stops standing, whatever the reason, stays in the set until no request is under
+//! way that departed before: such a request may have been decided while that visitor still stood.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, BinaryHeap},
+};
+
+use waiting_room_core::Timestamp;
+
+use super::{limits::VisitorNo, visitor::Standing};
+
+/// The visitors who may be present in the line, by the earliest they may have arrived.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line {
+    standing: BTreeSet<(Timestamp, u64)>,
+    lapses: BinaryHeap<Reverse<Lapse>>,
+    next_key: u64,
+}
+
+/// A time at which somebody may stop being present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Lapse {
+    pub at: Timestamp,
+    pub arrived: Timestamp,
+    pub key: u64,
+    pub visitor: VisitorNo,
+    /// Whether it is certain that the visitor stands no longer under this key.
+    pub last: bool,
+}
+
+impl Line {
+    /// A visitor who arrived at `arrived` or later may stand in the line until `until`.
+    pub(super) fn stand(
+        &mut self,
+        visitor: VisitorNo,
+        arrived: Timestamp,
+        until: Timestamp,
+    ) -> Standing {
+        let key = self.next_key;
+        self.next_key += 1;
+        self.standing.insert((arrived, key));
+        self.lapses.push(Reverse(Lapse { at: until, arrived, key, visitor, last: false }));
+        Standing { key, arrived, until }
+    }
+
+    /// A visitor stands no longer from `until` on.
+    pub(super) fn step_out(&mut self, visitor: VisitorNo, standing: Standing, until: Timestamp) {
+        let Standing { key, arrived, .. } = standing;
+        self.lapses.push(Reverse(Lapse { at: until, arrived, key, visitor, last: true }));
+    }
+
+    /// The next lapse that lies before everything under way.
+    pub(super) fn pop_lapse(&mut self, oldest: Timestamp) -> Option<Lapse> {
+        if self.lapses.peek()?.0.at >= oldest {
+            return None;
+        }
+        self.lapses.pop().map(|Reverse(lapse)| lapse)
+    }
+
+    /// The lapse turns out to be later.
+    pub(super) fn postpone(&mut self, lapse: Lapse, at: Timestamp) {
+        self.lapses.push(Reverse(Lapse { at, ..lapse }));
+    }
+
+    /// Nobody stands under this key any more.
+    pub(super) fn remove(&mut self, lapse: &Lapse) {
+        self.standing.remove(&(lapse.arrived, lapse.key));
+    }
+
+    /// Whether fewer than `bound` others may stand before a visitor who arrived by `arrived_by`
+    /// and stands under `own` itself.
+    pub(super) fn has_fewer_before(
+        &self,
+        bound: i64,
+        arrived_by: Timestamp,
+        own: Option<Standing>,
+    ) -> bool {
+        let bound = usize::try_from(bound).unwrap_or(0);
+        let own = own.map(|standing| standing.key);
+        let before = self.standing.range(..=(arrived_by, u64::MAX));
+        before.filter(|(_, key)| Some(*key) != own).take(bound).count() < bound
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> Timestamp {
+        Timestamp::from_secs(secs)
+    }
+
+    #[test]
+    fn those_who_arrived_later_and_oneself_do_not_stand_before() {
+        let mut line = Line::default();
+        let own = line.stand(VisitorNo(1), at(10), at(50));
+        line.stand(VisitorNo(2), at(9), at(50));
+        line.stand(VisitorNo(3), at(11), at(50));
+        assert!(line.has_fewer_before(2, at(10), Some(own)));
+        assert!(!line.has_fewer_before(1, at(10), Some(own)));
+        assert!(!line.has_fewer_before(2, at(11), Some(own)));
+        assert!(!line.has_fewer_before(0, at(0), None));
+    }
+
+    #[test]
+    fn who_steps_out_counts_while_an_older_request_is_under_way() {
+        let mut line = Line::default();
+        let standing = line.stand(VisitorNo(1), at(10), at(50));
+        line.step_out(VisitorNo(1), standing, at(20));
+        assert_eq!(line.pop_lapse(at(20)), None);
+        let lapse = line.pop_lapse(at(21)).unwrap();
+        assert!(lapse.last);
+        line.remove(&lapse);
+        assert!(line.has_fewer_before(1, at(99), None));
+    }
+}

@@ -1,0 +1,248 @@
+//! Did somebody who came later certainly get in first?
+//!
+//! Say A stands in the line, certainly present, and B, who certainly arrived after A, is let in.
+//! Then at that instant more slots were free than visitors stood before B, and A stood among
+//! these: so at least one slot more was free than visitors stood before A, even after B took one.
+//! From then on each one before A who is let in takes one slot and one place before A; each one
+//! behind A is let in only if a slot is left for A, as long as A is present. So A keeps its slot
+//! until it asks, and must not be told to wait. Two cases are not judged: a visitor from before A
+//! comes who was *not* counted as present when B was let in, and somebody is let in after A may
+//! have ceased to be present.
+
+use std::{collections::VecDeque, time::Duration};
+
+use waiting_room_core::Timestamp;
+
+use super::{limits::Limits, visitor::Span};
+
+/// The recent admissions, in the order of their answers.
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    recent: VecDeque<Admission>,
+    /// For each time the latest arrival among those certainly let in since: a falling staircase.
+    latest: VecDeque<(Timestamp, Timestamp)>,
+    keep: Duration,
+}
+
+/// Somebody was let in, or may have been.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Admission {
+    /// When it was decided.
+    pub decided: Span,
+    /// The earliest the visitor may have arrived.
+    pub arrived: Timestamp,
+    /// While the visitor was certainly present in the line before.
+    pub present: Option<Span>,
+    pub fate: Fate,
+}
+
+/// What is known of an admission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The visitor was certainly let in, and certainly then.
+    Certain,
+    /// The visitor was let in, then or before.
+    Possible,
+    /// The request failed; if it let the visitor in, then at any time since.
+    Stray,
+}
+
+/// A visitor who stands in the line and was told to wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiter {
+    /// The latest it may have arrived.
+    pub arrived: Timestamp,
+    /// When the answer before arrived.
+    pub answered: Timestamp,
+    /// When the request was decided that ended in waiting on.
+    pub decided: Span,
+    /// Until when it was certainly present (not included).
+    pub present_until: Timestamp,
+}
+
+impl Order {
+    /// More candidates than this are not tried: the newest one is nearly always conclusive.
+    const CANDIDATES: usize = 16;
+
+    pub(super) fn new(limits: &Limits) -> Self {
+        let keep = limits.place_retention + Limits::STRAGGLER;
+        Self { recent: VecDeque::new(), latest: VecDeque::new(), keep }
+    }
+
+    /// Somebody was let in, or may have been; the newest so far.
+    pub(super) fn record(&mut self, admission: Admission) {
+        let answered = admission.decided.to;
+        let old = answered.before(self.keep);
+        while self.recent.front().is_some_and(|first| first.decided.to < old) {
+            self.recent.pop_front();
+        }
+        while self.latest.front().is_some_and(|(at, _)| *at < old) {
+            self.latest.pop_front();
+        }
+        if admission.fate == Fate::Certain {
+            while self.latest.back().is_some_and(|(_, arrived)| *arrived <= admission.arrived) {
+                self.latest.pop_back();
+            }
+            self.latest.push_back((answered, admission.arrived));
+        }
+        self.recent.push_back(admission);
+    }
+
+    /// Whether somebody who came later than this visitor certainly got in before it, although it
+    /// was present. `unsettled` says whether a request under way now may leave it open, whether the
+    /// admission given certainly happened before it or not.
+    pub(super) fn was_overtaken(
+        &self,
+        waiter: &Waiter,
+        unsettled: impl Fn(&Admission) -> bool,
+    ) -> bool {
+        if !self.may_have_been_overtaken(waiter) {
+            return false;
+        }
+        let begin = self.recent.partition_point(|other| other.decided.to <= waiter.answered);
+        let is_later = |other: &&Admission| {
+            other.fate == Fate::Certain
+                && other.arrived > waiter.arrived
+                && other.decided.from > waiter.answered
+                && other.decided.to < waiter.decided.from
+                && other.decided.to < waiter.present_until
+        };
+        let candidates = self.recent.range(begin..).rev().filter(is_later);
+        candidates
+            .take(Self::CANDIDATES)
+            .any(|later| self.is_conclusive(waiter, later) && !unsettled(later))
+    }
+
+    /// A quick look that nearly always suffices to say no.
+    fn may_have_been_overtaken(&self, waiter: &Waiter) -> bool {
+        let since = self.latest.partition_point(|(at, _)| *at <= waiter.answered);
+        self.latest.get(since).is_some_and(|(_, arrived)| *arrived > waiter.arrived)
+    }
+
+    /// Whether nobody who got in after `later` can have taken the slot that was left.
+    fn is_conclusive(&self, waiter: &Waiter, later: &Admission) -> bool {
+        self.recent.iter().all(|other| {
+            let settled = other.fate != Fate::Stray;
+            if settled && other.decided.to < later.decided.from {
+                return true;
+            }
+            let under_watch = waiter.is_attended()
+                || (settled && other.decided.to < waiter.present_until);
+            let was_counted =
+                other.arrived > waiter.arrived || later.certainly_counted(other.present);
+            under_watch && was_counted
+        })
+    }
+}
+
+impl Waiter {
+    /// Whether the visitor was certainly present until its request was decided.
+    pub(super) fn is_attended(&self) -> bool {
+        self.decided.to < self.present_until
+    }
+}
+
+impl Admission {
+    /// Whether somebody with this presence certainly counted when this one was let in.
+    pub(super) fn certainly_counted(&self, present: Option<Span>) -> bool {
+        present.is_some_and(|present| {
+            present.from <= self.decided.from && self.decided.to < present.to
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> Timestamp {
+        Timestamp::from_secs(10_000 + secs)
+    }
+
+    fn order() -> Order {
+        Order::new(&Limits {
+            total_active_users: 1,
+            new_users_per_minute: None,
+            session_duration: Duration::from_secs(60),
+            place_retention: Duration::from_secs(300),
+        })
+    }
+
+    fn let_in(arrived: u64, from: u64, to: u64) -> Admission {
+        let decided = Span { from: at(from), to: at(to) };
+        Admission { decided, arrived: at(arrived), present: None, fate: Fate::Certain }
+    }
+
+    /// Arrived at 5, was answered at 20, is told to wait at 40, present until 50.
+    const WAITER: (u64, u64, u64, u64) = (5, 20, 40, 50);
+
+    fn overtaken(order: &Order, (arrived, answered, decided, present): (u64, u64, u64, u64)) -> bool {
+        let waiter = Waiter {
+            arrived: at(arrived),
+            answered: at(answered),
+            decided: Span { from: at(decided), to: at(decided) },
+            present_until: at(present),
+        };
+        order.was_overtaken(&waiter, |_| false)
+    }
+
+    #[test]
+    fn a_later_visitor_who_got_in_between_two_answers_is_an_inversion() {
+        let mut order = order();
+        order.record(let_in(6, 25, 26));
+        assert!(overtaken(&order, WAITER));
+    }
+
+    #[test]
+    fn what_is_not_certain_is_not_an_inversion() {
+        for harmless in [
+            let_in(5, 25, 26),
+            let_in(6, 20, 26),
+            let_in(6, 25, 40),
+            Admission { fate: Fate::Possible, ..let_in(6, 25, 26) },
+        ] {
+            let mut order = order();
+            order.record(harmless);
+            assert!(!overtaken(&order, WAITER), "{harmless:?}");
+        }
+        let mut order = order();
+        order.record(let_in(6, 25, 26));
+        assert!(!overtaken(&order, (5, 20, 40, 26)), "the waiter may have been away");
+    }
+
+    #[test]
+    fn somebody_from_before_who_returned_in_between_leaves_it_open() {
+        let mut order = order();
+        order.record(let_in(6, 25, 26));
+        order.record(let_in(4, 30, 31));
+        assert!(!overtaken(&order, WAITER));
+        order.record(let_in(6, 32, 33));
+        assert!(overtaken(&order, WAITER), "the last one was let in after the returner");
+    }
+
+    #[test]
+    fn somebody_from_before_who_was_there_all_the_time_changes_nothing() {
+        let mut order = order();
+        order.record(let_in(6, 25, 26));
+        let present = Some(Span { from: at(10), to: at(45) });
+        order.record(Admission { present, ..let_in(4, 30, 31) });
+        assert!(overtaken(&order, WAITER));
+    }
+
+    #[test]
+    fn a_stray_request_from_before_leaves_it_open_for_as_long_as_it_may_last() {
+        let mut order = order();
+        order.record(Admission { fate: Fate::Stray, ..let_in(4, 10, 11) });
+        order.record(let_in(6, 25, 26));
+        assert!(!overtaken(&order, WAITER));
+    }
+
+    #[test]
+    fn what_was_taken_while_the_waiter_was_away_is_its_own_fault() {
+        let mut order = order();
+        order.record(let_in(6, 25, 26));
+        assert!(overtaken(&order, (5, 20, 70, 50)), "nobody came after the waiter went away");
+        order.record(let_in(6, 55, 55));
+        assert!(!overtaken(&order, (5, 20, 70, 50)));
+    }
+}

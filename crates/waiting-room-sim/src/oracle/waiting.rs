@@ -1,0 +1,194 @@
+//! What follows from an answer that tells a visitor to wait.
+
+use std::time::Duration;
+
+use waiting_room_core::Timestamp;
+
+use super::{
+    judge::Oracle,
+    limits::VisitorNo,
+    order::{Admission, Waiter},
+    report::AlarmKind,
+    visitor::{Flight, Place, Span, Visitor},
+};
+
+/// What the answer said.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub interval: Duration,
+    pub waiting_since: Option<Timestamp>,
+    pub position: Option<u32>,
+    pub returned_ticket: bool,
+}
+
+impl Oracle {
+    /// The visitor was told to wait.
+    pub(super) fn waiting(
+        &mut self,
+        visitor: VisitorNo,
+        flight: Flight,
+        at: Timestamp,
+        told: Told,
+    ) {
+        let decided = Span { from: flight.sent, to: at };
+        self.shut_out(visitor, decided);
+        self.judge_place(visitor, decided, told);
+        let Some(known) = self.visitors.get_mut(&visitor) else { return };
+        known.arrived = arrival(known, decided, told, self.limits.place_retention);
+        let is_early = known.place.is_some_and(|place| decided.from < place.due_by);
+        if !is_early {
+            self.judge_order(visitor, decided);
+            self.judge_freedom(visitor, flight, decided);
+        }
+        self.bound.change(-i64::from(flight.counts_slot), -i64::from(flight.counts_new));
+        self.take_place(visitor, decided, told, is_early);
+    }
+
+    /// Was the place taken away, or the shown position raised?
+    fn judge_place(&mut self, visitor: VisitorNo, decided: Span, told: Told) {
+        let Some(known) = self.visitors.get(&visitor) else { return };
+        let Some(place) = known.place.filter(|_| told.returned_ticket) else { return };
+        let same = place.waiting_since == told.waiting_since;
+        let kept = decided.to < place.kept_from + self.limits.place_retention
+            && known.unresolved_since.is_none();
+        let lost = kept && !same && place.waiting_since.is_some() && told.waiting_since.is_some();
+        let rises = match (place.position, told.position) {
+            (Some(before), Some(now)) => now > before,
+            _ => false,
+        };
+        if lost {
+            self.alarm(AlarmKind::LostPlace, visitor, decided);
+        }
+        if rises && same && (kept || told.waiting_since.is_some()) {
+            self.alarm(AlarmKind::PositionRise, visitor, decided);
+        }
+    }
+
+    /// Did somebody who came later get in first?
+    fn judge_order(&mut self, visitor: VisitorNo, decided: Span) {
+        let Some(known) = self.visitors.get(&visitor) else { return };
+        let Some((place, present)) = known.place.and_then(|place| Some((place, place.present?)))
+        else {
+            return;
+        };
+        if !place.second_touch || place.kept_from <= self.forgotten_at {
+            return;
+        }
+        let waiter = Waiter {
+            arrived: known.arrived.to,
+            answered: place.checked_in_by,
+            decided,
+            present_until: present.to,
+        };
+        let unsettled = |later: &Admission| {
+            self.flights.visitors().filter(|&other| other != visitor).any(|other| {
+                self.visitors.get(&other).is_some_and(|other| {
+                    let present = other.presence_since(self.forgotten_at);
+                    leaves_open(other, present, &waiter, later)
+                })
+            })
+        };
+        if self.order.was_overtaken(&waiter, unsettled) {
+            self.alarm(AlarmKind::OrderInversion, visitor, decided);
+        }
+    }
+
+    /// Was a slot free for this visitor all the time?
+    fn judge_freedom(&mut self, visitor: VisitorNo, flight: Flight, decided: Span) {
+        if !flight.sessionless || !flight.counts_new || decided.from < self.excused_until {
+            return;
+        }
+        let Some(known) = self.visitors.get(&visitor) else { return };
+        // The request counted against itself.
+        let free = self.bound.lowest_since(flight.epoch).saturating_add(1);
+        if free > 0 && self.line.has_fewer_before(free, known.arrived.to, known.standing) {
+            self.alarm(AlarmKind::QueuedWhileFree, visitor, decided);
+        }
+    }
+
+    /// Remembers what the answer said of the place.
+    fn take_place(&mut self, visitor: VisitorNo, decided: Span, told: Told, is_early: bool) {
+        let presence = Self::presence(told.interval);
+        let forgotten_at = self.forgotten_at;
+        let Some(known) = self.visitors.get_mut(&visitor) else { return };
+        let before = known.place.filter(|_| told.returned_ticket);
+        let second_touch = (told.returned_ticket && !is_early)
+            || before.is_some_and(|place| place.second_touch);
+        let certain_until = decided.from + presence;
+        let present = match known.presence_since(forgotten_at).filter(|_| told.returned_ticket) {
+            Some(old) if is_early => Some(Span { to: old.to.min(certain_until), ..old }),
+            Some(old) if decided.to < old.to => {
+                Some(Span { from: old.from, to: certain_until })
+            }
+            _ if is_early || !told.returned_ticket => None,
+            _ => Some(Span { from: decided.to, to: certain_until }),
+        };
+        let early_in = before.filter(|_| is_early);
+        known.place = Some(Place {
+            waiting_since: told.waiting_since,
+            position: told.position.or(before.and_then(|place| place.position)),
+            second_touch,
+            checked_in_by: early_in.map_or(decided.to, |place| place.checked_in_by),
+            kept_from: early_in.map_or(decided.from, |place| place.kept_from),
+            due_by: decided.to + told.interval,
+            present,
+        });
+        known.refused = false;
+        known.unresolved_since = None;
+        if told.returned_ticket {
+            self.stands_until(visitor, decided.to + presence);
+        }
+    }
+
+    /// The visitor may be present in the line until `until`.
+    pub(super) fn stands_until(&mut self, visitor: VisitorNo, until: Timestamp) {
+        let Some(known) = self.visitors.get_mut(&visitor) else { return };
+        let arrived = known.arrived.from;
+        match known.standing.as_mut() {
+            Some(standing) if standing.arrived == arrived => {
+                standing.until = standing.until.max(until);
+            }
+            old => {
+                if let Some(old) = old {
+                    self.line.step_out(visitor, *old, old.until);
+                }
+                known.standing = Some(self.line.stand(visitor, arrived, until));
+            }
+        }
+    }
+}
+
+/// When the visitor took the place in the order of arrival that it has now.
+fn arrival(known: &Visitor, decided: Span, told: Told, retention: Duration) -> Span {
+    let since = known.unresolved_since.unwrap_or(decided.from);
+    let newly = Span { from: since, to: decided.to };
+    let Some(place) = known.place.filter(|_| told.returned_ticket) else {
+        // Without a ticket, or after a session, it is somebody new. After a refusal it may have
+        // come back with the ticket of then.
+        return match told.returned_ticket && known.refused {
+            true => Span { to: decided.to, ..known.arrived },
+            false => newly,
+        };
+    };
+    match (place.waiting_since, told.waiting_since) {
+        (Some(before), Some(now)) if before == now => known.arrived,
+        (Some(_), Some(_)) => newly,
+        _ if decided.to < place.kept_from + retention && known.unresolved_since.is_none() => {
+            known.arrived
+        }
+        _ => Span { to: decided.to, ..known.arrived },
+    }
+}
+
+/// Whether the request of another visitor, under way now, may have taken the slot that was left
+/// for the waiter when `later` was let in.
+fn leaves_open(
+    other: &Visitor,
+    present: Option<Span>,
+    waiter: &Waiter,
+    later: &Admission,
+) -> bool {
+    let may_be_let_in = other.flight.is_some_and(|flight| flight.counts_new);
+    let was_counted = other.arrived.from > waiter.arrived || later.certainly_counted(present);
+    may_be_let_in && !(waiter.is_attended() && was_counted)
+}
