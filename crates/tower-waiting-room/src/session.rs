@@ -114,7 +114,8 @@ pub(crate) enum Stale {
 }
 
 impl Sessions {
-    /// Entries are looked through when so many were added, or as many as there are.
+    /// All entries are looked through when so many were added, and at least half as many as there
+    /// are: so a look costs a few entries for each that was added.
     const SWEEP_AFTER: usize = 1_024;
 
     /// Whether the session was ended on this node.
@@ -165,7 +166,7 @@ impl Sessions {
 
     fn sweep(&self, now: Timestamp) {
         let added = self.added.load(Ordering::Relaxed);
-        if added >= Self::SWEEP_AFTER && added >= self.known.len() {
+        if added >= Self::SWEEP_AFTER && added >= self.known.len() / 2 {
             self.added.store(0, Ordering::Relaxed);
             self.known.retain(|_, known| known.forget_at() > now);
         }

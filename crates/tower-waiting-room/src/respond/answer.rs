@@ -119,13 +119,6 @@ impl Answer {
         self
     }
 
-    /// With the sealed token, for a client that does not use cookies.
-    #[must_use]
-    pub(crate) fn with_token(mut self, token: Option<String>) -> Self {
-        self.token = token;
-        self
-    }
-
     /// The value of `Retry-After` in whole seconds: at least 1, and rounded up, so that a client
     /// that obeys it is never early.
     #[must_use]

@@ -9,14 +9,11 @@ use http::{
 };
 
 use super::{Answer, Outcome};
-use crate::visit::ClientKind;
+use crate::{token::TOKEN_HEADER, visit::ClientKind};
 
 /// The header by which a script tells our answers from the application's: `admit`, `refuse` or
 /// `wait`.
-pub const OUTCOME_HEADER: HeaderName = HeaderName::from_static("waiting-room");
-
-/// The header that carries the sealed token for a client without cookies, both ways.
-pub const TOKEN_HEADER: HeaderName = HeaderName::from_static("waiting-room-token");
+pub(super) const OUTCOME_HEADER: HeaderName = HeaderName::from_static("waiting-room");
 
 /// Our response headers that a script of another origin can read only if they are exposed.
 ///
@@ -47,10 +44,6 @@ pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
             }
             headers.insert(RETRY_AFTER, seconds);
         }
-    }
-    if let Some(Ok(mut token)) = answer.token.as_deref().map(HeaderValue::from_str) {
-        token.set_sensitive(true);
-        headers.insert(TOKEN_HEADER, token);
     }
 }
 

@@ -27,13 +27,13 @@ mod message;
 mod page;
 mod problem;
 mod response;
-pub(crate) mod sample;
+mod sample;
 mod text;
 
 pub(crate) use self::response::respond;
 pub use self::{
     answer::{Answer, Outcome},
-    headers::{EXPOSED_HEADERS, OUTCOME_HEADER, TOKEN_HEADER},
+    headers::EXPOSED_HEADERS,
     i18n::Language,
     message::Message,
     page::Page,

@@ -166,9 +166,11 @@ impl fmt::Debug for Page {
 
 #[derive(Clone)]
 enum Body {
-    Closure(Arc<dyn Fn(&Answer) -> Response<Bytes> + Send + Sync>),
+    Closure(Arc<Closure>),
     Template(Arc<Template>),
 }
+
+type Closure = dyn Fn(&Answer) -> Response<Bytes> + Send + Sync;
 
 fn malformed(error: &minijinja::Error) -> ConfigError {
     let line = error.line().unwrap_or_default();

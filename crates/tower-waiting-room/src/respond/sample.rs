@@ -11,7 +11,7 @@ use super::{Answer, Outcome};
 use crate::visit::{Client, ClientKind};
 
 /// Every kind of answer that a page can have to show.
-pub(crate) fn answers() -> impl Iterator<Item = Answer> {
+pub(super) fn answers() -> impl Iterator<Item = Answer> {
     let refused = [
         Reason::RefusedDraining,
         Reason::RefusedGateFull,
@@ -25,36 +25,36 @@ pub(crate) fn answers() -> impl Iterator<Item = Answer> {
 }
 
 /// Number 12 in line, for 4 to 7 minutes more.
-pub(crate) fn placed() -> Answer {
+pub(super) fn placed() -> Answer {
     answer(Outcome::Wait, Reason::QueuedActiveLimit).with_rules(&rules()).with_ticket(&ticket())
 }
 
 /// A visitor who was never seen before.
-pub(crate) fn first() -> Answer {
+pub(super) fn first() -> Answer {
     let ticket = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + Duration::from_secs(1));
     answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
 }
 
 /// One among many who are drawn by lot.
-pub(crate) fn lottery() -> Answer {
+pub(super) fn lottery() -> Answer {
     let mut ticket = ticket();
     ticket.shown_position = None;
     placed().with_rules(&rules().queueing_method(QueueingMethod::Random)).with_ticket(&ticket)
 }
 
 /// Nobody is let in.
-pub(crate) fn paused() -> Answer {
+pub(super) fn paused() -> Answer {
     Answer { reason: Reason::QueueAll, ..placed() }
         .with_rules(&rules().switch(RoomSwitch::QueueAll))
 }
 
 /// A form was posted, and did not get through.
-pub(crate) fn unsent() -> Answer {
+pub(super) fn unsent() -> Answer {
     Answer { is_safe: false, ..placed() }
 }
 
 /// Sent away; for `refused:reject` for good.
-pub(crate) fn refusal(reason: Reason) -> Answer {
+pub(super) fn refusal(reason: Reason) -> Answer {
     let retry_after = (reason != Reason::RefusedReject).then_some(Duration::from_secs(120));
     answer(Outcome::Refuse, reason).with_rules(&rules()).with_retry_after(retry_after)
 }
@@ -83,4 +83,4 @@ fn ticket() -> Ticket {
 }
 
 /// 2026-11-21T08:00:00Z
-pub(crate) const NOW: Timestamp = Timestamp::from_secs(1_795_248_000);
+pub(super) const NOW: Timestamp = Timestamp::from_secs(1_795_248_000);

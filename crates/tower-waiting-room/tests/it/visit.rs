@@ -56,7 +56,7 @@ async fn a_client_without_cookies_uses_the_header() {
     let first = house.send(ask("")).await;
     assert!(first.cookie().is_none());
     let ticket = first.header("waiting-room-token").unwrap();
-    assert_eq!(first.json()["waitingRoom"]["ticket"], ticket);
+    assert_eq!(first.json()["waitingRoom"]["token"], ticket);
     house.advance(90);
     let second = house.send(ask(ticket)).await;
     assert!(second.is_inside() && second.cookie().is_none());
