@@ -11,7 +11,7 @@ use crate::{
     bypass::RequestHead,
     config::Enforcement,
     respond::{self, Answer, Outcome},
-    token::{Source, TOKEN_HEADER},
+    token::Source,
     visit::Client,
 };
 

@@ -290,13 +290,14 @@ fn is_domain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
 
-/// Browsers compare the prefixes without regard to case (RFC 6265bis draft 22 section 5.7).
+/// Browsers match a prefix without regard to case (draft-ietf-httpbis-rfc6265bis-22 section 5.4).
 fn has_prefix(name: &str, prefix: &str) -> bool {
     name.get(..prefix.len())
         .is_some_and(|front| front.eq_ignore_ascii_case(prefix))
 }
 
-/// The prefixes that promise `Secure`.
+/// The prefixes that promise `Secure`; the third is from draft-ietf-httpbis-layered-cookies-02
+/// section 4.1.3.3.
 const PREFIXES: [&str; 3] = ["__Host-", "__Secure-", "__Http-"];
 
 #[cfg(test)]

@@ -18,18 +18,18 @@ use tower_waiting_room::{
 };
 
 /// The body of the application's answers.
-pub const INSIDE: &str = "inside";
+pub(crate) const INSIDE: &str = "inside";
 
 /// A room with its layer, its clock, and a count of what reached the application.
 #[derive(Clone)]
-pub struct House {
-    pub layer: WaitingRoomLayer,
-    pub clock: ManualClock,
-    pub forwarded: Arc<AtomicU32>,
+pub(crate) struct House {
+    pub(crate) layer: WaitingRoomLayer,
+    pub(crate) clock: ManualClock,
+    pub(crate) forwarded: Arc<AtomicU32>,
 }
 
 /// One slot, sessions of 80 s, and so renewals after 10 s and passes of 90 s.
-pub fn config() -> WaitingRoomConfigBuilder {
+pub(crate) fn config() -> WaitingRoomConfigBuilder {
     WaitingRoomConfig::builder("shop")
         .total_active_users(1)
         .session_duration(Duration::from_secs(80))
@@ -37,17 +37,17 @@ pub fn config() -> WaitingRoomConfigBuilder {
         .keys(KeyRing::new(key(1)))
 }
 
-pub fn key(byte: u8) -> TokenKey {
+pub(crate) fn key(byte: u8) -> TokenKey {
     TokenKey::from_bytes([byte; 32])
 }
 
 impl House {
-    pub fn new(config: WaitingRoomConfigBuilder) -> Self {
+    pub(crate) fn new(config: WaitingRoomConfigBuilder) -> Self {
         Self::at(config, ManualClock::new(Timestamp::from_secs(1_700_000_000)))
     }
 
     /// The same house after a restart: the memory is lost, the clock goes on.
-    pub fn restarted(&self, config: WaitingRoomConfigBuilder) -> Self {
+    pub(crate) fn restarted(&self, config: WaitingRoomConfigBuilder) -> Self {
         Self::at(config, self.clock.clone())
     }
 
@@ -58,24 +58,24 @@ impl House {
         Self { layer, clock, forwarded: Arc::default() }
     }
 
-    pub fn handle(&self) -> WaitingRoomHandle {
+    pub(crate) fn handle(&self) -> WaitingRoomHandle {
         self.layer.handle()
     }
 
-    pub fn advance(&self, secs: u64) {
+    pub(crate) fn advance(&self, secs: u64) {
         self.clock.advance(Duration::from_secs(secs));
     }
 
-    pub fn forwarded(&self) -> u32 {
+    pub(crate) fn forwarded(&self) -> u32 {
         self.forwarded.load(Ordering::Relaxed)
     }
 
-    pub async fn active(&self) -> u32 {
+    pub(crate) async fn active(&self) -> u32 {
         self.handle().snapshot().await.unwrap().active
     }
 
     /// Sends a request; the application answers it with the headers it asks for in `x-app-*`.
-    pub async fn send(&self, request: Request<String>) -> Seen {
+    pub(crate) async fn send(&self, request: Request<String>) -> Seen {
         let forwarded = Arc::clone(&self.forwarded);
         let app = service_fn(move |request: Request<String>| {
             forwarded.fetch_add(1, Ordering::Relaxed);
@@ -104,11 +104,11 @@ fn application(request: &Request<String>) -> Response<String> {
 
 /// A response, with its body.
 #[derive(Debug)]
-pub struct Seen {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub reason: String,
-    pub body: String,
+pub(crate) struct Seen {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) reason: String,
+    pub(crate) body: String,
 }
 
 impl Seen {
@@ -123,20 +123,20 @@ impl Seen {
         Self { status: parts.status, headers: parts.headers, reason, body }
     }
 
-    pub fn is_inside(&self) -> bool {
+    pub(crate) fn is_inside(&self) -> bool {
         self.body == INSIDE
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap()
     }
 
     /// The value of our cookie, if this response sets it.
-    pub fn cookie(&self) -> Option<String> {
+    pub(crate) fn cookie(&self) -> Option<String> {
         self.headers.get_all(header::SET_COOKIE).iter().find_map(|line| {
             let pair = line.to_str().unwrap().split(';').next().unwrap();
             pair.strip_prefix("__Host-wr-shop=").map(str::to_owned)
@@ -146,16 +146,16 @@ impl Seen {
 
 /// A client with a jar for our one cookie.
 #[derive(Clone, Default)]
-pub struct Visitor {
-    pub cookie: Option<String>,
+pub(crate) struct Visitor {
+    pub(crate) cookie: Option<String>,
 }
 
 impl Visitor {
-    pub async fn get(&mut self, house: &House) -> Seen {
+    pub(crate) async fn get(&mut self, house: &House) -> Seen {
         self.send(house, Request::get("/")).await
     }
 
-    pub async fn send(&mut self, house: &House, request: http::request::Builder) -> Seen {
+    pub(crate) async fn send(&mut self, house: &House, request: http::request::Builder) -> Seen {
         let request = match &self.cookie {
             Some(cookie) => request.header("cookie", format!("__Host-wr-shop={cookie}")),
             None => request,
@@ -170,7 +170,7 @@ impl Visitor {
     }
 
     /// Gets a ticket and a place, and comes back when it was told to.
-    pub async fn queue(&mut self, house: &House) -> Seen {
+    pub(crate) async fn queue(&mut self, house: &House) -> Seen {
         let first = self.get(house).await;
         assert!(!first.is_inside(), "the room should be full");
         house.advance(first.header("retry-after").unwrap().parse().unwrap());

@@ -329,12 +329,14 @@ fn naive(lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
         .collect()
 }
 
+const PIECES: [&str; 10] = ["wr-a=", "wr-a", "=", ";", "; ", " ", "\t", "\"", "x", "é"];
+
 proptest! {
     #[test]
     fn candidates_are_those_of_a_naive_parser(
         lines in prop::collection::vec(
             prop::collection::vec(
-                prop::sample::select(vec!["wr-a=", "wr-a", "=", ";", "; ", " ", "\t", "\"", "x", "é"]),
+                prop::sample::select(PIECES.as_slice()),
                 0..24,
             ),
             0..4,
@@ -352,7 +354,8 @@ proptest! {
         token in prop::collection::vec(32u8..127, 0..300),
         line in prop::collection::vec(128u8.., 0..300),
     ) {
-        let line = [NAME.as_bytes(), b"=", &token, b"; ", &line, b"; ", NAME.as_bytes(), b"="].concat();
+        let name = NAME.as_bytes();
+        let line = [name, b"=", &token, b"; ", &line, b"; ", name, b"="].concat();
         let found = find(&request(&[token], &[line]));
         prop_assert!(found.opened.is_none());
     }

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change is merged. CI runs exactly this.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "the parts that the tests need"
+scripts/install-test-parts.sh
+
+step "format"
+cargo fmt --all --check
+
+step "lints"
+cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
+
+step "documentation"
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features --quiet
+
+step "each feature by itself"
+cargo check --quiet -p tower-waiting-room --no-default-features
+cargo check --quiet -p tower-waiting-room --features metrics
+
+step "tests"
+# Over a process boundary a panic is a hung test, so every profile keeps its backtraces short.
+export RUST_BACKTRACE="${RUST_BACKTRACE:-0}"
+cargo test --workspace --all-features --quiet
+
+step "a short simulation with a fresh seed"
+cargo run --quiet --release -p waiting-room-sim -- \
+    --trace examples/shop/data/worldcup98-1998-06-30.csv --visits 100000 --seeds 2
+
+step "dependencies"
+if command -v cargo-deny >/dev/null; then
+    cargo deny --log-level error check licenses bans sources
+else
+    echo "cargo-deny is not installed; to check licences and sources: cargo install cargo-deny --locked"
+fi
+
+step "all is well"
