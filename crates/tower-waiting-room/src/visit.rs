@@ -8,15 +8,14 @@
 //! Looked at only when a request is not forwarded, so it may allocate. Nothing here is trusted:
 //! a client that lies gets an answer in a form that it cannot read.
 
-use headers_accept::Accept;
+mod accept;
+
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method,
-    header::{
-        ACCEPT, ACCEPT_LANGUAGE, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, ORIGIN,
-    },
+    header::{ACCEPT_LANGUAGE, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, ORIGIN},
 };
-use mediatype::{MediaType, MediaTypeBuf, Name, ReadParams, names};
 
+use self::accept::{combined, negotiate};
 use crate::respond::Language;
 
 /// The header with which the waiting page's own script asks.
@@ -129,69 +128,13 @@ impl Fetch {
     }
 }
 
-/// Picks the form that the client prefers, among the forms of data and, if `page`, HTML.
-fn negotiate(headers: &HeaderMap, page: bool) -> ClientKind {
-    let Some(accept) = accept(headers) else {
-        return ClientKind::Json;
-    };
-    // HTML by a wildcard is not asked for: `*/*` is what every HTTP library says by itself.
-    let page = page && accept.media_types().any(is_html);
-    let offers = if page { &OFFERS } else { &OFFERS[1..] };
-    let chosen = accept.negotiate(offers.iter().map(|(offer, _)| offer));
-    let kind = |chosen| offers.iter().find(|(offer, _)| offer == chosen).map(|(_, kind)| *kind);
-    chosen.and_then(kind).unwrap_or(ClientKind::Problem)
-}
-
-/// The `Accept` header; `None` if there is none, or none that can be parsed.
-fn accept(headers: &HeaderMap) -> Option<Accept> {
-    let accept: Accept = combined(headers, &ACCEPT, MAX_ACCEPT_LEN)?.parse().ok()?;
-    accept.media_types().next()?;
-    Some(without_parameters(accept))
-}
-
-/// The list with weights only: a range with `charset=utf-8` would match none of our types, which
-/// have no parameters, and a client that sends one means the type.
-fn without_parameters(accept: Accept) -> Accept {
-    let is_weight = |(name, _): (Name<'_>, _)| name == names::Q;
-    if accept.media_types().all(|range| range.params().all(is_weight)) {
-        return accept;
-    }
-    let ranges: Vec<String> = accept
-        .media_types()
-        .map(|range| match range.get_param(names::Q) {
-            Some(weight) => format!("{};q={weight}", range.essence()),
-            None => range.essence().to_string(),
-        })
-        .collect();
-    ranges.join(",").parse().unwrap_or(accept)
-}
-
-/// All lines of a header as one list, and of that no more than `limit` bytes in whole elements.
-fn combined(headers: &HeaderMap, name: &HeaderName, limit: usize) -> Option<String> {
-    let mut lines = headers.get_all(name).iter();
-    let mut list = lines.next()?.to_str().ok()?.to_owned();
-    for line in lines {
-        if list.len() > limit {
-            break;
-        }
-        list.push(',');
-        list.push_str(line.to_str().ok()?);
-    }
-    if list.len() > limit {
-        let end = list.as_bytes()[..limit].iter().rposition(|byte| *byte == b',');
-        list.truncate(end.unwrap_or(0));
-    }
-    Some(list)
-}
-
-fn is_html(range: &MediaTypeBuf) -> bool {
-    range.ty() == names::TEXT && range.subty() == names::HTML
-}
-
 /// Whether the request carries a gRPC message, or a gRPC-Web one.
 fn is_grpc(headers: &HeaderMap) -> bool {
     let prefix = b"application/grpc";
-    let of_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let of_type = headers
+        .get(CONTENT_TYPE)
+        .map(HeaderValue::as_bytes)
+        .unwrap_or_default();
     of_type.len() >= prefix.len() && of_type[..prefix.len()].eq_ignore_ascii_case(prefix)
 }
 
@@ -203,21 +146,18 @@ fn is_scripted(headers: &HeaderMap) -> bool {
 }
 
 /// The destinations of a navigation.
-const NAVIGABLE: [&[u8]; 7] =
-    [b"document", b"embed", b"empty", b"fencedframe", b"frame", b"iframe", b"object"];
-
-/// The forms there are: HTML, then those of data, the one preferred by us first.
-static OFFERS: [(MediaType<'static>, ClientKind); 4] = [
-    (MediaType::new(names::TEXT, names::HTML), ClientKind::Navigation),
-    (MediaType::new(names::APPLICATION, names::JSON), ClientKind::Json),
-    (MediaType::from_parts(names::APPLICATION, PROBLEM, Some(names::JSON), &[]), ClientKind::Problem),
-    (MediaType::new(names::TEXT, names::PLAIN), ClientKind::Text),
+const NAVIGABLE: [&[u8]; 7] = [
+    b"document",
+    b"embed",
+    b"empty",
+    b"fencedframe",
+    b"frame",
+    b"iframe",
+    b"object",
 ];
-
-const PROBLEM: Name<'static> = Name::new_unchecked("problem");
-
-/// How much of the `Accept` header is looked at, in bytes.
-const MAX_ACCEPT_LEN: usize = 8 * 1024;
 
 /// How much of the `Accept-Language` header is looked at, in bytes.
 const MAX_ACCEPT_LANGUAGE_LEN: usize = 1024;
+
+#[cfg(test)]
+mod tests;

@@ -154,7 +154,10 @@ impl Answer {
 
 /// What was decided about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "a visitor gets in, goes or waits: there is no fourth")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a visitor gets in, goes or waits: there is no fourth"
+)]
 pub enum Outcome {
     /// Let in. Said to the waiting page's script only; everybody else gets what they asked for.
     Admit,
@@ -177,9 +180,38 @@ impl Outcome {
 }
 
 pub(super) fn whole_seconds(duration: Duration) -> u64 {
-    duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0)).max(1)
+    duration
+        .as_secs()
+        .saturating_add(u64::from(duration.subsec_nanos() > 0))
+        .max(1)
 }
 
 pub(super) fn whole_minutes(duration: Duration) -> u64 {
     whole_seconds(duration).div_ceil(60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::respond::sample;
+
+    #[test]
+    fn retry_after_is_rounded_up_to_whole_seconds_and_is_at_least_one() {
+        let millis = [0, 1, 999, 1_000, 1_001, 8_200, 9_000];
+        let told = millis.map(|it| whole_seconds(Duration::from_millis(it)));
+        assert_eq!(told, [1, 1, 1, 1, 2, 9, 9]);
+        assert_eq!(whole_seconds(Duration::MAX), u64::MAX);
+        assert_eq!(
+            sample::refusal(Reason::RefusedReject).retry_after_seconds(),
+            None
+        );
+    }
+
+    #[test]
+    fn while_nobody_is_let_in_no_wait_is_told_in_whatever_order_it_is_learned() {
+        let (placed, paused) = (sample::placed(), sample::paused());
+        assert!(placed.wait.is_some() && paused.wait.is_none());
+        let ticket = sample::ticket();
+        assert_eq!(paused.with_ticket(&ticket).wait, None);
+    }
 }

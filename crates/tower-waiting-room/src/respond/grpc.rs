@@ -18,19 +18,29 @@ use super::{Answer, Message, response::of_type};
 pub(super) fn response(answer: &Answer) -> Response<Bytes> {
     let message = Message::paragraph(answer);
     // A negative pushback means: do not try again.
-    let pushback = answer.retry_after.map(|time| time.as_millis().max(1).to_string());
+    let pushback = answer
+        .retry_after
+        .map(|time| time.as_millis().max(1).to_string());
     let details = STANDARD_NO_PAD.encode(status(&message, answer.retry_after));
     let mut response = of_type("application/grpc", Bytes::new());
     let mut insert = |name: &'static str, value: String| {
         // Base64, percent-encoding and digits make no byte that a header cannot carry.
         if let Ok(value) = HeaderValue::try_from(value) {
-            response.headers_mut().insert(HeaderName::from_static(name), value);
+            response
+                .headers_mut()
+                .insert(HeaderName::from_static(name), value);
         }
     };
     insert("grpc-status", RESOURCE_EXHAUSTED.to_string());
-    insert("grpc-message", utf8_percent_encode(&message, MESSAGE).to_string());
+    insert(
+        "grpc-message",
+        utf8_percent_encode(&message, MESSAGE).to_string(),
+    );
     insert("grpc-status-details-bin", details);
-    insert("grpc-retry-pushback-ms", pushback.unwrap_or_else(|| "-1".to_owned()));
+    insert(
+        "grpc-retry-pushback-ms",
+        pushback.unwrap_or_else(|| "-1".to_owned()),
+    );
     response
 }
 
@@ -79,3 +89,74 @@ const RESOURCE_EXHAUSTED: u8 = 8;
 
 /// What `grpc-message` may not carry as it is: all but the printable ASCII, and the percent sign.
 const MESSAGE: &AsciiSet = &CONTROLS.add(b'%');
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+    use tonic_types::pb;
+    use waiting_room_core::Reason;
+
+    use super::*;
+    use crate::respond::sample;
+
+    fn trailer<'a>(response: &'a Response<Bytes>, name: &str) -> &'a str {
+        response.headers()[name].to_str().unwrap()
+    }
+
+    #[test]
+    fn the_status_is_in_the_headers_of_an_empty_response() {
+        let response = response(&sample::placed());
+        assert_eq!(
+            (response.status().as_u16(), response.body().len()),
+            (200, 0)
+        );
+        assert_eq!(trailer(&response, "content-type"), "application/grpc");
+        assert_eq!(trailer(&response, "grpc-status"), "8");
+        assert_eq!(trailer(&response, "grpc-retry-pushback-ms"), "8200");
+        assert!(trailer(&response, "grpc-message").starts_with("You are number 12 in line. "));
+    }
+
+    #[test]
+    fn the_bytes_of_the_details_are_these() {
+        let delay = Duration::from_millis(300_500);
+        let expected = [
+            b"\x08\x08\x12\x02hi\x1a\x37".as_slice(),
+            b"\x0a\x28type.googleapis.com/google.rpc.RetryInfo",
+            b"\x12\x0b\x0a\x09\x08\xac\x02\x10\x80\xca\xb5\xee\x01",
+        ];
+        assert_eq!(status("hi", Some(delay)), expected.concat());
+        assert_eq!(status("hi", None), b"\x08\x08\x12\x02hi");
+    }
+
+    #[test]
+    fn a_client_of_google_rpc_reads_the_delay() {
+        let response = response(&sample::placed());
+        let details = trailer(&response, "grpc-status-details-bin");
+        let status = pb::Status::decode(&*STANDARD_NO_PAD.decode(details).unwrap()).unwrap();
+        let retry_info = pb::RetryInfo::decode(&*status.details[0].value).unwrap();
+        let delay = retry_info.retry_delay.unwrap();
+        assert_eq!(
+            (status.code, delay.seconds, delay.nanos),
+            (8, 8, 200_000_000)
+        );
+        assert_eq!(status.message, trailer(&response, "grpc-message"));
+        assert_eq!(
+            status.details[0].type_url,
+            "type.googleapis.com/google.rpc.RetryInfo"
+        );
+    }
+
+    #[test]
+    fn who_shall_not_come_back_is_pushed_back_for_good() {
+        let response = response(&sample::refusal(Reason::RefusedReject));
+        assert_eq!(trailer(&response, "grpc-retry-pushback-ms"), "-1");
+    }
+
+    #[test]
+    fn a_message_that_is_not_ascii_is_percent_encoded() {
+        assert_eq!(
+            utf8_percent_encode("50 % é\n~", MESSAGE).to_string(),
+            "50 %25 %C3%A9%0A~"
+        );
+    }
+}

@@ -27,9 +27,15 @@ pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
     // RFC 6585 §4 forbids to store a 429; the page of a room that answers 200 needs it said.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.append(VARY, HeaderValue::from_static(VARIES_BY));
-    headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+    headers.append(
+        ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static(EXPOSED),
+    );
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(OUTCOME_HEADER, HeaderValue::from_static(answer.outcome.as_str()));
+    headers.insert(
+        OUTCOME_HEADER,
+        HeaderValue::from_static(answer.outcome.as_str()),
+    );
     headers
         .entry(CONTENT_LANGUAGE)
         .or_insert_with(|| HeaderValue::from_static(answer.language.tag()));
@@ -61,3 +67,80 @@ const VARIES_BY: &str = "Accept, Accept-Language, Cookie, Sec-Fetch-Mode, Sec-Fe
 
 /// [`EXPOSED_HEADERS`] as one value.
 const EXPOSED: &str = "Retry-After, waiting-room, waiting-room-token";
+
+#[cfg(test)]
+mod tests {
+    use waiting_room_core::Reason;
+
+    use super::*;
+    use crate::respond::sample;
+
+    fn complete_of(answer: &Answer) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        complete(&mut headers, answer);
+        headers
+    }
+
+    #[test]
+    fn nothing_is_stored_and_everything_it_depends_on_is_named() {
+        let headers = complete_of(&sample::placed());
+        assert_eq!(headers[CACHE_CONTROL], "no-store");
+        assert_eq!(headers[X_CONTENT_TYPE_OPTIONS], "nosniff");
+        assert_eq!(headers[CONTENT_LANGUAGE], "en");
+        assert_eq!(headers[OUTCOME_HEADER], "wait");
+        for name in [
+            "Accept,",
+            "Accept-Language,",
+            "Cookie,",
+            "Sec-Fetch-Mode,",
+            "waiting-room-poll",
+        ] {
+            assert!(headers[VARY].to_str().unwrap().contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_page_says_when_it_refreshes_in_both_headers() {
+        let headers = complete_of(&sample::placed());
+        assert_eq!(
+            (&headers[RETRY_AFTER], &headers[REFRESH]),
+            (&"9".parse().unwrap(), &"9".parse().unwrap())
+        );
+    }
+
+    #[test]
+    fn only_a_waiting_page_that_can_be_asked_for_again_refreshes() {
+        let json = Answer {
+            kind: ClientKind::Json,
+            ..sample::placed()
+        };
+        for answer in [
+            json,
+            sample::unsent(),
+            sample::refusal(Reason::RefusedLineFull),
+        ] {
+            let headers = complete_of(&answer);
+            assert!(headers.contains_key(RETRY_AFTER) && !headers.contains_key(REFRESH));
+        }
+        let rejected = complete_of(&sample::refusal(Reason::RefusedReject));
+        assert!(!rejected.contains_key(RETRY_AFTER) && !rejected.contains_key(REFRESH));
+    }
+
+    #[test]
+    fn what_a_page_of_the_users_has_said_is_kept() {
+        let mut headers = HeaderMap::new();
+        headers.insert(VARY, HeaderValue::from_static("X-Tenant"));
+        headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static("nl"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=60"));
+        complete(&mut headers, &sample::placed());
+        assert_eq!(headers.get_all(VARY).iter().count(), 2);
+        assert_eq!(headers[CONTENT_LANGUAGE], "nl");
+        assert_eq!(headers[CACHE_CONTROL], "no-store");
+    }
+
+    #[test]
+    fn the_list_for_cors_is_what_we_send_ourselves() {
+        let list = EXPOSED_HEADERS.map(|name| name.to_string()).join(", ");
+        assert!(EXPOSED.eq_ignore_ascii_case(&list));
+    }
+}

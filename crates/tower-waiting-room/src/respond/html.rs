@@ -26,7 +26,12 @@ impl Template {
     }
 
     /// Renders it. What is filled in is escaped for HTML.
-    pub(super) fn render(&self, answer: &Answer, title: &str, nonce: &str) -> Result<String, Error> {
+    pub(super) fn render(
+        &self,
+        answer: &Answer,
+        title: &str,
+        nonce: &str,
+    ) -> Result<String, Error> {
         let view = View::new(answer, title, nonce);
         self.0.get_template(NAME)?.render(Serde(&view))
     }

@@ -27,8 +27,13 @@ pub enum Language {
 
 impl Language {
     /// All of them, in the order of their declaration.
-    pub const ALL: [Self; 5] =
-        [Self::Chinese, Self::English, Self::French, Self::German, Self::Spanish];
+    pub const ALL: [Self; 5] = [
+        Self::Chinese,
+        Self::English,
+        Self::French,
+        Self::German,
+        Self::Spanish,
+    ];
 
     /// The tag for `lang` and `Content-Language` (BCP 47).
     #[must_use]
@@ -50,7 +55,9 @@ impl Language {
         let bundle = &BUNDLES[self as usize];
         let pattern = bundle.get_message(id).and_then(|message| message.value());
         // Every file has every sentence: a test sees to it.
-        pattern.map_or(Cow::Borrowed(id), |it| bundle.format_pattern(it, Some(args), &mut vec![]))
+        pattern.map_or(Cow::Borrowed(id), |it| {
+            bundle.format_pattern(it, Some(args), &mut vec![])
+        })
     }
 
     /// A sentence without arguments.
@@ -94,7 +101,9 @@ impl Language {
     fn range(element: &str) -> Option<(Self, f32)> {
         let mut parts = element.split(';').map(str::trim);
         let primary = parts.next()?.split('-').next()?;
-        let language = Self::ALL.into_iter().find(|it| it.tag().eq_ignore_ascii_case(primary))?;
+        let language = Self::ALL
+            .into_iter()
+            .find(|it| it.tag().eq_ignore_ascii_case(primary))?;
         let weight = parts.find_map(|part| part.strip_prefix("q="));
         let weight = weight.map_or(1.0, |weight| weight.parse().unwrap_or(0.0));
         (weight > 0.0).then_some((language, weight))
@@ -103,14 +112,79 @@ impl Language {
     fn bundle(self) -> FluentBundle<FluentResource> {
         let resource = FluentResource::try_new(self.table().2.to_owned())
             .expect("the sentences are embedded, and a test parses them");
-        let language = self.tag().parse().expect("the tags of the table are well-formed");
+        let language = self
+            .tag()
+            .parse()
+            .expect("the tags of the table are well-formed");
         let mut bundle = FluentBundle::new_concurrent(vec![language]);
         // The isolation marks are for text of mixed direction; none of ours is.
         bundle.set_use_isolating(false);
-        bundle.add_resource(resource).expect("no sentence is there twice");
+        bundle
+            .add_resource(resource)
+            .expect("no sentence is there twice");
         bundle
     }
 }
 
 static BUNDLES: LazyLock<[FluentBundle<FluentResource>; Language::ALL.len()]> =
     LazyLock::new(|| Language::ALL.map(Language::bundle));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_preferred_language_is_chosen_by_weight_then_order() {
+        use Language::{Chinese, English, French, German, Spanish};
+        let cases = [
+            ("", English),
+            ("de", German),
+            ("de-AT,de;q=0.9,en;q=0.8", German),
+            ("FR-ca", French),
+            ("en;q=0.5, es;q=0.9", Spanish),
+            ("ja,zh-TW;q=0.8,en;q=0.7", Chinese),
+            ("ja, pt-BR;q=0.9", English),
+            ("de;q=0, fr;q=0.1", French),
+            ("de;q=NaN, de;q=x, fr;q=0.1", French),
+            ("en-GB,fr", English),
+            ("*", English),
+            (",;,=,-", English),
+        ];
+        for (header, language) in cases {
+            assert_eq!(Language::negotiate(header), language, "{header:?}");
+        }
+    }
+
+    #[test]
+    fn every_language_has_every_sentence() {
+        let ids = |language: Language| -> Vec<String> {
+            let resource = FluentResource::try_new(language.table().2.to_owned()).unwrap();
+            let id = |line: &str| line.split_once(" = ").map(|(id, _)| id.to_owned());
+            resource
+                .source()
+                .lines()
+                .filter(|line| !line.starts_with([' ', '#']))
+                .filter_map(id)
+                .collect()
+        };
+        for language in Language::ALL {
+            assert_eq!(ids(language), ids(Language::English), "{language:?}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_the_bundles_is_that_of_the_variants() {
+        for (index, language) in Language::ALL.into_iter().enumerate() {
+            assert_eq!(language as usize, index);
+        }
+    }
+
+    #[test]
+    fn counts_have_their_thousands_apart() {
+        assert_eq!(Language::English.count(7), "7");
+        assert_eq!(Language::English.count(999), "999");
+        assert_eq!(Language::English.count(1_000), "1,000");
+        assert_eq!(Language::German.count(1_234_567), "1.234.567");
+        assert_eq!(Language::French.count(12_345), "12\u{202f}345");
+    }
+}

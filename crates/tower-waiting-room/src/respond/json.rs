@@ -109,3 +109,80 @@ impl Serialize for Iso {
 fn display<T: std::fmt::Display, S: Serializer>(it: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(it)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use waiting_room_core::Reason;
+
+    use super::*;
+    use crate::respond::sample;
+
+    fn parsed(answer: &Answer) -> Value {
+        serde_json::from_slice(response(answer).unwrap().body()).unwrap()
+    }
+
+    #[test]
+    fn our_object_has_all_the_facts() {
+        let mut document = parsed(&sample::placed());
+        document["waitingRoom"]["message"] = Value::Null;
+        assert_eq!(
+            document["waitingRoom"],
+            json!({
+                "room": "shop",
+                "status": "waiting",
+                "reason": "queued:active_limit",
+                "position": 12,
+                "waitSeconds": { "p25": 250, "p50": 330, "p75": 400 },
+                "retryAfterSeconds": 9,
+                "waitingSince": "2026-11-21T07:57:30.000Z",
+                "lastCheckIn": "2026-11-21T08:00:00.000Z",
+                "now": "2026-11-21T08:00:00.000Z",
+                "placeKeptForSeconds": 300,
+                "message": null,
+            })
+        );
+    }
+
+    #[test]
+    fn the_sentences_come_in_the_language_of_the_client() {
+        let message = &parsed(&sample::placed())["waitingRoom"]["message"];
+        assert_eq!(message["position"], "You are number 12 in line");
+        assert_eq!(message["wait"], "Estimated wait: about 4 to 7 minutes.");
+        assert_eq!(message["again"], Value::Null);
+    }
+
+    #[test]
+    fn the_token_is_there_only_for_a_client_without_cookies() {
+        let answer = Answer {
+            token: Some("sealed".to_owned()),
+            ..sample::placed()
+        };
+        assert_eq!(parsed(&answer)["waitingRoom"]["token"], "sealed");
+        assert_eq!(parsed(&sample::placed())["waitingRoom"].get("token"), None);
+    }
+
+    #[test]
+    fn cloudflares_object_is_there_only_for_who_waits_for_the_room() {
+        let has = |answer: &Answer| parsed(answer).get("cfWaitingRoom").is_some();
+        assert!(has(&sample::placed()));
+        assert!(has(&sample::refusal(Reason::RefusedReject)));
+        assert!(!has(&sample::refusal(Reason::RefusedRate("per_ip".into()))));
+        assert!(!has(&Answer {
+            outcome: Outcome::Admit,
+            ..sample::placed()
+        }));
+    }
+
+    #[test]
+    fn the_last_point_in_time_can_be_told() {
+        let answer = Answer {
+            now: Timestamp::MAX,
+            ..sample::placed()
+        };
+        assert_eq!(
+            parsed(&answer)["waitingRoom"]["now"],
+            "2554-07-21T23:34:33.709Z"
+        );
+    }
+}

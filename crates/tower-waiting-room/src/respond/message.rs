@@ -1,12 +1,11 @@
 //! The answer in sentences, in the client's language.
 
-use std::{borrow::Cow, time::Duration};
+use std::borrow::Cow;
 
-use fluent_bundle::FluentArgs;
 use serde::Serialize;
-use waiting_room_core::{QueueingMethod, Reason, Wait};
+use waiting_room_core::{QueueingMethod, Reason};
 
-use super::{Answer, Language, Outcome, answer::whole_seconds};
+use super::{Answer, Outcome, words::Words};
 
 /// An [`Answer`] in sentences.
 ///
@@ -58,13 +57,24 @@ impl Message {
 
     fn bare(title: Cow<'static, str>, headline: Cow<'static, str>) -> Self {
         let (detail, position, number, wait, keep, again) = (None, None, None, None, None, None);
-        Self { title, headline, detail, position, number, wait, keep, again }
+        Self {
+            title,
+            headline,
+            detail,
+            position,
+            number,
+            wait,
+            keep,
+            again,
+        }
     }
 
     fn refused(words: Words, answer: &Answer) -> Self {
         let (headline, detail) = match answer.reason {
             Reason::RefusedDraining => ("headline-draining", "detail-draining"),
-            Reason::RefusedGateFull | Reason::RefusedGateTimeout => ("headline-busy", "detail-busy"),
+            Reason::RefusedGateFull | Reason::RefusedGateTimeout => {
+                ("headline-busy", "detail-busy")
+            }
             Reason::RefusedLineFull => ("headline-full", "detail-full"),
             Reason::RefusedRate(_) => ("headline-rate", "detail-rate"),
             Reason::RefusedReject => ("headline-closed", "detail-closed"),
@@ -80,7 +90,11 @@ impl Message {
 
     fn waiting(words: Words, answer: &Answer) -> Self {
         let is_early = answer.reason == Reason::Prequeue;
-        let headline = if is_early { "headline-prequeue" } else { "headline-waiting" };
+        let headline = if is_early {
+            "headline-prequeue"
+        } else {
+            "headline-waiting"
+        };
         let position = match answer.position {
             Some(1) => words.phrase("position-first"),
             Some(place) => words.with("position", "shown", &words.0.count(place)),
@@ -98,7 +112,10 @@ impl Message {
         Self {
             detail: is_early.then(|| words.phrase("detail-prequeue")),
             position: Some(position),
-            number: answer.position.filter(|place| *place > 1).map(|place| words.0.count(place)),
+            number: answer
+                .position
+                .filter(|place| *place > 1)
+                .map(|place| words.0.count(place)),
             wait: Some(words.wait(answer)),
             keep: (answer.is_placed && !retention.is_zero()).then(keep),
             ..Self::bare(title, words.phrase(headline))
@@ -106,74 +123,61 @@ impl Message {
     }
 }
 
-/// The sentences of one language.
-#[derive(Clone, Copy)]
-struct Words(Language);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::respond::{Language, sample};
 
-impl Words {
-    fn phrase(self, id: &'static str) -> Cow<'static, str> {
-        self.0.phrase(id)
+    #[test]
+    fn a_place_is_told_with_its_number_in_every_language() {
+        for language in Language::ALL {
+            let answer = Answer {
+                language,
+                position: Some(12_345),
+                ..sample::placed()
+            };
+            let (message, number) = (answer.message(), language.count(12_345));
+            assert_eq!(message.position.unwrap().matches(&number).count(), 1);
+            assert!(message.title.contains(&number));
+            assert_eq!(message.number, Some(number));
+        }
+        let first = Answer {
+            position: Some(1),
+            ..sample::placed()
+        }
+        .message();
+        assert_eq!(first.position.as_deref(), Some("You are next in line"));
+        assert_eq!((first.number, &*first.title), (None, "No. 1 in line"));
     }
 
-    fn with(self, id: &'static str, name: &'static str, value: &str) -> Cow<'static, str> {
-        let mut args = FluentArgs::with_capacity(1);
-        args.set(name, value);
-        self.0.sentence(id, &args)
+    #[test]
+    fn a_place_may_be_left_only_once_there_is_one() {
+        let keep = "You may close this tab for 5 minutes without losing your place.";
+        assert_eq!(sample::placed().message().keep.as_deref(), Some(keep));
+        assert_eq!(sample::lottery().message().keep.as_deref(), Some(keep));
+        let first = sample::first().message();
+        assert_eq!((first.keep, first.number), (None, None));
+        assert_eq!(first.position.as_deref(), Some("We are getting your place"));
     }
 
-    fn again(self, answer: &Answer) -> Option<Cow<'static, str>> {
-        answer.retry_after.map(|time| self.with("again", "span", &self.span(time)))
-    }
-
-    fn wait(self, answer: &Answer) -> Cow<'static, str> {
-        match answer.wait {
-            None if answer.is_queue_all => self.phrase("wait-paused"),
-            None => self.phrase("wait-unknown"),
-            Some(wait) if wait.p75 < MINUTE => self.phrase("wait-short"),
-            Some(wait) if wait.p50 >= Wait::MAX => self.phrase("wait-long"),
-            Some(wait) if wait.p75 <= IN_MINUTES => {
-                self.with("wait-about", "span", &self.range("minutes", wait, MINUTE))
+    #[test]
+    fn every_sentence_of_every_answer_is_filled_in_in_every_language() {
+        for language in Language::ALL {
+            for answer in sample::answers() {
+                let message = Message::paragraph(&Answer { language, ..answer });
+                assert!(!message.contains(['{', '$', '-']), "{message}");
             }
-            Some(wait) => self.with("wait-about", "span", &self.range("hours", wait, HOUR)),
         }
     }
 
-    /// The middle half of the waits, in whole units: the lower end rounded down, but not to
-    /// nothing, and the upper end rounded up.
-    fn range(self, unit: &'static str, wait: Wait, length: Duration) -> Cow<'static, str> {
-        let length = length.as_secs();
-        let low = (wait.p25.as_secs() / length).max(1);
-        let high = wait.p75.as_secs().div_ceil(length);
-        if low >= high {
-            return self.counted(unit, high);
-        }
-        let mut args = FluentArgs::with_capacity(2);
-        args.set("low", low);
-        args.set("count", high);
-        self.0.sentence(if unit == "hours" { "hours-range" } else { "minutes-range" }, &args)
-    }
-
-    /// A length of time in the unit that suits it, rounded up.
-    fn span(self, time: Duration) -> Cow<'static, str> {
-        let seconds = whole_seconds(time);
-        if seconds < 2 * MINUTE.as_secs() && !seconds.is_multiple_of(60) {
-            self.counted("seconds", seconds)
-        } else if seconds <= IN_MINUTES.as_secs() {
-            self.counted("minutes", seconds.div_ceil(60))
-        } else {
-            self.counted("hours", seconds.div_ceil(3600))
-        }
-    }
-
-    fn counted(self, unit: &'static str, count: u64) -> Cow<'static, str> {
-        let mut args = FluentArgs::with_capacity(1);
-        args.set("count", count);
-        self.0.sentence(unit, &args)
+    #[test]
+    fn who_is_sent_away_learns_why_and_when_to_come_back() {
+        let message = sample::refusal(Reason::RefusedLineFull).message();
+        assert_eq!(message.headline, "The line is full");
+        assert_eq!(
+            message.again.as_deref(),
+            Some("Please try again in 2 minutes.")
+        );
+        assert_eq!(sample::refusal(Reason::RefusedReject).message().again, None);
     }
 }
-
-const MINUTE: Duration = Duration::from_secs(60);
-const HOUR: Duration = Duration::from_secs(60 * 60);
-
-/// What is longer is told in hours.
-const IN_MINUTES: Duration = Duration::from_secs(90 * 60);

@@ -29,6 +29,7 @@ mod problem;
 mod response;
 mod sample;
 mod text;
+mod words;
 
 pub(crate) use self::response::respond;
 pub use self::{

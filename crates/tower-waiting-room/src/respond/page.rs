@@ -3,11 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
-use http::{
-    HeaderName, HeaderValue, Response,
-    header::CONTENT_SECURITY_POLICY,
-};
-use waiting_room_core::{ConfigError, ConfigErrorKind};
+use http::{HeaderName, HeaderValue, Response, header::CONTENT_SECURITY_POLICY};
+use waiting_room_core::{ConfigError, ConfigErrorKind, Reason};
 
 use super::{
     Answer,
@@ -24,14 +21,14 @@ use super::{
 /// [`closure`](Self::closure). Only navigations get a page; every other client gets data.
 ///
 /// ```
-/// use tower_waiting_room::Page;
+/// use tower_waiting_room::{ConfigError, Page};
 ///
 /// let ours = Page::default().title("Midsummer Festival");
 /// let yours = Page::template("<h1>{{ title }}</h1><p>{{ message.position }}</p>")?.title("Shop");
 ///
 /// let error = Page::template("<p>\n{{ positoin }}</p>").unwrap_err();
 /// assert!(error.to_string().contains("line 2"));
-/// # Ok::<(), waiting_room_core::ConfigError>(())
+/// # Ok::<(), ConfigError>(())
 /// ```
 #[derive(Clone)]
 pub struct Page {
@@ -76,11 +73,17 @@ impl Page {
                 format_args!("at most {} bytes", Self::MAX_TEMPLATE_LEN),
             ));
         }
-        let template = Template::parse(source).map_err(|error| malformed(&error))?;
+        let template = Template::parse(source).map_err(|error| malformed(&error, None))?;
         for answer in sample::answers() {
-            template.render(&answer, "title", "nonce").map_err(|error| malformed(&error))?;
+            template
+                .render(&answer, "title", "nonce")
+                .map_err(|error| malformed(&error, Some(&answer.reason)))?;
         }
-        Ok(Self { body: Body::Template(Arc::new(template)), title: None, policy: None })
+        Ok(Self {
+            body: Body::Template(Arc::new(template)),
+            title: None,
+            policy: None,
+        })
     }
 
     /// A page made by code.
@@ -94,7 +97,11 @@ impl Page {
         B: Into<Bytes>,
     {
         let page = move |answer: &Answer| page(answer).map(Into::into);
-        Self { body: Body::Closure(Arc::new(page)), title: None, policy: None }
+        Self {
+            body: Body::Closure(Arc::new(page)),
+            title: None,
+            policy: None,
+        }
     }
 
     /// What the visitor waits for, as the page calls it. The room's name, if it is not set.
@@ -116,7 +123,12 @@ impl Page {
         if HeaderValue::from_str(policy).is_err() {
             let (kind, given) = (ConfigErrorKind::Malformed, format!("{policy:?}"));
             let expected = "printable characters only";
-            return Err(ConfigError::new(kind, "content_security_policy", given, expected));
+            return Err(ConfigError::new(
+                kind,
+                "content_security_policy",
+                given,
+                expected,
+            ));
         }
         self.policy = Some(policy.into());
         Ok(self)
@@ -129,7 +141,10 @@ impl Page {
             Body::Template(template) => self.render(template, answer)?,
         };
         let noindex = HeaderValue::from_static("noindex");
-        response.headers_mut().entry(X_ROBOTS_TAG).or_insert(noindex);
+        response
+            .headers_mut()
+            .entry(X_ROBOTS_TAG)
+            .or_insert(noindex);
         Ok(response)
     }
 
@@ -142,7 +157,9 @@ impl Page {
         let mut response = of_type("text/html; charset=utf-8", html);
         if let Some(policy) = &self.policy {
             let policy = HeaderValue::try_from(policy.replace("{nonce}", &nonce))?;
-            response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+            response
+                .headers_mut()
+                .insert(CONTENT_SECURITY_POLICY, policy);
         }
         Ok(response)
     }
@@ -154,13 +171,19 @@ impl Default for Page {
         let template = Template::parse(include_str!("page.html").to_owned())
             .expect("the page is embedded, and a test renders it");
         let policy = Some(Self::STRICT_POLICY.into());
-        Self { body: Body::Template(Arc::new(template)), title: None, policy }
+        Self {
+            body: Body::Template(Arc::new(template)),
+            title: None,
+            policy,
+        }
     }
 }
 
 impl fmt::Debug for Page {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Page").field("title", &self.title).finish_non_exhaustive()
+        f.debug_struct("Page")
+            .field("title", &self.title)
+            .finish_non_exhaustive()
     }
 }
 
@@ -172,13 +195,31 @@ enum Body {
 
 type Closure = dyn Fn(&Answer) -> Response<Bytes> + Send + Sync;
 
-fn malformed(error: &minijinja::Error) -> ConfigError {
+fn malformed(error: &minijinja::Error, reason: Option<&Reason>) -> ConfigError {
     let line = error.line().unwrap_or_default();
-    let given = format!("a template that fails in line {line}: {error}");
-    ConfigError::new(ConfigErrorKind::Malformed, FIELD, given, "one that renders")
+    let case = reason
+        .map(|reason| format!(" for {reason}"))
+        .unwrap_or_default();
+    let detail = error
+        .detail()
+        .map(|detail| format!(": {detail}"))
+        .unwrap_or_default();
+    let given = format!(
+        "a template that fails in line {line}{case} ({}{detail})",
+        error.kind()
+    );
+    ConfigError::new(
+        ConfigErrorKind::Malformed,
+        FIELD,
+        given,
+        "one that renders for every answer",
+    )
 }
 
 /// The field of the configuration that holds a page.
 const FIELD: &str = "page";
 
 const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
+
+#[cfg(test)]
+mod tests;

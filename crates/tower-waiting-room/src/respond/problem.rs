@@ -16,7 +16,10 @@ use super::{
 
 /// The answer as `application/problem+json`.
 pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
-    Ok(of_type("application/problem+json", serde_json::to_vec(&Problem::new(answer))?))
+    Ok(of_type(
+        "application/problem+json",
+        serde_json::to_vec(&Problem::new(answer))?,
+    ))
 }
 
 #[derive(Serialize)]
@@ -37,7 +40,11 @@ impl<'a> Problem<'a> {
             Reason::RefusedRate(policy) => Some(&**policy),
             _ => None,
         };
-        let (r#type, title) = if policy.is_some() { QUOTA_EXCEEDED } else { REDUCED_CAPACITY };
+        let (r#type, title) = if policy.is_some() {
+            QUOTA_EXCEEDED
+        } else {
+            REDUCED_CAPACITY
+        };
         Self {
             r#type,
             title,
@@ -58,3 +65,36 @@ const REDUCED_CAPACITY: (&str, &str) = (
     "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
     "Request cannot be satisfied due to temporary server capacity constraints",
 );
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::respond::sample;
+
+    fn parsed(answer: &Answer) -> Value {
+        serde_json::from_slice(response(answer).unwrap().body()).unwrap()
+    }
+
+    #[test]
+    fn waiting_is_a_problem_of_capacity() {
+        let problem = parsed(&sample::placed());
+        assert_eq!(problem["type"], REDUCED_CAPACITY.0);
+        assert_eq!(problem["status"], 503);
+        assert_eq!(problem.get("violated-policies"), None);
+        assert_eq!(problem["waitingRoom"]["position"], 12);
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(
+            detail.starts_with("You are number 12 in line. Estimated wait: about"),
+            "{detail}"
+        );
+    }
+
+    #[test]
+    fn a_rate_limit_is_a_problem_of_quota_and_names_the_policy() {
+        let problem = parsed(&sample::refusal(Reason::RefusedRate("per_ip".into())));
+        assert_eq!(problem["type"], QUOTA_EXCEEDED.0);
+        assert_eq!(problem["violated-policies"], serde_json::json!(["per_ip"]));
+    }
+}

@@ -24,7 +24,11 @@ pub(crate) fn respond(answer: &Answer, page: &Page, is_head: bool) -> Response<B
     *response.status_mut() = answer.status;
     let length = HeaderValue::from(response.body().len());
     response.headers_mut().insert(CONTENT_LENGTH, length);
-    if is_head { response.map(|_| Bytes::new()) } else { response }
+    if is_head {
+        response.map(|_| Bytes::new())
+    } else {
+        response
+    }
 }
 
 fn form(answer: &Answer, page: &Page) -> Result<Response<Bytes>, Failure> {
@@ -40,9 +44,91 @@ fn form(answer: &Answer, page: &Page) -> Result<Response<Bytes>, Failure> {
 /// A response with this body and nothing else yet.
 pub(super) fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
     let mut response = Response::new(body.into());
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
 /// Why an answer could not be written in its form. Goes to the log.
 pub(super) type Failure = Box<dyn Error>;
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+    use crate::respond::sample;
+
+    const KINDS: [ClientKind; 5] = [
+        ClientKind::Grpc,
+        ClientKind::Json,
+        ClientKind::Navigation,
+        ClientKind::Problem,
+        ClientKind::Text,
+    ];
+
+    #[test]
+    fn every_kind_of_client_gets_its_form_with_the_status_and_the_length() {
+        let types = KINDS.map(|kind| {
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            let answer = Answer {
+                kind,
+                status,
+                ..sample::placed()
+            };
+            let response = respond(&answer, &Page::default(), false);
+            let (headers, length) = (response.headers(), response.body().len().to_string());
+            if kind == ClientKind::Grpc {
+                assert_eq!((response.status(), length.as_str()), (StatusCode::OK, "0"));
+            } else {
+                assert_eq!(response.status(), status);
+                assert_eq!(headers[CONTENT_LENGTH], *length);
+            }
+            headers[CONTENT_TYPE].to_str().unwrap().to_owned()
+        });
+        assert_eq!(
+            types,
+            [
+                "application/grpc",
+                "application/json",
+                "text/html; charset=utf-8",
+                "application/problem+json",
+                "text/plain; charset=utf-8",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_head_request_gets_the_same_headers_without_the_body() {
+        for kind in KINDS {
+            let answer = Answer {
+                kind,
+                ..sample::placed()
+            };
+            let policy = Page::template("<p>{{ position }}</p>").unwrap();
+            let [whole, head] = [false, true].map(|is_head| respond(&answer, &policy, is_head));
+            assert_eq!(whole.headers(), head.headers());
+            assert!(head.body().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_template_that_fails_at_last_becomes_text_with_the_same_status() {
+        // The samples have no such room, so it passes the check at the start.
+        let source = "{% if room == 'unlucky' %}{{ 1 // 0 }}{% endif %}";
+        let page = Page::template(source).unwrap();
+        let answer = Answer {
+            room: "unlucky".into(),
+            ..sample::placed()
+        };
+        let response = respond(&answer, &page, false);
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(
+            response.headers()[CONTENT_TYPE],
+            "text/plain; charset=utf-8"
+        );
+        assert_eq!(response.headers()["refresh"], "9");
+        assert!(response.body().starts_with(b"You are number 12 in line."));
+    }
+}

@@ -1,0 +1,171 @@
+use http::{StatusCode, header::CONTENT_TYPE};
+
+use super::*;
+use crate::respond::{Language, respond};
+
+fn html(page: &Page, answer: &Answer) -> String {
+    String::from_utf8(page.response(answer).unwrap().into_body().to_vec()).unwrap()
+}
+
+fn error(template: impl Into<String>) -> String {
+    Page::template(template).unwrap_err().to_string()
+}
+
+#[test]
+fn the_default_page_shows_every_answer_in_every_language() {
+    let page = Page::default();
+    for language in Language::ALL {
+        for answer in sample::answers() {
+            let html = html(&page, &Answer { language, ..answer });
+            assert!(html.contains(&format!("<html lang=\"{}\">", language.tag())));
+            assert!(!html.contains(">None<") && !html.contains("{{"));
+        }
+    }
+}
+
+#[test]
+fn a_waiting_visitor_reads_the_place_the_wait_and_how_long_it_is_kept() {
+    let html = html(&Page::default(), &sample::placed());
+    assert!(html.contains("<title>No. 12 in line · shop</title>"));
+    assert!(html.contains("<span>You are number </span><b>12</b><span> in line</span>"));
+    assert!(html.contains("Estimated wait: about 4 to 7 minutes."));
+    assert!(html.contains("You may close this tab for 5 minutes without losing your place."));
+    assert!(html.contains("datetime=\"2026-11-21T08:00:00.000Z\">08:00 UTC<"));
+    assert!(html.contains("width=\"31%\""));
+    assert!(!html.contains("data-unsent") && !html.contains("id=\"reload\""));
+}
+
+#[test]
+fn after_a_post_the_page_says_that_nothing_was_sent_and_offers_to_send_it_again() {
+    let html = html(&Page::default(), &sample::unsent());
+    assert!(html.contains("What you entered has not been sent yet."));
+    assert!(html.contains("id=\"reload\" hidden>Send again</button>"));
+    assert!(html.contains(" data-unsent>"));
+}
+
+#[test]
+fn who_is_sent_away_is_offered_to_come_back_unless_that_is_pointless() {
+    let page = Page::default();
+    assert!(
+        html(&page, &sample::refusal(Reason::RefusedLineFull)).contains("href=\"\">Try again<")
+    );
+    let rejected = html(&page, &sample::refusal(Reason::RefusedReject));
+    assert!(rejected.contains("Sorry, we are full") && !rejected.contains("href=\"\""));
+}
+
+#[test]
+fn what_is_filled_in_is_escaped() {
+    let answer = Answer {
+        room: "<script>\"&'".into(),
+        ..sample::placed()
+    };
+    let html = html(&Page::default(), &answer);
+    assert!(!html.contains("<script>\"") && html.contains("&lt;script&gt;&quot;&amp;&#x27;"));
+    let own = Page::template("<a title=\"{{ room }}\">").unwrap();
+    assert_eq!(
+        self::html(&own, &answer),
+        "<a title=\"&lt;script&gt;&quot;&amp;&#x27;\">"
+    );
+}
+
+#[test]
+fn each_page_has_a_nonce_of_its_own_in_the_policy_and_on_style_and_script() {
+    let page = Page::default();
+    let [first, second] = [(), ()].map(|()| page.response(&sample::placed()).unwrap());
+    let policy = first.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap();
+    let nonce = policy
+        .split("'nonce-")
+        .nth(1)
+        .unwrap()
+        .split('\'')
+        .next()
+        .unwrap();
+    let html = std::str::from_utf8(first.body()).unwrap();
+    assert_eq!(
+        (
+            nonce.len(),
+            html.matches(&format!("nonce=\"{nonce}\"")).count()
+        ),
+        (32, 2)
+    );
+    assert!(policy.starts_with("default-src 'none';") && !policy.contains("{nonce}"));
+    assert_ne!(
+        first.headers()[CONTENT_SECURITY_POLICY],
+        second.headers()[CONTENT_SECURITY_POLICY]
+    );
+}
+
+#[test]
+fn a_template_has_our_variables_and_cloudflares() {
+    let source = "{{ title }}|{{ position }}|{% if wait %}{{ wait.p50 }}{% endif %}|{{ reason }}|{{ message.keep }}|{{ nonce|length }}\
+                  |{{ waitTime }}|{{ waitTimeHours }}:{{ waitTimeHourMinutes }}|{{ waitTimeFormatted }}\
+                  |{{ isFIFOQueue }}|{{ refreshIntervalSeconds }}|{{ lastUpdated }}";
+    let page = Page::template(source).unwrap().title("Shop");
+    assert_eq!(
+        html(&page, &sample::placed()),
+        "Shop|12|330|queued:active_limit|You may close this tab for 5 minutes without losing your \
+         place.|32|6|0:6|6 minutes|True|9|2026-11-21T08:00:00.000Z"
+    );
+}
+
+#[test]
+fn a_template_goes_out_without_a_policy_until_it_is_given_one() {
+    let page = Page::template("hello").unwrap();
+    let response = page.response(&sample::placed()).unwrap();
+    assert!(!response.headers().contains_key(CONTENT_SECURITY_POLICY));
+    assert_eq!(response.headers()[X_ROBOTS_TAG], "noindex");
+    let page = page
+        .content_security_policy("script-src 'nonce-{nonce}'")
+        .unwrap();
+    let response = page.response(&sample::placed()).unwrap();
+    assert!(response.headers().contains_key(CONTENT_SECURITY_POLICY));
+    assert!(page.content_security_policy("a\nb").is_err());
+}
+
+#[test]
+fn a_template_that_cannot_be_rendered_is_refused_with_its_line() {
+    let syntax = error("<p>\n{% if %}\n</p>");
+    assert!(
+        syntax.starts_with("page is a template that fails in line 2 (syntax error: "),
+        "{syntax}"
+    );
+    let misspelt = error("<p>\n\n{{ positoin }}</p>");
+    assert!(
+        misspelt.contains("line 3") && misspelt.contains("undefined"),
+        "{misspelt}"
+    );
+    let in_one_case = error("{% if is_line_full %}\n{{ nothing }}{% endif %}");
+    assert!(
+        in_one_case.contains("line 2 for refused:line_full"),
+        "{in_one_case}"
+    );
+}
+
+#[test]
+fn a_template_that_is_too_long_or_does_not_end_is_refused() {
+    let long = error(" ".repeat(Page::MAX_TEMPLATE_LEN + 1));
+    assert_eq!(
+        long,
+        "page is a template of 1048577 bytes, expected at most 1048576 bytes"
+    );
+    let endless = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
+    assert!(error(endless).contains("fuel"));
+}
+
+#[test]
+fn a_closure_makes_the_body_and_we_the_rest() {
+    let page = Page::closure(|answer: &Answer| {
+        let body = format!("number {}", answer.position.unwrap_or_default());
+        let mut response = Response::new(body);
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static("text/css"));
+        response
+    });
+    let response = respond(&sample::placed(), &page, false);
+    assert_eq!(response.body(), "number 12");
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(response.headers()[CONTENT_TYPE], "text/css");
+    assert_eq!(response.headers()["refresh"], "9");
+    assert_eq!(response.headers()[X_ROBOTS_TAG], "noindex");
+}

@@ -1,0 +1,170 @@
+//! Sentences with numbers and times in them, in one language.
+
+use std::{borrow::Cow, time::Duration};
+
+use fluent_bundle::FluentArgs;
+use waiting_room_core::Wait;
+
+use super::{Answer, Language, answer::whole_seconds};
+
+/// The sentences of one language.
+#[derive(Clone, Copy)]
+pub(super) struct Words(pub(super) Language);
+
+impl Words {
+    /// The sentence `id`.
+    pub(super) fn phrase(self, id: &'static str) -> Cow<'static, str> {
+        self.0.phrase(id)
+    }
+
+    /// The sentence `id` with one text in it.
+    pub(super) fn with(
+        self,
+        id: &'static str,
+        name: &'static str,
+        value: &str,
+    ) -> Cow<'static, str> {
+        let mut args = FluentArgs::with_capacity(1);
+        args.set(name, value);
+        self.0.sentence(id, &args)
+    }
+
+    /// When to come back; `None` if that is pointless.
+    pub(super) fn again(self, answer: &Answer) -> Option<Cow<'static, str>> {
+        answer
+            .retry_after
+            .map(|time| self.with("again", "span", &self.span(time)))
+    }
+
+    /// How long it takes, as far as that can be said.
+    pub(super) fn wait(self, answer: &Answer) -> Cow<'static, str> {
+        match answer.wait {
+            None if answer.is_queue_all => self.phrase("wait-paused"),
+            None => self.phrase("wait-unknown"),
+            Some(wait) if wait.p75 < MINUTE => self.phrase("wait-short"),
+            Some(wait) if wait.p50 >= Wait::MAX => self.phrase("wait-long"),
+            Some(wait) => self.with("wait-about", "span", &self.range(wait)),
+        }
+    }
+
+    /// The middle half of the waits, in the unit that suits it: the lower end rounded down, but
+    /// not to nothing, and the upper end rounded up.
+    fn range(self, wait: Wait) -> Cow<'static, str> {
+        let (unit, range, length) = if wait.p75 <= IN_MINUTES {
+            ("minutes", "minutes-range", MINUTE.as_secs())
+        } else {
+            ("hours", "hours-range", HOUR.as_secs())
+        };
+        let low = (wait.p25.as_secs() / length).max(1);
+        let high = wait.p75.as_secs().div_ceil(length);
+        if low >= high {
+            return self.counted(unit, high);
+        }
+        let mut args = FluentArgs::with_capacity(2);
+        args.set("low", low);
+        args.set("count", high);
+        self.0.sentence(range, &args)
+    }
+
+    /// A length of time in the unit that suits it, rounded up.
+    pub(super) fn span(self, time: Duration) -> Cow<'static, str> {
+        let seconds = whole_seconds(time);
+        if seconds < 2 * MINUTE.as_secs() && !seconds.is_multiple_of(60) {
+            self.counted("seconds", seconds)
+        } else if seconds <= IN_MINUTES.as_secs() {
+            self.counted("minutes", seconds.div_ceil(60))
+        } else {
+            self.counted("hours", seconds.div_ceil(3600))
+        }
+    }
+
+    fn counted(self, unit: &'static str, count: u64) -> Cow<'static, str> {
+        let mut args = FluentArgs::with_capacity(1);
+        args.set("count", count);
+        self.0.sentence(unit, &args)
+    }
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// What is longer is told in hours.
+const IN_MINUTES: Duration = Duration::from_secs(90 * 60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::respond::sample;
+
+    fn wait_of(language: Language, seconds: [u64; 3]) -> String {
+        let [p25, p50, p75] = seconds.map(Duration::from_secs);
+        let wait = Some(Wait::new(p25, p50, p75));
+        let answer = Answer {
+            language,
+            wait,
+            ..sample::placed()
+        };
+        answer.message().wait.unwrap().into_owned()
+    }
+
+    #[test]
+    fn one_and_two_are_told_apart_in_every_language() {
+        let told = |count| {
+            Language::ALL.map(|language| {
+                let words = Words(language);
+                ["seconds", "minutes", "hours"].map(|unit| words.counted(unit, count).into_owned())
+            })
+        };
+        assert_eq!(
+            told(1),
+            [
+                ["1 秒", "1 分钟", "1 小时"],
+                ["1 second", "1 minute", "1 hour"],
+                ["1 seconde", "1 minute", "1 heure"],
+                ["1 Sekunde", "1 Minute", "1 Stunde"],
+                ["1 segundo", "1 minuto", "1 hora"],
+            ]
+        );
+        assert_eq!(
+            told(2),
+            [
+                ["2 秒", "2 分钟", "2 小时"],
+                ["2 seconds", "2 minutes", "2 hours"],
+                ["2 secondes", "2 minutes", "2 heures"],
+                ["2 Sekunden", "2 Minuten", "2 Stunden"],
+                ["2 segundos", "2 minutos", "2 horas"],
+            ]
+        );
+    }
+
+    #[test]
+    fn a_wait_is_told_as_a_range_in_the_unit_that_suits_it() {
+        let english = |seconds| wait_of(Language::English, seconds);
+        assert_eq!(english([10, 20, 59]), "Estimated wait: less than a minute.");
+        assert_eq!(english([60, 60, 60]), "Estimated wait: about 1 minute.");
+        assert_eq!(
+            english([20, 50, 70]),
+            "Estimated wait: about 1 to 2 minutes."
+        );
+        assert_eq!(
+            english([250, 330, 400]),
+            "Estimated wait: about 4 to 7 minutes."
+        );
+        assert_eq!(
+            english([1, 300, 5_400]),
+            "Estimated wait: about 1 to 90 minutes."
+        );
+        assert_eq!(
+            english([3_600, 5_400, 5_401]),
+            "Estimated wait: about 1 to 2 hours."
+        );
+        assert_eq!(
+            english([90_000, 90_000, 90_000]),
+            "Estimated wait: more than a day."
+        );
+        assert_eq!(
+            wait_of(Language::German, [250, 330, 400]),
+            "Voraussichtliche Wartezeit: etwa 4 bis 7 Minuten."
+        );
+    }
+}

@@ -1,0 +1,320 @@
+use http::{HeaderValue, header::ACCEPT};
+use proptest::prelude::*;
+
+use super::{accept::MAX_ACCEPT_LEN, *};
+
+fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in lines {
+        headers.append(*name, HeaderValue::from_str(value).unwrap());
+    }
+    headers
+}
+
+fn kind_of(lines: &[(&'static str, &str)]) -> ClientKind {
+    Client::classify(&Method::GET, &headers(lines)).kind
+}
+
+const MODE: &str = "sec-fetch-mode";
+const DEST: &str = "sec-fetch-dest";
+const CHROME: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,\
+                      image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7";
+const FIREFOX: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+const AXIOS: &str = "application/json, text/plain, */*";
+const IMAGES: &str = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8";
+
+#[test]
+fn real_clients_get_what_they_can_use() {
+    use ClientKind::{Json, Navigation, Problem, Text};
+    type Lines = &'static [(&'static str, &'static str)];
+    let clients: [(&str, Lines, ClientKind); 29] = [
+        (
+            "chrome",
+            &[("accept", CHROME), (MODE, "navigate"), (DEST, "document")],
+            Navigation,
+        ),
+        ("chrome, plain http", &[("accept", CHROME)], Navigation),
+        (
+            "firefox",
+            &[("accept", FIREFOX), (MODE, "navigate"), (DEST, "document")],
+            Navigation,
+        ),
+        ("safari 15, googlebot", &[("accept", FIREFOX)], Navigation),
+        (
+            "iframe",
+            &[("accept", CHROME), (MODE, "navigate"), (DEST, "iframe")],
+            Navigation,
+        ),
+        (
+            "navigation, no accept",
+            &[(MODE, "navigate"), (DEST, "document")],
+            Navigation,
+        ),
+        ("curl -H", &[("accept", "text/html")], Navigation),
+        (
+            "lynx",
+            &[("accept", "text/html, text/plain, text/css, */*;q=0.01")],
+            Navigation,
+        ),
+        ("curl, wget, requests", &[("accept", "*/*")], Json),
+        ("go, nothing said", &[], Json),
+        ("node fetch", &[("accept", "*/*"), (MODE, "cors")], Json),
+        ("axios in node", &[("accept", AXIOS)], Json),
+        (
+            "axios in chrome",
+            &[("accept", AXIOS), (MODE, "cors"), (DEST, "empty")],
+            Json,
+        ),
+        (
+            "htmx",
+            &[
+                ("accept", "*/*"),
+                (MODE, "cors"),
+                (DEST, "empty"),
+                ("hx-request", "true"),
+            ],
+            Json,
+        ),
+        (
+            "htmx, plain http",
+            &[("accept", "text/html, */*"), ("hx-request", "true")],
+            Json,
+        ),
+        (
+            "jquery load, plain http",
+            &[
+                ("accept", "text/html, */*; q=0.01"),
+                ("x-requested-with", "XMLHttpRequest"),
+            ],
+            Json,
+        ),
+        (
+            "java",
+            &[(
+                "accept",
+                "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2",
+            )],
+            Json,
+        ),
+        (
+            "json module",
+            &[("accept", "*/*"), (MODE, "cors"), (DEST, "json")],
+            Json,
+        ),
+        (
+            "fetch of html",
+            &[("accept", "text/html"), (MODE, "cors"), (DEST, "empty")],
+            Problem,
+        ),
+        (
+            "fetch of html, same origin",
+            &[
+                ("accept", "text/html"),
+                (MODE, "same-origin"),
+                (DEST, "empty"),
+            ],
+            Problem,
+        ),
+        (
+            "event source",
+            &[
+                ("accept", "text/event-stream"),
+                (MODE, "cors"),
+                (DEST, "empty"),
+            ],
+            Problem,
+        ),
+        (
+            "github client",
+            &[("accept", "application/vnd.github+json")],
+            Problem,
+        ),
+        (
+            "img",
+            &[("accept", IMAGES), (MODE, "no-cors"), (DEST, "image")],
+            Text,
+        ),
+        (
+            "css",
+            &[
+                ("accept", "text/css,*/*;q=0.1"),
+                (MODE, "no-cors"),
+                (DEST, "style"),
+            ],
+            Text,
+        ),
+        (
+            "script",
+            &[("accept", "*/*"), (MODE, "no-cors"), (DEST, "script")],
+            Text,
+        ),
+        (
+            "module",
+            &[("accept", "*/*"), (MODE, "cors"), (DEST, "script")],
+            Text,
+        ),
+        (
+            "font",
+            &[("accept", "*/*"), (MODE, "cors"), (DEST, "font")],
+            Text,
+        ),
+        (
+            "worker",
+            &[("accept", "*/*"), (MODE, "same-origin"), (DEST, "worker")],
+            Text,
+        ),
+        (
+            "beacon",
+            &[("accept", "*/*"), (MODE, "no-cors"), (DEST, "empty")],
+            Text,
+        ),
+    ];
+    for (client, lines, kind) in clients {
+        assert_eq!(kind_of(lines), kind, "{client}");
+    }
+}
+
+#[test]
+fn the_weights_of_accept_decide() {
+    use ClientKind::{Json, Navigation, Problem, Text};
+    let cases = [
+        ("application/problem+json", Problem),
+        ("application/problem+json, application/json;q=0.9", Problem),
+        ("application/json;q=0.9, application/problem+json", Problem),
+        ("application/json; charset=utf-8", Json),
+        (
+            "application/json;charset=utf-8;q=0.1, text/plain;q=0.5",
+            Text,
+        ),
+        ("application/json;q=0.5, text/plain", Text),
+        ("text/plain;q=0.5, application/json", Json),
+        ("text/*", Text),
+        ("text/plain", Text),
+        ("TEXT/HTML", Navigation),
+        ("text/html;level=1", Navigation),
+        ("text/html;q=0.5, application/json;q=0.4", Navigation),
+        ("text/html;q=0.4, application/json;q=0.5", Json),
+        ("text/html;q=0, */*", Json),
+        ("text/*, */*;q=0.1", Text),
+        ("image/png", Problem),
+        ("*/*;q=0", Problem),
+        ("application/json;q=0, text/plain;q=0.1", Text),
+        ("", Json),
+        (" , ;;", Json),
+        ("garbage", Json),
+    ];
+    for (accept, kind) in cases {
+        assert_eq!(kind_of(&[("accept", accept)]), kind, "{accept:?}");
+    }
+}
+
+#[test]
+fn at_equal_weights_the_order_of_the_client_decides() {
+    assert_eq!(
+        kind_of(&[("accept", "text/html, application/json")]),
+        ClientKind::Navigation
+    );
+    assert_eq!(
+        kind_of(&[("accept", "application/json, text/html")]),
+        ClientKind::Json
+    );
+}
+
+#[test]
+fn several_lines_of_accept_are_one_list() {
+    let lines = [
+        ("accept", "application/json;q=0.5"),
+        ("accept", "text/plain"),
+    ];
+    assert_eq!(kind_of(&lines), ClientKind::Text);
+}
+
+#[test]
+fn no_more_than_the_bound_of_accept_is_looked_at() {
+    let filler = "image/x,".repeat(MAX_ACCEPT_LEN / 8);
+    assert_eq!(
+        kind_of(&[("accept", &format!("{filler}text/plain"))]),
+        ClientKind::Problem
+    );
+    let short = &filler[..filler.len() - 80];
+    assert_eq!(
+        kind_of(&[("accept", &format!("{short}text/plain"))]),
+        ClientKind::Text
+    );
+    let lines = vec![("accept", short); 40];
+    let list = combined(&headers(&lines), &ACCEPT, MAX_ACCEPT_LEN).unwrap();
+    assert!(list.len() <= MAX_ACCEPT_LEN && list.ends_with("image/x"));
+}
+
+#[test]
+fn grpc_is_known_by_what_it_sends() {
+    for content_type in [
+        "application/grpc",
+        "application/grpc+proto",
+        "Application/gRPC-Web+proto",
+    ] {
+        assert_eq!(kind_of(&[("content-type", content_type)]), ClientKind::Grpc);
+    }
+    assert_eq!(
+        kind_of(&[("content-type", "application/grp")]),
+        ClientKind::Json
+    );
+}
+
+#[test]
+fn the_page_that_polls_gets_json() {
+    let lines = [
+        ("accept", CHROME),
+        ("waiting-room-poll", "1"),
+        (MODE, "cors"),
+    ];
+    let client = Client::classify(&Method::GET, &headers(&lines));
+    assert_eq!((client.kind, client.is_poll), (ClientKind::Json, true));
+}
+
+#[test]
+fn only_get_and_head_are_safe() {
+    let of = |method| {
+        let client = Client::classify(&method, &HeaderMap::new());
+        (client.is_safe, client.is_head)
+    };
+    assert_eq!(of(Method::GET), (true, false));
+    assert_eq!(of(Method::HEAD), (true, true));
+    for method in [
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ] {
+        assert_eq!(of(method), (false, false));
+    }
+}
+
+#[test]
+fn a_preflight_is_options_with_both_headers() {
+    let both = headers(&[
+        ("origin", "https://a"),
+        ("access-control-request-method", "PUT"),
+    ]);
+    assert!(is_preflight(&Method::OPTIONS, &both));
+    assert!(!is_preflight(&Method::GET, &both));
+    assert!(!is_preflight(
+        &Method::OPTIONS,
+        &headers(&[("origin", "https://a")])
+    ));
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_client_sends_it_is_some_client(
+        accept in prop::collection::vec("[ -~\t]{0,80}", 0..4),
+        list in r#"([a-z*]{1,4}/[a-z*+]{1,6}(;[qv]=["0-9.,]{0,4})?[, ]{0,2}){0,6}"#,
+        language in "[a-zA-Z*;=., 0-9-]{0,60}",
+    ) {
+        let mut lines: Vec<_> = accept.iter().map(|it| ("accept", it.as_str())).collect();
+        lines.extend([("accept", list.as_str()), ("accept-language", language.as_str())]);
+        let client = Client::classify(&Method::GET, &headers(&lines));
+        prop_assert!(client.kind != ClientKind::Grpc);
+    }
+}
