@@ -85,8 +85,8 @@ pub(crate) struct Sessions {
 
 #[derive(Clone, Copy, Debug)]
 enum Known {
-    /// Ended; every pass of it is void by then.
-    Ended { forget_at: Timestamp },
+    /// The session that was accepted then has ended; every pass of it is void by `forget_at`.
+    Ended { accepted_at: Timestamp, forget_at: Timestamp },
     /// Renewed to this pass.
     Renewed(Pass),
     /// Being renewed by a request that began then.
@@ -94,9 +94,13 @@ enum Known {
 }
 
 impl Known {
+    fn has_ended(&self, pass: &Pass) -> bool {
+        matches!(self, Self::Ended { accepted_at, .. } if pass.accepted_at <= *accepted_at)
+    }
+
     fn forget_at(&self) -> Timestamp {
         match self {
-            Self::Ended { forget_at } | Self::Renewing { forget_at } => *forget_at,
+            Self::Ended { forget_at, .. } | Self::Renewing { forget_at } => *forget_at,
             Self::Renewed(pass) => pass.expires_at,
         }
     }
@@ -118,26 +122,19 @@ impl Sessions {
     /// are: so a look costs a few entries for each that was added.
     const SWEEP_AFTER: usize = 1_024;
 
-    /// Whether the session was ended on this node.
-    pub(crate) fn is_ended(&self, id: VisitorId) -> bool {
-        self.known.get(&id).is_some_and(|known| matches!(*known, Known::Ended { .. }))
+    /// Whether the session of this pass was ended on this node.
+    pub(crate) fn is_ended(&self, pass: &Pass) -> bool {
+        self.known.get(&pass.id).is_some_and(|known| known.has_ended(pass))
     }
 
-    /// Ends a session for this node.
+    /// Ends the session of this pass for this node.
     pub(crate) fn end(&self, pass: &Pass) {
+        let ended = |forget_at| Known::Ended { accepted_at: pass.accepted_at, forget_at };
         self.known
             .entry(pass.id)
-            .and_modify(|known| {
-                *known = Known::Ended { forget_at: known.forget_at().max(pass.expires_at) };
-            })
-            .or_insert(Known::Ended { forget_at: pass.expires_at });
+            .and_modify(|known| *known = ended(known.forget_at().max(pass.expires_at)))
+            .or_insert(ended(pass.expires_at));
         self.added.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The store has let a visitor in.
-    pub(crate) fn begin(&self, id: VisitorId, now: Timestamp) {
-        self.sweep(now);
-        self.known.remove(&id);
     }
 
     /// Decides what a request with a pass that is due for renewal does.
@@ -153,10 +150,10 @@ impl Sessions {
         let entry = self.known.entry(pass.id);
         if let Entry::Occupied(entry) = &entry {
             match *entry.get() {
+                known if known.has_ended(pass) => return Stale::GoOn,
                 Known::Renewed(renewed) if !due(&renewed) => return Stale::Take(renewed),
                 Known::Renewing { forget_at } if now < forget_at => return Stale::GoOn,
-                Known::Ended { .. } => return Stale::GoOn,
-                Known::Renewed(_) | Known::Renewing { .. } => {}
+                Known::Ended { .. } | Known::Renewed(_) | Known::Renewing { .. } => {}
             }
         }
         entry.insert(Known::Renewing { forget_at: pass.expires_at });
@@ -164,7 +161,8 @@ impl Sessions {
         Stale::Renew(Renewing { id: pass.id, sessions: Arc::clone(self) })
     }
 
-    fn sweep(&self, now: Timestamp) {
+    /// Forgets what is over, if enough was added since it last did.
+    pub(crate) fn sweep(&self, now: Timestamp) {
         let added = self.added.load(Ordering::Relaxed);
         if added >= Self::SWEEP_AFTER && added >= self.known.len() / 2 {
             self.added.store(0, Ordering::Relaxed);
@@ -264,7 +262,17 @@ mod tests {
         let Stale::Renew(renewing) = sessions.stale(&old, NOW, is_due) else { panic!("first") };
         sessions.end(&old);
         renewing.renewed(pass(1, NOW + Duration::from_secs(10)));
-        assert!(sessions.is_ended(old.id));
+        assert!(sessions.is_ended(&old));
+    }
+
+    #[test]
+    fn a_later_session_of_the_same_visitor_is_not_ended() {
+        let sessions = Sessions::default();
+        let old = pass(1, NOW);
+        sessions.end(&old);
+        let mut later = old;
+        later.accepted_at = NOW + Duration::from_secs(1);
+        assert!(sessions.is_ended(&old) && !sessions.is_ended(&later));
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl<St: Store> Gatekeeper<St> {
         }
         let source = found.source;
         match found.opened {
-            Some(Opened::Pass(pass)) if !self.sessions.is_ended(pass.id) => {
+            Some(Opened::Pass(pass)) if !self.sessions.is_ended(&pass) => {
                 self.with_pass(&head, &pass, source, now)
             }
             Some(Opened::Ticket(ticket)) => self.with_ticket(&head, *ticket, source, now),
@@ -154,7 +154,7 @@ impl<St: Store> Gatekeeper<St> {
         let now = self.store.now();
         match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
-                self.sessions.begin(pass.id, now);
+                self.sessions.sweep(now);
                 let token = self.pass_token(&pass, now);
                 if head.headers().contains_key(visit::POLL_HEADER) {
                     return Step::Answer(self.let_in(&head, reason, source, Some(token), now));

@@ -45,7 +45,7 @@ impl<St: Store> Gatekeeper<St> {
     ) -> Settled<Response<B>> {
         let headers = response.headers_mut();
         let is_revoked = take_command(headers);
-        let over = forward.pass.filter(|pass| is_revoked || self.sessions.is_ended(pass.id));
+        let over = forward.pass.filter(|pass| is_revoked || self.sessions.is_ended(pass));
         if let Some(pass) = &over {
             self.sessions.end(pass);
             self.detach(headers, forward.source);

@@ -59,3 +59,34 @@ async fn a_command_in_a_request_is_not_a_command() {
     ann.send(&house, Request::get("/").header("waiting-room-command", "revoke")).await;
     assert_eq!(house.active().await, 1);
 }
+
+#[tokio::test]
+async fn a_parallel_request_with_the_old_ticket_does_not_undo_the_end() {
+    let house = House::new(config());
+    let mut ann = Visitor::default();
+    Visitor::default().get(&house).await;
+    ann.queue(&house).await;
+    let ticket = ann.clone();
+    house.advance(90);
+    assert!(ann.get(&house).await.is_inside());
+
+    // The application ends the visit; before its response is out, the same visitor's ticket
+    // comes in once more from another tab.
+    let tab = std::sync::Mutex::new(Some((house.clone(), ticket)));
+    let app = tower::service_fn(|request: Request<String>| {
+        request.extensions().get::<tower_waiting_room::Visit>().unwrap().end();
+        let tab = tab.lock().unwrap().take();
+        async move {
+            if let Some((house, mut ticket)) = tab {
+                ticket.get(&house).await;
+            }
+            Ok::<_, std::convert::Infallible>(http::Response::new(String::new()))
+        }
+    });
+    let cookie = format!("__Host-wr-shop={}", ann.cookie.unwrap());
+    let request = Request::get("/").header("cookie", cookie).body(String::new()).unwrap();
+    let service = tower::Layer::layer(&house.layer, app);
+    let response = tower::ServiceExt::oneshot(service, request).await.unwrap();
+    assert!(response.headers()["set-cookie"].to_str().unwrap().contains("Max-Age=0"));
+    assert_eq!(house.active().await, 0);
+}
