@@ -94,7 +94,9 @@ where
     fn new(step: Step, inner: S, mut request: Request<B>) -> Self {
         match step {
             Step::Answer(response) => Self::Answer { response },
-            Step::Ask(asked, carried) => Self::Ask { asked, held: Held { carried, inner, request } },
+            Step::Ask(asked, carried) => {
+                Self::Ask { asked, held: Held { carried, inner, request } }
+            }
             Step::Forward(mut forward) => {
                 if let Some(visit) = forward.visit.take() {
                     request.extensions_mut().insert(visit);

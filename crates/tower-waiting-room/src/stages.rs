@@ -34,9 +34,7 @@ use crate::{
     respond::Outcome,
     session::{Sessions, Stale, Visit},
     telemetry::Telemetry,
-    token::{
-        self, KeyRing, Opened, SealedToken, Source, TokenKey, Tokens, Transport, Verified,
-    },
+    token::{self, KeyRing, Opened, SealedToken, Source, TokenKey, Tokens, Transport, Verified},
     visit,
 };
 
@@ -164,7 +162,8 @@ impl<St: Store> Gatekeeper<St> {
             Ok(Verdict::Wait { ticket, reason }) => {
                 let token = Some(self.ticket_token(&ticket));
                 let retry_after = Some(ticket.retry_after(now));
-                let away = Away { outcome: Outcome::Wait, reason, ticket: Some(ticket), retry_after };
+                let away =
+                    Away { outcome: Outcome::Wait, reason, ticket: Some(ticket), retry_after };
                 self.turn_away(&head, source, away, token, now)
             }
             Ok(Verdict::Refuse { ticket, reason, retry_after }) => {

@@ -131,10 +131,7 @@ impl Fetch {
 /// Whether the request carries a gRPC message, or a gRPC-Web one.
 fn is_grpc(headers: &HeaderMap) -> bool {
     let prefix = b"application/grpc";
-    let of_type = headers
-        .get(CONTENT_TYPE)
-        .map(HeaderValue::as_bytes)
-        .unwrap_or_default();
+    let of_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     of_type.len() >= prefix.len() && of_type[..prefix.len()].eq_ignore_ascii_case(prefix)
 }
 
@@ -146,15 +143,8 @@ fn is_scripted(headers: &HeaderMap) -> bool {
 }
 
 /// The destinations of a navigation.
-const NAVIGABLE: [&[u8]; 7] = [
-    b"document",
-    b"embed",
-    b"empty",
-    b"fencedframe",
-    b"frame",
-    b"iframe",
-    b"object",
-];
+const NAVIGABLE: [&[u8]; 7] =
+    [b"document", b"embed", b"empty", b"fencedframe", b"frame", b"iframe", b"object"];
 
 /// How much of the `Accept-Language` header is looked at, in bytes.
 const MAX_ACCEPT_LANGUAGE_LEN: usize = 1024;

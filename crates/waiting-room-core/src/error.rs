@@ -30,12 +30,7 @@ impl ConfigError {
         given: impl fmt::Display,
         expected: impl fmt::Display,
     ) -> Self {
-        Self {
-            kind,
-            field,
-            given: given.to_string(),
-            expected: expected.to_string(),
-        }
+        Self { kind, field, given: given.to_string(), expected: expected.to_string() }
     }
 
     /// What is wrong, for a program.
@@ -65,11 +60,7 @@ impl ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} is {}, expected {}",
-            self.field, self.given, self.expected
-        )
+        write!(f, "{} is {}, expected {}", self.field, self.given, self.expected)
     }
 }
 

@@ -59,14 +59,7 @@ impl MemoryStore {
         }
         let rules = ArcSwap::from_pointee(room.rules().clone());
         let room = Mutex::new(room);
-        Ok(Self {
-            shared: Arc::new(Shared {
-                clock: Box::new(clock),
-                started,
-                room,
-                rules,
-            }),
-        })
+        Ok(Self { shared: Arc::new(Shared { clock: Box::new(clock), started, room, rules }) })
     }
 
     /// Runs one verb at one instant: the time is read under the lock, so that the order of the
@@ -79,10 +72,7 @@ impl MemoryStore {
 
     /// A verb does not panic, so a poisoned lock says only that somebody else did.
     fn lock(&self) -> MutexGuard<'_, Room> {
-        self.shared
-            .room
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shared.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

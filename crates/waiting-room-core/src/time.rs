@@ -109,18 +109,10 @@ pub struct SystemClock {
 impl SystemClock {
     /// Reads the wall clock once.
     #[must_use]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place that reads the machine's clock"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
     pub fn new() -> Self {
-        let wall = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        Self {
-            started: Instant::now(),
-            epoch: Timestamp::ZERO + wall,
-        }
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { started: Instant::now(), epoch: Timestamp::ZERO + wall }
     }
 }
 
@@ -179,10 +171,7 @@ mod tests {
         let day = Duration::from_secs(86_400);
         assert_eq!(Timestamp::MAX + day, Timestamp::MAX);
         assert_eq!(Timestamp::from_secs(1).before(day), Timestamp::ZERO);
-        assert_eq!(
-            Timestamp::from_secs(1).since(Timestamp::from_secs(2)),
-            Duration::ZERO
-        );
+        assert_eq!(Timestamp::from_secs(1).since(Timestamp::from_secs(2)), Duration::ZERO);
         assert_eq!(Timestamp::ZERO + Duration::MAX, Timestamp::MAX);
     }
 

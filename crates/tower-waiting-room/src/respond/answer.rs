@@ -154,10 +154,7 @@ impl Answer {
 
 /// What was decided about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a visitor gets in, goes or waits: there is no fourth"
-)]
+#[expect(clippy::exhaustive_enums, reason = "a visitor gets in, goes or waits: there is no fourth")]
 pub enum Outcome {
     /// Let in. Said to the waiting page's script only; everybody else gets what they asked for.
     Admit,
@@ -180,10 +177,7 @@ impl Outcome {
 }
 
 pub(super) fn whole_seconds(duration: Duration) -> u64 {
-    duration
-        .as_secs()
-        .saturating_add(u64::from(duration.subsec_nanos() > 0))
-        .max(1)
+    duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0)).max(1)
 }
 
 pub(super) fn whole_minutes(duration: Duration) -> u64 {
@@ -201,10 +195,7 @@ mod tests {
         let told = millis.map(|it| whole_seconds(Duration::from_millis(it)));
         assert_eq!(told, [1, 1, 1, 1, 2, 9, 9]);
         assert_eq!(whole_seconds(Duration::MAX), u64::MAX);
-        assert_eq!(
-            sample::refusal(Reason::RefusedReject).retry_after_seconds(),
-            None
-        );
+        assert_eq!(sample::refusal(Reason::RefusedReject).retry_after_seconds(), None);
     }
 
     #[test]

@@ -50,16 +50,10 @@ pub(super) struct CfWaitingRoom {
 impl CfWaitingRoom {
     pub(super) fn new(answer: &Answer) -> Self {
         let method = answer.method;
-        let minutes = answer
-            .wait
-            .map(|wait| [wait.p25, wait.p50, wait.p75].map(whole_minutes));
+        let minutes = answer.wait.map(|wait| [wait.p25, wait.p50, wait.p75].map(whole_minutes));
         let [p25, p50, p75] = minutes.unwrap_or_default();
         // The percentiles are for the lottery only; a line in order has one wait.
-        let spread = if method == QueueingMethod::Random {
-            [p25, p50, p75]
-        } else {
-            [0; 3]
-        };
+        let spread = if method == QueueingMethod::Random { [p25, p50, p75] } else { [0; 3] };
         let is_prequeueing = answer.reason == Reason::Prequeue;
         Self {
             in_waiting_room: true,
@@ -107,22 +101,13 @@ impl CfWaitingRoom {
 
 /// The time from the last attempt that counted to the next one that can; 0 for "do not come back".
 fn refresh_interval(answer: &Answer) -> u64 {
-    let since = answer
-        .last_check_in
-        .map(|last| answer.now.since(last))
-        .unwrap_or_default();
-    answer.retry_after.map_or(0, |retry_after| {
-        whole_seconds(retry_after.saturating_add(since))
-    })
+    let since = answer.last_check_in.map(|last| answer.now.since(last)).unwrap_or_default();
+    answer.retry_after.map_or(0, |retry_after| whole_seconds(retry_after.saturating_add(since)))
 }
 
 /// English only, as it is there.
 fn said(minutes: u64) -> String {
-    if minutes == 1 {
-        "1 minute".to_owned()
-    } else {
-        format!("{minutes} minutes")
-    }
+    if minutes == 1 { "1 minute".to_owned() } else { format!("{minutes} minutes") }
 }
 
 pub(super) const fn name(method: QueueingMethod) -> &'static str {
@@ -191,20 +176,14 @@ mod tests {
         assert_eq!(object["waitTimeFormatted"], "5 minutes to 7 minutes");
         let percentiles = ["25", "50", "75"].map(|it| &object[format!("waitTime{it}Percentile")]);
         assert_eq!(percentiles, [5, 6, 7]);
-        assert_eq!(
-            (&object["waitTime"], &object["isRandomQueue"]),
-            (&json!(6), &json!(true))
-        );
+        assert_eq!((&object["waitTime"], &object["isRandomQueue"]), (&json!(6), &json!(true)));
     }
 
     #[test]
     fn an_unknown_wait_is_unavailable() {
         let object = object(&sample::paused());
         assert_eq!(object["waitTimeKnown"], false);
-        assert_eq!(
-            (&object["waitTime"], &object["queueAll"]),
-            (&json!(0), &json!(true))
-        );
+        assert_eq!((&object["waitTime"], &object["queueAll"]), (&json!(0), &json!(true)));
         assert_eq!(object["waitTimeFormatted"], "unavailable");
     }
 
@@ -212,10 +191,7 @@ mod tests {
     fn who_is_rejected_is_not_asked_back() {
         let rejected = sample::refusal(Reason::RefusedReject);
         assert_eq!(object(&rejected)["refreshIntervalSeconds"], 0);
-        assert_eq!(
-            object(&sample::refusal(Reason::RefusedLineFull))["queueIsFull"],
-            true
-        );
+        assert_eq!(object(&sample::refusal(Reason::RefusedLineFull))["queueIsFull"], true);
     }
 
     #[test]
@@ -231,9 +207,6 @@ mod tests {
 
     #[test]
     fn one_minute_is_singular() {
-        assert_eq!(
-            (said(1), said(2)),
-            ("1 minute".to_owned(), "2 minutes".to_owned())
-        );
+        assert_eq!((said(1), said(2)), ("1 minute".to_owned(), "2 minutes".to_owned()));
     }
 }

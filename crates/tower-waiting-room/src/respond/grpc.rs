@@ -18,29 +18,19 @@ use super::{Answer, Message, response::of_type};
 pub(super) fn response(answer: &Answer) -> Response<Bytes> {
     let message = Message::paragraph(answer);
     // A negative pushback means: do not try again.
-    let pushback = answer
-        .retry_after
-        .map(|time| time.as_millis().max(1).to_string());
+    let pushback = answer.retry_after.map(|time| time.as_millis().max(1).to_string());
     let details = STANDARD_NO_PAD.encode(status(&message, answer.retry_after));
     let mut response = of_type("application/grpc", Bytes::new());
     let mut insert = |name: &'static str, value: String| {
         // Base64, percent-encoding and digits make no byte that a header cannot carry.
         if let Ok(value) = HeaderValue::try_from(value) {
-            response
-                .headers_mut()
-                .insert(HeaderName::from_static(name), value);
+            response.headers_mut().insert(HeaderName::from_static(name), value);
         }
     };
     insert("grpc-status", RESOURCE_EXHAUSTED.to_string());
-    insert(
-        "grpc-message",
-        utf8_percent_encode(&message, MESSAGE).to_string(),
-    );
+    insert("grpc-message", utf8_percent_encode(&message, MESSAGE).to_string());
     insert("grpc-status-details-bin", details);
-    insert(
-        "grpc-retry-pushback-ms",
-        pushback.unwrap_or_else(|| "-1".to_owned()),
-    );
+    insert("grpc-retry-pushback-ms", pushback.unwrap_or_else(|| "-1".to_owned()));
     response
 }
 
@@ -106,10 +96,7 @@ mod tests {
     #[test]
     fn the_status_is_in_the_headers_of_an_empty_response() {
         let response = response(&sample::placed());
-        assert_eq!(
-            (response.status().as_u16(), response.body().len()),
-            (200, 0)
-        );
+        assert_eq!((response.status().as_u16(), response.body().len()), (200, 0));
         assert_eq!(trailer(&response, "content-type"), "application/grpc");
         assert_eq!(trailer(&response, "grpc-status"), "8");
         assert_eq!(trailer(&response, "grpc-retry-pushback-ms"), "8200");
@@ -135,15 +122,9 @@ mod tests {
         let status = pb::Status::decode(&*STANDARD_NO_PAD.decode(details).unwrap()).unwrap();
         let retry_info = pb::RetryInfo::decode(&*status.details[0].value).unwrap();
         let delay = retry_info.retry_delay.unwrap();
-        assert_eq!(
-            (status.code, delay.seconds, delay.nanos),
-            (8, 8, 200_000_000)
-        );
+        assert_eq!((status.code, delay.seconds, delay.nanos), (8, 8, 200_000_000));
         assert_eq!(status.message, trailer(&response, "grpc-message"));
-        assert_eq!(
-            status.details[0].type_url,
-            "type.googleapis.com/google.rpc.RetryInfo"
-        );
+        assert_eq!(status.details[0].type_url, "type.googleapis.com/google.rpc.RetryInfo");
     }
 
     #[test]
@@ -154,9 +135,6 @@ mod tests {
 
     #[test]
     fn a_message_that_is_not_ascii_is_percent_encoded() {
-        assert_eq!(
-            utf8_percent_encode("50 % é\n~", MESSAGE).to_string(),
-            "50 %25 %C3%A9%0A~"
-        );
+        assert_eq!(utf8_percent_encode("50 % é\n~", MESSAGE).to_string(), "50 %25 %C3%A9%0A~");
     }
 }

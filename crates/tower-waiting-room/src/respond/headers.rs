@@ -27,15 +27,9 @@ pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
     // RFC 6585 §4 forbids to store a 429; the page of a room that answers 200 needs it said.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.append(VARY, HeaderValue::from_static(VARIES_BY));
-    headers.append(
-        ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static(EXPOSED),
-    );
+    headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(
-        OUTCOME_HEADER,
-        HeaderValue::from_static(answer.outcome.as_str()),
-    );
+    headers.insert(OUTCOME_HEADER, HeaderValue::from_static(answer.outcome.as_str()));
     headers
         .entry(CONTENT_LANGUAGE)
         .or_insert_with(|| HeaderValue::from_static(answer.language.tag()));
@@ -88,13 +82,9 @@ mod tests {
         assert_eq!(headers[X_CONTENT_TYPE_OPTIONS], "nosniff");
         assert_eq!(headers[CONTENT_LANGUAGE], "en");
         assert_eq!(headers[OUTCOME_HEADER], "wait");
-        for name in [
-            "Accept,",
-            "Accept-Language,",
-            "Cookie,",
-            "Sec-Fetch-Mode,",
-            "waiting-room-poll",
-        ] {
+        for name in
+            ["Accept,", "Accept-Language,", "Cookie,", "Sec-Fetch-Mode,", "waiting-room-poll"]
+        {
             assert!(headers[VARY].to_str().unwrap().contains(name), "{name}");
         }
     }
@@ -110,15 +100,8 @@ mod tests {
 
     #[test]
     fn only_a_waiting_page_that_can_be_asked_for_again_refreshes() {
-        let json = Answer {
-            kind: ClientKind::Json,
-            ..sample::placed()
-        };
-        for answer in [
-            json,
-            sample::unsent(),
-            sample::refusal(Reason::RefusedLineFull),
-        ] {
+        let json = Answer { kind: ClientKind::Json, ..sample::placed() };
+        for answer in [json, sample::unsent(), sample::refusal(Reason::RefusedLineFull)] {
             let headers = complete_of(&answer);
             assert!(headers.contains_key(RETRY_AFTER) && !headers.contains_key(REFRESH));
         }

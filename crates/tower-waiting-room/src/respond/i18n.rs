@@ -27,13 +27,8 @@ pub enum Language {
 
 impl Language {
     /// All of them, in the order of their declaration.
-    pub const ALL: [Self; 5] = [
-        Self::Chinese,
-        Self::English,
-        Self::French,
-        Self::German,
-        Self::Spanish,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Chinese, Self::English, Self::French, Self::German, Self::Spanish];
 
     /// The tag for `lang` and `Content-Language` (BCP 47).
     #[must_use]
@@ -55,9 +50,7 @@ impl Language {
         let bundle = &BUNDLES[self as usize];
         let pattern = bundle.get_message(id).and_then(|message| message.value());
         // Every file has every sentence: a test sees to it.
-        pattern.map_or(Cow::Borrowed(id), |it| {
-            bundle.format_pattern(it, Some(args), &mut vec![])
-        })
+        pattern.map_or(Cow::Borrowed(id), |it| bundle.format_pattern(it, Some(args), &mut vec![]))
     }
 
     /// A sentence without arguments.
@@ -101,9 +94,7 @@ impl Language {
     fn range(element: &str) -> Option<(Self, f32)> {
         let mut parts = element.split(';').map(str::trim);
         let primary = parts.next()?.split('-').next()?;
-        let language = Self::ALL
-            .into_iter()
-            .find(|it| it.tag().eq_ignore_ascii_case(primary))?;
+        let language = Self::ALL.into_iter().find(|it| it.tag().eq_ignore_ascii_case(primary))?;
         let weight = parts.find_map(|part| part.strip_prefix("q="));
         let weight = weight.map_or(1.0, |weight| weight.parse().unwrap_or(0.0));
         (weight > 0.0).then_some((language, weight))
@@ -112,16 +103,11 @@ impl Language {
     fn bundle(self) -> FluentBundle<FluentResource> {
         let resource = FluentResource::try_new(self.table().2.to_owned())
             .expect("the sentences are embedded, and a test parses them");
-        let language = self
-            .tag()
-            .parse()
-            .expect("the tags of the table are well-formed");
+        let language = self.tag().parse().expect("the tags of the table are well-formed");
         let mut bundle = FluentBundle::new_concurrent(vec![language]);
         // The isolation marks are for text of mixed direction; none of ours is.
         bundle.set_use_isolating(false);
-        bundle
-            .add_resource(resource)
-            .expect("no sentence is there twice");
+        bundle.add_resource(resource).expect("no sentence is there twice");
         bundle
     }
 }

@@ -154,10 +154,7 @@ mod tests {
 
     #[test]
     fn the_token_is_there_only_for_a_client_without_cookies() {
-        let answer = Answer {
-            token: Some("sealed".to_owned()),
-            ..sample::placed()
-        };
+        let answer = Answer { token: Some("sealed".to_owned()), ..sample::placed() };
         assert_eq!(parsed(&answer)["waitingRoom"]["token"], "sealed");
         assert_eq!(parsed(&sample::placed())["waitingRoom"].get("token"), None);
     }
@@ -168,21 +165,12 @@ mod tests {
         assert!(has(&sample::placed()));
         assert!(has(&sample::refusal(Reason::RefusedReject)));
         assert!(!has(&sample::refusal(Reason::RefusedRate("per_ip".into()))));
-        assert!(!has(&Answer {
-            outcome: Outcome::Admit,
-            ..sample::placed()
-        }));
+        assert!(!has(&Answer { outcome: Outcome::Admit, ..sample::placed() }));
     }
 
     #[test]
     fn the_last_point_in_time_can_be_told() {
-        let answer = Answer {
-            now: Timestamp::MAX,
-            ..sample::placed()
-        };
-        assert_eq!(
-            parsed(&answer)["waitingRoom"]["now"],
-            "2554-07-21T23:34:33.709Z"
-        );
+        let answer = Answer { now: Timestamp::MAX, ..sample::placed() };
+        assert_eq!(parsed(&answer)["waitingRoom"]["now"], "2554-07-21T23:34:33.709Z");
     }
 }

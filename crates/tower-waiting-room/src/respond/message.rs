@@ -57,16 +57,7 @@ impl Message {
 
     fn bare(title: Cow<'static, str>, headline: Cow<'static, str>) -> Self {
         let (detail, position, number, wait, keep, again) = (None, None, None, None, None, None);
-        Self {
-            title,
-            headline,
-            detail,
-            position,
-            number,
-            wait,
-            keep,
-            again,
-        }
+        Self { title, headline, detail, position, number, wait, keep, again }
     }
 
     fn refused(words: Words, answer: &Answer) -> Self {
@@ -90,11 +81,7 @@ impl Message {
 
     fn waiting(words: Words, answer: &Answer) -> Self {
         let is_early = answer.reason == Reason::Prequeue;
-        let headline = if is_early {
-            "headline-prequeue"
-        } else {
-            "headline-waiting"
-        };
+        let headline = if is_early { "headline-prequeue" } else { "headline-waiting" };
         let position = match answer.position {
             Some(1) => words.phrase("position-first"),
             Some(place) => words.with("position", "shown", &words.0.count(place)),
@@ -112,10 +99,7 @@ impl Message {
         Self {
             detail: is_early.then(|| words.phrase("detail-prequeue")),
             position: Some(position),
-            number: answer
-                .position
-                .filter(|place| *place > 1)
-                .map(|place| words.0.count(place)),
+            number: answer.position.filter(|place| *place > 1).map(|place| words.0.count(place)),
             wait: Some(words.wait(answer)),
             keep: (answer.is_placed && !retention.is_zero()).then(keep),
             ..Self::bare(title, words.phrase(headline))
@@ -131,21 +115,13 @@ mod tests {
     #[test]
     fn a_place_is_told_with_its_number_in_every_language() {
         for language in Language::ALL {
-            let answer = Answer {
-                language,
-                position: Some(12_345),
-                ..sample::placed()
-            };
+            let answer = Answer { language, position: Some(12_345), ..sample::placed() };
             let (message, number) = (answer.message(), language.count(12_345));
             assert_eq!(message.position.unwrap().matches(&number).count(), 1);
             assert!(message.title.contains(&number));
             assert_eq!(message.number, Some(number));
         }
-        let first = Answer {
-            position: Some(1),
-            ..sample::placed()
-        }
-        .message();
+        let first = Answer { position: Some(1), ..sample::placed() }.message();
         assert_eq!(first.position.as_deref(), Some("You are next in line"));
         assert_eq!((first.number, &*first.title), (None, "No. 1 in line"));
     }
@@ -174,10 +150,7 @@ mod tests {
     fn who_is_sent_away_learns_why_and_when_to_come_back() {
         let message = sample::refusal(Reason::RefusedLineFull).message();
         assert_eq!(message.headline, "The line is full");
-        assert_eq!(
-            message.again.as_deref(),
-            Some("Please try again in 2 minutes.")
-        );
+        assert_eq!(message.again.as_deref(), Some("Please try again in 2 minutes."));
         assert_eq!(sample::refusal(Reason::RefusedReject).message().again, None);
     }
 }

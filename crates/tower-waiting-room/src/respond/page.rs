@@ -12,6 +12,7 @@ use super::{
     response::{Failure, of_type},
     sample,
 };
+use crate::token::random_bytes;
 
 /// The page that a visitor sees who is in line, or cannot come in.
 ///
@@ -79,11 +80,7 @@ impl Page {
                 .render(&answer, "title", "nonce")
                 .map_err(|error| malformed(&error, Some(&answer.reason)))?;
         }
-        Ok(Self {
-            body: Body::Template(Arc::new(template)),
-            title: None,
-            policy: None,
-        })
+        Ok(Self { body: Body::Template(Arc::new(template)), title: None, policy: None })
     }
 
     /// A page made by code.
@@ -97,11 +94,7 @@ impl Page {
         B: Into<Bytes>,
     {
         let page = move |answer: &Answer| page(answer).map(Into::into);
-        Self {
-            body: Body::Closure(Arc::new(page)),
-            title: None,
-            policy: None,
-        }
+        Self { body: Body::Closure(Arc::new(page)), title: None, policy: None }
     }
 
     /// What the visitor waits for, as the page calls it. The room's name, if it is not set.
@@ -123,12 +116,7 @@ impl Page {
         if HeaderValue::from_str(policy).is_err() {
             let (kind, given) = (ConfigErrorKind::Malformed, format!("{policy:?}"));
             let expected = "printable characters only";
-            return Err(ConfigError::new(
-                kind,
-                "content_security_policy",
-                given,
-                expected,
-            ));
+            return Err(ConfigError::new(kind, "content_security_policy", given, expected));
         }
         self.policy = Some(policy.into());
         Ok(self)
@@ -141,25 +129,18 @@ impl Page {
             Body::Template(template) => self.render(template, answer)?,
         };
         let noindex = HeaderValue::from_static("noindex");
-        response
-            .headers_mut()
-            .entry(X_ROBOTS_TAG)
-            .or_insert(noindex);
+        response.headers_mut().entry(X_ROBOTS_TAG).or_insert(noindex);
         Ok(response)
     }
 
     fn render(&self, template: &Template, answer: &Answer) -> Result<Response<Bytes>, Failure> {
-        let mut bits = [0; 16];
-        getrandom::fill(&mut bits)?;
-        let nonce = format!("{:032x}", u128::from_le_bytes(bits));
+        let nonce = format!("{:032x}", u128::from_le_bytes(random_bytes()));
         let title = self.title.as_ref().unwrap_or(&answer.room);
         let html = template.render(answer, title, &nonce)?;
         let mut response = of_type("text/html; charset=utf-8", html);
         if let Some(policy) = &self.policy {
             let policy = HeaderValue::try_from(policy.replace("{nonce}", &nonce))?;
-            response
-                .headers_mut()
-                .insert(CONTENT_SECURITY_POLICY, policy);
+            response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
         }
         Ok(response)
     }
@@ -171,19 +152,13 @@ impl Default for Page {
         let template = Template::parse(include_str!("page.html").to_owned())
             .expect("the page is embedded, and a test renders it");
         let policy = Some(Self::STRICT_POLICY.into());
-        Self {
-            body: Body::Template(Arc::new(template)),
-            title: None,
-            policy,
-        }
+        Self { body: Body::Template(Arc::new(template)), title: None, policy }
     }
 }
 
 impl fmt::Debug for Page {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Page")
-            .field("title", &self.title)
-            .finish_non_exhaustive()
+        f.debug_struct("Page").field("title", &self.title).finish_non_exhaustive()
     }
 }
 
@@ -197,23 +172,10 @@ type Closure = dyn Fn(&Answer) -> Response<Bytes> + Send + Sync;
 
 fn malformed(error: &minijinja::Error, reason: Option<&Reason>) -> ConfigError {
     let line = error.line().unwrap_or_default();
-    let case = reason
-        .map(|reason| format!(" for {reason}"))
-        .unwrap_or_default();
-    let detail = error
-        .detail()
-        .map(|detail| format!(": {detail}"))
-        .unwrap_or_default();
-    let given = format!(
-        "a template that fails in line {line}{case} ({}{detail})",
-        error.kind()
-    );
-    ConfigError::new(
-        ConfigErrorKind::Malformed,
-        FIELD,
-        given,
-        "one that renders for every answer",
-    )
+    let case = reason.map(|reason| format!(" for {reason}")).unwrap_or_default();
+    let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
+    let given = format!("a template that fails in line {line}{case} ({}{detail})", error.kind());
+    ConfigError::new(ConfigErrorKind::Malformed, FIELD, given, "one that renders for every answer")
 }
 
 /// The field of the configuration that holds a page.

@@ -16,10 +16,7 @@ use super::{
 
 /// The answer as `application/problem+json`.
 pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
-    Ok(of_type(
-        "application/problem+json",
-        serde_json::to_vec(&Problem::new(answer))?,
-    ))
+    Ok(of_type("application/problem+json", serde_json::to_vec(&Problem::new(answer))?))
 }
 
 #[derive(Serialize)]
@@ -40,11 +37,7 @@ impl<'a> Problem<'a> {
             Reason::RefusedRate(policy) => Some(&**policy),
             _ => None,
         };
-        let (r#type, title) = if policy.is_some() {
-            QUOTA_EXCEEDED
-        } else {
-            REDUCED_CAPACITY
-        };
+        let (r#type, title) = if policy.is_some() { QUOTA_EXCEEDED } else { REDUCED_CAPACITY };
         Self {
             r#type,
             title,
@@ -85,10 +78,7 @@ mod tests {
         assert_eq!(problem.get("violated-policies"), None);
         assert_eq!(problem["waitingRoom"]["position"], 12);
         let detail = problem["detail"].as_str().unwrap();
-        assert!(
-            detail.starts_with("You are number 12 in line. Estimated wait: about"),
-            "{detail}"
-        );
+        assert!(detail.starts_with("You are number 12 in line. Estimated wait: about"), "{detail}");
     }
 
     #[test]

@@ -24,11 +24,7 @@ pub(crate) fn respond(answer: &Answer, page: &Page, is_head: bool) -> Response<B
     *response.status_mut() = answer.status;
     let length = HeaderValue::from(response.body().len());
     response.headers_mut().insert(CONTENT_LENGTH, length);
-    if is_head {
-        response.map(|_| Bytes::new())
-    } else {
-        response
-    }
+    if is_head { response.map(|_| Bytes::new()) } else { response }
 }
 
 fn form(answer: &Answer, page: &Page) -> Result<Response<Bytes>, Failure> {
@@ -44,9 +40,7 @@ fn form(answer: &Answer, page: &Page) -> Result<Response<Bytes>, Failure> {
 /// A response with this body and nothing else yet.
 pub(super) fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
     let mut response = Response::new(body.into());
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
@@ -72,11 +66,7 @@ mod tests {
     fn every_kind_of_client_gets_its_form_with_the_status_and_the_length() {
         let types = KINDS.map(|kind| {
             let status = StatusCode::TOO_MANY_REQUESTS;
-            let answer = Answer {
-                kind,
-                status,
-                ..sample::placed()
-            };
+            let answer = Answer { kind, status, ..sample::placed() };
             let response = respond(&answer, &Page::default(), false);
             let (headers, length) = (response.headers(), response.body().len().to_string());
             if kind == ClientKind::Grpc {
@@ -102,10 +92,7 @@ mod tests {
     #[test]
     fn a_head_request_gets_the_same_headers_without_the_body() {
         for kind in KINDS {
-            let answer = Answer {
-                kind,
-                ..sample::placed()
-            };
+            let answer = Answer { kind, ..sample::placed() };
             let policy = Page::template("<p>{{ position }}</p>").unwrap();
             let [whole, head] = [false, true].map(|is_head| respond(&answer, &policy, is_head));
             assert_eq!(whole.headers(), head.headers());
@@ -118,16 +105,10 @@ mod tests {
         // The samples have no such room, so it passes the check at the start.
         let source = "{% if room == 'unlucky' %}{{ 1 // 0 }}{% endif %}";
         let page = Page::template(source).unwrap();
-        let answer = Answer {
-            room: "unlucky".into(),
-            ..sample::placed()
-        };
+        let answer = Answer { room: "unlucky".into(), ..sample::placed() };
         let response = respond(&answer, &page, false);
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
-        assert_eq!(
-            response.headers()[CONTENT_TYPE],
-            "text/plain; charset=utf-8"
-        );
+        assert_eq!(response.headers()[CONTENT_TYPE], "text/plain; charset=utf-8");
         assert_eq!(response.headers()["refresh"], "9");
         assert!(response.body().starts_with(b"You are number 12 in line."));
     }

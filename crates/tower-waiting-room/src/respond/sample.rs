@@ -26,51 +26,37 @@ pub(super) fn answers() -> impl Iterator<Item = Answer> {
 
 /// Number 12 in line, for 4 to 7 minutes more.
 pub(super) fn placed() -> Answer {
-    answer(Outcome::Wait, Reason::QueuedActiveLimit)
-        .with_rules(&rules())
-        .with_ticket(&ticket())
+    answer(Outcome::Wait, Reason::QueuedActiveLimit).with_rules(&rules()).with_ticket(&ticket())
 }
 
 /// A visitor who was never seen before.
 pub(super) fn first() -> Answer {
     let ticket = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + Duration::from_secs(1));
-    answer(Outcome::Wait, Reason::QueuedRate)
-        .with_rules(&rules())
-        .with_ticket(&ticket)
+    answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
 }
 
 /// One among many who are drawn by lot.
 pub(super) fn lottery() -> Answer {
     let mut ticket = ticket();
     ticket.shown_position = None;
-    placed()
-        .with_rules(&rules().queueing_method(QueueingMethod::Random))
-        .with_ticket(&ticket)
+    placed().with_rules(&rules().queueing_method(QueueingMethod::Random)).with_ticket(&ticket)
 }
 
 /// Nobody is let in.
 pub(super) fn paused() -> Answer {
-    Answer {
-        reason: Reason::QueueAll,
-        ..placed()
-    }
-    .with_rules(&rules().switch(RoomSwitch::QueueAll))
+    Answer { reason: Reason::QueueAll, ..placed() }
+        .with_rules(&rules().switch(RoomSwitch::QueueAll))
 }
 
 /// A form was posted, and did not get through.
 pub(super) fn unsent() -> Answer {
-    Answer {
-        is_safe: false,
-        ..placed()
-    }
+    Answer { is_safe: false, ..placed() }
 }
 
 /// Sent away; for `refused:reject` for good.
 pub(super) fn refusal(reason: Reason) -> Answer {
     let retry_after = (reason != Reason::RefusedReject).then_some(Duration::from_secs(120));
-    answer(Outcome::Refuse, reason)
-        .with_rules(&rules())
-        .with_retry_after(retry_after)
+    answer(Outcome::Refuse, reason).with_rules(&rules()).with_retry_after(retry_after)
 }
 
 fn answer(outcome: Outcome, reason: Reason) -> Answer {
@@ -89,12 +75,7 @@ fn rules() -> RoomRules {
 /// The ticket of number 12.
 pub(super) fn ticket() -> Ticket {
     let since = NOW.before(Duration::from_secs(150));
-    let mut ticket = Ticket::new(
-        VisitorId::new(1),
-        since,
-        NOW,
-        NOW + Duration::from_millis(8_200),
-    );
+    let mut ticket = Ticket::new(VisitorId::new(1), since, NOW, NOW + Duration::from_millis(8_200));
     let [p25, p50, p75] = [250, 330, 400].map(Duration::from_secs);
     ticket.wait = Some(Wait::new(p25, p50, p75));
     ticket.shown_position = Some(12);

@@ -31,9 +31,7 @@ impl Words {
 
     /// When to come back; `None` if that is pointless.
     pub(super) fn again(self, answer: &Answer) -> Option<Cow<'static, str>> {
-        answer
-            .retry_after
-            .map(|time| self.with("again", "span", &self.span(time)))
+        answer.retry_after.map(|time| self.with("again", "span", &self.span(time)))
     }
 
     /// How long it takes, as far as that can be said.
@@ -99,11 +97,7 @@ mod tests {
     fn wait_of(language: Language, seconds: [u64; 3]) -> String {
         let [p25, p50, p75] = seconds.map(Duration::from_secs);
         let wait = Some(Wait::new(p25, p50, p75));
-        let answer = Answer {
-            language,
-            wait,
-            ..sample::placed()
-        };
+        let answer = Answer { language, wait, ..sample::placed() };
         answer.message().wait.unwrap().into_owned()
     }
 
@@ -142,26 +136,11 @@ mod tests {
         let english = |seconds| wait_of(Language::English, seconds);
         assert_eq!(english([10, 20, 59]), "Estimated wait: less than a minute.");
         assert_eq!(english([60, 60, 60]), "Estimated wait: about 1 minute.");
-        assert_eq!(
-            english([20, 50, 70]),
-            "Estimated wait: about 1 to 2 minutes."
-        );
-        assert_eq!(
-            english([250, 330, 400]),
-            "Estimated wait: about 4 to 7 minutes."
-        );
-        assert_eq!(
-            english([1, 300, 5_400]),
-            "Estimated wait: about 1 to 90 minutes."
-        );
-        assert_eq!(
-            english([3_600, 5_400, 5_401]),
-            "Estimated wait: about 1 to 2 hours."
-        );
-        assert_eq!(
-            english([90_000, 90_000, 90_000]),
-            "Estimated wait: more than a day."
-        );
+        assert_eq!(english([20, 50, 70]), "Estimated wait: about 1 to 2 minutes.");
+        assert_eq!(english([250, 330, 400]), "Estimated wait: about 4 to 7 minutes.");
+        assert_eq!(english([1, 300, 5_400]), "Estimated wait: about 1 to 90 minutes.");
+        assert_eq!(english([3_600, 5_400, 5_401]), "Estimated wait: about 1 to 2 hours.");
+        assert_eq!(english([90_000, 90_000, 90_000]), "Estimated wait: more than a day.");
         assert_eq!(
             wait_of(Language::German, [250, 330, 400]),
             "Voraussichtliche Wartezeit: etwa 4 bis 7 Minuten."

@@ -39,7 +39,8 @@ impl<St: Store> Gatekeeper<St> {
             return Step::Forward(forward);
         }
         let client = Client::classify(head.method(), head.headers());
-        let status = if client.is_poll { POLL_STATUS } else { self.config.statuses.of(client.kind) };
+        let status =
+            if client.is_poll { POLL_STATUS } else { self.config.statuses.of(client.kind) };
         let mut answer =
             Answer::new(Arc::clone(&self.room), &client, away.outcome, away.reason, status, now)
                 .with_rules(&self.store.rules());

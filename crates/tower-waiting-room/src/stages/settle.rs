@@ -13,8 +13,7 @@ use crate::{
 pub const COMMAND_HEADER: HeaderName = HeaderName::from_static("waiting-room-command");
 
 /// The same under the name that Cloudflare's product gave it.
-const CLOUDFLARE_COMMAND_HEADER: HeaderName =
-    HeaderName::from_static("cf-waiting-room-command");
+const CLOUDFLARE_COMMAND_HEADER: HeaderName = HeaderName::from_static("cf-waiting-room-command");
 
 /// The reason, where [`DebugHeader::On`] asks for it.
 pub const REASON_HEADER: HeaderName = HeaderName::from_static("waiting-room-reason");
@@ -73,10 +72,7 @@ impl<St: Store> Gatekeeper<St> {
         let Token { sealed, max_age } = token;
         match source {
             Source::Cookie => {
-                headers.append(
-                    header::SET_COOKIE,
-                    self.transport.set_cookie(&sealed, max_age),
-                );
+                headers.append(header::SET_COOKIE, self.transport.set_cookie(&sealed, max_age));
             }
             Source::Header => {
                 headers.insert(TOKEN_HEADER, sealed.into_header_value());

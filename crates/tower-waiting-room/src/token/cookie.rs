@@ -186,23 +186,10 @@ impl CookieSettings {
 
     /// Name, path and domain, each for itself.
     fn check_forms(&self, name: &str) -> Result<(), ConfigError> {
-        check(
-            "cookie_name",
-            name,
-            is_token(name),
-            "a token (RFC 9110 section 5.6.2)",
-        )?;
+        check("cookie_name", name, is_token(name), "a token (RFC 9110 section 5.6.2)")?;
         let is_path = self.path.starts_with('/')
-            && self
-                .path
-                .bytes()
-                .all(|byte| matches!(byte, b' '..=b'~') && byte != b';');
-        check(
-            "cookie_path",
-            &self.path,
-            is_path,
-            "a path that begins with '/'",
-        )?;
+            && self.path.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b';');
+        check("cookie_path", &self.path, is_path, "a path that begins with '/'")?;
         match &self.domain {
             Some(domain) => check("cookie_domain", domain, is_domain(domain), "a domain name"),
             None => Ok(()),
@@ -239,21 +226,11 @@ fn check(
     if given.len() > CookieSettings::MAX_LEN {
         let given = format_args!("{} bytes long", given.len());
         let expected = format_args!("at most {}", CookieSettings::MAX_LEN);
-        return Err(ConfigError::new(
-            ConfigErrorKind::TooLarge,
-            field,
-            given,
-            expected,
-        ));
+        return Err(ConfigError::new(ConfigErrorKind::TooLarge, field, given, expected));
     }
     if !is_right {
         let given = format_args!("{given:?}");
-        return Err(ConfigError::new(
-            ConfigErrorKind::Malformed,
-            field,
-            given,
-            expected,
-        ));
+        return Err(ConfigError::new(ConfigErrorKind::Malformed, field, given, expected));
     }
     Ok(())
 }
@@ -263,12 +240,7 @@ fn contradicts(
     given: impl fmt::Display,
     expected: impl fmt::Display,
 ) -> Result<(), ConfigError> {
-    Err(ConfigError::new(
-        ConfigErrorKind::Contradicts,
-        field,
-        given,
-        expected,
-    ))
+    Err(ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected))
 }
 
 /// A cookie's name must be a token (RFC 6265 section 4.1.1).
@@ -282,18 +254,14 @@ fn is_token(text: &str) -> bool {
 /// Letters, digits and hyphens between dots; an international name is given as punycode.
 fn is_domain(text: &str) -> bool {
     let is_label = |label: &str| {
-        !label.is_empty()
-            && label
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     };
     text.split('.').all(is_label)
 }
 
 /// Browsers match a prefix without regard to case (draft-ietf-httpbis-rfc6265bis-22 section 5.4).
 fn has_prefix(name: &str, prefix: &str) -> bool {
-    name.get(..prefix.len())
-        .is_some_and(|front| front.eq_ignore_ascii_case(prefix))
+    name.get(..prefix.len()).is_some_and(|front| front.eq_ignore_ascii_case(prefix))
 }
 
 /// The prefixes that promise `Secure`; the third is from draft-ietf-httpbis-layered-cookies-02

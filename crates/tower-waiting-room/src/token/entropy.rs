@@ -13,7 +13,7 @@ pub(crate) fn random_visitor_id() -> VisitorId {
 }
 
 /// `N` bytes nobody can predict.
-pub(super) fn random_bytes<const N: usize>() -> [u8; N] {
+pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     rand::rng().fill_bytes(&mut bytes);
     bytes

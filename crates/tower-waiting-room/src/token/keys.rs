@@ -44,10 +44,7 @@ impl TokenKey {
     /// They must be random: a password is not a key.
     #[must_use]
     pub fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
-        Self {
-            bytes,
-            id: key_id(&bytes),
-        }
+        Self { bytes, id: key_id(&bytes) }
     }
 
     /// The key of these bytes in base64: standard or url-safe, with or without padding. White
@@ -59,11 +56,7 @@ impl TokenKey {
     /// what they are.
     pub fn from_base64(text: &str) -> Result<Self, ConfigError> {
         let text = text.trim_ascii();
-        let engine = if text.contains(['-', '_']) {
-            &URL_SAFE
-        } else {
-            &STANDARD
-        };
+        let engine = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
         let Ok(bytes) = engine.decode(text) else {
             return Err(wrong_key("not base64"));
         };
@@ -97,9 +90,7 @@ impl TokenKey {
 
 impl fmt::Debug for TokenKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TokenKey")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
+        f.debug_struct("TokenKey").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -129,10 +120,7 @@ impl KeyRing {
     /// A ring with the one key that seals, and opens.
     #[must_use]
     pub fn new(sealing: TokenKey) -> Self {
-        Self {
-            sealing,
-            older: Vec::new(),
-        }
+        Self { sealing, older: Vec::new() }
     }
 
     /// Tokens sealed with this key are valid too. A key that is on the ring already changes
@@ -158,11 +146,7 @@ impl KeyRing {
         let count = self.keys().count();
         if count > Self::MAX_KEYS {
             let expected = format_args!("at most {}", Self::MAX_KEYS);
-            return wrong(
-                ConfigErrorKind::TooLarge,
-                format_args!("{count} keys"),
-                expected,
-            );
+            return wrong(ConfigErrorKind::TooLarge, format_args!("{count} keys"), expected);
         }
         for (index, key) in self.keys().enumerate() {
             if self.keys().take(index).any(|earlier| earlier.id == key.id) {
@@ -211,11 +195,7 @@ mod tests {
         let url_safe = URL_SAFE.encode(BYTES);
         assert_ne!(standard, url_safe);
         for text in [&standard, &url_safe] {
-            for text in [
-                text.as_str(),
-                text.trim_end_matches('='),
-                &format!(" {text}\r\n"),
-            ] {
+            for text in [text.as_str(), text.trim_end_matches('='), &format!(" {text}\r\n")] {
                 assert_eq!(TokenKey::from_base64(text).unwrap().bytes, BYTES, "{text}");
             }
         }
@@ -224,10 +204,7 @@ mod tests {
     #[test]
     fn a_wrong_key_is_refused_by_its_length_and_never_shown() {
         let expected = "expected 32 bytes in base64";
-        assert_eq!(
-            message(""),
-            format!("token_key is 0 bytes long, {expected}")
-        );
+        assert_eq!(message(""), format!("token_key is 0 bytes long, {expected}"));
         assert_eq!(
             message(&STANDARD.encode([7; 31])),
             format!("token_key is 31 bytes long, {expected}")
@@ -237,10 +214,7 @@ mod tests {
             format!("token_key is 33 bytes long, {expected}")
         );
         for text in ["hunter2!", "+-+-", "a", "aGk=aGk="] {
-            assert_eq!(
-                message(text),
-                format!("token_key is not base64, {expected}")
-            );
+            assert_eq!(message(text), format!("token_key is not base64, {expected}"));
         }
     }
 
@@ -249,10 +223,7 @@ mod tests {
         let key = TokenKey::from_bytes([0xab; 32]);
         let shown = format!("{key:?} {:?}", KeyRing::new(key.clone()));
         assert!(shown.contains(&format!("{:?}", key.id)));
-        assert!(
-            !shown.contains("ab, ab") && !shown.contains("171"),
-            "{shown}"
-        );
+        assert!(!shown.contains("ab, ab") && !shown.contains("171"), "{shown}");
         assert!(!shown.contains("abab"), "{shown}");
     }
 
@@ -271,10 +242,7 @@ mod tests {
         assert_eq!(ring(8).validate(), Ok(()));
         let error = ring(9).validate().unwrap_err();
         assert_eq!(error.kind(), ConfigErrorKind::TooLarge);
-        assert_eq!(
-            error.to_string(),
-            "token_keys is 9 keys, expected at most 8"
-        );
+        assert_eq!(error.to_string(), "token_keys is 9 keys, expected at most 8");
     }
 
     #[test]
@@ -292,9 +260,7 @@ mod tests {
             TokenKey::from_bytes(bytes)
         };
         // The first two such keys in this order that have one id.
-        let ring = KeyRing::new(key(0))
-            .also_opens(key(2774))
-            .also_opens(key(35_014));
+        let ring = KeyRing::new(key(0)).also_opens(key(2774)).also_opens(key(35_014));
         let error = ring.validate().unwrap_err();
         assert_eq!(error.kind(), ConfigErrorKind::Contradicts);
         assert_eq!(

@@ -45,7 +45,7 @@ pub use self::{
     transport::TOKEN_HEADER,
 };
 pub(crate) use self::{
-    entropy::random_visitor_id,
+    entropy::{random_bytes, random_visitor_id},
     open_error::OpenError,
     tokens::{Opened, SealedToken, Tokens, Verified},
     transport::{Source, Transport},

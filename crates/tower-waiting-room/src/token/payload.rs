@@ -65,10 +65,7 @@ pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
     writer.put_time(ticket.last_check_in);
     writer.put_time(ticket.next_check_in);
     writer.put(ticket.shown_position.unwrap_or(NO_POSITION).to_le_bytes());
-    for wait in ticket
-        .wait
-        .map_or(NO_WAIT, |wait| [wait.p25, wait.p50, wait.p75].map(seconds))
-    {
+    for wait in ticket.wait.map_or(NO_WAIT, |wait| [wait.p25, wait.p50, wait.p75].map(seconds)) {
         writer.put(wait.to_le_bytes());
     }
     writer.put(if ticket.placed { PLACED } else { 0 }.to_le_bytes());
@@ -83,13 +80,7 @@ pub(super) fn decode_pass(bytes: &[u8]) -> Result<Pass, OpenError> {
     let last_check_in = reader.take_time()?;
     let expires_at = reader.take_time()?;
     reader.end()?;
-    Ok(Pass::new(
-        id,
-        bucket,
-        accepted_at,
-        last_check_in,
-        expires_at,
-    ))
+    Ok(Pass::new(id, bucket, accepted_at, last_check_in, expires_at))
 }
 
 pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
@@ -138,11 +129,7 @@ impl<'a> Reader<'a> {
     /// Reads on after the number of the layout, if it is the known one.
     fn begin(bytes: &'a [u8]) -> Result<Self, OpenError> {
         let mut reader = Self(bytes);
-        if reader.take_u32()? == LAYOUT {
-            Ok(reader)
-        } else {
-            Err(OpenError::UnknownVersion)
-        }
+        if reader.take_u32()? == LAYOUT { Ok(reader) } else { Err(OpenError::UnknownVersion) }
     }
 
     fn take<const N: usize>(&mut self) -> Result<[u8; N], OpenError> {
@@ -156,9 +143,7 @@ impl<'a> Reader<'a> {
     }
 
     fn take_time(&mut self) -> Result<Timestamp, OpenError> {
-        self.take()
-            .map(u64::from_le_bytes)
-            .map(Timestamp::from_nanos)
+        self.take().map(u64::from_le_bytes).map(Timestamp::from_nanos)
     }
 
     fn take_id(&mut self) -> Result<VisitorId, OpenError> {
@@ -166,11 +151,7 @@ impl<'a> Reader<'a> {
     }
 
     fn end(self) -> Result<(), OpenError> {
-        if self.0.is_empty() {
-            Ok(())
-        } else {
-            Err(OpenError::Malformed)
-        }
+        if self.0.is_empty() { Ok(()) } else { Err(OpenError::Malformed) }
     }
 }
 

@@ -36,9 +36,7 @@ pub(super) fn key_id(key: &[u8; TokenKey::LEN]) -> KeyId {
     let tag = Xaes256Gcm::new(key.into())
         .encrypt_inout_detached(KEY_ID_NONCE.into(), &[], [].as_mut_slice().into())
         .expect("nothing is shorter than the cipher's limit of 64 GiB");
-    let Tag {
-        0: [a, b, c, d, ..],
-    } = tag;
+    let Tag { 0: [a, b, c, d, ..] } = tag;
     KeyId([a, b, c, d])
 }
 
@@ -53,11 +51,7 @@ pub(super) struct Sealer {
 
 impl Sealer {
     pub(super) fn new(key: &TokenKey, room: &str) -> Self {
-        let bound = |kind| {
-            [&header(kind, key.id()), room.as_bytes()]
-                .concat()
-                .into_boxed_slice()
-        };
+        let bound = |kind| [&header(kind, key.id()), room.as_bytes()].concat().into_boxed_slice();
         Self {
             id: key.id(),
             cipher: Xaes256Gcm::new(key.bytes().into()),
@@ -94,20 +88,12 @@ impl Sealer {
 
     /// Opens `sealed` in place: nonce, payload and tag, without the header.
     pub(super) fn open<'a>(&self, kind: Kind, sealed: &'a mut [u8]) -> Result<&'a [u8], OpenError> {
-        let (nonce, rest) = sealed
-            .split_first_chunk_mut::<NONCE_LEN>()
-            .ok_or(OpenError::Malformed)?;
-        let (text, tag) = rest
-            .split_last_chunk_mut::<TAG_LEN>()
-            .ok_or(OpenError::Malformed)?;
+        let (nonce, rest) =
+            sealed.split_first_chunk_mut::<NONCE_LEN>().ok_or(OpenError::Malformed)?;
+        let (text, tag) = rest.split_last_chunk_mut::<TAG_LEN>().ok_or(OpenError::Malformed)?;
         let (nonce, tag): (&[u8; _], &[u8; _]) = (nonce, tag);
         self.cipher
-            .decrypt_inout_detached(
-                nonce.into(),
-                self.bound(kind),
-                (&mut *text).into(),
-                tag.into(),
-            )
+            .decrypt_inout_detached(nonce.into(), self.bound(kind), (&mut *text).into(), tag.into())
             .map_err(|_| OpenError::Forged)?;
         Ok(text)
     }

@@ -22,9 +22,7 @@ impl SetCookie {
     ///
     /// As [`CookieSettings::validate`].
     pub(super) fn new(settings: &CookieSettings, room: &str) -> Result<Self, ConfigError> {
-        Ok(Self {
-            template: settings.build(room)?,
-        })
+        Ok(Self { template: settings.build(room)? })
     }
 
     /// The name of the cookie.
@@ -34,9 +32,7 @@ impl SetCookie {
 
     /// Keeps `token` for `max_age`, rounded up to whole seconds (RFC 6265 section 5.2.2).
     pub(super) fn keep(&self, token: &SealedToken, max_age: Duration) -> HeaderValue {
-        let seconds = max_age
-            .as_secs()
-            .saturating_add(u64::from(max_age.subsec_nanos() > 0));
+        let seconds = max_age.as_secs().saturating_add(u64::from(max_age.subsec_nanos() > 0));
         self.header(token.as_str(), i64::try_from(seconds).unwrap_or(i64::MAX))
     }
 

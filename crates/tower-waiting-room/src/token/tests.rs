@@ -17,24 +17,13 @@ pub(super) fn tokens() -> Tokens {
 /// A pass that was renewed at `now` and lives five minutes from then.
 pub(super) fn pass(now: Timestamp) -> Pass {
     let accepted_at = now.before(Duration::from_secs(60));
-    Pass::new(
-        VisitorId::new(7),
-        30_000_000,
-        accepted_at,
-        now,
-        now + Duration::from_secs(300),
-    )
+    Pass::new(VisitorId::new(7), 30_000_000, accepted_at, now, now + Duration::from_secs(300))
 }
 
 /// A ticket that was issued at `now`, with every field in use.
 pub(super) fn ticket(now: Timestamp) -> Ticket {
     let first_seen = now.before(Duration::from_secs(600));
-    let mut ticket = Ticket::new(
-        VisitorId::new(8),
-        first_seen,
-        now,
-        now + Duration::from_secs(20),
-    );
+    let mut ticket = Ticket::new(VisitorId::new(8), first_seen, now, now + Duration::from_secs(20));
     ticket.shown_position = Some(41);
     let [p25, p50, p75] = [60, 80, 120].map(Duration::from_secs);
     ticket.wait = Some(Wait::new(p25, p50, p75));
@@ -61,27 +50,15 @@ pub(super) fn maximal_ticket() -> Ticket {
 pub(super) fn arbitrary_pass() -> impl Strategy<Value = Pass> {
     (any::<u128>(), any::<u32>(), any::<[u64; 3]>()).prop_map(|(id, bucket, times)| {
         let [accepted_at, last_check_in, expires_at] = times.map(Timestamp::from_nanos);
-        Pass::new(
-            VisitorId::new(id),
-            bucket,
-            accepted_at,
-            last_check_in,
-            expires_at,
-        )
+        Pass::new(VisitorId::new(id), bucket, accepted_at, last_check_in, expires_at)
     })
 }
 
 pub(super) fn arbitrary_ticket() -> impl Strategy<Value = Ticket> {
     let position = prop::option::of(1..=u32::MAX);
     let wait = prop::option::of(prop::array::uniform3(0..=Wait::MAX.as_secs()));
-    (
-        any::<u128>(),
-        any::<[u64; 3]>(),
-        position,
-        wait,
-        any::<bool>(),
-    )
-        .prop_map(|(id, times, position, wait, placed)| {
+    (any::<u128>(), any::<[u64; 3]>(), position, wait, any::<bool>()).prop_map(
+        |(id, times, position, wait, placed)| {
             let [first_seen, last_check_in, next_check_in] = times.map(Timestamp::from_nanos);
             let id = VisitorId::new(id);
             let mut ticket = Ticket::new(id, first_seen, last_check_in, next_check_in);
@@ -92,5 +69,6 @@ pub(super) fn arbitrary_ticket() -> impl Strategy<Value = Ticket> {
             });
             ticket.placed = placed;
             ticket
-        })
+        },
+    )
 }

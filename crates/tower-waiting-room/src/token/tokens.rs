@@ -55,10 +55,7 @@ impl Tokens {
         let (kind, key, sealed) = seal::split(decode(text, &mut buffer)?)?;
         let is_from_old_key = key != self.sealing.id();
         let sealer = if is_from_old_key {
-            self.older
-                .iter()
-                .find(|older| older.id() == key)
-                .ok_or(OpenError::UnknownKey)?
+            self.older.iter().find(|older| older.id() == key).ok_or(OpenError::UnknownKey)?
         } else {
             &self.sealing
         };
@@ -70,18 +67,12 @@ impl Tokens {
                 if value.expires_at <= now {
                     return Err(OpenError::Expired);
                 }
-                Opened::Pass(Verified {
-                    value,
-                    is_from_old_key,
-                })
+                Opened::Pass(Verified { value, is_from_old_key })
             }
             Kind::Ticket => {
                 let value = payload::decode_ticket(payload)?;
                 check_age(value.last_check_in, now)?;
-                Opened::Ticket(Verified {
-                    value,
-                    is_from_old_key,
-                })
+                Opened::Ticket(Verified { value, is_from_old_key })
             }
         })
     }
@@ -147,9 +138,7 @@ fn decode<'a>(text: &[u8], buffer: &'a mut [u8]) -> Result<&'a mut [u8], OpenErr
     if text.len() > Tokens::MAX_TOKEN_LEN {
         return Err(OpenError::Malformed);
     }
-    let len = URL_SAFE_NO_PAD
-        .decode_slice(text, buffer)
-        .map_err(|_| OpenError::Malformed)?;
+    let len = URL_SAFE_NO_PAD.decode_slice(text, buffer).map_err(|_| OpenError::Malformed)?;
     buffer.get_mut(..len).ok_or(OpenError::Malformed)
 }
 

@@ -56,18 +56,10 @@ impl Transport {
         for (text, source) in self.candidates(headers) {
             match (tokens.open(text, now), found.opened) {
                 (Ok(opened @ Opened::Pass(_)), _) => {
-                    return Found {
-                        opened: Some(opened),
-                        source,
-                        ..found
-                    };
+                    return Found { opened: Some(opened), source, ..found };
                 }
                 (Ok(opened @ Opened::Ticket(_)), None) => {
-                    found = Found {
-                        opened: Some(opened),
-                        source,
-                        ..found
-                    };
+                    found = Found { opened: Some(opened), source, ..found };
                 }
                 (Ok(Opened::Ticket(_)), Some(_)) => {}
                 (Err(error), _) => {
@@ -92,15 +84,10 @@ impl Transport {
         let by_cookie = headers
             .get_all(header::COOKIE)
             .iter()
-            .scan(Self::MAX_COOKIE_BYTES, |budget, value| {
-                clip(value.as_bytes(), budget)
-            })
+            .scan(Self::MAX_COOKIE_BYTES, |budget, value| clip(value.as_bytes(), budget))
             .flat_map(|line| self.in_cookies(line))
             .map(|value| (value, Source::Cookie));
-        by_header
-            .chain(by_cookie)
-            .filter(|(text, _)| !text.is_empty())
-            .take(Self::MAX_CANDIDATES)
+        by_header.chain(by_cookie).filter(|(text, _)| !text.is_empty()).take(Self::MAX_CANDIDATES)
     }
 
     /// `Set-Cookie` that keeps the token for `max_age`, rounded up to whole seconds.
@@ -141,12 +128,7 @@ pub(crate) struct Found {
 
 impl Found {
     const fn nothing(source: Source) -> Self {
-        Self {
-            opened: None,
-            source,
-            rejected: 0,
-            last_error: None,
-        }
+        Self { opened: None, source, rejected: 0, last_error: None }
     }
 }
 

@@ -15,12 +15,7 @@ pub(super) fn negotiate(headers: &HeaderMap, page: bool) -> ClientKind {
     let page = page && accept.media_types().any(is_html);
     let offers = if page { &OFFERS } else { &OFFERS[1..] };
     let chosen = accept.negotiate(offers.iter().map(|(offer, _)| offer));
-    let kind = |chosen| {
-        offers
-            .iter()
-            .find(|(offer, _)| offer == chosen)
-            .map(|(_, kind)| *kind)
-    };
+    let kind = |chosen| offers.iter().find(|(offer, _)| offer == chosen).map(|(_, kind)| *kind);
     chosen.and_then(kind).unwrap_or(ClientKind::Problem)
 }
 
@@ -35,10 +30,7 @@ fn accept(headers: &HeaderMap) -> Option<Accept> {
 /// have no parameters, and a client that sends one means the type.
 fn without_parameters(accept: Accept) -> Accept {
     let is_weight = |(name, _): (Name<'_>, _)| name == names::Q;
-    if accept
-        .media_types()
-        .all(|range| range.params().all(is_weight))
-    {
+    if accept.media_types().all(|range| range.params().all(is_weight)) {
         return accept;
     }
     let ranges: Vec<String> = accept
@@ -63,9 +55,7 @@ pub(super) fn combined(headers: &HeaderMap, name: &HeaderName, limit: usize) -> 
         list.push_str(line.to_str().ok()?);
     }
     if list.len() > limit {
-        let end = list.as_bytes()[..limit]
-            .iter()
-            .rposition(|byte| *byte == b',');
+        let end = list.as_bytes()[..limit].iter().rposition(|byte| *byte == b',');
         list.truncate(end.unwrap_or(0));
     }
     Some(list)
@@ -77,14 +67,8 @@ fn is_html(range: &MediaTypeBuf) -> bool {
 
 /// The forms there are: HTML, then those of data, the one preferred by us first.
 static OFFERS: [(MediaType<'static>, ClientKind); 4] = [
-    (
-        MediaType::new(names::TEXT, names::HTML),
-        ClientKind::Navigation,
-    ),
-    (
-        MediaType::new(names::APPLICATION, names::JSON),
-        ClientKind::Json,
-    ),
+    (MediaType::new(names::TEXT, names::HTML), ClientKind::Navigation),
+    (MediaType::new(names::APPLICATION, names::JSON), ClientKind::Json),
     (
         MediaType::from_parts(names::APPLICATION, PROBLEM, Some(names::JSON), &[]),
         ClientKind::Problem,
@@ -95,4 +79,4 @@ static OFFERS: [(MediaType<'static>, ClientKind); 4] = [
 const PROBLEM: Name<'static> = Name::new_unchecked("problem");
 
 /// How much of the `Accept` header is looked at, in bytes.
-pub(super) const MAX_ACCEPT_LEN: usize = 8 * 1024;
+pub(super) const MAX_ACCEPT_LEN: usize = 1024;

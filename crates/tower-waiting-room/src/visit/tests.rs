@@ -28,146 +28,51 @@ fn real_clients_get_what_they_can_use() {
     use ClientKind::{Json, Navigation, Problem, Text};
     type Lines = &'static [(&'static str, &'static str)];
     let clients: [(&str, Lines, ClientKind); 29] = [
-        (
-            "chrome",
-            &[("accept", CHROME), (MODE, "navigate"), (DEST, "document")],
-            Navigation,
-        ),
+        ("chrome", &[("accept", CHROME), (MODE, "navigate"), (DEST, "document")], Navigation),
         ("chrome, plain http", &[("accept", CHROME)], Navigation),
-        (
-            "firefox",
-            &[("accept", FIREFOX), (MODE, "navigate"), (DEST, "document")],
-            Navigation,
-        ),
+        ("firefox", &[("accept", FIREFOX), (MODE, "navigate"), (DEST, "document")], Navigation),
         ("safari 15, googlebot", &[("accept", FIREFOX)], Navigation),
-        (
-            "iframe",
-            &[("accept", CHROME), (MODE, "navigate"), (DEST, "iframe")],
-            Navigation,
-        ),
-        (
-            "navigation, no accept",
-            &[(MODE, "navigate"), (DEST, "document")],
-            Navigation,
-        ),
+        ("iframe", &[("accept", CHROME), (MODE, "navigate"), (DEST, "iframe")], Navigation),
+        ("navigation, no accept", &[(MODE, "navigate"), (DEST, "document")], Navigation),
         ("curl -H", &[("accept", "text/html")], Navigation),
-        (
-            "lynx",
-            &[("accept", "text/html, text/plain, text/css, */*;q=0.01")],
-            Navigation,
-        ),
+        ("lynx", &[("accept", "text/html, text/plain, text/css, */*;q=0.01")], Navigation),
         ("curl, wget, requests", &[("accept", "*/*")], Json),
         ("go, nothing said", &[], Json),
         ("node fetch", &[("accept", "*/*"), (MODE, "cors")], Json),
         ("axios in node", &[("accept", AXIOS)], Json),
-        (
-            "axios in chrome",
-            &[("accept", AXIOS), (MODE, "cors"), (DEST, "empty")],
-            Json,
-        ),
+        ("axios in chrome", &[("accept", AXIOS), (MODE, "cors"), (DEST, "empty")], Json),
         (
             "htmx",
-            &[
-                ("accept", "*/*"),
-                (MODE, "cors"),
-                (DEST, "empty"),
-                ("hx-request", "true"),
-            ],
+            &[("accept", "*/*"), (MODE, "cors"), (DEST, "empty"), ("hx-request", "true")],
             Json,
         ),
-        (
-            "htmx, plain http",
-            &[("accept", "text/html, */*"), ("hx-request", "true")],
-            Json,
-        ),
+        ("htmx, plain http", &[("accept", "text/html, */*"), ("hx-request", "true")], Json),
         (
             "jquery load, plain http",
-            &[
-                ("accept", "text/html, */*; q=0.01"),
-                ("x-requested-with", "XMLHttpRequest"),
-            ],
+            &[("accept", "text/html, */*; q=0.01"), ("x-requested-with", "XMLHttpRequest")],
             Json,
         ),
-        (
-            "java",
-            &[(
-                "accept",
-                "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2",
-            )],
-            Json,
-        ),
-        (
-            "json module",
-            &[("accept", "*/*"), (MODE, "cors"), (DEST, "json")],
-            Json,
-        ),
-        (
-            "fetch of html",
-            &[("accept", "text/html"), (MODE, "cors"), (DEST, "empty")],
-            Problem,
-        ),
+        ("java", &[("accept", "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2")], Json),
+        ("json module", &[("accept", "*/*"), (MODE, "cors"), (DEST, "json")], Json),
+        ("fetch of html", &[("accept", "text/html"), (MODE, "cors"), (DEST, "empty")], Problem),
         (
             "fetch of html, same origin",
-            &[
-                ("accept", "text/html"),
-                (MODE, "same-origin"),
-                (DEST, "empty"),
-            ],
+            &[("accept", "text/html"), (MODE, "same-origin"), (DEST, "empty")],
             Problem,
         ),
         (
             "event source",
-            &[
-                ("accept", "text/event-stream"),
-                (MODE, "cors"),
-                (DEST, "empty"),
-            ],
+            &[("accept", "text/event-stream"), (MODE, "cors"), (DEST, "empty")],
             Problem,
         ),
-        (
-            "github client",
-            &[("accept", "application/vnd.github+json")],
-            Problem,
-        ),
-        (
-            "img",
-            &[("accept", IMAGES), (MODE, "no-cors"), (DEST, "image")],
-            Text,
-        ),
-        (
-            "css",
-            &[
-                ("accept", "text/css,*/*;q=0.1"),
-                (MODE, "no-cors"),
-                (DEST, "style"),
-            ],
-            Text,
-        ),
-        (
-            "script",
-            &[("accept", "*/*"), (MODE, "no-cors"), (DEST, "script")],
-            Text,
-        ),
-        (
-            "module",
-            &[("accept", "*/*"), (MODE, "cors"), (DEST, "script")],
-            Text,
-        ),
-        (
-            "font",
-            &[("accept", "*/*"), (MODE, "cors"), (DEST, "font")],
-            Text,
-        ),
-        (
-            "worker",
-            &[("accept", "*/*"), (MODE, "same-origin"), (DEST, "worker")],
-            Text,
-        ),
-        (
-            "beacon",
-            &[("accept", "*/*"), (MODE, "no-cors"), (DEST, "empty")],
-            Text,
-        ),
+        ("github client", &[("accept", "application/vnd.github+json")], Problem),
+        ("img", &[("accept", IMAGES), (MODE, "no-cors"), (DEST, "image")], Text),
+        ("css", &[("accept", "text/css,*/*;q=0.1"), (MODE, "no-cors"), (DEST, "style")], Text),
+        ("script", &[("accept", "*/*"), (MODE, "no-cors"), (DEST, "script")], Text),
+        ("module", &[("accept", "*/*"), (MODE, "cors"), (DEST, "script")], Text),
+        ("font", &[("accept", "*/*"), (MODE, "cors"), (DEST, "font")], Text),
+        ("worker", &[("accept", "*/*"), (MODE, "same-origin"), (DEST, "worker")], Text),
+        ("beacon", &[("accept", "*/*"), (MODE, "no-cors"), (DEST, "empty")], Text),
     ];
     for (client, lines, kind) in clients {
         assert_eq!(kind_of(lines), kind, "{client}");
@@ -182,10 +87,7 @@ fn the_weights_of_accept_decide() {
         ("application/problem+json, application/json;q=0.9", Problem),
         ("application/json;q=0.9, application/problem+json", Problem),
         ("application/json; charset=utf-8", Json),
-        (
-            "application/json;charset=utf-8;q=0.1, text/plain;q=0.5",
-            Text,
-        ),
+        ("application/json;charset=utf-8;q=0.1, text/plain;q=0.5", Text),
         ("application/json;q=0.5, text/plain", Text),
         ("text/plain;q=0.5, application/json", Json),
         ("text/*", Text),
@@ -210,37 +112,22 @@ fn the_weights_of_accept_decide() {
 
 #[test]
 fn at_equal_weights_the_order_of_the_client_decides() {
-    assert_eq!(
-        kind_of(&[("accept", "text/html, application/json")]),
-        ClientKind::Navigation
-    );
-    assert_eq!(
-        kind_of(&[("accept", "application/json, text/html")]),
-        ClientKind::Json
-    );
+    assert_eq!(kind_of(&[("accept", "text/html, application/json")]), ClientKind::Navigation);
+    assert_eq!(kind_of(&[("accept", "application/json, text/html")]), ClientKind::Json);
 }
 
 #[test]
 fn several_lines_of_accept_are_one_list() {
-    let lines = [
-        ("accept", "application/json;q=0.5"),
-        ("accept", "text/plain"),
-    ];
+    let lines = [("accept", "application/json;q=0.5"), ("accept", "text/plain")];
     assert_eq!(kind_of(&lines), ClientKind::Text);
 }
 
 #[test]
 fn no_more_than_the_bound_of_accept_is_looked_at() {
     let filler = "image/x,".repeat(MAX_ACCEPT_LEN / 8);
-    assert_eq!(
-        kind_of(&[("accept", &format!("{filler}text/plain"))]),
-        ClientKind::Problem
-    );
+    assert_eq!(kind_of(&[("accept", &format!("{filler}text/plain"))]), ClientKind::Problem);
     let short = &filler[..filler.len() - 80];
-    assert_eq!(
-        kind_of(&[("accept", &format!("{short}text/plain"))]),
-        ClientKind::Text
-    );
+    assert_eq!(kind_of(&[("accept", &format!("{short}text/plain"))]), ClientKind::Text);
     let lines = vec![("accept", short); 40];
     let list = combined(&headers(&lines), &ACCEPT, MAX_ACCEPT_LEN).unwrap();
     assert!(list.len() <= MAX_ACCEPT_LEN && list.ends_with("image/x"));
@@ -248,26 +135,16 @@ fn no_more_than_the_bound_of_accept_is_looked_at() {
 
 #[test]
 fn grpc_is_known_by_what_it_sends() {
-    for content_type in [
-        "application/grpc",
-        "application/grpc+proto",
-        "Application/gRPC-Web+proto",
-    ] {
+    for content_type in ["application/grpc", "application/grpc+proto", "Application/gRPC-Web+proto"]
+    {
         assert_eq!(kind_of(&[("content-type", content_type)]), ClientKind::Grpc);
     }
-    assert_eq!(
-        kind_of(&[("content-type", "application/grp")]),
-        ClientKind::Json
-    );
+    assert_eq!(kind_of(&[("content-type", "application/grp")]), ClientKind::Json);
 }
 
 #[test]
 fn the_page_that_polls_gets_json() {
-    let lines = [
-        ("accept", CHROME),
-        ("waiting-room-poll", "1"),
-        (MODE, "cors"),
-    ];
+    let lines = [("accept", CHROME), ("waiting-room-poll", "1"), (MODE, "cors")];
     let client = Client::classify(&Method::GET, &headers(&lines));
     assert_eq!((client.kind, client.is_poll), (ClientKind::Json, true));
 }
@@ -280,29 +157,17 @@ fn only_get_and_head_are_safe() {
     };
     assert_eq!(of(Method::GET), (true, false));
     assert_eq!(of(Method::HEAD), (true, true));
-    for method in [
-        Method::POST,
-        Method::PUT,
-        Method::PATCH,
-        Method::DELETE,
-        Method::OPTIONS,
-    ] {
+    for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS] {
         assert_eq!(of(method), (false, false));
     }
 }
 
 #[test]
 fn a_preflight_is_options_with_both_headers() {
-    let both = headers(&[
-        ("origin", "https://a"),
-        ("access-control-request-method", "PUT"),
-    ]);
+    let both = headers(&[("origin", "https://a"), ("access-control-request-method", "PUT")]);
     assert!(is_preflight(&Method::OPTIONS, &both));
     assert!(!is_preflight(&Method::GET, &both));
-    assert!(!is_preflight(
-        &Method::OPTIONS,
-        &headers(&[("origin", "https://a")])
-    ));
+    assert!(!is_preflight(&Method::OPTIONS, &headers(&[("origin", "https://a")])));
 }
 
 proptest! {

@@ -40,7 +40,8 @@ async fn each_kind_of_client_gets_its_own_form_and_status() {
         ("application/json;q=0.1, text/plain", 429, "text/plain; charset=utf-8"),
         ("*/*", 429, "application/json"),
     ] {
-        let seen = Visitor::default().send(&house, Request::get("/").header("accept", accept)).await;
+        let seen =
+            Visitor::default().send(&house, Request::get("/").header("accept", accept)).await;
         assert_eq!(seen.status, status, "{accept}");
         assert_eq!(seen.header("content-type"), Some(content_type), "{accept}");
         assert!(!seen.body.is_empty());

@@ -26,8 +26,9 @@ async fn preflights_pass_and_other_options_do_not() {
     let house = House::new(config());
     house.handle().queue_all().await.unwrap();
     let options = || Request::builder().method(Method::OPTIONS).uri("/");
-    let preflight =
-        options().header("origin", "https://a.example").header("access-control-request-method", "GET");
+    let preflight = options()
+        .header("origin", "https://a.example")
+        .header("access-control-request-method", "GET");
     let seen = Visitor::default().send(&house, preflight).await;
     assert_eq!(seen.reason, "bypass:preflight");
     assert_eq!(Visitor::default().send(&house, options()).await.reason, "queue_all");

@@ -169,9 +169,8 @@ async fn a_store_that_hangs_or_fails_costs_a_visitor_with_a_pass_nothing() {
 #[tokio::test]
 async fn ten_thousand_requests_with_a_valid_pass_make_no_store_call() {
     let (layer, store, cookie) = stale(Mood::Work).await;
-    let app = service_fn(|_| async {
-        Ok::<_, std::convert::Infallible>(Response::new(String::new()))
-    });
+    let app =
+        service_fn(|_| async { Ok::<_, std::convert::Infallible>(Response::new(String::new())) });
     let renewed = layer.layer(app).oneshot(request(&cookie)).await.unwrap();
     let fresh = renewed.headers()["set-cookie"].to_str().unwrap();
     let fresh = fresh.split(';').next().unwrap().split_once('=').unwrap().1.to_owned();

@@ -39,21 +39,14 @@ impl SlidingLog {
     /// An empty log over windows of this length.
     #[must_use]
     pub const fn new(window: Duration) -> Self {
-        Self {
-            window,
-            events: VecDeque::new(),
-        }
+        Self { window, events: VecDeque::new() }
     }
 
     /// Remembers an event at `now`, which must not lie before the last one.
     pub fn record(&mut self, now: Timestamp) {
         let now = self.events.back().map_or(now, |&last| last.max(now));
         for _ in 0..2 {
-            if self
-                .events
-                .front()
-                .is_some_and(|&oldest| self.is_outside(oldest, now))
-            {
+            if self.events.front().is_some_and(|&oldest| self.is_outside(oldest, now)) {
                 self.events.pop_front();
             }
         }
@@ -83,10 +76,7 @@ impl SlidingLog {
     /// How many events lie in the window that ends at `now`. O(log n).
     #[must_use]
     pub fn count(&self, now: Timestamp) -> usize {
-        self.events.len()
-            - self
-                .events
-                .partition_point(|&event| self.is_outside(event, now))
+        self.events.len() - self.events.partition_point(|&event| self.is_outside(event, now))
     }
 
     fn is_outside(&self, event: Timestamp, now: Timestamp) -> bool {
@@ -104,10 +94,7 @@ mod tests {
 
     /// Keeps everything and counts by walking.
     fn naive_count(events: &[Timestamp], now: Timestamp) -> usize {
-        events
-            .iter()
-            .filter(|&&event| event <= now && now.since(event) < WINDOW)
-            .count()
+        events.iter().filter(|&&event| event <= now && now.since(event) < WINDOW).count()
     }
 
     proptest! {

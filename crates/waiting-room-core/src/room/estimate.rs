@@ -30,11 +30,7 @@ impl Wait {
     /// A wait with this range, each rounded up to whole seconds and cut at [`MAX`](Self::MAX).
     #[must_use]
     pub fn new(p25: Duration, p50: Duration, p75: Duration) -> Self {
-        Self {
-            p25: whole(p25),
-            p50: whole(p50),
-            p75: whole(p75),
-        }
+        Self { p25: whole(p25), p50: whole(p50), p75: whole(p75) }
     }
 }
 
@@ -85,11 +81,7 @@ impl Estimate {
         let count = f64::from(ahead) + 1.0;
         let mean = count / rate;
         let spread = Self::QUARTILE * (count * self.dispersion()).sqrt() / rate;
-        Some(Wait::new(
-            seconds(mean - spread),
-            seconds(mean),
-            seconds(mean + spread),
-        ))
+        Some(Wait::new(seconds(mean - spread), seconds(mean), seconds(mean + spread)))
     }
 
     /// The wait of one among `present` equals whose order is drawn by lot.
@@ -99,11 +91,7 @@ impl Estimate {
             return None;
         }
         let all = (f64::from(present) + 1.0) / rate;
-        Some(Wait::new(
-            seconds(all * 0.25),
-            seconds(all * 0.5),
-            seconds(all * 0.75),
-        ))
+        Some(Wait::new(seconds(all * 0.25), seconds(all * 0.5), seconds(all * 0.75)))
     }
 
     /// Variance over mean of the slices that are complete; 1 for independent arrivals.
@@ -115,12 +103,8 @@ impl Estimate {
         }
         let count = complete as f64;
         let mean = f64::from(total) / count;
-        let squares: f64 = self
-            .slices
-            .iter()
-            .take(complete)
-            .map(|&n| (f64::from(n) - mean).powi(2))
-            .sum();
+        let squares: f64 =
+            self.slices.iter().take(complete).map(|&n| (f64::from(n) - mean).powi(2)).sum();
         (squares / (count - 1.0) / mean).max(1.0)
     }
 
@@ -144,9 +128,7 @@ impl Estimate {
             self.current = index;
             self.slices.push_back(0);
         }
-        let steps = index
-            .saturating_sub(self.current)
-            .min(Self::SLICES as u64 + 1);
+        let steps = index.saturating_sub(self.current).min(Self::SLICES as u64 + 1);
         for _ in 0..steps {
             self.slices.push_back(0);
             if self.slices.len() > Self::SLICES + 1 {

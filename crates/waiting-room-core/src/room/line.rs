@@ -60,12 +60,7 @@ impl Line {
     ) {
         let id = rank.1;
         let present_until = Some(present_until.min(kept_until));
-        let place = Place {
-            rank,
-            first_seen,
-            kept_until,
-            present_until,
-        };
+        let place = Place { rank, first_seen, kept_until, present_until };
         match self.places.insert(id, place) {
             Some(old) => {
                 self.deadlines.cancel(old.deadline(), id);
@@ -144,16 +139,8 @@ impl Line {
     }
 
     pub(super) fn invariants(&self) {
-        debug_assert_eq!(
-            self.places.len(),
-            self.ranks.len(),
-            "each place has one rank"
-        );
-        debug_assert_eq!(
-            self.places.len(),
-            self.deadlines.len(),
-            "each place has one deadline"
-        );
+        debug_assert_eq!(self.places.len(), self.ranks.len(), "each place has one rank");
+        debug_assert_eq!(self.places.len(), self.deadlines.len(), "each place has one deadline");
     }
 }
 

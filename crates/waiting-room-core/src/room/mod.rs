@@ -4,10 +4,7 @@ mod deadlines;
 pub(crate) mod estimate;
 mod line;
 mod ranks;
-#[expect(
-    clippy::module_inception,
-    reason = "room.rs is the room; its parts stand beside it"
-)]
+#[expect(clippy::module_inception, reason = "room.rs is the room; its parts stand beside it")]
 pub(crate) mod room;
 pub(crate) mod rules;
 mod sessions;

@@ -99,17 +99,12 @@ impl Ranks {
 
     /// The chunk in which this rank is or would be; the number of chunks if it comes after all.
     fn chunk_of(&self, rank: Rank) -> usize {
-        self.chunks
-            .partition_point(|entries| entries.last().is_some_and(|(last, _)| *last < rank))
+        self.chunks.partition_point(|entries| entries.last().is_some_and(|(last, _)| *last < rank))
     }
 
     fn find(&self, rank: Rank) -> Option<(usize, usize)> {
         let chunk = self.chunk_of(rank);
-        let index = self
-            .chunks
-            .get(chunk)?
-            .binary_search_by_key(&rank, |(rank, _)| *rank)
-            .ok()?;
+        let index = self.chunks.get(chunk)?.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
         Some((chunk, index))
     }
 }

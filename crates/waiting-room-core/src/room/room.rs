@@ -80,10 +80,7 @@ impl Room {
         if let Some(pass) = self.sessions.pass(ticket.id) {
             let pass = self.prolonged(&pass, now);
             self.sessions.hold(pass);
-            return Verdict::Admit {
-                pass,
-                reason: Reason::AdmittedSlot,
-            };
+            return Verdict::Admit { pass, reason: Reason::AdmittedSlot };
         }
         if self.sessions.is_void(ticket.id, ticket.first_seen) {
             return self.newcomer(ticket.id, now);
@@ -152,10 +149,7 @@ impl Room {
             waiting: self.line.len(),
             present: self.line.present(),
             line_capacity: self.rules.line_capacity,
-            oldest_wait: self
-                .line
-                .first_arrival()
-                .map_or(Duration::ZERO, |first| now.since(first)),
+            oldest_wait: self.line.first_arrival().map_or(Duration::ZERO, |first| now.since(first)),
             admissions_per_minute: self.estimate.rate(now, fallback) * 60.0,
             switch: self.rules.switch,
         }
@@ -174,12 +168,7 @@ impl Room {
         if rules.name != self.rules.name {
             let expected = format_args!("{:?}, the name of the room in use", self.rules.name);
             let given = format_args!("{:?}", rules.name);
-            return Err(ConfigError::new(
-                ConfigErrorKind::Contradicts,
-                "name",
-                given,
-                expected,
-            ));
+            return Err(ConfigError::new(ConfigErrorKind::Contradicts, "name", given, expected));
         }
         self.reap(now);
         let reorder = rules.queueing_method != self.rules.queueing_method;
@@ -205,11 +194,7 @@ impl Room {
     /// A visitor who stands behind everybody present, and has shown nothing yet.
     fn newcomer(&mut self, id: VisitorId, now: Timestamp) -> Verdict {
         if self.rules.switch == RoomSwitch::Drain {
-            return refuse(
-                None,
-                Reason::RefusedDraining,
-                Some(self.rules.refresh_interval),
-            );
+            return refuse(None, Reason::RefusedDraining, Some(self.rules.refresh_interval));
         }
         match self.may_enter(self.line.present(), now) {
             Ok(Reason::AdmittedSlot) if self.is_cookie_tested() => {
@@ -226,10 +211,7 @@ impl Room {
             Err(reason) => {
                 let wait = self.wait(self.line.present(), &reason, now);
                 let next = now + self.interval(id, wait, now);
-                Verdict::Wait {
-                    ticket: Ticket::new(id, now, now, next),
-                    reason,
-                }
+                Verdict::Wait { ticket: Ticket::new(id, now, now, next), reason }
             }
         }
     }
@@ -245,10 +227,7 @@ impl Room {
         if now < self.hold_until {
             return Err(Reason::QueuedRecovery);
         }
-        let slots = self
-            .rules
-            .total_active_users
-            .saturating_sub(self.sessions.active());
+        let slots = self.rules.total_active_users.saturating_sub(self.sessions.active());
         if slots == 0 {
             return Err(Reason::QueuedActiveLimit);
         }
@@ -302,17 +281,11 @@ impl Room {
         ticket.placed = true;
         ticket.shown_position = match self.rules.queueing_method {
             QueueingMethod::Random => None,
-            _ => Some(
-                ticket
-                    .shown_position
-                    .unwrap_or(u32::MAX)
-                    .min(ahead.saturating_add(1)),
-            ),
+            _ => Some(ticket.shown_position.unwrap_or(u32::MAX).min(ahead.saturating_add(1))),
         };
         let present_until = now + interval * Self::PRESENT_FOR_HALVES / 2;
         let kept_until = now + self.rules.place_retention;
-        self.line
-            .stand(rank, ticket.first_seen, present_until, kept_until);
+        self.line.stand(rank, ticket.first_seen, present_until, kept_until);
         self.invariants();
         Verdict::Wait { ticket, reason }
     }
@@ -323,11 +296,7 @@ impl Room {
             SessionRenewal::Fixed => pass.expires_at,
             SessionRenewal::Sliding => pass.expires_at.max(now + self.rules.pass_lifetime()),
         };
-        Pass {
-            last_check_in: now,
-            expires_at,
-            ..*pass
-        }
+        Pass { last_check_in: now, expires_at, ..*pass }
     }
 
     fn wait(&mut self, ahead: u32, reason: &Reason, now: Timestamp) -> Option<Wait> {
@@ -345,10 +314,8 @@ impl Room {
     fn configured_rate(&self) -> f64 {
         let slots = f64::from(self.rules.total_active_users);
         let by_slots = slots / self.rules.pass_lifetime().as_secs_f64();
-        let by_minute = self
-            .rules
-            .new_users_per_minute
-            .map_or(f64::INFINITY, |users| f64::from(users) / 60.0);
+        let by_minute =
+            self.rules.new_users_per_minute.map_or(f64::INFINITY, |users| f64::from(users) / 60.0);
         by_slots.min(by_minute)
     }
 
@@ -356,9 +323,8 @@ impl Room {
     /// seconds so that every client can obey it to the letter.
     fn interval(&self, id: VisitorId, wait: Option<Wait>, now: Timestamp) -> Duration {
         let longest = self.rules.refresh_interval;
-        let base = wait.map_or(longest, |wait| {
-            (wait.p50 / 8).clamp(Self::SHORTEST_INTERVAL, longest)
-        });
+        let base =
+            wait.map_or(longest, |wait| (wait.p50 / 8).clamp(Self::SHORTEST_INTERVAL, longest));
         let thousandths = u32::try_from(id.draw(now.as_nanos()) % 301).unwrap_or(0);
         let spread = base + base * thousandths / 1_000;
         Duration::from_secs(spread.as_secs() + u64::from(spread.subsec_nanos() > 0))
@@ -400,10 +366,7 @@ impl Room {
     fn invariants(&self) {
         self.sessions.invariants();
         self.line.invariants();
-        debug_assert!(
-            self.line.len() <= RoomRules::MAX_LINE_CAPACITY,
-            "the line is bounded"
-        );
+        debug_assert!(self.line.len() <= RoomRules::MAX_LINE_CAPACITY, "the line is bounded");
     }
 }
 
@@ -413,11 +376,7 @@ fn lottery(now: Timestamp) -> u64 {
 }
 
 fn refuse(ticket: Option<Ticket>, reason: Reason, retry_after: Option<Duration>) -> Verdict {
-    Verdict::Refuse {
-        ticket,
-        reason,
-        retry_after,
-    }
+    Verdict::Refuse { ticket, reason, retry_after }
 }
 
 #[cfg(test)]

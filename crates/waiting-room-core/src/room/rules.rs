@@ -227,32 +227,16 @@ impl RoomRules {
     pub fn validate(self) -> Result<Self, ConfigError> {
         check_name(&self.name)?;
         at_least_one("total_active_users", self.total_active_users)?;
-        at_most(
-            "total_active_users",
-            self.total_active_users,
-            Self::MAX_USERS,
-        )?;
+        at_most("total_active_users", self.total_active_users, Self::MAX_USERS)?;
         if let Some(users) = self.new_users_per_minute {
             at_least_one("new_users_per_minute", users)?;
             at_most("new_users_per_minute", users, Self::MAX_USERS)?;
         }
         at_least_one("line_capacity", self.line_capacity)?;
         at_most("line_capacity", self.line_capacity, Self::MAX_LINE_CAPACITY)?;
-        within(
-            "session_duration",
-            self.session_duration,
-            Self::SESSION_DURATION,
-        )?;
-        within(
-            "place_retention",
-            self.place_retention,
-            Self::PLACE_RETENTION,
-        )?;
-        within(
-            "refresh_interval",
-            self.refresh_interval,
-            Self::REFRESH_INTERVAL,
-        )?;
+        within("session_duration", self.session_duration, Self::SESSION_DURATION)?;
+        within("place_retention", self.place_retention, Self::PLACE_RETENTION)?;
+        within("refresh_interval", self.refresh_interval, Self::REFRESH_INTERVAL)?;
         if self.place_retention < self.refresh_interval * 2 {
             return Err(ConfigError::new(
                 ConfigErrorKind::Contradicts,
@@ -348,10 +332,7 @@ fn check_name(name: &str) -> Result<(), ConfigError> {
     if name.is_empty() || name.len() > RoomRules::MAX_NAME_LEN {
         return malformed(format_args!("1 to {} characters", RoomRules::MAX_NAME_LEN));
     }
-    if !name
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
-    {
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_') {
         return malformed(format_args!("letters, digits, '-' and '_' only"));
     }
     Ok(())
@@ -359,12 +340,7 @@ fn check_name(name: &str) -> Result<(), ConfigError> {
 
 fn at_least_one(field: &'static str, given: u32) -> Result<(), ConfigError> {
     if given == 0 {
-        return Err(ConfigError::new(
-            ConfigErrorKind::TooSmall,
-            field,
-            given,
-            "at least 1",
-        ));
+        return Err(ConfigError::new(ConfigErrorKind::TooSmall, field, given, "at least 1"));
     }
     Ok(())
 }
@@ -372,12 +348,7 @@ fn at_least_one(field: &'static str, given: u32) -> Result<(), ConfigError> {
 fn at_most(field: &'static str, given: u32, limit: u32) -> Result<(), ConfigError> {
     if given > limit {
         let expected = format_args!("at most {limit}");
-        return Err(ConfigError::new(
-            ConfigErrorKind::TooLarge,
-            field,
-            given,
-            expected,
-        ));
+        return Err(ConfigError::new(ConfigErrorKind::TooLarge, field, given, expected));
     }
     Ok(())
 }
@@ -394,12 +365,7 @@ fn within(
     } else {
         return Ok(());
     };
-    Err(ConfigError::new(
-        kind,
-        field,
-        seconds(given),
-        format_args!("{word} {}", seconds(bound)),
-    ))
+    Err(ConfigError::new(kind, field, seconds(given), format_args!("{word} {}", seconds(bound))))
 }
 
 fn seconds(duration: Duration) -> String {
@@ -424,11 +390,7 @@ mod tests {
         use ConfigErrorKind::{Contradicts, Malformed, TooLarge, TooSmall};
         let secs = Duration::from_secs;
         let cases = [
-            (
-                RoomRules::new("", 1),
-                Malformed,
-                "name is \"\", expected 1 to 64 characters",
-            ),
+            (RoomRules::new("", 1), Malformed, "name is \"\", expected 1 to 64 characters"),
             (
                 RoomRules::new("a b", 1),
                 Malformed,
@@ -449,11 +411,7 @@ mod tests {
                 TooSmall,
                 "new_users_per_minute is 0, expected at least 1",
             ),
-            (
-                rules().line_capacity(0),
-                TooSmall,
-                "line_capacity is 0, expected at least 1",
-            ),
+            (rules().line_capacity(0), TooSmall, "line_capacity is 0, expected at least 1"),
             (
                 rules().session_duration(Duration::ZERO),
                 TooSmall,

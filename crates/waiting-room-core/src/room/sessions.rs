@@ -55,13 +55,7 @@ impl Sessions {
             if let Some(pass) = self.live.remove(&id) {
                 let forget_at = ticket_void_at(&pass);
                 if forget_at > now {
-                    self.remember(
-                        id,
-                        Ended {
-                            at: pass.expires_at,
-                            forget_at,
-                        },
-                    );
+                    self.remember(id, Ended { at: pass.expires_at, forget_at });
                 }
             }
         }
@@ -83,20 +77,9 @@ impl Sessions {
     }
 
     pub(super) fn invariants(&self) {
-        debug_assert_eq!(
-            self.live.len(),
-            self.lapses.len(),
-            "each session lapses once"
-        );
-        debug_assert_eq!(
-            self.ended.len(),
-            self.forgets.len(),
-            "each end is forgotten once"
-        );
-        debug_assert!(
-            self.ended.len() <= Self::MAX_ENDED,
-            "ended sessions are bounded"
-        );
+        debug_assert_eq!(self.live.len(), self.lapses.len(), "each session lapses once");
+        debug_assert_eq!(self.ended.len(), self.forgets.len(), "each end is forgotten once");
+        debug_assert!(self.ended.len() <= Self::MAX_ENDED, "ended sessions are bounded");
     }
 
     fn remember(&mut self, id: VisitorId, ended: Ended) {

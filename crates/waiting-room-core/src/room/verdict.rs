@@ -28,11 +28,8 @@ impl VisitorId {
     pub(crate) fn draw(self, salt: u64) -> u64 {
         let bytes = self.0.to_le_bytes();
         let (low, high) = bytes.split_at(8);
-        let half = |part: &[u8]| {
-            part.iter()
-                .rev()
-                .fold(0u64, |sum, byte| sum << 8 | u64::from(*byte))
-        };
+        let half =
+            |part: &[u8]| part.iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
         mix(half(low) ^ mix(half(high) ^ mix(salt)))
     }
 }
@@ -80,13 +77,7 @@ impl Pass {
         last_check_in: Timestamp,
         expires_at: Timestamp,
     ) -> Self {
-        Self {
-            id,
-            bucket,
-            accepted_at,
-            last_check_in,
-            expires_at,
-        }
+        Self { id, bucket, accepted_at, last_check_in, expires_at }
     }
 }
 
@@ -160,10 +151,7 @@ pub(crate) fn bucket(at: Timestamp) -> u32 {
 
 /// What the room says to a visitor who asks for a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a visitor gets in, waits or goes: there is no fourth"
-)]
+#[expect(clippy::exhaustive_enums, reason = "a visitor gets in, waits or goes: there is no fourth")]
 pub enum Verdict {
     /// The visitor is active from now on.
     Admit {

@@ -55,17 +55,11 @@ fn who_is_sent_away_is_offered_to_come_back_unless_that_is_pointless() {
 
 #[test]
 fn what_is_filled_in_is_escaped() {
-    let answer = Answer {
-        room: "<script>\"&'".into(),
-        ..sample::placed()
-    };
+    let answer = Answer { room: "<script>\"&'".into(), ..sample::placed() };
     let html = html(&Page::default(), &answer);
     assert!(!html.contains("<script>\"") && html.contains("&lt;script&gt;&quot;&amp;&#x27;"));
     let own = Page::template("<a title=\"{{ room }}\">").unwrap();
-    assert_eq!(
-        self::html(&own, &answer),
-        "<a title=\"&lt;script&gt;&quot;&amp;&#x27;\">"
-    );
+    assert_eq!(self::html(&own, &answer), "<a title=\"&lt;script&gt;&quot;&amp;&#x27;\">");
 }
 
 #[test]
@@ -73,26 +67,11 @@ fn each_page_has_a_nonce_of_its_own_in_the_policy_and_on_style_and_script() {
     let page = Page::default();
     let [first, second] = [(), ()].map(|()| page.response(&sample::placed()).unwrap());
     let policy = first.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap();
-    let nonce = policy
-        .split("'nonce-")
-        .nth(1)
-        .unwrap()
-        .split('\'')
-        .next()
-        .unwrap();
+    let nonce = policy.split("'nonce-").nth(1).unwrap().split('\'').next().unwrap();
     let html = std::str::from_utf8(first.body()).unwrap();
-    assert_eq!(
-        (
-            nonce.len(),
-            html.matches(&format!("nonce=\"{nonce}\"")).count()
-        ),
-        (32, 2)
-    );
+    assert_eq!((nonce.len(), html.matches(&format!("nonce=\"{nonce}\"")).count()), (32, 2));
     assert!(policy.starts_with("default-src 'none';") && !policy.contains("{nonce}"));
-    assert_ne!(
-        first.headers()[CONTENT_SECURITY_POLICY],
-        second.headers()[CONTENT_SECURITY_POLICY]
-    );
+    assert_ne!(first.headers()[CONTENT_SECURITY_POLICY], second.headers()[CONTENT_SECURITY_POLICY]);
 }
 
 #[test]
@@ -114,9 +93,7 @@ fn a_template_goes_out_without_a_policy_until_it_is_given_one() {
     let response = page.response(&sample::placed()).unwrap();
     assert!(!response.headers().contains_key(CONTENT_SECURITY_POLICY));
     assert_eq!(response.headers()[X_ROBOTS_TAG], "noindex");
-    let page = page
-        .content_security_policy("script-src 'nonce-{nonce}'")
-        .unwrap();
+    let page = page.content_security_policy("script-src 'nonce-{nonce}'").unwrap();
     let response = page.response(&sample::placed()).unwrap();
     assert!(response.headers().contains_key(CONTENT_SECURITY_POLICY));
     assert!(page.content_security_policy("a\nb").is_err());
@@ -130,24 +107,15 @@ fn a_template_that_cannot_be_rendered_is_refused_with_its_line() {
         "{syntax}"
     );
     let misspelt = error("<p>\n\n{{ positoin }}</p>");
-    assert!(
-        misspelt.contains("line 3") && misspelt.contains("undefined"),
-        "{misspelt}"
-    );
+    assert!(misspelt.contains("line 3") && misspelt.contains("undefined"), "{misspelt}");
     let in_one_case = error("{% if is_line_full %}\n{{ nothing }}{% endif %}");
-    assert!(
-        in_one_case.contains("line 2 for refused:line_full"),
-        "{in_one_case}"
-    );
+    assert!(in_one_case.contains("line 2 for refused:line_full"), "{in_one_case}");
 }
 
 #[test]
 fn a_template_that_is_too_long_or_does_not_end_is_refused() {
     let long = error(" ".repeat(Page::MAX_TEMPLATE_LEN + 1));
-    assert_eq!(
-        long,
-        "page is a template of 1048577 bytes, expected at most 1048576 bytes"
-    );
+    assert_eq!(long, "page is a template of 1048577 bytes, expected at most 1048576 bytes");
     let endless = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
     assert!(error(endless).contains("fuel"));
 }
@@ -157,9 +125,7 @@ fn a_closure_makes_the_body_and_we_the_rest() {
     let page = Page::closure(|answer: &Answer| {
         let body = format!("number {}", answer.position.unwrap_or_default());
         let mut response = Response::new(body);
-        response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static("text/css"));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/css"));
         response
     });
     let response = respond(&sample::placed(), &page, false);

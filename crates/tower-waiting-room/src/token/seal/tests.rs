@@ -29,12 +29,7 @@ fn the_two_published_vectors_are_met() {
         "ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271"
     );
     assert_eq!(
-        hex(&encrypt(
-            [3; 32],
-            nonce,
-            b"XAES-256-GCM",
-            b"c2sp.org/XAES-256-GCM"
-        )),
+        hex(&encrypt([3; 32], nonce, b"XAES-256-GCM", b"c2sp.org/XAES-256-GCM")),
         "986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d"
     );
 }
@@ -59,10 +54,7 @@ fn ten_thousand_accumulated_vectors_are_met() {
     }
     let mut digest = [0; 32];
     hash.finalize_xof().read(&mut digest);
-    assert_eq!(
-        hex(&digest),
-        "e6b9edf2df6cec60c8cbd864e2211b597fb69a529160cd040d56c0c210081939"
-    );
+    assert_eq!(hex(&digest), "e6b9edf2df6cec60c8cbd864e2211b597fb69a529160cd040d56c0c210081939");
 }
 
 fn read<const N: usize>(source: &mut impl XofReader) -> [u8; N] {
@@ -116,9 +108,7 @@ fn every_part_of_the_clear_header_is_bound() {
     let key = TokenKey::from_bytes([7; 32]);
     let sealer = Sealer::new(&key, "shop");
     let mut buffer = [0; MAX_SEALED_LEN];
-    let token = sealer
-        .seal(Kind::Ticket, &[0; TICKET_LEN], &mut buffer)
-        .to_vec();
+    let token = sealer.seal(Kind::Ticket, &[0; TICKET_LEN], &mut buffer).to_vec();
     for byte in 0..HEADER_LEN {
         for bit in 0..8 {
             let mut token = token.clone();
@@ -147,10 +137,7 @@ fn a_short_token_is_malformed_and_another_version_is_told_as_such() {
     }
     let sealer = Sealer::new(&TokenKey::from_bytes([7; 32]), "shop");
     for len in 0..NONCE_LEN + TAG_LEN {
-        assert_eq!(
-            sealer.open(Kind::Pass, &mut vec![0; len]),
-            Err(OpenError::Malformed)
-        );
+        assert_eq!(sealer.open(Kind::Pass, &mut vec![0; len]), Err(OpenError::Malformed));
     }
     let mut empty = [0; NONCE_LEN + TAG_LEN];
     assert_eq!(sealer.open(Kind::Pass, &mut empty), Err(OpenError::Forged));

@@ -26,10 +26,7 @@ fn opened_pass(result: Result<Opened, OpenError>) -> Verified<Pass> {
 
 /// A token of each kind, as text.
 fn both() -> [String; 2] {
-    [
-        tokens().seal_pass(&pass(NOW)).0,
-        tokens().seal_ticket(&ticket(NOW)).0,
-    ]
+    [tokens().seal_pass(&pass(NOW)).0, tokens().seal_ticket(&ticket(NOW)).0]
 }
 
 #[test]
@@ -54,10 +51,7 @@ fn the_longest_token_is_well_under_200_bytes() {
 #[test]
 fn a_token_is_fit_for_cookies_headers_and_json() {
     for text in both() {
-        assert!(
-            text.bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
-        );
+        assert!(text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'));
         let header = SealedToken(text.clone()).into_header_value();
         assert_eq!(header.as_bytes(), text.as_bytes());
         assert!(header.is_sensitive());
@@ -82,9 +76,7 @@ fn a_token_with_any_bit_of_its_bytes_flipped_is_refused_for_the_right_reason() {
         for bit in 0..bytes.len() * 8 {
             let mut bytes = bytes.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            let error = tokens()
-                .open(URL_SAFE_NO_PAD.encode(&bytes).as_bytes(), NOW)
-                .unwrap_err();
+            let error = tokens().open(URL_SAFE_NO_PAD.encode(&bytes).as_bytes(), NOW).unwrap_err();
             let expected = match bit / 8 {
                 0 => OpenError::UnknownVersion,
                 1 if bytes[1] == 1 || bytes[1] == 2 => OpenError::Forged,
@@ -101,18 +93,10 @@ fn a_token_with_any_bit_of_its_bytes_flipped_is_refused_for_the_right_reason() {
 fn a_token_cut_or_prolonged_anywhere_is_refused() {
     for text in both() {
         for len in 0..text.len() {
-            assert!(
-                tokens().open(&text.as_bytes()[..len], NOW).is_err(),
-                "{len} bytes"
-            );
+            assert!(tokens().open(&text.as_bytes()[..len], NOW).is_err(), "{len} bytes");
         }
         for tail in ["A", "AA", "AAAA", "=", " ", "\0"] {
-            assert!(
-                tokens()
-                    .open(format!("{text}{tail}").as_bytes(), NOW)
-                    .is_err(),
-                "{tail:?}"
-            );
+            assert!(tokens().open(format!("{text}{tail}").as_bytes(), NOW).is_err(), "{tail:?}");
         }
     }
 }
@@ -224,10 +208,7 @@ fn a_token_may_be_ahead_by_the_leeway_of_the_clocks_and_no_more() {
 fn a_payload_of_another_layout_is_refused() {
     let mut later = payload::encode_pass(&pass(NOW));
     later[0] = 2;
-    assert_eq!(
-        open(&tokens().seal(Kind::Pass, &later)),
-        Err(OpenError::UnknownVersion)
-    );
+    assert_eq!(open(&tokens().seal(Kind::Pass, &later)), Err(OpenError::UnknownVersion));
     let short = tokens().seal(Kind::Pass, &[1, 0, 0, 0, 9]);
     assert_eq!(open(&short), Err(OpenError::Malformed));
     let mixed = tokens().seal::<PASS_LEN>(Kind::Ticket, &payload::encode_pass(&pass(NOW)));
@@ -237,23 +218,8 @@ fn a_payload_of_another_layout_is_refused() {
 #[test]
 fn garbage_is_malformed() {
     let long = "A".repeat(8 * 1024);
-    for text in [
-        "",
-        "=",
-        "A",
-        "AQ",
-        "AQF",
-        "*",
-        "e30.e30.e30",
-        "\r\n",
-        "AQEAAAA=",
-        &long,
-    ] {
-        assert_eq!(
-            tokens().open(text.as_bytes(), NOW),
-            Err(OpenError::Malformed),
-            "{text:.20}"
-        );
+    for text in ["", "=", "A", "AQ", "AQF", "*", "e30.e30.e30", "\r\n", "AQEAAAA=", &long] {
+        assert_eq!(tokens().open(text.as_bytes(), NOW), Err(OpenError::Malformed), "{text:.20}");
     }
     assert_eq!(tokens().open(&[0xff; 147], NOW), Err(OpenError::Malformed));
     assert_eq!(tokens().open(b"null", NOW), Err(OpenError::UnknownVersion));

@@ -104,37 +104,23 @@ fn candidates_come_header_first_and_then_in_the_order_of_the_cookies() {
         ("C", Source::Cookie),
         ("D", Source::Cookie),
     ];
-    assert_eq!(
-        all,
-        expected.map(|(text, source)| (text.as_bytes(), source))
-    );
+    assert_eq!(all, expected.map(|(text, source)| (text.as_bytes(), source)));
 }
 
 #[test]
 fn no_more_than_four_candidates_are_looked_at() {
     let line = format!("{NAME}=x; ").repeat(400);
-    assert_eq!(
-        candidates(&cookies(&[line])).len(),
-        Transport::MAX_CANDIDATES
-    );
-    assert_eq!(
-        candidates(&request(&["h"; 9], &[format!("{NAME}=x")])),
-        ["h"; 4]
-    );
+    assert_eq!(candidates(&cookies(&[line])).len(), Transport::MAX_CANDIDATES);
+    assert_eq!(candidates(&request(&["h"; 9], &[format!("{NAME}=x")])), ["h"; 4]);
 }
 
 #[test]
 fn our_cookie_is_found_among_four_hundred() {
     let pass = sealed_pass();
-    let many = (0..399)
-        .map(|n| format!("cookie{n}=value{n}; "))
-        .collect::<String>();
+    let many = (0..399).map(|n| format!("cookie{n}=value{n}; ")).collect::<String>();
     assert!(is_pass(&find(&cookies(&[format!("{many}{NAME}={pass}")]))));
-    let split: Vec<_> = many
-        .split("; ")
-        .map(str::to_owned)
-        .chain([format!("{NAME}={pass}")])
-        .collect();
+    let split: Vec<_> =
+        many.split("; ").map(str::to_owned).chain([format!("{NAME}={pass}")]).collect();
     assert!(is_pass(&find(&cookies(&split))));
 }
 
@@ -156,10 +142,7 @@ fn cookies_beyond_sixteen_kibibytes_are_not_searched() {
 
 #[test]
 fn a_cookie_that_the_bound_cuts_is_no_candidate() {
-    let line = format!(
-        "a={}; {NAME}=T1234",
-        "x".repeat(Transport::MAX_COOKIE_BYTES - 22)
-    );
+    let line = format!("a={}; {NAME}=T1234", "x".repeat(Transport::MAX_COOKIE_BYTES - 22));
     assert!(line.len() > Transport::MAX_COOKIE_BYTES);
     assert!(line[..Transport::MAX_COOKIE_BYTES].contains(&format!("{NAME}=T")));
     assert!(candidates(&cookies(&[line])).is_empty());
@@ -208,10 +191,7 @@ fn a_pass_beats_a_ticket_whichever_comes_first() {
 fn among_equals_the_first_counts_and_the_header_comes_first() {
     let sealed = |seconds| {
         let now = NOW.before(Duration::from_secs(seconds));
-        [
-            tokens().seal_pass(&pass(now)),
-            tokens().seal_ticket(&ticket(now)),
-        ]
+        [tokens().seal_pass(&pass(now)), tokens().seal_ticket(&ticket(now))]
     };
     for (one, two) in sealed(1).into_iter().zip(sealed(2)) {
         let stamp = |found: Found| match found.opened.unwrap() {
@@ -238,35 +218,19 @@ fn a_ticket_is_kept_when_what_follows_is_garbage() {
 #[test]
 fn the_error_told_is_that_of_the_last_candidate() {
     let expired = tokens().seal_pass(&pass(NOW.before(Duration::from_secs(300))));
-    let found = find(&request(
-        &["garbage"],
-        &[format!("{NAME}={}", expired.as_str())],
-    ));
+    let found = find(&request(&["garbage"], &[format!("{NAME}={}", expired.as_str())]));
     assert!(found.opened.is_none());
     assert_eq!(found.source, Source::Header);
-    assert_eq!(
-        (found.rejected, found.last_error),
-        (2, Some(OpenError::Expired))
-    );
+    assert_eq!((found.rejected, found.last_error), (2, Some(OpenError::Expired)));
 }
 
 #[test]
 fn bytes_that_are_not_utf_8_do_not_hide_our_cookie() {
     let pass = sealed_pass();
-    let line = [
-        b"a=\xff\xfe\x80; ",
-        NAME.as_bytes(),
-        b"=",
-        pass.as_bytes(),
-        b"; b=\xc3",
-    ]
-    .concat();
+    let line = [b"a=\xff\xfe\x80; ", NAME.as_bytes(), b"=", pass.as_bytes(), b"; b=\xc3"].concat();
     assert!(is_pass(&find(&cookies(&[line]))));
     let line = [NAME.as_bytes(), b"=\xff\xff"].concat();
-    assert_eq!(
-        find(&cookies(&[line])).last_error,
-        Some(OpenError::Malformed)
-    );
+    assert_eq!(find(&cookies(&[line])).last_error, Some(OpenError::Malformed));
     let found = find(&request::<_, &str>(&[b"\xff\xff"], &[]));
     assert_eq!((found.rejected, found.source), (1, Source::Header));
 }
@@ -276,10 +240,7 @@ fn eight_kilobytes_of_garbage_are_refused() {
     let garbage = "A".repeat(8 * 1024);
     let found = find(&request(&[&garbage], &[format!("{NAME}={garbage}")]));
     assert!(found.opened.is_none());
-    assert_eq!(
-        (found.rejected, found.last_error),
-        (2, Some(OpenError::Malformed))
-    );
+    assert_eq!((found.rejected, found.last_error), (2, Some(OpenError::Malformed)));
 }
 
 #[test]
@@ -312,16 +273,12 @@ fn a_transport_of_wrong_settings_cannot_be_made() {
 
 /// Splits by the letter of the grammar, as an oracle.
 fn naive(lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let pairs = lines
-        .iter()
-        .flat_map(|line| line.split(|byte| *byte == b';'));
+    let pairs = lines.iter().flat_map(|line| line.split(|byte| *byte == b';'));
     pairs
         .filter_map(|pair| pair.trim_ascii_start().strip_prefix(b"wr-a="))
         .map(|value| {
             let value = value.trim_ascii();
-            let inner = value
-                .strip_prefix(b"\"")
-                .and_then(|rest| rest.strip_suffix(b"\""));
+            let inner = value.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
             inner.unwrap_or(value).to_vec()
         })
         .filter(|value| !value.is_empty())

@@ -100,10 +100,7 @@ fn a_free_slot_is_kept_from_newcomers_while_somebody_present_waits() {
     pass(room.enter(id(1), at(0)));
     let waiting = queue(&mut room, 2, at(1));
     room.leave(id(0), at(2));
-    assert_eq!(
-        *room.enter(id(3), at(2)).reason(),
-        Reason::QueuedBehindOthers
-    );
+    assert_eq!(*room.enter(id(3), at(2)).reason(), Reason::QueuedBehindOthers);
     room.leave(id(1), at(2));
     pass(room.enter(id(4), at(2)));
     pass(room.check_in(&waiting, at(3)));
@@ -160,10 +157,7 @@ fn a_ticket_survives_the_loss_of_the_room() {
     let second = ticket(restarted.check_in(&second, at(11)));
     let first = ticket(restarted.check_in(&first, at(12)));
     restarted.leave(id(3), at(13));
-    assert_eq!(
-        *restarted.check_in(&second, at(13)).reason(),
-        Reason::QueuedBehindOthers
-    );
+    assert_eq!(*restarted.check_in(&second, at(13)).reason(), Reason::QueuedBehindOthers);
     assert_eq!(pass(restarted.check_in(&first, at(13))).id, id(1));
 }
 
@@ -173,10 +167,7 @@ fn a_pass_survives_the_loss_of_the_room_and_is_counted_again() {
     let old = pass(before.enter(id(1), at(0)));
     let mut restarted = room(rules(1));
     assert!(matches!(restarted.renew(&old, at(10)), Renewal::Renew(pass) if pass.id == id(1)));
-    assert_eq!(
-        *restarted.enter(id(2), at(10)).reason(),
-        Reason::QueuedActiveLimit
-    );
+    assert_eq!(*restarted.enter(id(2), at(10)).reason(), Reason::QueuedActiveLimit);
 }
 
 #[test]
@@ -192,9 +183,7 @@ fn a_session_is_prolonged_by_renewals_and_ended_by_leaving() {
     let mut room = room(rules(1));
     let first = pass(room.enter(id(1), at(0)));
     assert_eq!(first.expires_at, at(90));
-    let Renewal::Renew(second) = room.renew(&first, at(50)) else {
-        panic!("not renewed")
-    };
+    let Renewal::Renew(second) = room.renew(&first, at(50)) else { panic!("not renewed") };
     assert_eq!((second.expires_at, second.accepted_at), (at(140), at(0)));
     room.leave(id(1), at(60));
     assert_eq!(room.renew(&second, at(61)), Renewal::End);
@@ -206,9 +195,7 @@ fn a_fixed_session_is_not_prolonged() {
     let mut room = room(rules(1).session_renewal(SessionRenewal::Fixed));
     let first = pass(room.enter(id(1), at(0)));
     assert_eq!(first.expires_at, at(80));
-    let Renewal::Renew(second) = room.renew(&first, at(50)) else {
-        panic!("not renewed")
-    };
+    let Renewal::Renew(second) = room.renew(&first, at(50)) else { panic!("not renewed") };
     assert_eq!(second.expires_at, at(80));
     assert_eq!(room.renew(&second, at(80)), Renewal::End);
 }
@@ -243,12 +230,7 @@ fn a_full_line_refuses_but_keeps_the_order_of_arrival() {
     pass(room.enter(id(0), at(0)));
     let first = ticket(room.enter(id(1), at(1)));
     queue(&mut room, 2, at(2));
-    let Verdict::Refuse {
-        ticket: Some(kept),
-        reason,
-        ..
-    } = room.check_in(&first, at(3))
-    else {
+    let Verdict::Refuse { ticket: Some(kept), reason, .. } = room.check_in(&first, at(3)) else {
         panic!("the line has one place");
     };
     assert_eq!(reason, Reason::RefusedLineFull);
@@ -273,16 +255,14 @@ fn the_switches_do_what_they_say() {
     let open = rules(10);
     let mut room = room(open.clone());
     let inside = pass(room.enter(id(1), at(0)));
-    room.configure(open.clone().switch(RoomSwitch::QueueAll), at(1))
-        .unwrap();
+    room.configure(open.clone().switch(RoomSwitch::QueueAll), at(1)).unwrap();
     let verdict = room.enter(id(2), at(1));
     assert_eq!(*verdict.reason(), Reason::QueueAll);
     let waiting = ticket(verdict);
     assert_eq!(ticket(room.check_in(&waiting, at(3))).wait, None);
     assert!(matches!(room.renew(&inside, at(20)), Renewal::Renew(_)));
 
-    room.configure(open.switch(RoomSwitch::Drain), at(21))
-        .unwrap();
+    room.configure(open.switch(RoomSwitch::Drain), at(21)).unwrap();
     assert_eq!(*room.enter(id(3), at(21)).reason(), Reason::RefusedDraining);
     pass(room.check_in(&waiting, at(22)));
 }
@@ -292,14 +272,7 @@ fn reject_keeps_no_line_and_passthrough_no_limit() {
     let mut strict = room(rules(1).queueing_method(QueueingMethod::Reject));
     pass(strict.enter(id(1), at(0)));
     let verdict = strict.enter(id(2), at(0));
-    assert!(matches!(
-        verdict,
-        Verdict::Refuse {
-            ticket: None,
-            retry_after: None,
-            ..
-        }
-    ));
+    assert!(matches!(verdict, Verdict::Refuse { ticket: None, retry_after: None, .. }));
 
     let mut open = room(rules(1).queueing_method(QueueingMethod::Passthrough));
     for who in 0..10 {
@@ -334,16 +307,11 @@ fn new_limits_hold_at_once_and_put_nobody_out() {
     }
     room.configure(rules(1), at(1)).unwrap();
     assert_eq!(room.snapshot(at(1)).active, 3);
-    assert_eq!(
-        *room.enter(id(9), at(1)).reason(),
-        Reason::QueuedActiveLimit
-    );
+    assert_eq!(*room.enter(id(9), at(1)).reason(), Reason::QueuedActiveLimit);
     room.configure(rules(4), at(2)).unwrap();
     pass(room.enter(id(9), at(2)));
 
-    let error = room
-        .configure(RoomRules::new("other", 1), at(3))
-        .unwrap_err();
+    let error = room.configure(RoomRules::new("other", 1), at(3)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "name is \"other\", expected \"shop\", the name of the room in use"
@@ -375,13 +343,7 @@ fn a_ticket_from_the_future_does_not_jump_the_line_or_overflow() {
     assert_eq!(ticket(room.check_in(&far, at(1))).first_seen, at(1));
     let ancient = Ticket::new(id(2), Timestamp::ZERO, Timestamp::ZERO, Timestamp::ZERO);
     assert_eq!(ticket(room.check_in(&ancient, at(1))).first_seen, at(1));
-    let pass = Pass::new(
-        id(3),
-        u32::MAX,
-        Timestamp::MAX,
-        Timestamp::MAX,
-        Timestamp::MAX,
-    );
+    let pass = Pass::new(id(3), u32::MAX, Timestamp::MAX, Timestamp::MAX, Timestamp::MAX);
     assert!(matches!(room.renew(&pass, at(1)), Renewal::Renew(_)));
     room.sweep(at(1) + MINUTE);
 }

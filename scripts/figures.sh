@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# The long campaign: every figure in full. About an hour on two cores; not part of ./test.sh.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+day=examples/shop/data/worldcup98-1998-06-30.csv
+
+echo "== a whole day at full rate in virtual time, ten seeds, two settings of the limits"
+cargo run --release -p waiting-room-sim -- --trace "$day" --visits 10000000 --seeds 10
+cargo run --release -p waiting-room-sim -- --trace "$day" --visits 10000000 --seeds 10 --peak-factor 3
+
+echo "== its steepest hour over loopback"
+cargo run --release -p shop -- --replay "$day"
+
+echo "== the cost, beside the peers"
+cargo run --release -p waiting-room-bench -- all --full
