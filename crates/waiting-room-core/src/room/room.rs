@@ -209,8 +209,7 @@ impl Room {
                 refuse(None, Reason::RefusedReject, None)
             }
             Err(reason) => {
-                let wait = self.wait(self.line.present(), &reason, now);
-                let next = now + self.interval(id, wait, now);
+                let next = now + self.interval(id, self.line.present(), &reason, now);
                 Verdict::Wait { ticket: Ticket::new(id, now, now, next), reason }
             }
         }
@@ -269,14 +268,14 @@ impl Room {
         }
         ticket.last_check_in = now;
         if !self.line.holds(ticket.id) && self.line.len() >= self.rules.line_capacity {
-            let interval = self.interval(ticket.id, None, now);
+            let interval = self.interval(ticket.id, u32::MAX, &reason, now);
             ticket.next_check_in = now + interval;
             ticket.placed = false;
             return refuse(Some(ticket), Reason::RefusedLineFull, Some(interval));
         }
         let ahead = self.line.present_before(rank);
         ticket.wait = self.wait(ahead, &reason, now);
-        let interval = self.interval(ticket.id, ticket.wait, now);
+        let interval = self.interval(ticket.id, ahead, &reason, now);
         ticket.next_check_in = now + interval;
         ticket.placed = true;
         ticket.shown_position = match self.rules.queueing_method {
@@ -300,7 +299,7 @@ impl Room {
     }
 
     fn wait(&mut self, ahead: u32, reason: &Reason, now: Timestamp) -> Option<Wait> {
-        if matches!(reason, Reason::QueueAll | Reason::QueuedRecovery) {
+        if is_closed(reason) {
             return None;
         }
         let fallback = self.configured_rate();
@@ -319,12 +318,22 @@ impl Room {
         by_slots.min(by_minute)
     }
 
-    /// When to ask again: an eighth of the wait within bounds, spread by up to 30 %, in whole
-    /// seconds so that every client can obey it to the letter.
-    fn interval(&self, id: VisitorId, wait: Option<Wait>, now: Timestamp) -> Duration {
+    /// When to ask again: an eighth of what `ahead` others take, within bounds, spread by up to
+    /// 30 %, in whole seconds so that every client can obey it to the letter.
+    fn interval(
+        &mut self,
+        id: VisitorId,
+        ahead: u32,
+        reason: &Reason,
+        now: Timestamp,
+    ) -> Duration {
         let longest = self.rules.refresh_interval;
-        let base =
-            wait.map_or(longest, |wait| (wait.p50 / 8).clamp(Self::SHORTEST_INTERVAL, longest));
+        let base = if is_closed(reason) {
+            longest
+        } else {
+            let pace = self.estimate.pace(ahead, now, self.configured_rate());
+            (pace / 8).clamp(Self::SHORTEST_INTERVAL, longest)
+        };
         let thousandths = u32::try_from(id.draw(now.as_nanos()) % 301).unwrap_or(0);
         let spread = base + base * thousandths / 1_000;
         Duration::from_secs(spread.as_secs() + u64::from(spread.subsec_nanos() > 0))
@@ -368,6 +377,11 @@ impl Room {
         self.line.invariants();
         debug_assert!(self.line.len() <= RoomRules::MAX_LINE_CAPACITY, "the line is bounded");
     }
+}
+
+/// Whether nobody is let in whatever becomes free, so that there is nothing to expect.
+const fn is_closed(reason: &Reason) -> bool {
+    matches!(reason, Reason::QueueAll | Reason::QueuedRecovery)
 }
 
 /// Which lots are valid at `now`.

@@ -347,3 +347,21 @@ fn a_ticket_from_the_future_does_not_jump_the_line_or_overflow() {
     assert!(matches!(room.renew(&pass, at(1)), Renewal::Renew(_)));
     room.sweep(at(1) + MINUTE);
 }
+
+#[test]
+fn the_front_is_asked_back_often_even_where_the_wait_is_unknown() {
+    let mut room = room(rules(100));
+    for who in 0..100 {
+        pass(room.enter(id(who), at(0)));
+    }
+    let mut waiting = queue(&mut room, 200, at(1));
+    for step in 1..40 {
+        for who in 0..100 {
+            let old = Pass::new(id(who), 0, at(0), at(0), at(90));
+            room.renew(&old, at(step * 10));
+        }
+        waiting = ticket(room.check_in(&waiting, at(step * 10)));
+    }
+    assert_eq!(waiting.wait, None);
+    assert!(waiting.retry_after(at(390)) <= Duration::from_secs(3));
+}
