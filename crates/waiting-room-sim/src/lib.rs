@@ -1,4 +1,67 @@
 //! Seeded crowds in front of a waiting room, and the oracle that judges what they saw.
-mod oracle;
+//!
+//! Three ways to find out whether a room keeps its promises, each on its own:
+//!
+//! | what | compares | with |
+//! |---|---|---|
+//! | [`conformance()`] | any [`Store`](waiting_room_core::Store), reply by reply | a [`Model`] that is plain and slow |
+//! | [`World`] | a room under a day of visitors, in virtual time | its promises, by the oracle |
+//! | [`Oracle`] | anything that lets visitors in, over a real network too | its promises, from outside |
+//!
+//! ```text
+//!   Trace ─► Arrivals ─► visitors ──requests──► room        conformance:
+//!   (a day)  (Poisson)      │ ▲                  │            Commands ─┬─► Store ─┐
+//!                           │ └────answers───────┘                      └─► Model ─┴─► equal?
+//!                           ▼
+//!                        Oracle ─► Report
+//! ```
+//!
+//! All chance comes from a seed, and every seed is printed: what was found once can be found again.
+//!
+//! # Example
+//!
+//! ```
+//! use std::time::Duration;
+//! use waiting_room_sim::{Scenario, Trace, World};
+//!
+//! // Ten quiet minutes, then ten in which three times as many come as are let in.
+//! let counts = [30; 10].into_iter().chain([180; 10]);
+//! let lines: String = counts.map(|count| format!("m,{count}\n")).collect();
+//! let trace: Trace = format!("minute,requests\n{lines}").parse()?;
+//!
+//! let scenario = Scenario::new(7).limits(60, 60, Duration::from_secs(60));
+//! let report = World::new(&scenario, &trace)?.run();
+//! assert!(report.violations().is_empty());
+//! assert_eq!(report.max_active, 60);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it does not do
+//!
+//! It opens no socket and reads no clock, except for fresh seeds. The simulated layer knows no
+//! HTTP; the `shop` example runs the same oracle against the real one.
 
-pub use self::oracle::{Alarm, AlarmKind, Limits, Oracle, Report, Seen, VisitorNo};
+mod arrivals;
+mod conformance;
+mod desk;
+mod oracle;
+mod person;
+mod scenario;
+mod seeds;
+mod trace;
+mod visitors;
+mod world;
+
+pub use self::{
+    arrivals::Arrivals,
+    conformance::{
+        Command, Commands, Coverage, Divergence, Memory, Model, Numbers, Plan, Settings, Told,
+        conformance,
+    },
+    oracle::{Alarm, AlarmKind, Limits, Oracle, Report, Seen, VisitorNo},
+    scenario::Scenario,
+    seeds::{SEED_VARIABLE, fresh_seeds, seeds},
+    trace::{Trace, TraceError},
+    visitors::Habits,
+    world::World,
+};

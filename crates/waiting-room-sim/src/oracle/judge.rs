@@ -112,8 +112,7 @@ impl Oracle {
             self.timers.set(certain_until, Timer::MayBeNew(visitor, no));
         }
         let sessionless = counts_slot;
-        known.flight =
-            Some(Flight { no, sent: at, epoch, counts_slot, counts_new, sessionless });
+        known.flight = Some(Flight { no, sent: at, epoch, counts_slot, counts_new, sessionless });
     }
 
     /// The answer of the visitor's request arrives.
@@ -130,12 +129,8 @@ impl Oracle {
             Seen::Admitted => self.admitted(visitor, flight, at),
             Seen::Refused => self.refused(visitor, flight, at),
             Seen::Waiting { interval, waiting_since, position, returned_ticket } => {
-                let told = super::waiting::Told {
-                    interval,
-                    waiting_since,
-                    position,
-                    returned_ticket,
-                };
+                let told =
+                    super::waiting::Told { interval, waiting_since, position, returned_ticket };
                 self.waiting(visitor, flight, at, told);
             }
         }
@@ -158,6 +153,9 @@ impl Oracle {
         match known.session.as_mut() {
             Some(session) if !flight.counts_slot => {
                 session.possible_until = session.possible_until.max(held_until);
+                // It may have been a checkout.
+                session.certain_until = session.certain_until.min(flight.sent);
+                self.active.cut(session.activity, flight.sent);
             }
             _ => self.timers.set(held_until, Timer::StraySlot),
         }
@@ -238,7 +236,7 @@ impl Oracle {
 
     /// The room was replaced by one that knows nothing, and lets nobody in until `holds_until`.
     ///
-    /// Said once every request sent before was answered by the old room or has failed. The limits,
+    /// Said when the new room begins to answer, while the old one does not any more. The limits,
     /// and the places and sessions of those who come back, are judged as before; that somebody was
     /// present in the line is known to the new room only when it checks in again.
     pub fn restarted(&mut self, at: Timestamp, holds_until: Timestamp) {
@@ -252,86 +250,6 @@ impl Oracle {
         self.advance(at);
         self.active.settle(Timestamp::MAX);
         self.tally.report(&self.limits, self.active.highest(), self.minute.highest())
-    }
-
-    /// Lets the time pass. Answers the time that it is now.
-    fn advance(&mut self, at: Timestamp) -> Timestamp {
-        self.now = self.now.max(at);
-        while let Some((at, timer)) = self.timers.pop_due(self.now) {
-            self.expire(at, timer);
-        }
-        if self.flights.oldest().is_none() {
-            self.settle();
-        }
-        self.now
-    }
-
-    fn expire(&mut self, at: Timestamp, timer: Timer) {
-        match timer {
-            Timer::LeaveMinute => self.bound.change(0, -1),
-            Timer::StraySlot => self.bound.change(-1, 0),
-            Timer::MayBeNew(visitor, no) => {
-                let flight = self.visitors.get_mut(&visitor).and_then(|known| known.flight.as_mut());
-                if let Some(flight) = flight.filter(|flight| flight.no == no && !flight.counts_new)
-                {
-                    flight.counts_new = true;
-                    self.bound.change(0, 1);
-                }
-            }
-            Timer::Session(visitor, serial) => self.lapse(visitor, serial, at),
-        }
-    }
-
-    /// The session of a visitor may be over.
-    fn lapse(&mut self, visitor: VisitorNo, serial: u64, at: Timestamp) {
-        let Some(known) = self.visitors.get_mut(&visitor) else { return };
-        let Some(session) = known.session.filter(|session| session.serial == serial) else {
-            return;
-        };
-        if session.possible_until > at {
-            self.timers.set(session.possible_until, Timer::Session(visitor, serial));
-            return;
-        }
-        known.session = None;
-        match known.flight.as_mut() {
-            // What is under way may take the slot that has just become free.
-            Some(flight) if !flight.counts_slot => flight.counts_slot = true,
-            _ => self.bound.change(-1, 0),
-        }
-        self.forget_if_over(visitor);
-    }
-
-    /// Draws the conclusions that no request under way can change any more.
-    fn settle(&mut self) {
-        let (oldest, epoch) = self
-            .flights
-            .oldest()
-            .map_or((self.now, self.bound.epoch()), |oldest| (oldest.sent, oldest.epoch));
-        self.active.settle(oldest);
-        self.bound.forget_before(epoch);
-        while let Some(lapse) = self.line.pop_lapse(oldest) {
-            if lapse.last {
-                self.line.remove(&lapse);
-                continue;
-            }
-            let Some(known) = self.visitors.get_mut(&lapse.visitor) else { continue };
-            let Some(standing) = known.standing.filter(|standing| standing.key == lapse.key) else {
-                continue;
-            };
-            if standing.until > lapse.at {
-                self.line.postpone(lapse, standing.until);
-            } else {
-                self.line.remove(&lapse);
-                known.standing = None;
-                self.forget_if_over(lapse.visitor);
-            }
-        }
-    }
-
-    fn forget_if_over(&mut self, visitor: VisitorNo) {
-        if self.visitors.get(&visitor).is_some_and(Visitor::is_over) {
-            self.visitors.remove(&visitor);
-        }
     }
 
     pub(super) fn alarm(&mut self, kind: AlarmKind, visitor: VisitorNo, decided: Span) {

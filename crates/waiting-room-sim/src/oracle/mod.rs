@@ -39,6 +39,7 @@ mod line;
 mod minute;
 mod order;
 mod report;
+mod settle;
 mod tally;
 mod timers;
 mod visitor;

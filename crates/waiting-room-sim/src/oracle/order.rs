@@ -6,8 +6,8 @@
 //! From then on each one before A who is let in takes one slot and one place before A; each one
 //! behind A is let in only if a slot is left for A, as long as A is present. So A keeps its slot
 //! until it asks, and must not be told to wait. Two cases are not judged: a visitor from before A
-//! comes who was *not* counted as present when B was let in, and somebody is let in after A may
-//! have ceased to be present.
+//! gets in who was *not* present all the time since B was let in, and somebody is let in after A
+//! may have ceased to be present.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -126,10 +126,10 @@ impl Order {
             if settled && other.decided.to < later.decided.from {
                 return true;
             }
-            let under_watch = waiter.is_attended()
-                || (settled && other.decided.to < waiter.present_until);
+            let under_watch =
+                waiter.is_attended() || (settled && other.decided.to < waiter.present_until);
             let was_counted =
-                other.arrived > waiter.arrived || later.certainly_counted(other.present);
+                other.arrived > waiter.arrived || later.counted(other.present, other.decided.to);
             under_watch && was_counted
         })
     }
@@ -143,11 +143,10 @@ impl Waiter {
 }
 
 impl Admission {
-    /// Whether somebody with this presence certainly counted when this one was let in.
-    pub(super) fn certainly_counted(&self, present: Option<Span>) -> bool {
-        present.is_some_and(|present| {
-            present.from <= self.decided.from && self.decided.to < present.to
-        })
+    /// Whether somebody with this presence certainly counted from when this one was let in `until`
+    /// it was its own turn.
+    pub(super) fn counted(&self, present: Option<Span>, until: Timestamp) -> bool {
+        present.is_some_and(|present| present.from <= self.decided.from && until < present.to)
     }
 }
 
@@ -176,7 +175,10 @@ mod tests {
     /// Arrived at 5, was answered at 20, is told to wait at 40, present until 50.
     const WAITER: (u64, u64, u64, u64) = (5, 20, 40, 50);
 
-    fn overtaken(order: &Order, (arrived, answered, decided, present): (u64, u64, u64, u64)) -> bool {
+    fn overtaken(
+        order: &Order,
+        (arrived, answered, decided, present): (u64, u64, u64, u64),
+    ) -> bool {
         let waiter = Waiter {
             arrived: at(arrived),
             answered: at(answered),
@@ -227,6 +229,15 @@ mod tests {
         let present = Some(Span { from: at(10), to: at(45) });
         order.record(Admission { present, ..let_in(4, 30, 31) });
         assert!(overtaken(&order, WAITER));
+    }
+
+    #[test]
+    fn somebody_from_before_who_was_away_for_a_moment_leaves_it_open() {
+        let mut order = order();
+        order.record(let_in(6, 25, 26));
+        let present = Some(Span { from: at(10), to: at(28) });
+        order.record(Admission { present, ..let_in(4, 30, 31) });
+        assert!(!overtaken(&order, WAITER));
     }
 
     #[test]

@@ -112,21 +112,20 @@ impl Oracle {
         let forgotten_at = self.forgotten_at;
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         let before = known.place.filter(|_| told.returned_ticket);
-        let second_touch = (told.returned_ticket && !is_early)
-            || before.is_some_and(|place| place.second_touch);
+        let second_touch =
+            (told.returned_ticket && !is_early) || before.is_some_and(|place| place.second_touch);
         let certain_until = decided.from + presence;
         let present = match known.presence_since(forgotten_at).filter(|_| told.returned_ticket) {
             Some(old) if is_early => Some(Span { to: old.to.min(certain_until), ..old }),
-            Some(old) if decided.to < old.to => {
-                Some(Span { from: old.from, to: certain_until })
-            }
-            _ if is_early || !told.returned_ticket => None,
+            Some(old) if decided.to < old.to => Some(Span { from: old.from, to: certain_until }),
+            _ if is_early || !told.returned_ticket || decided.from <= forgotten_at => None,
             _ => Some(Span { from: decided.to, to: certain_until }),
         };
+        let same_place = before.filter(|place| place.waiting_since == told.waiting_since);
         let early_in = before.filter(|_| is_early);
         known.place = Some(Place {
             waiting_since: told.waiting_since,
-            position: told.position.or(before.and_then(|place| place.position)),
+            position: told.position.or(same_place.and_then(|place| place.position)),
             second_touch,
             checked_in_by: early_in.map_or(decided.to, |place| place.checked_in_by),
             kept_from: early_in.map_or(decided.from, |place| place.kept_from),
@@ -182,13 +181,9 @@ fn arrival(known: &Visitor, decided: Span, told: Told, retention: Duration) -> S
 
 /// Whether the request of another visitor, under way now, may have taken the slot that was left
 /// for the waiter when `later` was let in.
-fn leaves_open(
-    other: &Visitor,
-    present: Option<Span>,
-    waiter: &Waiter,
-    later: &Admission,
-) -> bool {
+fn leaves_open(other: &Visitor, present: Option<Span>, waiter: &Waiter, later: &Admission) -> bool {
     let may_be_let_in = other.flight.is_some_and(|flight| flight.counts_new);
-    let was_counted = other.arrived.from > waiter.arrived || later.certainly_counted(present);
+    let was_counted =
+        other.arrived.from > waiter.arrived || later.counted(present, waiter.decided.to);
     may_be_let_in && !(waiter.is_attended() && was_counted)
 }

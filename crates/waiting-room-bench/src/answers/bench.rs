@@ -1,0 +1,92 @@
+//! The table: each target against the bare application, round by round.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{
+    client,
+    load::{CONNECTIONS, LoadKind},
+    server::Server,
+    targets::{Target, targets},
+};
+use crate::{
+    effort::Effort,
+    measure::Samples,
+    report::{Bar, NONE, Report, figure, spread},
+};
+
+/// Measures, and prints.
+pub(crate) fn run(effort: Effort, load: Option<LoadKind>) -> Result<()> {
+    let load = load.unwrap_or_else(LoadKind::best);
+    let server = Server::start()?;
+    let targets = targets(&server.address);
+    targets.iter().try_for_each(client::check)?;
+    let mut found = vec![Found::default(); targets.len()];
+    for _ in 0..effort.load_rounds() {
+        for (target, found) in targets.iter().zip(&mut found) {
+            found.round(&server, target, load, effort.load())?;
+        }
+    }
+    println!("{}", report(&targets, &found, effort, load));
+    Ok(())
+}
+
+/// What was found about a target.
+#[derive(Clone, Debug, Default)]
+struct Found {
+    per_second: Samples,
+    p50_ms: Samples,
+    p99_ms: Samples,
+    cpu_us: Samples,
+}
+
+impl Found {
+    fn round(
+        &mut self,
+        server: &Server,
+        target: &Target,
+        load: LoadKind,
+        duration: Duration,
+    ) -> Result<()> {
+        let before = server.cpu_time()?;
+        let load = load.run(target, duration)?;
+        let spent = server.cpu_time()?.saturating_sub(before);
+        self.per_second.push(load.per_second);
+        self.p50_ms.push(load.p50_ms);
+        self.p99_ms.push(load.p99_ms);
+        self.cpu_us.push(spent.as_secs_f64() * 1e6 / load.requests);
+        Ok(())
+    }
+}
+
+fn report(targets: &[Target], found: &[Found], effort: Effort, load: LoadKind) -> Report {
+    let title = "Answers over loopback, a server on one core";
+    let mut report = Report::new(title, "answers", effort, &COLUMNS);
+    for (target, this) in targets.iter().zip(found) {
+        let ratio = this.per_second.ratio_to(&found[0].per_second);
+        let bar = target.bar.map(|limit| Bar::at_least("ratio", limit, ratio.median()));
+        report.row([
+            target.name.to_owned(),
+            spread(&this.per_second),
+            spread(&ratio),
+            figure(this.p50_ms.median()),
+            figure(this.p99_ms.median()),
+            spread(&this.cpu_us),
+            figure(this.cpu_us.ratio_to(&found[0].cpu_us).median()),
+            bar.map_or(NONE.to_owned(), |bar| bar.to_string()),
+        ]);
+    }
+    report.note(format!("{CONNECTIONS} connections, kept alive; {}", match load {
+        LoadKind::Hyper => {
+            "requests by hyper in this process, for want of wrk: it is as slow as the server, so \
+             the CPU time says more than the requests a second."
+        }
+        LoadKind::Wrk => "requests by wrk, one thread on the other core.",
+    }));
+    report.note("The floor is asked without any header but those of the client.");
+    report
+}
+
+const COLUMNS: [&str; 8] =
+    ["request", "req/s", "ratio", "p50 ms", "p99 ms", "CPU us/req", "x floor", "bar"];

@@ -1,0 +1,65 @@
+//! The load of the `wrk` program.
+
+use std::{process::Command, time::Duration};
+
+use anyhow::{Context, Result, ensure};
+
+use super::{load::Load, targets::Target};
+
+pub(super) fn is_installed() -> bool {
+    // It has no option that only says so: asked for its version, it says it and fails.
+    Command::new("wrk").arg("--version").output().is_ok()
+}
+
+pub(super) fn run(target: &Target, duration: Duration, connections: usize) -> Result<Load> {
+    let seconds = duration.as_secs().max(1);
+    let mut wrk = Command::new("wrk");
+    wrk.args(["--threads", "1", "--latency"]);
+    wrk.args(["--connections", &connections.to_string(), "--duration", &format!("{seconds}s")]);
+    for (name, value) in &target.headers {
+        wrk.args(["--header", &format!("{name}: {value}")]);
+    }
+    let output = wrk.arg(format!("http://127.0.0.1:{}/", target.port)).output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success(), "wrk: {}: {said}", output.status);
+    ensure!(!said.contains("Socket errors"), "wrk met errors: {said}");
+    parse(&said).with_context(|| format!("wrk said: {said}"))
+}
+
+fn parse(said: &str) -> Option<Load> {
+    let word = |label: &str, place: usize| {
+        let line = said.lines().map(str::trim).find(|line| line.contains(label))?;
+        line.split_ascii_whitespace().nth(place)
+    };
+    Some(Load {
+        requests: word(" requests in ", 0)?.parse().ok()?,
+        per_second: word("Requests/sec:", 1)?.parse().ok()?,
+        p50_ms: millis(word("50%", 1)?)?,
+        p99_ms: millis(word("99%", 1)?)?,
+    })
+}
+
+/// `232.00us`, `1.64ms`, `2.00s`.
+fn millis(text: &str) -> Option<f64> {
+    let units = [("us", 1e-3), ("ms", 1.0), ("s", 1e3)];
+    units
+        .into_iter()
+        .find_map(|(unit, scale)| Some(text.strip_suffix(unit)?.parse::<f64>().ok()? * scale))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_wrk_says_is_read() {
+        let said = "Running 1s test @ http://127.0.0.1:8080/\n  1 threads and 32 connections\n\
+            Thread Stats   Avg      Stdev     Max   +/- Stdev\n    \
+            Latency   263.47us  122.52us   3.86ms   92.62%\n  Latency Distribution\n     \
+            50%  232.00us\n     75%  290.00us\n     90%  350.00us\n     99%    1.64ms\n  \
+            122390 requests in 1.01s, 15.64MB read\n  Non-2xx or 3xx responses: 122390\n\
+            Requests/sec: 121178.20\nTransfer/sec:     15.49MB\n";
+        let load = Load { requests: 122_390.0, per_second: 121_178.2, p50_ms: 0.232, p99_ms: 1.64 };
+        assert_eq!(parse(said), Some(load));
+    }
+}

@@ -1,0 +1,59 @@
+//! What the waiting room costs, beside what there is to compare it with, in one run.
+//!
+//! ```text
+//! cargo run --release -p waiting-room-bench -- pass      a visitor with a valid pass
+//! cargo run --release -p waiting-room-bench -- token     find, decode and open a token; seal one
+//! cargo run --release -p waiting-room-bench -- answers   answers to those who wait, over loopback
+//! cargo run --release -p waiting-room-bench -- room      the verbs of the room, and its memory
+//! cargo run --release -p waiting-room-bench -- all       all of them; `--full` takes longer
+//! ```
+//!
+//! # How it measures
+//!
+//! *Times* are CPU times of the thread, so that other work on the machine counts little. The cases
+//! of a table take turns in short samples, round after round; ratios and differences are taken
+//! within a round, and of all rounds the median is shown. Compare those, not the nanoseconds: a
+//! machine is not the same from one hour to the next.
+//!
+//! *Instructions* and *allocations* are counted by `valgrind` (callgrind and DHAT) in child
+//! processes that run this program with one case, after it has warmed up. A counting global
+//! allocator would take a good part of the time that is measured, in every row, so there is none
+//! in this program; a test has one. Where `valgrind` is missing, the table says so.
+//!
+//! *Requests per second* are those of one server process on one core, with the load generator
+//! (`wrk`, or a hyper client where that is missing) on another.
+
+mod answers;
+mod args;
+mod case;
+mod effort;
+mod measure;
+mod pass;
+mod report;
+mod room;
+mod setting;
+mod token;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::args::{Args, What};
+
+fn main() -> Result<()> {
+    let Args { what, effort, counting, load } = Args::parse();
+    let effort = effort.chosen();
+    match what {
+        What::All => {
+            pass::run(effort, counting)?;
+            token::run(effort, counting)?;
+            room::run(effort, counting)?;
+            answers::run(effort, load)
+        }
+        What::Answers => answers::run(effort, load),
+        What::Pass => pass::run(effort, counting),
+        What::Repeat { group, case, first, then } => case::repeat(group, &case, first, then),
+        What::Room => room::run(effort, counting),
+        What::Serve => answers::serve(),
+        What::Token => token::run(effort, counting),
+    }
+}

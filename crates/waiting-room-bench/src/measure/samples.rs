@@ -1,0 +1,73 @@
+//! The samples of one case: one figure a round.
+
+/// One figure for each round.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Samples(Vec<f64>);
+
+impl Samples {
+    pub(crate) fn push(&mut self, figure: f64) {
+        self.0.push(figure);
+    }
+
+    /// The median; not a number if there is no sample.
+    pub(crate) fn median(&self) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        match sorted.len() {
+            0 => f64::NAN,
+            len if len % 2 == 1 => sorted[len / 2],
+            len => f64::midpoint(sorted[len / 2 - 1], sorted[len / 2]),
+        }
+    }
+
+    pub(crate) fn min(&self) -> f64 {
+        self.0.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    pub(crate) fn max(&self) -> f64 {
+        self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Round by round, this one and another made into one figure.
+    pub(crate) fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(this, that)| combine(*this, *that)).collect())
+    }
+
+    /// What this case takes more than another, round by round.
+    pub(crate) fn over(&self, other: &Self) -> Self {
+        self.with(other, |this, that| this - that)
+    }
+
+    /// How many times as much this case takes as another, round by round.
+    pub(crate) fn ratio_to(&self, other: &Self) -> Self {
+        self.with(other, |this, that| this / that)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(figures: &[f64]) -> Samples {
+        Samples(figures.to_vec())
+    }
+
+    fn is(figure: f64, expected: f64) -> bool {
+        (figure - expected).abs() < 1e-9
+    }
+
+    #[test]
+    fn the_median_stands_in_the_middle() {
+        assert!(is(samples(&[9.0, 1.0, 2.0]).median(), 2.0));
+        assert!(is(samples(&[4.0, 1.0, 2.0, 9.0]).median(), 3.0));
+        assert!(samples(&[]).median().is_nan());
+    }
+
+    #[test]
+    fn a_slow_round_does_not_count_between_two_cases_that_both_had_it() {
+        let (floor, case) = (samples(&[100.0, 900.0, 100.0]), samples(&[150.0, 950.0, 151.0]));
+        assert!(is(case.over(&floor).median(), 50.0));
+        assert!(is(case.ratio_to(&floor).max(), 1.51));
+        assert!(is(case.min(), 150.0));
+    }
+}

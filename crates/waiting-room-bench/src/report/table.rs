@@ -1,0 +1,50 @@
+//! One table, as Markdown, so that it can be pasted where it is needed.
+
+use std::fmt;
+
+use comfy_table::{CellAlignment, Table, presets::ASCII_MARKDOWN};
+
+use super::machine::machine;
+use crate::effort::Effort;
+
+/// A table with its title, its command, its machine, and what one must know to read it.
+#[derive(Debug)]
+pub(crate) struct Report {
+    title: String,
+    command: String,
+    table: Table,
+    notes: Vec<String>,
+}
+
+impl Report {
+    /// An empty table, made by the subcommand `what`.
+    pub(crate) fn new(title: &str, what: &str, effort: Effort, columns: &[&str]) -> Self {
+        let mut table = Table::new();
+        table.load_style(ASCII_MARKDOWN).set_header(columns);
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        let option = effort.option();
+        let command = format!("cargo run --release -p waiting-room-bench -- {what}{option}");
+        Self { title: title.to_owned(), command, table, notes: Vec::new() }
+    }
+
+    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.table.add_row(cells);
+    }
+
+    pub(crate) fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "## {}\n\n`{}`  \n{}\n", self.title, self.command, machine())?;
+        writeln!(f, "{}", self.table)?;
+        if !self.notes.is_empty() {
+            writeln!(f)?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "- {note}"))
+    }
+}

@@ -1,0 +1,52 @@
+//! The two tables: verbs, and memory.
+
+use anyhow::Result;
+
+use crate::{
+    case::Group,
+    effort::Effort,
+    measure::{Counting, Weight, count, time, weigh},
+    report::{NONE, Report, figure, range},
+};
+
+/// Measures, and prints.
+pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
+    println!("{}", verbs(effort, counting)?);
+    println!("{}", memory(effort, counting)?);
+    Ok(())
+}
+
+fn verbs(effort: Effort, counting: Counting) -> Result<Report> {
+    let cases = Group::Verbs.cases();
+    let (times, counts) = (time(cases, effort), count(Group::Verbs, effort, counting)?);
+    let columns = ["verb", "ns/op", "min..max", "instr/op", "allocs/op"];
+    let mut report = Report::new("The verbs of a room", "room", effort, &columns);
+    for ((case, ns), counts) in cases.iter().zip(&times).zip(counts) {
+        let [instructions, allocations] = counts
+            .map_or([NONE.to_owned(), NONE.to_owned()], |counts| {
+                [counts.instructions, counts.allocations].map(figure)
+            });
+        let name = case.name.to_owned();
+        report.row([name, figure(ns.median()), range(ns), instructions, allocations]);
+    }
+    report
+        .note("Without the lock of the store, and with the time given: what the lock is held for.");
+    counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
+    Ok(report)
+}
+
+fn memory(effort: Effort, counting: Counting) -> Result<Report> {
+    let columns = ["what", "heap bytes", "at the worst", "resident bytes", "allocations"];
+    let mut report = Report::new("What a visitor weighs", "room", effort, &columns);
+    let visitors = effort.crowd();
+    for case in Group::Memory.cases() {
+        let Weight { resident, heap } = weigh(case.name, visitors, counting)?;
+        let [kept, peak, allocations] = heap.map_or([NONE; 3].map(str::to_owned), |heap| {
+            [heap.kept, heap.peak, heap.allocations].map(figure)
+        });
+        report.row([case.name.to_owned(), kept, peak, figure(resident), allocations]);
+    }
+    report.note(format!("Of {visitors} that came one after another; tables grow by doubling."));
+    counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
+    Ok(report)
+}

@@ -1,0 +1,8 @@
+//! What the verbs of a room cost, and what a visitor weighs.
+
+mod bench;
+mod memory;
+mod verbs;
+mod visitors;
+
+pub(crate) use self::{bench::run, memory::CASES as MEMORY, verbs::CASES as VERBS};

@@ -1,0 +1,38 @@
+//! Requests sent to a service one after another, without a network.
+
+use std::{fmt::Debug, hint::black_box};
+
+use http::{Request, Response, StatusCode};
+use tokio::runtime::{Builder, Runtime};
+use tower::{Service, ServiceExt};
+
+use super::request::Template;
+use crate::case::Repeat;
+
+/// Sends clones of one request to a service, and wants each answered with 200.
+pub(crate) fn drive<S, B, R>(mut service: S, template: Template, body: fn() -> B) -> Repeat
+where
+    S: Service<Request<B>, Response = Response<R>, Error: Debug> + 'static,
+    B: 'static,
+{
+    let runtime = runtime();
+    Repeat::new(move |times| {
+        runtime.block_on(async {
+            for _ in 0..times {
+                let request = template.request(body());
+                let service = service.ready().await.expect("no service here fails");
+                let response = service.call(request).await.expect("no service here fails");
+                assert_eq!(response.status(), StatusCode::OK, "the case measures something else");
+                black_box(response);
+            }
+        });
+    })
+}
+
+/// A runtime on this thread.
+pub(crate) fn runtime() -> Runtime {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("the machine has what a runtime needs")
+}

@@ -1,0 +1,63 @@
+//! The request that is sent again and again.
+
+use std::net::SocketAddr;
+
+use axum::extract::ConnectInfo;
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Uri, header};
+
+/// Cookies of others that a visitor of a shop may have: before ours, and after it.
+const OTHER_COOKIES: [&str; 3] = [
+    "session=0b9d7f2c-54e1-4d6a-9f0e-6c1a2b3d4e5f",
+    "_ga=GA1.2.1937467128.1700000000",
+    "theme=dark",
+];
+
+/// A request of a browser, to be cloned.
+#[derive(Clone, Debug)]
+pub(crate) struct Template {
+    uri: Uri,
+    headers: HeaderMap,
+    extensions: Extensions,
+}
+
+impl Template {
+    /// A request with these cookies between those of others.
+    pub(crate) fn new<'a>(cookies: impl IntoIterator<Item = &'a str>) -> Self {
+        let [first, second, last] = OTHER_COOKIES;
+        let cookies: Vec<&str> = [first, second].into_iter().chain(cookies).chain([last]).collect();
+        let mut headers = HeaderMap::new();
+        for (name, value) in BROWSER {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        let cookies = cookies.join("; ");
+        headers.insert(
+            header::COOKIE,
+            HeaderValue::try_from(cookies).expect("cookies are visible ASCII"),
+        );
+        Self { uri: Uri::from_static("/"), headers, extensions: Extensions::new() }
+    }
+
+    /// The request as a server hands it on that knows its peer.
+    pub(crate) fn with_peer(mut self) -> Self {
+        let peer = SocketAddr::from(([127, 0, 0, 1], 50_000));
+        self.extensions.insert(ConnectInfo(peer));
+        self
+    }
+
+    /// The next request.
+    pub(crate) fn request<B>(&self, body: B) -> Request<B> {
+        let mut request = Request::new(body);
+        *request.method_mut() = Method::GET;
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers.clone();
+        *request.extensions_mut() = self.extensions.clone();
+        request
+    }
+}
+
+const BROWSER: [(header::HeaderName, &str); 4] = [
+    (header::HOST, "shop.example"),
+    (header::USER_AGENT, "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"),
+    (header::ACCEPT, "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
+    (header::ACCEPT_LANGUAGE, "en-GB,en;q=0.7,de;q=0.3"),
+];

@@ -1,0 +1,145 @@
+//! The command line.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use waiting_room_core::{MemoryStore, Recovery};
+use waiting_room_sim::{
+    Coverage, Divergence, Plan, Scenario, Trace, TraceError, conformance, fresh_seeds,
+};
+
+/// Lets a crowd loose on a waiting room and checks every promise from outside.
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub task: Option<Task>,
+    #[command(flatten)]
+    pub simulate: Simulate,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Hold the room in memory against a naive model, command by command.
+    Conformance(Conformance),
+}
+
+/// Which seeds to run.
+#[derive(Args, Debug)]
+pub(crate) struct Chance {
+    /// Run this seed, to repeat a run; may be given more than once.
+    #[arg(long)]
+    seed: Vec<u64>,
+    /// Run so many fresh seeds.
+    #[arg(long, default_value_t = 1)]
+    seeds: u32,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Conformance {
+    #[command(flatten)]
+    pub chance: Chance,
+    /// Commands for each seed.
+    #[arg(long, default_value_t = 1_000_000)]
+    pub commands: u64,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Simulate {
+    #[command(flatten)]
+    pub chance: Chance,
+    /// Requests in each minute, as `minute,requests`.
+    #[arg(long, default_value = "examples/shop/data/worldcup98-1998-06-30.csv")]
+    trace: PathBuf,
+    /// Scale the trace to so many visits.
+    #[arg(long, default_value_t = 10_000_000)]
+    visits: u64,
+    /// Only the 60 minutes with the steepest rise.
+    #[arg(long)]
+    steepest_hour: bool,
+    /// Active visitors.
+    #[arg(long, default_value_t = 200)]
+    limit: u32,
+    /// New visitors in 60 seconds.
+    #[arg(long, default_value_t = 200)]
+    rate: u32,
+    /// Choose the limits by the trace instead: the busiest minute asks for so many times what the
+    /// limit on new visitors allows, and there are twice as many slots.
+    #[arg(long, conflicts_with_all = ["limit", "rate"])]
+    peak_factor: Option<f64>,
+    /// How long a session outlives its last request.
+    #[arg(long, default_value = "60s", value_parser = humantime::parse_duration)]
+    session: Duration,
+    /// Places in the line.
+    #[arg(long, default_value_t = 100_000)]
+    line_capacity: u32,
+    /// The room loses its memory this long after the beginning of the day.
+    #[arg(long, value_parser = humantime::parse_duration)]
+    restart_at: Option<Duration>,
+    /// What the room does then.
+    #[arg(long, value_enum, default_value_t = After::Hold)]
+    recovery: After,
+    /// How long a request takes each way, on average.
+    #[arg(long, default_value = "0s", value_parser = humantime::parse_duration)]
+    latency: Duration,
+    /// Share of the requests that fail; needs a latency.
+    #[arg(long, default_value_t = 0.0)]
+    loss: f64,
+    /// Print the reports as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum After {
+    AdmitAtOnce,
+    Hold,
+}
+
+impl Chance {
+    pub(crate) fn seeds(&self) -> Vec<u64> {
+        if self.seed.is_empty() { fresh_seeds(self.seeds) } else { self.seed.clone() }
+    }
+}
+
+impl Simulate {
+    pub(crate) fn trace(&self) -> Result<Trace, TraceError> {
+        let day = Trace::open(&self.trace)?.scaled_to(self.visits as f64);
+        Ok(if self.steepest_hour { day.minutes(day.steepest_hour()) } else { day })
+    }
+
+    pub(crate) fn scenario(&self, seed: u64, trace: &Trace) -> Scenario {
+        let (limit, rate) = match self.peak_factor {
+            Some(factor) => {
+                let rate = at_least_one(trace.peak() / factor);
+                (rate.saturating_mul(2), rate)
+            }
+            None => (self.limit, self.rate),
+        };
+        let scenario = Scenario::new(seed)
+            .limits(limit, rate, self.session)
+            .line_capacity(self.line_capacity)
+            .latency(self.latency)
+            .loss(self.loss);
+        let recovery = match self.recovery {
+            After::AdmitAtOnce => Recovery::AdmitAtOnce,
+            After::Hold => Recovery::Hold,
+        };
+        match self.restart_at {
+            Some(after) => scenario.restart(after, recovery),
+            None => scenario,
+        }
+    }
+}
+
+/// Runs the conformance suite on a store in memory.
+pub(crate) fn hold_against_the_model(seed: u64, commands: u64) -> Result<Coverage, Divergence> {
+    pollster::block_on(conformance(Plan::new(seed, commands), async |rules, clock| {
+        MemoryStore::with_clock(rules, clock).expect("the suite makes valid rules")
+    }))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+fn at_least_one(rate: f64) -> u32 {
+    rate.ceil().clamp(1.0, f64::from(u32::MAX)) as u32
+}

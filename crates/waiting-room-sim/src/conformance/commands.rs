@@ -1,0 +1,178 @@
+//! Random streams of commands, driven by what was replied.
+
+use std::{collections::VecDeque, time::Duration};
+
+use rand::{RngExt, SeedableRng, seq::IndexedRandom};
+use rand_pcg::Pcg64Mcg;
+use waiting_room_core::{Pass, Renewal, Ticket, Timestamp, Verdict, VisitorId};
+
+use super::settings::Settings;
+
+/// One thing that happens to a room.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Command {
+    /// Time passes.
+    Advance(Duration),
+    /// A waiting visitor asks again, with its last ticket or an old one.
+    CheckIn(Ticket),
+    /// New rules are put in force.
+    Configure(Settings),
+    /// A visitor without a pass or a ticket asks for a slot.
+    Enter(VisitorId),
+    /// A visitor goes.
+    Leave(VisitorId),
+    /// Rules are offered that contradict each other.
+    Misconfigure(Settings),
+    /// An admitted visitor is still there, or was.
+    Renew(Pass),
+    /// The process dies, and another takes its place.
+    Restart,
+    /// The operator looks.
+    Snapshot,
+    /// What has lapsed is dropped.
+    Sweep,
+}
+
+/// A seeded stream of commands: the same for the same seed and the same replies.
+///
+/// It keeps the proofs that were handed out and presents them again, most often the newest, and
+/// lets the time pass to where something lapses, or to a millisecond before.
+#[derive(Clone, Debug)]
+pub struct Commands {
+    rng: Pcg64Mcg,
+    settings: Settings,
+    tickets: VecDeque<Ticket>,
+    passes: VecDeque<Pass>,
+}
+
+impl Commands {
+    /// So many proofs of each kind are kept to be presented again.
+    const KEPT: usize = 48;
+    const TICK: Duration = Duration::from_millis(1);
+
+    /// The stream of this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        let settings = Settings::draw(&mut rng);
+        Self { rng, settings, tickets: VecDeque::new(), passes: VecDeque::new() }
+    }
+
+    /// The rules in force.
+    #[must_use]
+    pub const fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// The next command, at `now`.
+    pub fn draw(&mut self, now: Timestamp) -> Command {
+        match self.rng.random_range(0..1_000) {
+            0..220 => Command::Enter(self.visitor()),
+            220..520 => self.ticket().map_or(Command::Sweep, Command::CheckIn),
+            520..640 => self.pass().map_or(Command::Sweep, Command::Renew),
+            640..690 => Command::Leave(self.visitor()),
+            690..740 => Command::Snapshot,
+            740..760 => Command::Sweep,
+            760..780 => {
+                self.settings = self.settings.change(&mut self.rng);
+                Command::Configure(self.settings)
+            }
+            780..783 => Command::Misconfigure(Settings { slots: 0, ..self.settings }),
+            783..785 => {
+                self.settings = Settings::draw(&mut self.rng);
+                Command::Configure(self.settings)
+            }
+            785..786 => Command::Restart,
+            _ => Command::Advance(self.pause(now)),
+        }
+    }
+
+    /// Takes note of the proofs in a verdict.
+    pub fn saw_verdict(&mut self, verdict: &Verdict) {
+        match verdict {
+            Verdict::Admit { pass, .. } => keep(&mut self.passes, *pass),
+            Verdict::Refuse { ticket, .. } => {
+                ticket.iter().for_each(|ticket| keep(&mut self.tickets, *ticket));
+            }
+            Verdict::Wait { ticket, .. } => keep(&mut self.tickets, *ticket),
+        }
+    }
+
+    /// Takes note of the pass in a renewal.
+    pub fn saw_renewal(&mut self, renewal: &Renewal) {
+        if let Renewal::Renew(pass) = renewal {
+            keep(&mut self.passes, *pass);
+        }
+    }
+
+    /// Somebody new, or now and then somebody who was seen before.
+    fn visitor(&mut self) -> VisitorId {
+        match self.rng.random_range(0..10) {
+            0 => self.ticket().map(|ticket| ticket.id),
+            1..4 => self.pass().map(|pass| pass.id),
+            _ => None,
+        }
+        .unwrap_or_else(|| VisitorId::new(self.rng.random()))
+    }
+
+    fn ticket(&mut self) -> Option<Ticket> {
+        pick(&mut self.rng, &self.tickets)
+    }
+
+    fn pass(&mut self) -> Option<Pass> {
+        pick(&mut self.rng, &self.passes)
+    }
+
+    /// How much time passes.
+    fn pause(&mut self, now: Timestamp) -> Duration {
+        match self.rng.random_range(0..20) {
+            0..2 => Duration::ZERO,
+            2..10 => Duration::from_millis(self.rng.random_range(1..3_000)),
+            10..12 => Duration::from_millis(self.rng.random_range(1..30_000)),
+            12 => Duration::from_millis(self.rng.random_range(1..300_000)),
+            _ => self.until_a_deadline(now),
+        }
+    }
+
+    /// Up to the instant at which something lapses, or a millisecond before.
+    fn until_a_deadline(&mut self, now: Timestamp) -> Duration {
+        let (ticket, pass) = (self.ticket(), self.pass());
+        let of_ticket = ticket.map(|ticket| {
+            let interval = ticket.next_check_in.since(ticket.last_check_in);
+            let kept = ticket.last_check_in + self.settings.retention;
+            [ticket.next_check_in, ticket.last_check_in + interval * 3 / 2, kept]
+        });
+        let of_pass = pass.map(|pass| {
+            let minute = pass.accepted_at + Duration::from_secs(60);
+            [pass.expires_at, minute, pass.accepted_at + self.settings.retention]
+        });
+        let ahead: Vec<_> = [of_ticket, of_pass]
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|&deadline| deadline > now)
+            .collect();
+        let deadline = ahead.choose(&mut self.rng).copied().unwrap_or(now + Self::TICK);
+        let pause = deadline.since(now);
+        if self.rng.random_bool(0.5) { pause } else { pause.saturating_sub(Self::TICK) }
+    }
+}
+
+/// One of the newest three, or now and then any.
+fn pick<T: Copy>(rng: &mut Pcg64Mcg, kept: &VecDeque<T>) -> Option<T> {
+    let newest = match rng.random_range(0..10) {
+        0..5 => 3,
+        5..8 => 12,
+        _ => kept.len(),
+    };
+    let back = rng.random_range(0..newest.min(kept.len()).max(1));
+    kept.iter().rev().nth(back).copied()
+}
+
+fn keep<T>(kept: &mut VecDeque<T>, proof: T) {
+    kept.push_back(proof);
+    if kept.len() > Commands::KEPT {
+        kept.pop_front();
+    }
+}

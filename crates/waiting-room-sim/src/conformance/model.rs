@@ -1,0 +1,187 @@
+//! The naive model of a room: lists, walked from end to end, and one rule after the other.
+
+use std::time::Duration;
+
+use waiting_room_core::{
+    Pass, QueueingMethod, Reason, Recovery, Renewal, RoomSwitch, Ticket, Timestamp, Verdict,
+    VisitorId,
+};
+
+use super::settings::Settings;
+
+/// A room that is right because one can see it, and slow for the same reason.
+#[derive(Clone, Debug)]
+pub struct Model {
+    settings: Settings,
+    sessions: Vec<Pass>,
+    ended: Vec<Ended>,
+    places: Vec<Place>,
+    admissions: Vec<Timestamp>,
+    hold_until: Timestamp,
+}
+
+/// What the model cannot know, taken from the reply that is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// After how long the visitor was asked to come back.
+    pub interval: Duration,
+    /// Whether the visitor was let in. Decides only what chance may decide.
+    pub let_in: bool,
+}
+
+/// The room in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// Slots taken.
+    pub active: usize,
+    /// Visitors let in within the last 60 seconds.
+    pub new_in_last_minute: usize,
+    /// Places in the line.
+    pub waiting: usize,
+    /// Visitors in the line who are present.
+    pub present: usize,
+    /// How long the first in line has waited; `None` where chance decides who that is.
+    pub oldest_wait: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    id: VisitorId,
+    at: Timestamp,
+    forget_at: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    id: VisitorId,
+    first_seen: Timestamp,
+    present_until: Timestamp,
+    kept_until: Timestamp,
+}
+
+impl Model {
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    /// An empty room that came to be at `now`.
+    #[must_use]
+    pub fn new(settings: Settings, now: Timestamp) -> Self {
+        let hold_until = match settings.recovery {
+            Recovery::Hold => now + settings.rules().pass_lifetime(),
+            _ => Timestamp::ZERO,
+        };
+        Self {
+            settings,
+            sessions: Vec::new(),
+            ended: Vec::new(),
+            places: Vec::new(),
+            admissions: Vec::new(),
+            hold_until,
+        }
+    }
+
+    /// A visitor without a pass or a ticket asks for a slot.
+    pub fn enter(&mut self, id: VisitorId, now: Timestamp, told: Told) -> Verdict {
+        self.sweep(now);
+        self.newcomer(id, now, told)
+    }
+
+    /// A waiting visitor asks again.
+    pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp, told: Told) -> Verdict {
+        self.sweep(now);
+        let mut ticket = *ticket;
+        if let Some(session) = self.sessions.iter().find(|session| session.id == ticket.id) {
+            let pass = self.prolonged(*session, now);
+            self.hold(pass);
+            return Verdict::Admit { pass, reason: Reason::AdmittedSlot };
+        }
+        if self.is_void(ticket.id, ticket.first_seen) {
+            return self.newcomer(ticket.id, now, told);
+        }
+        if ticket.last_check_in + self.settings.retention <= now {
+            if self.settings.switch == RoomSwitch::Drain {
+                return self.newcomer(ticket.id, now, told);
+            }
+            ticket = Ticket::new(ticket.id, now, now, now);
+        }
+        ticket.first_seen = ticket.first_seen.min(now);
+        let rank = (ticket.first_seen, ticket.id);
+        let ahead = match self.settings.method {
+            QueueingMethod::Random if told.let_in => 0,
+            QueueingMethod::Random => {
+                self.present(now).filter(|place| place.id != ticket.id).count()
+            }
+            _ => self.present(now).filter(|place| place.rank() < rank).count(),
+        };
+        match self.may_enter(ahead, now) {
+            Ok(reason) => self.admit(ticket.id, ticket.bucket(), reason, now),
+            Err(reason) => self.stand(ticket, ahead, reason, now, told),
+        }
+    }
+
+    /// An admitted visitor is still there.
+    pub fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
+        self.sweep(now);
+        let known = self.sessions.iter().find(|session| session.id == pass.id).copied();
+        let is_over = pass.expires_at <= now || self.is_void(pass.id, pass.last_check_in);
+        if known.is_none() && is_over {
+            return Renewal::End;
+        }
+        let renewed = self.prolonged(known.unwrap_or(*pass), now);
+        self.places.retain(|place| place.id != pass.id);
+        self.hold(renewed);
+        Renewal::Renew(renewed)
+    }
+
+    /// A visitor goes.
+    pub fn leave(&mut self, id: VisitorId, now: Timestamp) {
+        self.sweep(now);
+        self.places.retain(|place| place.id != id);
+        self.sessions.retain(|session| session.id != id);
+        let longest = self.settings.rules().pass_lifetime().max(self.settings.retention);
+        self.remember(Ended { id, at: now, forget_at: now + longest });
+    }
+
+    /// Drops what has lapsed.
+    pub fn sweep(&mut self, now: Timestamp) {
+        self.ended.retain(|ended| ended.forget_at > now);
+        self.places.retain(|place| place.kept_until > now);
+        self.admissions.retain(|&at| at + Self::MINUTE > now);
+        let (live, lapsed): (Vec<_>, Vec<_>) =
+            self.sessions.iter().partition(|session| session.expires_at > now);
+        self.sessions = live;
+        for session in lapsed {
+            let forget_at = session.accepted_at + self.settings.retention;
+            if forget_at > now {
+                self.remember(Ended { id: session.id, at: session.expires_at, forget_at });
+            }
+        }
+    }
+
+    /// The room in numbers.
+    pub fn numbers(&mut self, now: Timestamp) -> Numbers {
+        self.sweep(now);
+        let first = self.places.iter().map(|place| place.rank()).min();
+        let oldest = first.map_or(Duration::ZERO, |(first_seen, _)| now.since(first_seen));
+        Numbers {
+            active: self.sessions.len(),
+            new_in_last_minute: self.admissions.len(),
+            waiting: self.places.len(),
+            present: self.present(now).count(),
+            oldest_wait: (self.settings.method != QueueingMethod::Random).then_some(oldest),
+        }
+    }
+
+    /// Puts new rules in force.
+    pub fn configure(&mut self, settings: Settings, now: Timestamp) {
+        self.sweep(now);
+        self.settings = settings;
+    }
+}
+
+impl Place {
+    const fn rank(&self) -> (Timestamp, VisitorId) {
+        (self.first_seen, self.id)
+    }
+}
+
+mod decisions;

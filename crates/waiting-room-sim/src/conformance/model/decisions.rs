@@ -1,0 +1,144 @@
+//! How the model decides, and what it remembers of it.
+
+use waiting_room_core::{
+    CookieTest, Pass, QueueingMethod, Reason, RoomSwitch, SessionRenewal, Ticket, Timestamp,
+    Verdict, VisitorId,
+};
+
+use super::{Ended, Model, Place, Told};
+
+impl Model {
+    pub(super) fn newcomer(&mut self, id: VisitorId, now: Timestamp, told: Told) -> Verdict {
+        let ticket = Ticket::new(id, now, now, now + told.interval);
+        if self.settings.switch == RoomSwitch::Drain {
+            let retry_after = Some(self.settings.refresh);
+            return Verdict::Refuse { ticket: None, reason: Reason::RefusedDraining, retry_after };
+        }
+        match self.may_enter(self.present(now).count(), now) {
+            Ok(Reason::AdmittedSlot) if self.is_cookie_tested() => {
+                Verdict::Wait { ticket, reason: Reason::QueuedCookieTest }
+            }
+            Ok(reason) => self.admit(id, ticket.bucket(), reason, now),
+            Err(_) if self.settings.method == QueueingMethod::Reject => rejected(),
+            Err(reason) => Verdict::Wait { ticket, reason },
+        }
+    }
+
+    pub(super) fn may_enter(&self, ahead: usize, now: Timestamp) -> Result<Reason, Reason> {
+        let slots = (self.settings.slots as usize).saturating_sub(self.sessions.len());
+        let minute = self
+            .settings
+            .minute
+            .map_or(usize::MAX, |limit| (limit as usize).saturating_sub(self.admissions.len()));
+        if self.settings.switch == RoomSwitch::QueueAll {
+            Err(Reason::QueueAll)
+        } else if self.settings.method == QueueingMethod::Passthrough {
+            Ok(Reason::AdmittedPassthrough)
+        } else if now < self.hold_until {
+            Err(Reason::QueuedRecovery)
+        } else if slots == 0 {
+            Err(Reason::QueuedActiveLimit)
+        } else if minute == 0 {
+            Err(Reason::QueuedRate)
+        } else if slots.min(minute) <= ahead {
+            Err(Reason::QueuedBehindOthers)
+        } else {
+            Ok(Reason::AdmittedSlot)
+        }
+    }
+
+    pub(super) fn admit(
+        &mut self,
+        id: VisitorId,
+        bucket: u32,
+        reason: Reason,
+        now: Timestamp,
+    ) -> Verdict {
+        let expires_at = now + self.settings.rules().pass_lifetime();
+        let pass = Pass::new(id, bucket, now, now, expires_at);
+        self.places.retain(|place| place.id != id);
+        self.admissions.push(now);
+        self.hold(pass);
+        Verdict::Admit { pass, reason }
+    }
+
+    pub(super) fn stand(
+        &mut self,
+        mut ticket: Ticket,
+        ahead: usize,
+        reason: Reason,
+        now: Timestamp,
+        told: Told,
+    ) -> Verdict {
+        if self.settings.method == QueueingMethod::Reject {
+            return rejected();
+        }
+        let stands = self.places.iter().any(|place| place.id == ticket.id);
+        ticket.last_check_in = now;
+        ticket.next_check_in = now + told.interval;
+        if !stands && self.places.len() >= self.settings.capacity as usize {
+            ticket.placed = false;
+            return Verdict::Refuse {
+                ticket: Some(ticket),
+                reason: Reason::RefusedLineFull,
+                retry_after: Some(told.interval),
+            };
+        }
+        let position = u32::try_from(ahead).unwrap_or(u32::MAX).saturating_add(1);
+        ticket.placed = true;
+        ticket.shown_position = match self.settings.method {
+            QueueingMethod::Random => None,
+            _ => Some(ticket.shown_position.map_or(position, |shown| shown.min(position))),
+        };
+        self.places.retain(|place| place.id != ticket.id);
+        self.places.push(Place {
+            id: ticket.id,
+            first_seen: ticket.first_seen,
+            present_until: now + told.interval * 3 / 2,
+            kept_until: now + self.settings.retention,
+        });
+        Verdict::Wait { ticket, reason }
+    }
+
+    pub(super) fn hold(&mut self, pass: Pass) {
+        self.sessions.retain(|session| session.id != pass.id);
+        self.ended.retain(|ended| ended.id != pass.id);
+        self.sessions.push(pass);
+    }
+
+    pub(super) fn remember(&mut self, ended: Ended) {
+        self.ended.retain(|other| other.id != ended.id);
+        self.ended.push(ended);
+    }
+
+    pub(super) fn prolonged(&self, pass: Pass, now: Timestamp) -> Pass {
+        let mut pass = pass;
+        pass.last_check_in = now;
+        if self.settings.renewal == SessionRenewal::Sliding {
+            pass.expires_at = pass.expires_at.max(now + self.settings.rules().pass_lifetime());
+        }
+        pass
+    }
+
+    pub(super) fn is_void(&self, id: VisitorId, made_at: Timestamp) -> bool {
+        self.ended.iter().any(|ended| ended.id == id && made_at < ended.at)
+    }
+
+    fn is_cookie_tested(&self) -> bool {
+        match self.settings.cookie_test {
+            CookieTest::AboveUtilization(percent) => {
+                let taken = self.sessions.len() as f64 / f64::from(self.settings.slots);
+                taken * 100.0 >= f64::from(percent)
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn present(&self, now: Timestamp) -> impl Iterator<Item = &Place> {
+        self.places.iter().filter(move |place| place.present_until > now)
+    }
+}
+
+const fn rejected() -> Verdict {
+    Verdict::Refuse { ticket: None, reason: Reason::RefusedReject, retry_after: None }
+}

@@ -1,0 +1,102 @@
+//! The rules of a room in the open, as the model reads them and the commands change them.
+
+use std::time::Duration;
+
+use rand::{RngExt, seq::IndexedRandom};
+use rand_pcg::Pcg64Mcg;
+use waiting_room_core::{
+    CookieTest, QueueingMethod, Recovery, RoomRules, RoomSwitch, SessionRenewal,
+};
+
+/// Every rule of a room but its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub(super) slots: u32,
+    pub(super) minute: Option<u32>,
+    pub(super) session: Duration,
+    pub(super) renewal: SessionRenewal,
+    pub(super) method: QueueingMethod,
+    pub(super) switch: RoomSwitch,
+    pub(super) capacity: u32,
+    pub(super) retention: Duration,
+    pub(super) refresh: Duration,
+    pub(super) cookie_test: CookieTest,
+    pub(super) recovery: Recovery,
+}
+
+impl Settings {
+    /// The name of every room in the suite.
+    const NAME: &str = "conformance";
+
+    /// Small limits, so that all of them bind; plain rules more often than special ones.
+    ///
+    /// All times are whole milliseconds, and so is an eighth of a session.
+    #[must_use]
+    pub(super) fn draw(rng: &mut Pcg64Mcg) -> Self {
+        let refresh = Duration::from_secs(rng.random_range(2..=12));
+        let minute = rng.random_bool(0.7).then(|| rng.random_range(1..=8));
+        let cookie_test = match rng.random_bool(0.15) {
+            true => CookieTest::AboveUtilization(rng.random_range(0..=100)),
+            false => CookieTest::Off,
+        };
+        Self {
+            slots: rng.random_range(1..=6),
+            minute,
+            session: Duration::from_secs(rng.random_range(1..=120)),
+            renewal: rarely(rng, SessionRenewal::Sliding, &[SessionRenewal::Fixed]),
+            method: rarely(rng, QueueingMethod::Fifo, &QUEUEING_METHODS),
+            switch: rarely(rng, RoomSwitch::Auto, &SWITCHES),
+            capacity: rng.random_range(1..=12),
+            retention: (refresh * 2).max(Duration::from_secs(5))
+                + Duration::from_millis(rng.random_range(0..60_000)),
+            refresh,
+            cookie_test,
+            recovery: rarely(rng, Recovery::AdmitAtOnce, &[Recovery::Hold]),
+        }
+    }
+
+    /// The same with one thing changed.
+    #[must_use]
+    pub(super) fn change(self, rng: &mut Pcg64Mcg) -> Self {
+        let other = Self::draw(rng);
+        match rng.random_range(0..8) {
+            0 => Self { slots: other.slots, ..self },
+            1 => Self { minute: other.minute, ..self },
+            2 => Self { switch: other.switch, ..self },
+            3 => Self { method: other.method, ..self },
+            4 => Self { capacity: other.capacity, ..self },
+            5 => Self { session: other.session, renewal: other.renewal, ..self },
+            6 => Self { retention: other.retention, refresh: other.refresh, ..self },
+            _ => Self { cookie_test: other.cookie_test, ..self },
+        }
+    }
+
+    /// The rules.
+    #[must_use]
+    pub fn rules(&self) -> RoomRules {
+        RoomRules::new(Self::NAME, self.slots)
+            .new_users_per_minute(self.minute)
+            .session_duration(self.session)
+            .session_renewal(self.renewal)
+            .queueing_method(self.method)
+            .switch(self.switch)
+            .line_capacity(self.capacity)
+            .place_retention(self.retention)
+            .refresh_interval(self.refresh)
+            .cookie_test(self.cookie_test)
+            .recovery(self.recovery)
+    }
+}
+
+/// The plain value most of the time, and one of the others now and then.
+fn rarely<T: Copy>(rng: &mut Pcg64Mcg, plain: T, others: &[T]) -> T {
+    if rng.random_bool(0.7) {
+        return plain;
+    }
+    others.choose(rng).copied().unwrap_or(plain)
+}
+
+const QUEUEING_METHODS: [QueueingMethod; 3] =
+    [QueueingMethod::Passthrough, QueueingMethod::Random, QueueingMethod::Reject];
+
+const SWITCHES: [RoomSwitch; 3] = [RoomSwitch::Drain, RoomSwitch::QueueAll, RoomSwitch::Suspended];

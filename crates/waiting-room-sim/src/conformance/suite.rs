@@ -1,0 +1,238 @@
+//! Gives the same commands to a store and to the model, and compares.
+
+use std::{fmt, time::Duration};
+
+use waiting_room_core::{
+    ManualClock, Reason, Renewal, RoomRules, Snapshot, Store, StoreError, Ticket, Timestamp,
+    Verdict,
+};
+
+use super::{
+    commands::{Command, Commands},
+    divergence::Divergence,
+    model::{Model, Numbers, Told},
+    plan::{Coverage, Memory, Plan},
+    settings::Settings,
+};
+
+/// Runs a plan against the stores that `build` makes: one at first, and another after each restart.
+///
+/// The store must read its time from the clock it is given, and be alone with its room.
+///
+/// # Errors
+///
+/// The first command at which the store and the model disagree, with the seed to repeat it.
+pub async fn conformance<S: Store>(
+    plan: Plan,
+    mut build: impl AsyncFnMut(RoomRules, ManualClock) -> S,
+) -> Result<Coverage, Divergence> {
+    let clock = ManualClock::new(START);
+    let mut commands = Commands::new(plan.seed);
+    let settings = commands.settings();
+    let mut run = Run {
+        plan,
+        store: build(settings.rules(), clock.clone()).await,
+        model: Model::new(settings, START),
+        settings,
+        now: START,
+        step: 0,
+        coverage: Coverage::default(),
+    };
+    for step in 1..=plan.commands {
+        run.step = step;
+        let command = commands.draw(run.now);
+        match command {
+            Command::Advance(pause) => {
+                clock.advance(pause);
+                run.now = run.now + pause;
+            }
+            Command::Restart => {
+                run.store = build(run.settings.rules(), clock.clone()).await;
+                if plan.memory == Memory::Forgets {
+                    run.model = Model::new(run.settings, run.now);
+                }
+            }
+            command => run.compare(&command, &mut commands).await?,
+        }
+    }
+    Ok(run.coverage)
+}
+
+struct Run<S> {
+    plan: Plan,
+    store: S,
+    model: Model,
+    settings: Settings,
+    now: Timestamp,
+    step: u64,
+    coverage: Coverage,
+}
+
+impl<S: Store> Run<S> {
+    async fn compare(
+        &mut self,
+        command: &Command,
+        commands: &mut Commands,
+    ) -> Result<(), Divergence> {
+        let (store, now) = (&self.store, self.now);
+        match command {
+            Command::Enter(id) => {
+                let given = store.enter(*id).await;
+                self.verdict(command, given, commands, |model, told| model.enter(*id, now, told))
+            }
+            Command::CheckIn(ticket) => {
+                let given = store.check_in(*ticket).await;
+                self.verdict(command, given, commands, |model, told| {
+                    model.check_in(ticket, now, told)
+                })
+            }
+            Command::Renew(pass) => {
+                let given = store.renew(*pass).await;
+                let given = given.map_err(|error| self.failure(command, &error))?;
+                commands.saw_renewal(&given);
+                self.coverage.note(if given == Renewal::End { "ended" } else { "renewed" });
+                let expected = self.model.renew(pass, now);
+                self.same(command, &expected, &given)
+            }
+            Command::Leave(id) => {
+                let given = store.leave(*id).await;
+                self.model.leave(*id, now);
+                self.succeeded(command, given)
+            }
+            Command::Sweep => {
+                let given = store.sweep().await;
+                self.model.sweep(now);
+                self.succeeded(command, given)
+            }
+            Command::Configure(settings) => {
+                let given = store.configure(settings.rules()).await;
+                self.model.configure(*settings, now);
+                self.settings = *settings;
+                self.succeeded(command, given)?;
+                let given = RoomRules::clone(&self.store.rules());
+                self.same(command, &settings.rules(), &given)
+            }
+            Command::Misconfigure(settings) => {
+                let given = store.configure(settings.rules()).await;
+                self.same(command, &true, &given.is_err())
+            }
+            Command::Snapshot => {
+                let given = store.snapshot().await;
+                let given = given.map_err(|error| self.failure(command, &error))?;
+                let expected = snapshot(&self.settings, self.model.numbers(now), now, &given);
+                self.same(command, &expected, &given)
+            }
+            Command::Advance(_) | Command::Restart => Ok(()),
+        }
+    }
+
+    fn verdict(
+        &mut self,
+        command: &Command,
+        given: Result<Verdict, StoreError>,
+        commands: &mut Commands,
+        verb: impl FnOnce(&mut Model, Told) -> Verdict,
+    ) -> Result<(), Divergence> {
+        let given = given.map_err(|error| self.failure(command, &error))?;
+        commands.saw_verdict(&given);
+        self.coverage.note(given.reason());
+        let interval = ticket_of(&given).map(|ticket| ticket.retry_after(self.now));
+        let longest = longest_interval(&self.settings, given.reason());
+        let is_sound = interval.is_none_or(|interval| {
+            interval.subsec_nanos() == 0 && (Duration::from_secs(1)..=longest).contains(&interval)
+        });
+        if !is_sound {
+            let expected = format!("whole seconds, at most {longest:?}");
+            return Err(self.divergence(command, expected, format!("{given:?}")));
+        }
+        let told = Told {
+            interval: interval.unwrap_or_default(),
+            let_in: matches!(given, Verdict::Admit { .. }),
+        };
+        let expected = verb(&mut self.model, told);
+        self.same(command, &without_estimate(expected), &without_estimate(given))
+    }
+
+    fn succeeded(
+        &self,
+        command: &Command,
+        given: Result<(), StoreError>,
+    ) -> Result<(), Divergence> {
+        given.map_err(|error| self.failure(command, &error))
+    }
+
+    fn same<T: PartialEq + fmt::Debug>(
+        &self,
+        command: &Command,
+        expected: &T,
+        given: &T,
+    ) -> Result<(), Divergence> {
+        if expected == given {
+            return Ok(());
+        }
+        Err(self.divergence(command, format!("{expected:?}"), format!("{given:?}")))
+    }
+
+    fn failure(&self, command: &Command, error: &StoreError) -> Divergence {
+        self.divergence(command, "an answer".to_owned(), error.to_string())
+    }
+
+    fn divergence(&self, command: &Command, expected: String, given: String) -> Divergence {
+        Divergence {
+            seed: self.plan.seed,
+            step: self.step,
+            command: format!("at {:?}: {command:?}", self.now),
+            expected,
+            given,
+        }
+    }
+}
+
+/// When every run begins.
+const START: Timestamp = Timestamp::from_secs(1_700_000_000);
+
+fn ticket_of(verdict: &Verdict) -> Option<&Ticket> {
+    match verdict {
+        Verdict::Admit { .. } => None,
+        Verdict::Refuse { ticket, .. } => ticket.as_ref(),
+        Verdict::Wait { ticket, .. } => Some(ticket),
+    }
+}
+
+/// The longest a store may send a visitor away for: the refresh interval with all its jitter.
+fn longest_interval(settings: &Settings, reason: &Reason) -> Duration {
+    match reason {
+        Reason::QueuedCookieTest => Duration::from_secs(1),
+        _ => {
+            Duration::from_millis(u64::from(settings.refresh.subsec_millis()))
+                + Duration::from_secs((settings.refresh.as_secs() * 13).div_ceil(10))
+        }
+    }
+}
+
+/// The verdict without what each store may estimate in its own way.
+fn without_estimate(mut verdict: Verdict) -> Verdict {
+    match &mut verdict {
+        Verdict::Admit { .. } => {}
+        Verdict::Refuse { ticket, .. } => ticket.iter_mut().for_each(|ticket| ticket.wait = None),
+        Verdict::Wait { ticket, .. } => ticket.wait = None,
+    }
+    verdict
+}
+
+/// The snapshot that is expected; what is estimated in it is taken from the one given.
+fn snapshot(settings: &Settings, numbers: Numbers, now: Timestamp, given: &Snapshot) -> Snapshot {
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let mut expected = given.clone();
+    expected.at = now;
+    expected.active = count(numbers.active);
+    expected.total_active_users = settings.slots;
+    expected.new_in_last_minute = count(numbers.new_in_last_minute);
+    expected.new_users_per_minute = settings.minute;
+    expected.waiting = count(numbers.waiting);
+    expected.present = count(numbers.present);
+    expected.line_capacity = settings.capacity;
+    expected.oldest_wait = numbers.oldest_wait.unwrap_or(given.oldest_wait);
+    expected.switch = settings.switch;
+    expected
+}

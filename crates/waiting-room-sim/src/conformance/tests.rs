@@ -1,0 +1,197 @@
+use std::{sync::Arc, time::Duration};
+
+use waiting_room_core::{
+    ManualClock, MemoryStore, Pass, Renewal, RoomRules, Snapshot, Store, StoreError, Ticket,
+    Timestamp, Verdict, VisitorId,
+};
+
+use super::{Coverage, Divergence, Plan, conformance};
+use crate::seeds::seeds;
+
+const COMMANDS: u64 = 20_000;
+
+fn run(seed: u64, fault: Fault) -> Result<Coverage, Divergence> {
+    let plan = Plan::new(seed, COMMANDS);
+    pollster::block_on(conformance(plan, async |rules, clock| Faulty::new(fault, rules, clock)))
+}
+
+#[test]
+fn the_room_agrees_with_the_naive_model() {
+    let mut coverage = Coverage::default();
+    let seeds = seeds(10);
+    for &seed in &seeds {
+        match run(seed, Fault::None) {
+            Ok(seen) => coverage.add(&seen),
+            Err(divergence) => panic!("{divergence}"),
+        }
+    }
+    for said in SAID {
+        let enough = if seeds.len() == 1 { 0 } else { 20 };
+        assert!(coverage.count(said) >= enough, "{said} is hardly ever said:\n{coverage}");
+    }
+}
+
+/// What a run must have heard to mean anything.
+const SAID: [&str; 13] = [
+    "admitted:passthrough",
+    "admitted:slot",
+    "ended",
+    "queue_all",
+    "queued:active_limit",
+    "queued:behind_others",
+    "queued:cookie_test",
+    "queued:rate",
+    "queued:recovery",
+    "refused:draining",
+    "refused:line_full",
+    "refused:reject",
+    "renewed",
+];
+
+#[test]
+fn every_fault_of_a_store_is_found() {
+    for seed in seeds(3) {
+        for fault in FAULTS {
+            let divergence = run(seed, fault).err();
+            assert!(divergence.is_some(), "seed {seed}: nobody noticed {fault:?}");
+        }
+    }
+}
+
+#[test]
+fn a_divergence_is_the_same_for_the_same_seed() {
+    let seed = seeds(1)[0];
+    let first = run(seed, Fault::KeepsSlots).unwrap_err();
+    assert_eq!(run(seed, Fault::KeepsSlots).unwrap_err(), first);
+    assert_eq!(first.seed(), seed);
+    assert!(first.to_string().starts_with(&format!("seed {seed}, step {}", first.step())));
+}
+
+/// What a store may get wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// The line is ordered by the second touch.
+    ForgetsArrivals,
+    /// Those who left keep their slots.
+    KeepsSlots,
+    /// The clock is a millisecond behind, so everything lapses late.
+    LapsesLate,
+    /// One admission too many.
+    OneTooMany,
+    /// A place is made at the first touch.
+    OneTouch,
+    /// The position may go up.
+    RaisesPositions,
+    /// A pass brings back the session that was ended.
+    Resurrects,
+}
+
+const FAULTS: [Fault; 7] = [
+    Fault::ForgetsArrivals,
+    Fault::KeepsSlots,
+    Fault::LapsesLate,
+    Fault::OneTooMany,
+    Fault::OneTouch,
+    Fault::RaisesPositions,
+    Fault::Resurrects,
+];
+
+/// A store with a fault.
+#[derive(Clone, Debug)]
+struct Faulty {
+    fault: Fault,
+    clock: ManualClock,
+    /// The clock of the room, if it has one of its own.
+    late: ManualClock,
+    room: MemoryStore,
+}
+
+impl Faulty {
+    fn new(fault: Fault, rules: RoomRules, clock: ManualClock) -> Self {
+        let lag = match fault {
+            Fault::LapsesLate => Duration::from_millis(1),
+            _ => Duration::ZERO,
+        };
+        let late = ManualClock::new(waiting_room_core::Clock::now(&clock).before(lag));
+        let room = MemoryStore::with_clock(Self::rules(fault, rules), late.clone()).unwrap();
+        Self { fault, clock, late, room }
+    }
+
+    fn rules(fault: Fault, rules: RoomRules) -> RoomRules {
+        let (slots, _) = rules.limits();
+        if fault == Fault::OneTooMany { rules.total_active_users(slots + 1) } else { rules }
+    }
+
+    /// The room, at the right time or nearly so.
+    fn room(&self) -> &MemoryStore {
+        let now = waiting_room_core::Clock::now(&self.clock);
+        let lag = u64::from(self.fault == Fault::LapsesLate);
+        self.late.advance_to(now.before(Duration::from_millis(lag)));
+        &self.room
+    }
+}
+
+impl Store for Faulty {
+    fn now(&self) -> Timestamp {
+        self.room().now()
+    }
+
+    fn remembers_since(&self) -> Timestamp {
+        self.room().remembers_since()
+    }
+
+    fn rules(&self) -> Arc<RoomRules> {
+        self.room().rules()
+    }
+
+    async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
+        match self.room().enter(id).await? {
+            Verdict::Wait { ticket, .. } if self.fault == Fault::OneTouch => {
+                self.room().check_in(ticket).await
+            }
+            verdict => Ok(verdict),
+        }
+    }
+
+    async fn check_in(&self, mut ticket: Ticket) -> Result<Verdict, StoreError> {
+        match self.fault {
+            Fault::ForgetsArrivals if !ticket.placed => ticket.first_seen = self.now(),
+            Fault::RaisesPositions => ticket.shown_position = None,
+            _ => {}
+        }
+        self.room().check_in(ticket).await
+    }
+
+    async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
+        match self.room().renew(pass).await? {
+            Renewal::End if self.fault == Fault::Resurrects => Ok(Renewal::Renew(pass)),
+            renewal => Ok(renewal),
+        }
+    }
+
+    async fn leave(&self, id: VisitorId) -> Result<(), StoreError> {
+        if self.fault == Fault::KeepsSlots {
+            return Ok(());
+        }
+        self.room().leave(id).await
+    }
+
+    async fn sweep(&self) -> Result<(), StoreError> {
+        self.room().sweep().await
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        let mut snapshot = self.room().snapshot().await?;
+        if self.fault == Fault::OneTooMany {
+            snapshot.total_active_users -= 1;
+        }
+        Ok(snapshot)
+    }
+
+    async fn configure(&self, rules: RoomRules) -> Result<(), StoreError> {
+        let (slots, _) = rules.limits();
+        let rules = if slots == 0 { rules } else { Self::rules(self.fault, rules) };
+        self.room().configure(rules).await
+    }
+}

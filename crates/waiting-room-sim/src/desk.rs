@@ -1,0 +1,110 @@
+//! The front desk: what the layer does with a visitor's token, without the HTTP.
+
+use std::time::Duration;
+
+use waiting_room_core::{
+    ConfigError, Pass, Recovery, Renewal, Room, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
+};
+
+/// What a visitor's cookie holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Token {
+    Pass(Pass),
+    Ticket(Ticket),
+}
+
+/// What a visitor is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    Admitted(Pass),
+    Refused { ticket: Option<Ticket>, retry_after: Option<Duration> },
+    Waiting { ticket: Ticket, retry_after: Duration },
+}
+
+/// Something that visitors can ask.
+pub(crate) trait Door {
+    /// A request with this token; `id` is for a visitor who brings none that is good.
+    fn ask(&mut self, token: Option<Token>, id: VisitorId, now: Timestamp) -> Reply;
+
+    /// The visitor checks out.
+    fn leave(&mut self, id: VisitorId, now: Timestamp);
+
+    /// The process dies and another takes its place. Answers until when that one lets nobody in.
+    fn restart(&mut self, now: Timestamp) -> Timestamp;
+}
+
+/// A room behind the rules of the layer.
+#[derive(Clone, Debug)]
+pub(crate) struct Desk {
+    rules: RoomRules,
+    recovery: Recovery,
+    room: Room,
+    /// Passes of before are renewed as soon as they are seen.
+    remembers_since: Timestamp,
+}
+
+impl Desk {
+    pub(crate) fn new(rules: RoomRules, recovery: Recovery) -> Result<Self, ConfigError> {
+        let rules = rules.recovery(recovery);
+        let room = Room::new(rules.clone())?;
+        Ok(Self { rules, recovery, room, remembers_since: Timestamp::ZERO })
+    }
+
+    /// A valid pass goes through; the room hears of it only when it is due.
+    fn pass(&mut self, pass: Pass, now: Timestamp) -> Option<Pass> {
+        if pass.expires_at <= now {
+            return None;
+        }
+        let is_due = self.rules.is_renewal_due(now.since(pass.last_check_in));
+        if !is_due && pass.last_check_in >= self.remembers_since {
+            return Some(pass);
+        }
+        match self.room.renew(&pass, now) {
+            Renewal::End => None,
+            Renewal::Renew(renewed) => Some(renewed),
+        }
+    }
+}
+
+impl Door for Desk {
+    fn ask(&mut self, token: Option<Token>, id: VisitorId, now: Timestamp) -> Reply {
+        let verdict = match token {
+            Some(Token::Pass(pass)) => match self.pass(pass, now) {
+                Some(pass) => return Reply::Admitted(pass),
+                None => self.room.enter(id, now),
+            },
+            Some(Token::Ticket(ticket)) if ticket.is_early(now) => {
+                return Reply::Waiting { ticket, retry_after: whole(ticket.retry_after(now)) };
+            }
+            Some(Token::Ticket(ticket)) => self.room.check_in(&ticket, now),
+            None => self.room.enter(id, now),
+        };
+        match verdict {
+            Verdict::Admit { pass, .. } => Reply::Admitted(pass),
+            Verdict::Refuse { ticket, retry_after, .. } => Reply::Refused { ticket, retry_after },
+            Verdict::Wait { ticket, .. } => {
+                Reply::Waiting { ticket, retry_after: ticket.retry_after(now) }
+            }
+        }
+    }
+
+    fn leave(&mut self, id: VisitorId, now: Timestamp) {
+        self.room.leave(id, now);
+    }
+
+    fn restart(&mut self, now: Timestamp) -> Timestamp {
+        self.remembers_since = now;
+        self.room =
+            Room::new(self.rules.clone()).expect("the same rules were valid for the room before");
+        if self.recovery == Recovery::AdmitAtOnce {
+            return now;
+        }
+        let until = now + self.rules.pass_lifetime();
+        self.room.hold(until);
+        until
+    }
+}
+
+fn whole(duration: Duration) -> Duration {
+    Duration::from_secs(duration.as_secs() + u64::from(duration.subsec_nanos() > 0))
+}

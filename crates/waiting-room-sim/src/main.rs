@@ -1,0 +1,71 @@
+//! `waiting-room-sim`: a whole day in front of a waiting room, and what its visitors saw.
+//!
+//! Exits with 1 if a promise was broken, and with 2 if it could not be tried.
+
+mod cli;
+mod parallel;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use waiting_room_sim::World;
+
+use crate::cli::{Cli, Task};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let kept = match &cli.task {
+        Some(Task::Conformance(args)) => conformance(args),
+        None => simulate(&cli.simulate),
+    };
+    match kept {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("waiting-room-sim: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs the day once for each seed. Answers whether every promise was kept.
+fn simulate(args: &cli::Simulate) -> Result<bool, Box<dyn std::error::Error>> {
+    let trace = args.trace()?;
+    let seeds = args.chance.seeds();
+    eprintln!("seeds: {seeds:?}");
+    let runs = parallel::map(&seeds, |&seed| {
+        World::new(&args.scenario(seed, &trace), &trace).map(World::run)
+    });
+    let reports = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&reports)?);
+    } else {
+        println!("{}", report::table(&reports));
+    }
+    for report in &reports {
+        report::print_violations(report);
+    }
+    Ok(reports.iter().all(|report| report.violations().is_empty()))
+}
+
+/// Holds the room in memory against the naive model. Answers whether they agreed.
+fn conformance(args: &cli::Conformance) -> Result<bool, Box<dyn std::error::Error>> {
+    let seeds = args.chance.seeds();
+    eprintln!("seeds: {seeds:?}");
+    let commands = args.commands;
+    let runs = parallel::map(&seeds, |&seed| cli::hold_against_the_model(seed, commands));
+    let mut tried = waiting_room_sim::Coverage::default();
+    let mut agreed = true;
+    for run in runs {
+        match run {
+            Ok(coverage) => tried.add(&coverage),
+            Err(divergence) => {
+                agreed = false;
+                eprintln!("{divergence}");
+            }
+        }
+    }
+    print!("{tried}");
+    Ok(agreed)
+}

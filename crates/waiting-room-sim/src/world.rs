@@ -1,0 +1,251 @@
+//! Virtual time: a queue of events, and one step to the next of them.
+
+use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
+
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, Exp1};
+use rand_pcg::Pcg64Mcg;
+use waiting_room_core::{ConfigError, Timestamp, VisitorId};
+
+use crate::{
+    Arrivals, Oracle, Report, Scenario, Trace, VisitorNo,
+    desk::{Desk, Door, Reply},
+    person::{Outcome, Person},
+    visitors::Crowd,
+};
+
+/// A room, its visitors, and the oracle that watches them.
+#[derive(Debug)]
+pub struct World(Run<Desk>);
+
+impl World {
+    /// The world of a scenario, before anybody has arrived. Arrivals follow the trace.
+    ///
+    /// # Errors
+    ///
+    /// The first rule of the room that cannot be obeyed.
+    pub fn new(scenario: &Scenario, trace: &Trace) -> Result<Self, ConfigError> {
+        let desk = Desk::new(scenario.rules(), scenario.recovery)?;
+        Ok(Self(Run::new(desk, scenario, trace)))
+    }
+
+    /// Jumps to the next event. Answers its time, or `None` when nothing is left to happen.
+    pub fn step(&mut self) -> Option<Timestamp> {
+        self.0.step()
+    }
+
+    /// Runs until nothing is left to happen: the trace has ended and everybody has gone.
+    #[must_use]
+    pub fn run(self) -> Report {
+        self.0.run()
+    }
+}
+
+/// The same for any door.
+#[derive(Debug)]
+pub(crate) struct Run<D> {
+    door: D,
+    oracle: Oracle,
+    crowd: Crowd,
+    rng: Pcg64Mcg,
+    seed: u64,
+    latency: Duration,
+    loss: f64,
+    arrivals: Arrivals,
+    next_arrival: Option<Timestamp>,
+    queue: BinaryHeap<Reverse<(Timestamp, Event)>>,
+    people: Vec<Person>,
+    vacant: Vec<u32>,
+    next_no: u64,
+    now: Timestamp,
+}
+
+/// What happens, and to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// An answer arrives.
+    Answer(u32),
+    /// A request departs.
+    Ask(u32),
+    /// The room decides.
+    Decide(u32),
+    /// A request or its answer is lost for good.
+    Fail(u32),
+    /// A visitor closes the tab.
+    GiveUp(u32),
+    /// The room loses its memory.
+    Restart,
+}
+
+impl<D: Door> Run<D> {
+    /// When every run begins: a round number that is recognized in a log.
+    const START: Timestamp = Timestamp::from_secs(1_700_000_000);
+    /// After this long a client takes a request for lost.
+    const TIMEOUT: Duration = Duration::from_secs(5);
+
+    pub(crate) fn new(door: D, scenario: &Scenario, trace: &Trace) -> Self {
+        let mut seeds = Pcg64Mcg::seed_from_u64(scenario.seed);
+        let crowd = Crowd::new(scenario.habits, scenario.limits.place_retention);
+        let rng = Pcg64Mcg::from_rng(&mut seeds);
+        let mut arrivals =
+            Arrivals::new(trace, Self::START, scenario.minute, Pcg64Mcg::from_rng(&mut seeds));
+        let next_arrival = arrivals.next();
+        let mut queue = BinaryHeap::new();
+        if let Some(after) = scenario.restart_after {
+            queue.push(Reverse((Self::START + after, Event::Restart)));
+        }
+        Self {
+            door,
+            oracle: Oracle::new(scenario.limits),
+            crowd,
+            rng,
+            seed: scenario.seed,
+            latency: scenario.latency,
+            loss: scenario.loss,
+            arrivals,
+            next_arrival,
+            queue,
+            people: Vec::new(),
+            vacant: Vec::new(),
+            next_no: 0,
+            now: Self::START,
+        }
+    }
+
+    pub(crate) fn run(mut self) -> Report {
+        while self.step().is_some() {}
+        self.oracle.finish(self.now).with_seed(self.seed)
+    }
+
+    pub(crate) fn step(&mut self) -> Option<Timestamp> {
+        let queued = self.queue.peek().map(|Reverse((at, _))| *at);
+        match self.next_arrival {
+            Some(at) if queued.is_none_or(|queued| at <= queued) => {
+                self.now = at;
+                self.next_arrival = self.arrivals.next();
+                self.arrive();
+            }
+            _ => {
+                let Reverse((at, event)) = self.queue.pop()?;
+                self.now = at;
+                self.happen(event);
+            }
+        }
+        Some(self.now)
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Answer(who) => self.answer(who),
+            Event::Ask(who) => self.ask(who),
+            Event::Decide(who) => self.decide(who),
+            Event::Fail(who) => self.fail(who),
+            Event::GiveUp(who) => self.give_up(who),
+            Event::Restart => {
+                let holds_until = self.door.restart(self.now);
+                self.oracle.restarted(self.now, holds_until);
+            }
+        }
+    }
+
+    /// Somebody new comes.
+    fn arrive(&mut self) {
+        let temper = self.crowd.temper(&mut self.rng);
+        let person = Person::new(self.next_no(), temper, self.now);
+        let who = match self.vacant.pop() {
+            Some(who) => {
+                self.people[who as usize] = person;
+                who
+            }
+            None => {
+                self.people.push(person);
+                u32::try_from(self.people.len() - 1).expect("fewer people than bytes of memory")
+            }
+        };
+        self.ask(who);
+    }
+
+    fn ask(&mut self, who: u32) {
+        let no = self.next_no();
+        let person = &mut self.people[who as usize];
+        if !person.temper.keeps_cookies {
+            // Without cookies it is somebody new each time.
+            person.no = no;
+        }
+        person.sent = self.now;
+        self.oracle.sent(person.no, self.now);
+        if self.latency.is_zero() {
+            self.decide(who);
+            self.answer(who);
+            return;
+        }
+        let (there, back) = (self.delay(), self.delay());
+        let is_lost = self.rng.random_bool(self.loss);
+        if is_lost {
+            self.schedule(Self::TIMEOUT, Event::Fail(who));
+            if self.rng.random_bool(0.3) {
+                return;
+            }
+        } else {
+            self.schedule(there + back, Event::Answer(who));
+        }
+        self.schedule(there.min(Self::TIMEOUT), Event::Decide(who));
+    }
+
+    fn decide(&mut self, who: u32) {
+        let id = VisitorId::new(self.rng.random());
+        let person = &mut self.people[who as usize];
+        let reply = self.door.ask(person.token, id, self.now);
+        person.outcome = match reply {
+            Reply::Admitted(pass) if person.checks_out_now() => {
+                self.door.leave(pass.id, self.now);
+                Some(Outcome::CheckedOut)
+            }
+            reply => Some(Outcome::Replied(reply)),
+        };
+    }
+
+    /// The request failed; a human reloads the page after a moment.
+    fn fail(&mut self, who: u32) {
+        let person = &mut self.people[who as usize];
+        person.outcome = None;
+        self.oracle.failed(person.no, self.now);
+        if self.now >= person.arrived + person.temper.patience && person.pages_seen == 0 {
+            return self.give_up(who);
+        }
+        let pause = Duration::from_millis(self.rng.random_range(0..3_000));
+        self.again(who, pause);
+    }
+
+    fn give_up(&mut self, who: u32) {
+        self.oracle.gave_up(self.people[who as usize].no, self.now);
+        self.vacant.push(who);
+    }
+
+    /// The visitor asks again after a pause.
+    fn again(&mut self, who: u32, pause: Duration) {
+        let person = &self.people[who as usize];
+        if !person.temper.keeps_cookies {
+            self.oracle.gave_up(person.no, self.now);
+        }
+        self.schedule(pause, Event::Ask(who));
+    }
+
+    fn schedule(&mut self, after: Duration, event: Event) {
+        self.queue.push(Reverse((self.now + after, event)));
+    }
+
+    fn delay(&mut self) -> Duration {
+        let factor: f64 = Exp1.sample(&mut self.rng);
+        self.latency.mul_f64(factor)
+    }
+
+    fn next_no(&mut self) -> VisitorNo {
+        self.next_no += 1;
+        VisitorNo(self.next_no)
+    }
+}
+
+mod answers;
+#[cfg(test)]
+mod tests;

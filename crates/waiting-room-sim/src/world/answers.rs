@@ -1,0 +1,81 @@
+//! What a visitor does when an answer arrives.
+
+use std::time::Duration;
+
+use waiting_room_core::{Pass, Ticket};
+
+use super::{Event, Run};
+use crate::{
+    Seen,
+    desk::{Door, Reply, Token},
+    person::Outcome,
+};
+
+/// A visitor who was refused and not told when to return does so after this long.
+const RETRY: Duration = Duration::from_secs(30);
+
+impl<D: Door> Run<D> {
+    pub(super) fn answer(&mut self, who: u32) {
+        let person = &mut self.people[who as usize];
+        match person.outcome.take() {
+            None => {}
+            Some(Outcome::CheckedOut) => {
+                self.oracle.left(person.no, person.sent, self.now);
+                self.give_up(who);
+            }
+            Some(Outcome::Replied(reply)) => match reply {
+                Reply::Admitted(pass) => self.is_inside(who, pass),
+                Reply::Refused { ticket, retry_after } => {
+                    self.is_refused(who, ticket, retry_after.unwrap_or(RETRY));
+                }
+                Reply::Waiting { ticket, retry_after } => self.waits(who, ticket, retry_after),
+            },
+        }
+    }
+
+    fn is_inside(&mut self, who: u32, pass: Pass) {
+        let person = &mut self.people[who as usize];
+        self.oracle.answered(person.no, self.now, Seen::Admitted);
+        person.keep(Token::Pass(pass));
+        person.pages_seen += 1;
+        if person.pages_seen >= person.temper.pages {
+            return self.give_up(who);
+        }
+        let pause = self.crowd.think(&mut self.rng);
+        self.again(who, pause);
+    }
+
+    fn is_refused(&mut self, who: u32, ticket: Option<Ticket>, retry_after: Duration) {
+        let person = &mut self.people[who as usize];
+        self.oracle.answered(person.no, self.now, Seen::Refused);
+        if let Some(ticket) = ticket {
+            person.keep(Token::Ticket(ticket));
+        }
+        if person.temper.retries == 0 {
+            return self.give_up(who);
+        }
+        person.temper.retries -= 1;
+        self.again(who, retry_after);
+    }
+
+    fn waits(&mut self, who: u32, ticket: Ticket, interval: Duration) {
+        let person = &mut self.people[who as usize];
+        let seen = Seen::Waiting {
+            interval,
+            waiting_since: Some(ticket.first_seen),
+            position: ticket.shown_position,
+            returned_ticket: matches!(person.token, Some(Token::Ticket(_))),
+        };
+        self.oracle.answered(person.no, self.now, seen);
+        person.keep(Token::Ticket(ticket));
+        let gives_up_in = (person.arrived + person.temper.patience).since(self.now);
+        let pause = self.crowd.come_back(interval, &mut self.rng);
+        if pause < gives_up_in {
+            self.again(who, pause);
+        } else if gives_up_in.is_zero() {
+            self.give_up(who);
+        } else {
+            self.schedule(gives_up_in, Event::GiveUp(who));
+        }
+    }
+}

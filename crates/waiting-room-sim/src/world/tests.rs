@@ -1,0 +1,232 @@
+use std::time::Duration;
+
+use waiting_room_core::{ManualClock, Recovery, RoomRules, Ticket, Timestamp, VisitorId};
+
+use super::{Run, World};
+use crate::{
+    Habits, Report, Scenario, Trace,
+    desk::{Desk, Door, Reply, Token},
+    seeds::seeds,
+};
+
+const SESSION: Duration = Duration::from_secs(60);
+
+/// A morning: quiet, a rush of three times what the room takes, quiet again.
+fn morning() -> Trace {
+    let counts = [10; 5].into_iter().chain([120; 20]).chain([5; 15]);
+    let lines: String = counts.map(|count| format!("m,{count}\n")).collect();
+    format!("minute,requests\n{lines}").parse().unwrap()
+}
+
+fn scenario(seed: u64) -> Scenario {
+    Scenario::new(seed).limits(40, 40, SESSION)
+}
+
+fn run(scenario: &Scenario) -> Report {
+    World::new(scenario, &morning()).unwrap().run()
+}
+
+fn assert_kept(report: &Report) {
+    assert_eq!(report.violations(), Vec::<&str>::new(), "{report:#?}");
+}
+
+#[test]
+fn the_room_keeps_every_promise_to_a_rush() {
+    for seed in seeds(5) {
+        let report = run(&scenario(seed));
+        assert_kept(&report);
+        assert_eq!(report.max_active, 40, "the room was full: {report:#?}");
+        assert!(report.abandoned > 100, "and many had to wait: {report:#?}");
+    }
+}
+
+#[test]
+fn every_single_slot_and_minute_is_kept_too() {
+    for seed in seeds(3) {
+        for (slots, minute) in [(1, None), (1, Some(1)), (50, Some(1)), (3, Some(20))] {
+            assert_kept(&run(&Scenario::new(seed).limits(slots, minute, SESSION)));
+        }
+    }
+}
+
+#[test]
+fn a_line_that_is_full_refuses_and_keeps_its_promises() {
+    for seed in seeds(3) {
+        let report = run(&scenario(seed).line_capacity(30));
+        assert_kept(&report);
+        assert!(report.refused > 100, "{report:#?}");
+    }
+}
+
+#[test]
+fn answers_that_take_long_or_get_lost_raise_no_false_alarm() {
+    for seed in seeds(5) {
+        for (latency_ms, loss) in [(1, 0.0), (50, 0.01), (300, 0.05), (3_000, 0.2)] {
+            let latency = Duration::from_millis(latency_ms);
+            let report = run(&scenario(seed).latency(latency).loss(loss));
+            assert_kept(&report);
+            assert!(report.admitted > 100, "{report:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_restart_with_a_hold_keeps_every_promise() {
+    for seed in seeds(5) {
+        for latency_ms in [0, 100] {
+            let scenario = scenario(seed)
+                .latency(Duration::from_millis(latency_ms))
+                .restart(Duration::from_secs(15 * 60), Recovery::Hold);
+            assert_kept(&run(&scenario));
+        }
+    }
+}
+
+#[test]
+fn a_restart_without_a_hold_breaks_the_limits_and_nothing_else() {
+    for seed in seeds(5) {
+        let restart = Duration::from_secs(15 * 60);
+        let report = run(&scenario(seed).restart(restart, Recovery::AdmitAtOnce));
+        assert_eq!(report.violations(), ["max_active", "max_new_in_any_60s"], "{report:#?}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_report() {
+    let seed = seeds(1)[0];
+    assert_eq!(run(&scenario(seed)), run(&scenario(seed)));
+    assert_ne!(run(&scenario(seed)), run(&scenario(seed.wrapping_add(1))));
+}
+
+/// What a room may get wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// Sessions end when half of their time is over.
+    BreaksSessionsOff,
+    /// The newest goes first.
+    LastInFirstOut,
+    /// One slot stays empty.
+    LeavesASlotEmpty,
+    /// Those who return in time have lost their place.
+    LosesPlaces,
+    /// One slot too many.
+    OneSlotTooMany,
+    /// One admission too many in a minute.
+    OneTooManyAMinute,
+    /// The position that is shown goes up and down.
+    ShowsAnyPosition,
+}
+
+/// A desk with a fault.
+struct Faulty {
+    fault: Fault,
+    desk: Desk,
+    asked: u32,
+}
+
+impl Faulty {
+    fn new(fault: Fault, scenario: &Scenario) -> Self {
+        let rules = scenario.rules();
+        let rules: RoomRules = match fault {
+            Fault::BreaksSessionsOff => rules.session_duration(SESSION / 2),
+            Fault::LeavesASlotEmpty => rules.total_active_users(39),
+            Fault::OneSlotTooMany => rules.total_active_users(41).new_users_per_minute(None),
+            Fault::OneTooManyAMinute => rules.new_users_per_minute(11),
+            _ => rules,
+        };
+        Self { fault, desk: Desk::new(rules, Recovery::AdmitAtOnce).unwrap(), asked: 0 }
+    }
+
+    /// The ticket as this room understands it.
+    fn misread(&self, mut ticket: Ticket) -> Ticket {
+        match self.fault {
+            Fault::LastInFirstOut => ticket.first_seen = mirrored(ticket.first_seen),
+            Fault::LosesPlaces if self.asked.is_multiple_of(50) => {
+                ticket.last_check_in = Timestamp::ZERO;
+            }
+            Fault::ShowsAnyPosition => ticket.shown_position = None,
+            _ => {}
+        }
+        ticket
+    }
+
+    /// The ticket as this room shows it.
+    fn retell(&self, mut ticket: Ticket) -> Ticket {
+        match self.fault {
+            Fault::LastInFirstOut => ticket.first_seen = mirrored(ticket.first_seen),
+            Fault::ShowsAnyPosition => {
+                ticket.shown_position = ticket.shown_position.map(|shown| shown + self.asked % 2);
+            }
+            _ => {}
+        }
+        ticket
+    }
+}
+
+/// The same distance from the beginning of the run, to the other side.
+fn mirrored(at: Timestamp) -> Timestamp {
+    Timestamp::from_nanos(2 * Run::<Desk>::START.as_nanos() - at.as_nanos())
+}
+
+impl Door for Faulty {
+    fn ask(&mut self, token: Option<Token>, id: VisitorId, now: Timestamp) -> Reply {
+        self.asked += 1;
+        let token = token.map(|token| match token {
+            Token::Ticket(ticket) => Token::Ticket(self.misread(ticket)),
+            pass => pass,
+        });
+        let reply = self.desk.ask(token, id, now);
+        match (reply, token) {
+            (Reply::Waiting { ticket, retry_after }, Some(Token::Ticket(_))) => {
+                Reply::Waiting { ticket: self.retell(ticket), retry_after }
+            }
+            (reply, _) => reply,
+        }
+    }
+
+    fn leave(&mut self, id: VisitorId, now: Timestamp) {
+        self.desk.leave(id, now);
+    }
+
+    fn restart(&mut self, now: Timestamp) -> Timestamp {
+        self.desk.restart(now)
+    }
+}
+
+#[test]
+fn the_oracle_finds_each_fault_and_names_it() {
+    for seed in seeds(3) {
+        for (fault, expected) in [
+            (Fault::BreaksSessionsOff, "lost_places"),
+            (Fault::LastInFirstOut, "order_inversions"),
+            (Fault::LeavesASlotEmpty, "queued_while_free"),
+            (Fault::LosesPlaces, "lost_places"),
+            (Fault::OneSlotTooMany, "max_active"),
+            (Fault::OneTooManyAMinute, "max_new_in_any_60s"),
+            (Fault::ShowsAnyPosition, "position_rises"),
+        ] {
+            for latency in [Duration::ZERO, Duration::from_millis(5)] {
+                let scenario = scenario(seed).latency(latency);
+                // Passes that lapse unseen leave no slot certainly free, so all check out here.
+                let habits = Habits { checks_out: 1.0, ..Habits::default() };
+                let mut scenario = scenario.habits(habits);
+                if fault == Fault::OneTooManyAMinute {
+                    scenario = scenario.limits(40, 10, SESSION);
+                }
+                let report = Run::new(Faulty::new(fault, &scenario), &scenario, &morning()).run();
+                let found = report.violations();
+                assert!(found.contains(&expected), "{fault:?} at {latency:?}: {report:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn time_only_moves_forward() {
+    let mut world = World::new(&scenario(seeds(1)[0]), &morning()).unwrap();
+    let clock = ManualClock::default();
+    while let Some(now) = world.step() {
+        assert!(now >= waiting_room_core::Clock::now(&clock));
+        clock.advance_to(now);
+    }
+}

@@ -1,0 +1,191 @@
+//! The command line.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
+
+use clap::{ArgGroup, Args, Parser};
+
+use crate::room::RoomArgs;
+
+/// A small shop behind a waiting room, and a crowd to try it with.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+pub(crate) struct Cli {
+    /// Serves the shop here.
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 3000)),
+        conflicts_with = "visitors"
+    )]
+    pub(crate) listen: SocketAddr,
+    #[command(flatten)]
+    pub(crate) room: RoomArgs,
+    #[command(flatten)]
+    crowd: CrowdArgs,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub(crate) enum Mode {
+    /// A crowd is to come, and to be reported on.
+    Crowd(CrowdOrder),
+    /// The shop is to be served to whoever comes.
+    Serve,
+}
+
+/// Which crowd, and what happens to it.
+#[derive(Clone, Debug)]
+pub(crate) struct CrowdOrder {
+    pub(crate) arrivals: Arrivals,
+    pub(crate) options: CrowdOptions,
+}
+
+/// When they come.
+#[derive(Clone, Debug)]
+pub(crate) enum Arrivals {
+    /// So many, evenly over this time.
+    Even { visitors: u32, over: Duration },
+    /// As in this file.
+    Replay(ReplayArgs),
+}
+
+#[derive(Args, Clone, Debug)]
+#[command(group = ArgGroup::new("visitors").args(["crowd", "replay"]))]
+struct CrowdArgs {
+    /// Adds a crowd of so many visitors, and reports what they saw.
+    #[arg(long, value_name = "VISITORS", help_heading = "Crowd", value_parser = at_least_one())]
+    crowd: Option<u32>,
+    /// The crowd arrives over this time.
+    #[arg(
+        long,
+        value_name = "TIME",
+        help_heading = "Crowd",
+        value_parser = some_duration,
+        default_value = "60s",
+        requires = "visitors",
+        conflicts_with = "replay"
+    )]
+    duration: Duration,
+    #[command(flatten)]
+    options: CrowdOptions,
+    /// Adds the crowd of a day: a CSV file of counts, `minute,requests`.
+    #[arg(long, value_name = "FILE", help_heading = "Replay")]
+    replay: Option<PathBuf>,
+    #[command(flatten)]
+    window: WindowArgs,
+}
+
+/// How a crowd is run.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Crowd")]
+pub(crate) struct CrowdOptions {
+    /// Who comes when and does what follows from this number [default: random, and printed]
+    #[arg(long, requires = "visitors")]
+    pub(crate) seed: Option<u64>,
+    /// The report is one JSON object on standard output.
+    #[arg(long, requires = "visitors")]
+    pub(crate) json: bool,
+    /// Kills the server at this time and starts it anew, with the same keys and no memory.
+    #[arg(long, value_name = "TIME", value_parser = some_duration, requires = "visitors")]
+    pub(crate) restart_at: Option<Duration>,
+    /// After the last arrival the line has this time to empty, at most 45 seconds.
+    #[arg(long, value_name = "TIME", default_value = "45s", value_parser = drain, requires = "visitors")]
+    pub(crate) drain: Duration,
+    /// No crowd is larger.
+    #[arg(long, value_name = "VISITORS", default_value_t = 5_000, requires = "visitors")]
+    pub(crate) max_visitors: u32,
+}
+
+/// Which part of a file, and how it is pressed and scaled.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Replay")]
+pub(crate) struct WindowArgs {
+    /// Begins at this minute of the file, as it is written there or as HH:MM [default: the
+    /// steepest stretch]
+    #[arg(long, value_name = "MINUTE", requires = "visitors", conflicts_with = "crowd")]
+    pub(crate) from: Option<String>,
+    /// Takes so many minutes of the file.
+    #[arg(long, value_name = "MINUTES", default_value_t = 60, value_parser = at_least_one(), requires = "visitors", conflicts_with = "crowd")]
+    pub(crate) minutes: u32,
+    /// Presses them into this time, at most three minutes.
+    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = press, requires = "visitors", conflicts_with = "crowd")]
+    pub(crate) press: Duration,
+    /// The busiest minute asks for so many times what the limits allow.
+    #[arg(long, value_name = "FACTOR", default_value_t = 3.0, value_parser = factor, requires = "visitors", conflicts_with = "crowd")]
+    pub(crate) peak_factor: f64,
+}
+
+/// A file, and what to take of it.
+#[derive(Clone, Debug)]
+pub(crate) struct ReplayArgs {
+    pub(crate) file: PathBuf,
+    pub(crate) window: WindowArgs,
+}
+
+impl Cli {
+    /// What is to be done.
+    pub(crate) fn mode(&self) -> Mode {
+        let CrowdArgs { crowd, duration, options, replay, window } = &self.crowd;
+        let arrivals = match (crowd, replay) {
+            (Some(visitors), _) => Arrivals::Even { visitors: *visitors, over: *duration },
+            (None, Some(file)) => {
+                Arrivals::Replay(ReplayArgs { file: file.clone(), window: window.clone() })
+            }
+            (None, None) => return Mode::Serve,
+        };
+        Mode::Crowd(CrowdOrder { arrivals, options: options.clone() })
+    }
+}
+
+/// A time: `90s`, `1m 30s`, or a bare number of seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, humantime::DurationError> {
+    match text.trim().parse::<u32>() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
+        Err(_) => humantime::parse_duration(text),
+    }
+}
+
+fn some_duration(text: &str) -> Result<Duration, String> {
+    let some = duration(text).map_err(|error| error.to_string())?;
+    if some.is_zero() || some > MAX_DURATION {
+        return Err(format!("expected more than nothing and at most {MAX_DURATION:?}"));
+    }
+    Ok(some)
+}
+
+fn press(text: &str) -> Result<Duration, String> {
+    let press = some_duration(text)?;
+    if press > MAX_PRESS { Err(format!("expected at most {MAX_PRESS:?}")) } else { Ok(press) }
+}
+
+fn drain(text: &str) -> Result<Duration, String> {
+    let drain = some_duration(text)?;
+    if drain > MAX_DRAIN { Err(format!("expected at most {MAX_DRAIN:?}")) } else { Ok(drain) }
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(factor) if factor > 0.0 && factor <= MAX_FACTOR => Ok(factor),
+        _ => Err(format!("expected a number above 0, and at most {MAX_FACTOR}")),
+    }
+}
+
+fn at_least_one() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..)
+}
+
+/// A crowd arrives within a day.
+const MAX_DURATION: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A replay is over within four minutes: this, and the time to drain.
+const MAX_PRESS: Duration = Duration::from_secs(3 * 60);
+const MAX_DRAIN: Duration = Duration::from_secs(45);
+
+const MAX_FACTOR: f64 = 100.0;
+
+#[cfg(test)]
+mod tests;

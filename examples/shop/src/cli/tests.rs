@@ -1,0 +1,108 @@
+use clap::CommandFactory;
+
+use super::*;
+
+fn parse(line: &str) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(line.split_whitespace())
+}
+
+fn crowd(line: &str) -> CrowdOrder {
+    match parse(line).unwrap().mode() {
+        Mode::Crowd(order) => order,
+        Mode::Serve => panic!("{line} asks for a crowd"),
+    }
+}
+
+#[test]
+fn the_definition_of_the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn without_a_crowd_it_serves() {
+    let cli = parse("shop --listen 0.0.0.0:8080 --limit 7 --rate 9 --session 10m").unwrap();
+    assert!(matches!(cli.mode(), Mode::Serve));
+    assert_eq!(cli.listen, SocketAddr::from(([0, 0, 0, 0], 8080)));
+    let promises = cli.room.promises();
+    assert_eq!((promises.total_active_users, promises.new_users_per_minute), (7, Some(9)));
+    assert_eq!(promises.session_duration, Duration::from_secs(600));
+}
+
+#[test]
+fn a_session_is_shorter_for_a_crowd_unless_it_is_given() {
+    let session = |line| parse(line).unwrap().room.for_crowd().promises().session_duration;
+    assert_eq!(parse("shop").unwrap().room.promises().session_duration, Duration::from_secs(300));
+    assert_eq!(session("shop --crowd 5"), Duration::from_secs(60));
+    assert_eq!(session("shop --crowd 5 --session 90s"), Duration::from_secs(90));
+}
+
+#[test]
+fn a_crowd_comes_over_a_minute_unless_another_time_is_given() {
+    let even = |line| match crowd(line).arrivals {
+        Arrivals::Even { visitors, over } => (visitors, over.as_secs()),
+        Arrivals::Replay(_) => panic!("{line} replays nothing"),
+    };
+    assert_eq!(even("shop --crowd 500"), (500, 60));
+    assert_eq!(even("shop --crowd 500 --duration 90"), (500, 90));
+    assert_eq!(even("shop --crowd 500 --duration 1m30s"), (500, 90));
+}
+
+#[test]
+fn a_replay_is_the_steepest_hour_in_three_minutes_unless_told_otherwise() {
+    let window = |line| match crowd(line).arrivals {
+        Arrivals::Replay(args) => args.window,
+        Arrivals::Even { .. } => panic!("{line} replays a file"),
+    };
+    let default = window("shop --replay day.csv --json");
+    assert_eq!((default.from, default.minutes, default.press.as_secs()), (None, 60, 180));
+    assert_eq!(default.peak_factor.to_bits(), 3.0_f64.to_bits());
+    let other = window("shop --replay d --from 14:30 --minutes 20 --press 30s --peak-factor 1.5");
+    assert_eq!((other.from.as_deref(), other.minutes), (Some("14:30"), 20));
+    assert_eq!(other.press, Duration::from_secs(30));
+}
+
+#[test]
+fn what_contradicts_or_exceeds_a_bound_is_refused() {
+    for line in [
+        "shop --crowd 5 --replay day.csv",
+        "shop --crowd 0",
+        "shop --crowd 5 --duration 0",
+        "shop --crowd 5 --drain 46s",
+        "shop --crowd 5 --listen 127.0.0.1:80",
+        "shop --crowd 5 --secure",
+        "shop --replay day.csv --duration 90",
+        "shop --replay day.csv --press 181s",
+        "shop --replay day.csv --peak-factor 0",
+        "shop --replay day.csv --peak-factor NaN",
+        "shop --replay day.csv --minutes 0",
+        "shop --restart-at 30s",
+        "shop --json",
+        "shop --seed 7",
+        "shop --drain 5",
+        "shop --duration 5",
+        "shop --crowd 5 --from 14:30",
+        "shop --crowd 5 --minutes 10",
+        "shop --crowd 5 --press 10",
+        "shop --crowd 5 --peak-factor 2",
+        "shop --session soon",
+    ] {
+        assert!(parse(line).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn the_first_key_seals_and_a_wrong_one_is_never_shown() {
+    let key = |byte: &str| byte.repeat(43);
+    let room = |keys: &str| parse(&format!("shop --keys {keys}")).unwrap().room;
+    assert!(room(&format!("{},{}", key("A"), key("Q"))).own_keys().unwrap().is_some());
+    let error = room("c2VjcmV0").own_keys().unwrap_err().to_string();
+    assert_eq!(error, "token_key is 6 bytes long, expected 32 bytes in base64");
+}
+
+#[test]
+fn what_is_allowed_a_minute_is_the_scarcer_of_both_limits() {
+    let allowed = |line| parse(line).unwrap().room.for_crowd().allowed_per_minute().to_bits();
+    assert_eq!(allowed("shop --crowd 1"), 200.0_f64.to_bits());
+    assert_eq!(allowed("shop --crowd 1 --limit 100"), 100.0_f64.to_bits());
+    assert_eq!(allowed("shop --crowd 1 --limit 100 --session 30s"), 200.0_f64.to_bits());
+}

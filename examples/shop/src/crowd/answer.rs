@@ -1,0 +1,141 @@
+//! What a visitor sees of an answer.
+
+use std::time::Duration;
+
+use reqwest::{
+    Response, StatusCode,
+    header::{CONTENT_TYPE, HeaderMap, REFRESH, RETRY_AFTER, SET_COOKIE},
+};
+use serde::Deserialize;
+use tower_waiting_room::{TOKEN_HEADER, Timestamp};
+
+/// What an answer says to the one who gets it.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// The visitor is inside. What remains of the answer is the page that was asked for.
+    Admitted(Response),
+    /// The visitor is sent away.
+    Refused { retry_after: Option<Duration>, gave_token: bool },
+    /// The visitor waits.
+    Waiting(Notice),
+}
+
+/// What a visitor is told who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Notice {
+    /// After how long to come back.
+    pub(super) interval: Duration,
+    pub(super) waiting_since: Option<Timestamp>,
+    pub(super) position: Option<u32>,
+    /// Whether something to be recognized by came with it.
+    pub(super) gave_token: bool,
+}
+
+impl Answer {
+    /// Reads an answer: its head, and its body if that says how long to wait.
+    ///
+    /// The header `waiting-room` tells the room's answers from the shop's.
+    pub(super) async fn read(response: Response) -> Result<Self, reqwest::Error> {
+        let headers = response.headers();
+        let gave_token = headers.contains_key(SET_COOKIE) || headers.contains_key(TOKEN_HEADER);
+        match headers.get(OUTCOME).map(|outcome| outcome.as_bytes()) {
+            None | Some(b"admit") => {
+                if is_trouble(response.status()) {
+                    tracing::error!(status = %response.status(), url = %response.url(), "not served");
+                }
+                Ok(Self::Admitted(response))
+            }
+            Some(b"wait") => {
+                let interval = refresh(headers).or(retry_after(headers)).unwrap_or(UNTOLD);
+                let is_json = headers.get(CONTENT_TYPE).is_some_and(|it| it == "application/json");
+                let body = response.text().await?;
+                let (waiting_since, position) =
+                    if is_json { told_by_json(&body) } else { (None, told_by_page(&body)) };
+                Ok(Self::Waiting(Notice { interval, waiting_since, position, gave_token }))
+            }
+            Some(_) => {
+                let retry_after = retry_after(headers);
+                response.bytes().await?;
+                Ok(Self::Refused { retry_after, gave_token })
+            }
+        }
+    }
+}
+
+/// Whether the shop itself has failed. A redirection after a POST is fine.
+fn is_trouble(status: StatusCode) -> bool {
+    status.is_client_error() || status.is_server_error()
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok().map(Duration::from_secs)
+}
+
+/// When a browser loads the page again: `12`, or `12; url=…`.
+fn refresh(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(REFRESH)?.to_str().ok()?.split([';', ',']).next()?;
+    seconds.trim().parse().ok().map(Duration::from_secs)
+}
+
+/// What the JSON says.
+fn told_by_json(body: &str) -> (Option<Timestamp>, Option<u32>) {
+    let Ok(Document { room }) = serde_json::from_str(body) else { return (None, None) };
+    let time = room.waiting_since.and_then(|time| time.parse::<jiff::Timestamp>().ok());
+    let nanos = time.and_then(|time| u64::try_from(time.as_nanosecond()).ok());
+    (nanos.map(Timestamp::from_nanos), room.position)
+}
+
+/// The number that the page shows large, as a visitor reads it: `1,234` is one number.
+fn told_by_page(body: &str) -> Option<u32> {
+    let (_, headline) = body.split_once("id=\"position\"")?;
+    let (headline, _) = headline.split_once("</h1>")?;
+    let (_, number) = headline.split_once("<b")?;
+    let (number, _) = number.split_once('>')?.1.split_once("</b>")?;
+    let digits: String = number.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+#[derive(Deserialize)]
+struct Document {
+    #[serde(rename = "waitingRoom")]
+    room: Room,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Room {
+    waiting_since: Option<String>,
+    position: Option<u32>,
+}
+
+const OUTCOME: &str = "waiting-room";
+
+/// When somebody comes back who was not told when.
+const UNTOLD: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_position_is_read_off_the_page_and_out_of_the_json() {
+        let page = "<h1 id=\"position\"><span>You are number </span><b class=\"long\">12,345</b>\
+                    <span> in line</span></h1><p><b>7</b></p>";
+        assert_eq!(told_by_page(page), Some(12_345));
+        assert_eq!(told_by_page("<h1 id=\"position\">You are almost in line</h1><b>7</b>"), None);
+        let json = r#"{"waitingRoom":{"position":4,"waitingSince":"2026-11-21T08:00:00.250Z"}}"#;
+        let since = Timestamp::from_millis(1_795_248_000_250);
+        assert_eq!(told_by_json(json), (Some(since), Some(4)));
+        assert_eq!(told_by_json("{}"), (None, None));
+    }
+
+    #[test]
+    fn a_browser_reads_the_refresh_with_or_without_an_address() {
+        let refreshed = |value: &'static str| {
+            refresh(&HeaderMap::from_iter([(REFRESH, value.parse().unwrap())]))
+        };
+        assert_eq!(refreshed("12"), Some(Duration::from_secs(12)));
+        assert_eq!(refreshed("12; url=/"), Some(Duration::from_secs(12)));
+        assert_eq!(refreshed("soon"), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! What came of a run, told as a table or as JSON.
+
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+use waiting_room_sim::Report;
+
+use crate::room::RecoveryName;
+
+/// What the visitors saw of the room.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub(super) report: Report,
+    pub(super) restart: Option<Restart>,
+    /// Requests that got no answer.
+    pub(super) failures: u64,
+    pub(super) form: Form,
+}
+
+/// The server was killed and started anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Restart {
+    pub(super) at: Duration,
+    pub(super) recovery: RecoveryName,
+}
+
+/// In which form the outcome is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// One object on standard output, and the table on standard error.
+    Json,
+    /// A table on standard output.
+    Table,
+}
+
+/// The JSON object.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    failed_requests: u64,
+    restart_at_s: Option<f64>,
+    violations: Vec<&'static str>,
+}
+
+impl Outcome {
+    /// Prints it.
+    pub(crate) fn print(&self) -> io::Result<()> {
+        let table = self.table();
+        match self.form {
+            Form::Json => {
+                eprintln!("{table}");
+                let mut out = io::stdout().lock();
+                serde_json::to_writer(&mut out, &self.document())?;
+                writeln!(out)?;
+            }
+            Form::Table => writeln!(io::stdout(), "{table}")?,
+        }
+        for alarm in &self.report.alarms {
+            eprintln!("{alarm:?}");
+        }
+        eprintln!("{}", self.verdict());
+        Ok(())
+    }
+
+    /// Whether the room kept its promises.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.violations().is_empty()
+    }
+
+    fn verdict(&self) -> String {
+        let judged = match self.is_excused() {
+            true => "promise but the limits, which a new room that admits at once cannot promise,",
+            false => "promise",
+        };
+        match self.violations().as_slice() {
+            [] => format!("every {judged} was kept"),
+            violations => format!("BROKEN: {}", violations.join(", ")),
+        }
+    }
+
+    /// What was broken.
+    fn violations(&self) -> Vec<&'static str> {
+        let mut violations = self.report.violations();
+        violations.retain(|name| !(self.is_excused() && LIMITS.contains(name)));
+        violations
+    }
+
+    /// Whether the limits are not judged: a room that begins anew with `admit` does not know who
+    /// is inside.
+    fn is_excused(&self) -> bool {
+        self.restart.is_some_and(|restart| restart.recovery == RecoveryName::Admit)
+    }
+
+    fn document(&self) -> Document<'_> {
+        Document {
+            report: &self.report,
+            failed_requests: self.failures,
+            restart_at_s: self.restart.map(|restart| restart.at.as_secs_f64()),
+            violations: self.violations(),
+        }
+    }
+
+    fn table(&self) -> Table {
+        let report = &self.report;
+        let mut table = Table::new();
+        table.load_style(presets::ASCII_MARKDOWN);
+        table.set_header(["", "seen", "promised"]);
+        let no_more = |limit: u64| format!("≤ {limit}");
+        let minute = report.new_users_per_minute.map_or(String::new(), |it| no_more(it.into()));
+        let seconds = |seconds: f64| format!("{seconds:.1} s");
+        let rows = [
+            ("visitors", report.visitors.to_string(), String::new()),
+            ("let in", report.admitted.to_string(), String::new()),
+            ("sent away", report.refused.to_string(), String::new()),
+            ("gave up", report.abandoned.to_string(), String::new()),
+            ("requests", report.requests.to_string(), String::new()),
+            ("without an answer", self.failures.to_string(), String::new()),
+            ("wait, half of them", seconds(report.wait_p50_s), String::new()),
+            ("wait, 95 in 100", seconds(report.wait_p95_s), String::new()),
+            ("wait, the longest", seconds(report.wait_max_s), String::new()),
+            (
+                "active at once",
+                report.max_active.to_string(),
+                no_more(report.total_active_users.into()),
+            ),
+            ("new in any 60 s", report.max_new_in_any_60s.to_string(), minute),
+            ("queued while a slot was free", report.queued_while_free.to_string(), "0".into()),
+            ("let in out of order", report.order_inversions.to_string(), "0".into()),
+            ("places lost", report.lost_places.to_string(), "0".into()),
+            ("positions that rose", report.position_rises.to_string(), "0".into()),
+            ("seed", report.seed.map_or(String::new(), |seed| seed.to_string()), String::new()),
+        ];
+        for (name, seen, promised) in rows {
+            table.add_row([name.to_owned(), seen, promised]);
+        }
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        table
+    }
+}
+
+/// The promises that are limits, by the names of their fields.
+const LIMITS: [&str; 2] = ["max_active", "max_new_in_any_60s"];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+use std::sync::Arc;
+
+use serde_json::Value;
+use waiting_room_sim::{Limits, Seen, VisitorNo};
+
+use super::*;
+use crate::crowd::witness::{Fate, Witness};
+
+const AT_30_S: Duration = Duration::from_secs(30);
+
+/// A room for one, which lets two in.
+fn broken(restart: Option<Restart>) -> Outcome {
+    let witness = Arc::new(Witness::new(Limits {
+        total_active_users: 1,
+        new_users_per_minute: Some(5),
+        session_duration: Duration::from_secs(60),
+        place_retention: Duration::from_secs(300),
+    }));
+    for number in [1, 2] {
+        witness.came();
+        witness.departs(VisitorNo(number)).answered(Seen::Admitted);
+        witness.gone(Fate::Admitted);
+    }
+    drop(witness.departs(VisitorNo(3)));
+    let failures = witness.glimpse().failures;
+    Outcome { report: witness.report().with_seed(7), restart, failures, form: Form::Json }
+}
+
+#[test]
+fn a_broken_promise_is_named_and_nothing_is_well() {
+    let outcome = broken(None);
+    assert!(!outcome.is_kept());
+    assert_eq!(outcome.verdict(), "BROKEN: max_active");
+}
+
+#[test]
+fn only_a_room_that_admits_anew_is_excused_from_its_limits() {
+    let after = |recovery| broken(Some(Restart { at: AT_30_S, recovery }));
+    assert!(!after(RecoveryName::Hold).is_kept());
+    let excused = after(RecoveryName::Admit);
+    assert!(excused.is_kept());
+    assert!(excused.verdict().starts_with("every promise but the limits"));
+}
+
+#[test]
+fn the_json_has_every_field_that_was_promised() {
+    let outcome = broken(None);
+    let json: Value = serde_json::to_value(outcome.document()).unwrap();
+    for field in [
+        "total_active_users",
+        "new_users_per_minute",
+        "session_duration_s",
+        "visitors",
+        "admitted",
+        "refused",
+        "abandoned",
+        "max_active",
+        "max_new_in_any_60s",
+        "queued_while_free",
+        "order_inversions",
+        "lost_places",
+        "wait_p50_s",
+        "wait_p95_s",
+        "seed",
+    ] {
+        assert!(json[field].is_number(), "{field} in {json}");
+    }
+    assert_eq!((&json["visitors"], &json["failed_requests"]), (&2.into(), &1.into()));
+    assert_eq!(json["violations"], Value::from(vec!["max_active"]));
+}
+
+#[test]
+fn the_table_says_what_was_seen_and_what_was_promised() {
+    let table = broken(None).table().to_string();
+    let row = table.lines().find(|line| line.contains("active at once")).unwrap();
+    assert_eq!(
+        row.split_whitespace().collect::<Vec<_>>().join(" "),
+        "| active at once | 2 | ≤ 1 |"
+    );
+}

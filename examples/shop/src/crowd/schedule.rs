@@ -1,0 +1,78 @@
+//! Who comes when, and does what: all that follows from the seed.
+
+use std::{error::Error, time::Duration};
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+use super::plan::{Pace, Plan};
+use crate::{
+    cli::{Arrivals, CrowdOrder},
+    replay::{self, Replay},
+    room::RoomArgs,
+};
+
+/// The plans of a crowd, in the order of arrival.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Schedule {
+    pub(super) seed: u64,
+    pub(super) plans: Vec<Plan>,
+    /// Nobody comes later than this.
+    pub(super) over: Duration,
+    /// What is going to happen, in a sentence.
+    pub(super) story: String,
+}
+
+impl Schedule {
+    /// The crowd that was asked for.
+    pub(super) fn new(order: &CrowdOrder, room: &RoomArgs) -> Result<Self, Box<dyn Error>> {
+        let seed = order.options.seed.unwrap_or_else(fresh_seed);
+        let mut chance = Pcg64::seed_from_u64(seed);
+        let bound = order.options.max_visitors;
+        let (times, over, story) = match &order.arrivals {
+            Arrivals::Even { visitors, over } => {
+                check(*visitors, bound)?;
+                (even(*visitors, *over, &mut chance), *over, format!("{visitors} visitors"))
+            }
+            Arrivals::Replay(args) => {
+                let Replay { pressed, story } = replay::load(args, room.allowed_per_minute())?;
+                check(pressed.visitors(), bound)?;
+                let peak = pressed.peak_per_minute();
+                let count = pressed.visitors();
+                let story = format!("{count} visitors, up to {peak:.0} a minute, as in {story}");
+                (pressed.arrivals(&mut chance), pressed.over(), story)
+            }
+        };
+        let longest_absence = room.place_retention.mul_f64(SAFE_PART_OF_RETENTION);
+        let pace = Pace { over, longest_absence };
+        let plans = times.into_iter().map(|time| Plan::draw(time, &pace, &mut chance)).collect();
+        Ok(Self { seed, plans, over, story })
+    }
+}
+
+fn even(visitors: u32, over: Duration, chance: &mut impl Rng) -> Vec<Duration> {
+    let times = (0..visitors).map(|_| over.mul_f64(chance.random_range(0.0..1.0)));
+    let mut times: Vec<_> = times.collect();
+    times.sort_unstable();
+    times
+}
+
+/// The size of the crowd, if it can be run.
+fn check(visitors: u32, bound: u32) -> Result<(), String> {
+    if visitors == 0 {
+        return Err("scaled so, nobody would come; --peak-factor scales it".to_owned());
+    }
+    if visitors > bound {
+        let given = format!("the crowd would be {visitors} visitors, expected at most {bound}");
+        return Err(format!("{given}; --max-visitors raises the bound"));
+    }
+    Ok(())
+}
+
+/// A seed that nobody has seen before, short enough to be typed and to survive JSON.
+fn fresh_seed() -> u64 {
+    u64::from(rand::make_rng::<Pcg64>().random::<u32>())
+}
+
+/// A place is kept from the check-in on, and the way back takes time too.
+const SAFE_PART_OF_RETENTION: f64 = 0.8;

@@ -1,0 +1,81 @@
+use clap::Parser;
+use waiting_room_sim::seeds;
+
+use super::{
+    plan::{Ending, Memory},
+    run,
+    schedule::Schedule,
+};
+use crate::cli::{Cli, CrowdOrder, Mode};
+
+fn order(line: &str) -> (Cli, CrowdOrder) {
+    let cli = Cli::parse_from(line.split_whitespace());
+    match cli.mode() {
+        Mode::Crowd(order) => (cli, order),
+        Mode::Serve => panic!("{line} asks for a crowd"),
+    }
+}
+
+fn schedule(line: &str) -> Schedule {
+    let (cli, order) = order(line);
+    Schedule::new(&order, &cli.room.for_crowd()).unwrap()
+}
+
+#[test]
+fn a_seed_repeats_a_crowd_and_another_makes_another() {
+    for seed in seeds(5) {
+        for line in ["--crowd 300 --duration 60", "--replay data/worldcup98-1998-06-30.csv"] {
+            let of = |seed| schedule(&format!("shop {line} --seed {seed}"));
+            assert_eq!(of(seed), of(seed));
+            assert_ne!(of(seed).plans, of(seed.wrapping_add(1)).plans);
+        }
+    }
+}
+
+#[test]
+fn a_crowd_comes_in_its_time_and_has_all_sorts_in_it() {
+    for seed in seeds(5) {
+        let Schedule { plans, over, .. } = schedule(&format!("shop --crowd 2000 --seed {seed}"));
+        assert_eq!(plans.len(), 2_000);
+        assert!(plans.is_sorted_by_key(|plan| plan.arrival));
+        assert!(plans.iter().all(|plan| plan.arrival < over && !plan.thoughts.is_empty()));
+        let share =
+            |of: &dyn Fn(&super::plan::Plan) -> bool| plans.iter().filter(|plan| of(plan)).count();
+        assert!((20..=200).contains(&share(&|plan| plan.memory == Memory::Forgets)));
+        assert!((600..=1_400).contains(&share(&|plan| plan.ending == Ending::Checkout)));
+        assert!((100..=400).contains(&share(&|plan| plan.absence.is_some())));
+        assert!((200..=600).contains(&share(&|plan| plan.patience.is_some())));
+    }
+}
+
+#[test]
+fn a_replay_asks_for_three_times_what_is_allowed_at_its_peak() {
+    let replay = schedule("shop --replay data/worldcup98-1998-06-30.csv --seed 1");
+    assert_eq!(replay.over.as_secs(), 180);
+    assert!(replay.story.contains("up to 600 a minute"), "{}", replay.story);
+    assert!(replay.plans.len() <= 1_800, "{}", replay.plans.len());
+}
+
+#[test]
+fn a_crowd_above_the_bound_is_refused() {
+    let (cli, order) = order("shop --crowd 501 --max-visitors 500");
+    let error = Schedule::new(&order, &cli.room).unwrap_err().to_string();
+    let expected = "the crowd would be 501 visitors, expected at most 500; --max-visitors raises \
+                    the bound";
+    assert_eq!(error, expected);
+}
+
+/// Real sockets, so real time: about five seconds.
+#[tokio::test(flavor = "multi_thread")]
+async fn thirty_visitors_find_every_promise_kept() {
+    let seed = seeds(1)[0];
+    let line =
+        format!("shop --crowd 30 --duration 2 --drain 3 --limit 8 --session 1 --seed {seed}");
+    let (cli, order) = order(&line);
+    let outcome = run(&cli.room, order).await.unwrap();
+    assert!(outcome.is_kept(), "{outcome:?}");
+    let report = outcome.report;
+    assert_eq!((report.visitors, report.seed), (30, Some(seed)));
+    assert_eq!(report.admitted + report.refused + report.abandoned, 30);
+    assert!(report.admitted > 8 && report.max_active >= 4, "{report:?}");
+}

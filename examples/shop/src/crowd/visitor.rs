@@ -1,0 +1,208 @@
+//! One visitor: comes, waits, looks around, buys or does not, and goes.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use tokio::time::{Instant, sleep, sleep_until};
+use waiting_room_sim::{Seen, VisitorNo};
+
+use super::{
+    answer::{Answer, Notice},
+    client::{Client, Errand},
+    plan::{Ending, Kind, Memory, Plan},
+    witness::{Fate, Witness},
+};
+
+/// A visitor who has come.
+#[derive(Debug)]
+pub(super) struct Visitor {
+    plan: Plan,
+    client: Client,
+    witness: Arc<Witness>,
+    number: VisitorNo,
+    came: Instant,
+    has_ticket: bool,
+    /// How often it was told to wait.
+    waits: u32,
+    fate: Fate,
+}
+
+/// What one request came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// Go away, and come back after this time, or never.
+    Away(Option<Duration>),
+    /// Come in.
+    Inside,
+    /// There was no answer.
+    Nothing,
+    /// Wait, and ask again after this time.
+    Wait(Duration),
+}
+
+impl Visitor {
+    /// Somebody comes.
+    pub(super) fn new(
+        number: u64,
+        plan: Plan,
+        address: SocketAddr,
+        witness: Arc<Witness>,
+    ) -> Result<Self, reqwest::Error> {
+        let client = Client::new(address, plan.kind, plan.memory)?;
+        witness.came();
+        Ok(Self {
+            plan,
+            client,
+            witness,
+            number: VisitorNo(number),
+            came: Instant::now(),
+            has_ticket: false,
+            waits: 0,
+            fate: Fate::Abandoned,
+        })
+    }
+
+    /// Does what it came for.
+    pub(super) async fn live(mut self) {
+        if !self.get_in().await {
+            return;
+        }
+        for page in 0..self.plan.thoughts.len() {
+            sleep(self.plan.thoughts[page]).await;
+            // Who was away from the keyboard for too long has to wait like everybody else.
+            if matches!(self.ask(Errand::Page(page + 1)).await, Told::Wait(_) | Told::Away(_))
+                && !self.get_in().await
+            {
+                return;
+            }
+        }
+        if self.plan.ending == Ending::Checkout {
+            self.check_out().await;
+        }
+    }
+
+    /// Asks until it is let in. Says whether it was.
+    async fn get_in(&mut self) -> bool {
+        let patience = self.plan.patience.unwrap_or(ENDLESS);
+        let until = Instant::now() + patience;
+        let (mut failures, mut is_waiting) = (0, false);
+        loop {
+            let is_polling = is_waiting && self.plan.kind == Kind::ScriptedBrowser;
+            let errand = if is_polling { Errand::Poll } else { Errand::Page(0) };
+            let pause = match self.ask(errand).await {
+                Told::Inside if is_polling => {
+                    // The script says that it is its turn, and loads the page.
+                    is_waiting = false;
+                    continue;
+                }
+                Told::Inside => return true,
+                Told::Away(None) => return false,
+                Told::Away(Some(pause)) => pause,
+                Told::Nothing if failures == MAX_FAILURES => return false,
+                Told::Nothing => {
+                    failures += 1;
+                    RETRY
+                }
+                Told::Wait(interval) => {
+                    (failures, is_waiting) = (0, true);
+                    self.absence().map_or(interval, |absence| absence.max(interval))
+                }
+            };
+            let next = Instant::now() + pause;
+            if next > until {
+                sleep_until(until).await;
+                return false;
+            }
+            sleep_until(next).await;
+        }
+    }
+
+    /// Buys what is in the cart.
+    async fn check_out(&mut self) {
+        for _ in 0..MAX_CHECKOUTS {
+            match self.ask(Errand::Checkout).await {
+                Told::Nothing => sleep(RETRY).await,
+                _ => return,
+            }
+        }
+    }
+
+    /// Sends one request, and tells the witness what came of it.
+    async fn ask(&mut self, errand: Errand) -> Told {
+        if self.plan.memory == Memory::Forgets {
+            self.witness.gave_up(self.number);
+            self.number = self.witness.stranger();
+        }
+        let returned_ticket = self.has_ticket && self.plan.memory == Memory::Keeps;
+        let flight = self.witness.departs(self.number);
+        let Ok(response) = self.client.send(errand).await else { return Told::Nothing };
+        self.client.remember(&response);
+        let Ok(answer) = Answer::read(response).await else { return Told::Nothing };
+        match answer {
+            Answer::Admitted(response) => {
+                match errand {
+                    Errand::Checkout => flight.left(),
+                    Errand::Page(_) | Errand::Poll => flight.answered(Seen::Admitted),
+                }
+                self.is_let_in();
+                // Whoever closes the page before it is complete was let in all the same.
+                let _ = response.bytes().await;
+                Told::Inside
+            }
+            Answer::Refused { retry_after, gave_token } => {
+                flight.answered(Seen::Refused);
+                self.has_ticket |= gave_token;
+                if self.fate != Fate::Admitted {
+                    self.fate = Fate::Refused;
+                }
+                Told::Away(retry_after)
+            }
+            Answer::Waiting(Notice { interval, waiting_since, position, gave_token }) => {
+                flight.answered(Seen::Waiting {
+                    interval,
+                    waiting_since,
+                    position,
+                    returned_ticket,
+                });
+                self.has_ticket |= gave_token;
+                self.waits += 1;
+                if self.fate != Fate::Admitted {
+                    self.fate = Fate::Abandoned;
+                }
+                Told::Wait(interval)
+            }
+        }
+    }
+
+    fn is_let_in(&mut self) {
+        self.has_ticket = false;
+        if self.fate != Fate::Admitted {
+            self.fate = Fate::Admitted;
+            self.witness.waited(self.came.elapsed());
+        }
+    }
+
+    /// For how long it goes away now instead of waiting in front of the page.
+    fn absence(&self) -> Option<Duration> {
+        let absence = self.plan.absence?;
+        (absence.after == self.waits).then_some(absence.lasts)
+    }
+}
+
+impl Drop for Visitor {
+    fn drop(&mut self) {
+        self.witness.gave_up(self.number);
+        self.witness.gone(self.fate);
+    }
+}
+
+/// Longer than any run.
+const ENDLESS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// How soon somebody tries again who got no answer.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Who gets no answer so many times in a row does not come back.
+const MAX_FAILURES: u32 = 10;
+
+/// Nobody tries to pay more often.
+const MAX_CHECKOUTS: u32 = 3;

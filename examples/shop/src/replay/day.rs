@@ -1,0 +1,171 @@
+//! A day as it is in the file: one count for each minute.
+
+use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
+
+use csv::{ReaderBuilder, Trim};
+
+use super::{
+    ReplayError,
+    columns::{Columns, line},
+    minute::{self, Style},
+};
+
+/// The counts of consecutive minutes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Day {
+    /// Requests by minute; a minute that the file does not have counts as 0.
+    pub(super) counts: Vec<u32>,
+    /// So many minutes the file does not have.
+    pub(super) missing: usize,
+    style: Style,
+    first: i64,
+}
+
+impl Day {
+    /// No file is larger.
+    const MAX_BYTES: u64 = 16 * 1024 * 1024;
+    /// From the first minute to the last there are no more, about two months.
+    const MAX_MINUTES: usize = 100_000;
+
+    /// Reads a file.
+    pub(super) fn open(path: &Path) -> Result<Self, ReplayError> {
+        let of = |error: ReplayError| error.of(path.display());
+        let file = File::open(path).map_err(|error| of(ReplayError::new(error)))?;
+        Self::read(file).map_err(of)
+    }
+
+    /// Reads the content of a file.
+    pub(super) fn read(source: impl Read) -> Result<Self, ReplayError> {
+        let source = Bounded { source, left: Self::MAX_BYTES };
+        let mut reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .trim(Trim::All)
+            .comment(Some(b'#'))
+            .from_reader(source);
+        let mut rows = Rows::default();
+        let mut columns = None;
+        for row in reader.records() {
+            let row = row.map_err(of_csv)?;
+            let columns = match columns {
+                Some(columns) => columns,
+                None => {
+                    let (found, header) = Columns::of(&row)?;
+                    columns = Some(found);
+                    if header.is_some() {
+                        continue;
+                    }
+                    found
+                }
+            };
+            let (minute, requests) = columns.cut(&row)?;
+            rows.add(line(&row), minute, requests)?;
+        }
+        rows.into_day()
+    }
+
+    /// What the file calls this minute.
+    pub(super) fn label(&self, index: usize) -> String {
+        let offset = i64::try_from(index).unwrap_or(i64::MAX);
+        minute::label(self.style, self.first.saturating_add(offset))
+    }
+
+    /// The index of a minute, written as in the file, or as a time of the (first) day.
+    pub(super) fn find(&self, text: &str) -> Option<usize> {
+        let (style, at) = minute::parse(text)?;
+        let offset = match (style, self.style) {
+            (Style::Clock, Style::Date) => (at - self.first).rem_euclid(MINUTES_OF_A_DAY),
+            (given, own) if given == own => at.checked_sub(self.first)?,
+            _ => return None,
+        };
+        usize::try_from(offset).ok().filter(|index| *index < self.counts.len())
+    }
+}
+
+/// The rows read so far.
+#[derive(Default)]
+struct Rows {
+    style: Option<Style>,
+    by_minute: BTreeMap<i64, (u32, u64)>,
+}
+
+impl Rows {
+    fn add(&mut self, line: u64, minute: &str, requests: &str) -> Result<(), ReplayError> {
+        let wrong = |message: String| Err(ReplayError::at(line, message));
+        let Some((style, at)) = minute::parse(minute) else {
+            return wrong(format!(
+                "minute is {minute:?}, expected a whole minute such as 1998-06-30T14:05"
+            ));
+        };
+        if *self.style.get_or_insert(style) != style {
+            return wrong(format!("minute is {minute:?}, expected the form of the lines before"));
+        }
+        let Ok(count) = requests.parse::<u32>() else {
+            let limit = u32::MAX;
+            return wrong(format!("requests is {requests:?}, expected a number from 0 to {limit}"));
+        };
+        match self.by_minute.insert(at, (count, line)) {
+            Some((_, earlier)) => {
+                wrong(format!("minute is {minute:?}, which line {earlier} has already"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn into_day(self) -> Result<Day, ReplayError> {
+        let ends = self.by_minute.first_key_value().zip(self.by_minute.last_key_value());
+        let (Some(style), Some(((&first, _), (&last, (_, line))))) = (self.style, ends) else {
+            return Err(ReplayError::new("there are no minutes in it"));
+        };
+        let span = last.checked_sub(first).and_then(|span| usize::try_from(span).ok());
+        let Some(span) = span.filter(|span| *span < Day::MAX_MINUTES) else {
+            let (first, last) = (minute::label(style, first), minute::label(style, last));
+            let limit = Day::MAX_MINUTES;
+            let message =
+                format!("it goes from {first} to {last}, expected at most {limit} minutes");
+            return Err(ReplayError::at(*line, message));
+        };
+        let mut counts = vec![0; span + 1];
+        for (at, (count, _)) in &self.by_minute {
+            if let Some(slot) = usize::try_from(at - first).ok().and_then(|at| counts.get_mut(at)) {
+                *slot = *count;
+            }
+        }
+        Ok(Day { missing: counts.len() - self.by_minute.len(), counts, style, first })
+    }
+}
+
+/// A source that fails when it gives more than it may.
+struct Bounded<R> {
+    source: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        match self.left.checked_sub(read as u64) {
+            Some(left) => self.left = left,
+            None => {
+                let limit = Day::MAX_BYTES;
+                return Err(std::io::Error::other(format!("it has more than {limit} bytes")));
+            }
+        }
+        Ok(read)
+    }
+}
+
+fn of_csv(error: csv::Error) -> ReplayError {
+    let line = error.position().map(csv::Position::line);
+    let message = match error.into_kind() {
+        csv::ErrorKind::Io(error) => error.to_string(),
+        csv::ErrorKind::Utf8 { .. } => "it is not UTF-8".to_owned(),
+        _ => "it is not CSV".to_owned(),
+    };
+    match line {
+        Some(line) => ReplayError::at(line, message),
+        None => ReplayError::new(message),
+    }
+}
+
+const MINUTES_OF_A_DAY: i64 = 24 * 60;

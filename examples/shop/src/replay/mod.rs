@@ -1,0 +1,26 @@
+//! When a crowd comes that came once before.
+//!
+//! ```text
+//! file ─► Day ─► the steepest hour ─► pressed into three minutes ─► scaled ─► Replay
+//!         every minute, in order       each minute to 3 s            the peak asks for three
+//!                                                                    times what is allowed
+//! ```
+//!
+//! Only the shape of the day is used: where it climbs, and how fast. How many come follows from
+//! the limits of the room, so that any day makes any room queue, and none takes long.
+
+mod columns;
+mod day;
+mod error;
+mod load;
+mod minute;
+mod pressed;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub(crate) use self::{
+    error::ReplayError,
+    load::{Replay, load},
+    pressed::Pressed,
+};

@@ -1,0 +1,127 @@
+//! The waiting room in front of the shop, by the command line.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use tower_waiting_room::{
+    Bypass, ConfigError, CookieSettings, KeyRing, Recovery, TokenKey, WaitingRoomConfig,
+};
+use waiting_room_sim::Limits;
+
+use crate::cli::duration;
+
+/// The rules of the room.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Waiting room")]
+pub(crate) struct RoomArgs {
+    /// At most so many visitors are active at any instant.
+    #[arg(long, value_name = "L", default_value_t = 200)]
+    pub(crate) limit: u32,
+    /// At most so many visitors are let in within any 60 seconds.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) rate: u32,
+    /// A visitor stays active for this long after the last request [default: 5m; 60s with a crowd]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) session: Option<Duration>,
+    /// Visitors far back in the line come back this often.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
+    pub(crate) refresh_interval: Duration,
+    /// A place in the line outlives the last check-in by this long.
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
+    pub(crate) place_retention: Duration,
+    /// The line has so many places; over it, visitors are refused.
+    #[arg(long, value_name = "PLACES", default_value_t = 100_000)]
+    pub(crate) line_capacity: u32,
+    /// Keys of 32 bytes in base64: the first seals, all open [default: a random one]
+    #[arg(
+        long,
+        value_name = "BASE64",
+        value_delimiter = ',',
+        env = "SHOP_KEY",
+        hide_env_values = true
+    )]
+    pub(crate) keys: Vec<String>,
+    /// What a room does first that may have lost its memory [default: admit; hold with
+    /// --restart-at]
+    #[arg(long, value_enum)]
+    pub(crate) recovery: Option<RecoveryName>,
+    /// Sets the cookie for HTTPS only, as a proxy in front that ends TLS needs it.
+    #[arg(long, conflicts_with = "visitors")]
+    pub(crate) secure: bool,
+}
+
+/// What a room does first that has lost its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecoveryName {
+    /// Lets visitors in at once, counting the passes of before as they are seen again.
+    Admit,
+    /// Lets nobody new in until every pass of before is void.
+    Hold,
+}
+
+impl RoomArgs {
+    /// How long a session lasts that a visitor can wait for to end.
+    const CROWD_SESSION: Duration = Duration::from_secs(60);
+    const SERVED_SESSION: Duration = Duration::from_secs(5 * 60);
+
+    /// The keys that were given, if there are any.
+    pub(crate) fn own_keys(&self) -> Result<Option<KeyRing>, ConfigError> {
+        let mut keys = self.keys.iter().map(|key| TokenKey::from_base64(key));
+        let Some(sealing) = keys.next() else { return Ok(None) };
+        let ring = KeyRing::new(sealing?);
+        keys.try_fold(ring, |ring, key| Ok(ring.also_opens(key?))).map(Some)
+    }
+
+    /// The same rules with the session of a crowd, unless another was asked for.
+    pub(crate) fn for_crowd(&self) -> Self {
+        Self { session: self.session.or(Some(Self::CROWD_SESSION)), ..self.clone() }
+    }
+
+    /// The configuration that it all comes to.
+    pub(crate) fn config(&self, keys: Option<KeyRing>) -> Result<WaitingRoomConfig, ConfigError> {
+        let cookie = CookieSettings::default();
+        let builder = WaitingRoomConfig::builder("shop")
+            .total_active_users(self.limit)
+            .new_users_per_minute(self.rate)
+            .session_duration(self.session())
+            .refresh_interval(self.refresh_interval)
+            .place_retention(self.place_retention)
+            .line_capacity(self.line_capacity)
+            .recovery(self.recovery.unwrap_or(RecoveryName::Admit).into())
+            .cookie(if self.secure { cookie } else { cookie.insecure() })
+            .bypass(Bypass::path("health", "/healthz"));
+        match keys {
+            Some(keys) => builder.keys(keys).build(),
+            None => builder.build(),
+        }
+    }
+
+    /// The promises that such a room makes.
+    pub(crate) fn promises(&self) -> Limits {
+        Limits {
+            total_active_users: self.limit,
+            new_users_per_minute: Some(self.rate),
+            session_duration: self.session(),
+            place_retention: self.place_retention,
+        }
+    }
+
+    /// How many visitors a minute such a room can let in if everybody stays for one session.
+    pub(crate) fn allowed_per_minute(&self) -> f64 {
+        let by_slots = f64::from(self.limit) * 60.0 / self.session().as_secs_f64();
+        by_slots.min(f64::from(self.rate))
+    }
+
+    fn session(&self) -> Duration {
+        self.session.unwrap_or(Self::SERVED_SESSION)
+    }
+}
+
+impl From<RecoveryName> for Recovery {
+    fn from(name: RecoveryName) -> Self {
+        match name {
+            RecoveryName::Admit => Self::AdmitAtOnce,
+            RecoveryName::Hold => Self::Hold,
+        }
+    }
+}

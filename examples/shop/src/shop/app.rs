@@ -1,0 +1,45 @@
+//! The router, and the layers in front of it.
+
+use std::time::Duration;
+
+use axum::{
+    Router,
+    response::Response,
+    routing::{get, post},
+};
+use tower::ServiceBuilder;
+use tower_http::{compression::CompressionLayer, trace::TraceLayer};
+use tower_waiting_room::{WaitingRoomLayer, reason_of};
+use tracing::Span;
+
+use super::{api, cart, checkout, pages};
+
+/// The shop behind its waiting room.
+///
+/// Tracing stands outermost, so that it sees whoever waits too. The room comes before
+/// compression: its answers are small, and who waits shall not cost a compressor's time.
+pub(crate) fn app(room: WaitingRoomLayer) -> Router {
+    let layers = ServiceBuilder::new()
+        .layer(TraceLayer::new_for_http().on_response(log).on_failure(()))
+        .layer(room)
+        .layer(CompressionLayer::new());
+    Router::new()
+        .route("/", get(pages::home))
+        .route("/products/{id}", get(pages::product))
+        .route("/cart", post(cart::add_by_form))
+        .route("/checkout", post(checkout::by_form))
+        .route("/api/products", get(api::products))
+        .route("/api/cart", get(api::cart).post(api::add_to_cart))
+        .route("/api/checkout", post(checkout::by_api))
+        .route("/healthz", get(async || "fine\n"))
+        .layer(layers)
+}
+
+/// A waiting visitor's 503 is no failure, so each response is logged alike, with its reason.
+fn log<B>(response: &Response<B>, latency: Duration, _: &Span) {
+    let (status, reason) = (response.status().as_u16(), reason_of(response));
+    tracing::info!(status, %reason, ?latency, "answered");
+}
+
+#[cfg(test)]
+mod tests;

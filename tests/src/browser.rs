@@ -1,0 +1,160 @@
+//! A headless Chromium, driven through WebDriver.
+
+use std::sync::Arc;
+
+use fantoccini::{Client, ClientBuilder, Locator, error::CmdError, wd::WebDriverCompatibleCommand};
+use http::Method;
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use url::{ParseError, Url};
+
+use crate::{driver::Driver, installed, until};
+
+/// A browser with a profile of its own, closed when it is dropped.
+#[derive(Debug)]
+pub struct Browser {
+    client: Client,
+    session: String,
+    driver: Arc<Driver>,
+    _profile: TempDir,
+    _turn: SemaphorePermit<'static>,
+}
+
+impl Browser {
+    /// Starts one, when there are not too many.
+    pub async fn start() -> Self {
+        static TURNS: Semaphore = Semaphore::const_new(MAX_BROWSERS);
+        let turn = TURNS.acquire().await.unwrap();
+        let (driver, profile) = (Driver::shared(), TempDir::new().unwrap());
+        let mut arguments = ARGUMENTS.map(str::to_owned).to_vec();
+        arguments.push(format!("--user-data-dir={}", profile.path().display()));
+        let capabilities = json!({
+            "goog:chromeOptions": { "args": arguments, "binary": installed("chromium") },
+            "goog:loggingPrefs": { "browser": "ALL" },
+        });
+        let client = ClientBuilder::new(HttpConnector::new())
+            .capabilities(capabilities.as_object().cloned().unwrap())
+            .connect(&driver.url())
+            .await
+            .unwrap();
+        let session = client.session_id().await.unwrap().unwrap();
+        Self { client, session, driver, _profile: profile, _turn: turn }
+    }
+
+    /// Goes to an address, as if it were typed.
+    pub async fn goto(&self, url: &str) {
+        self.client.goto(url).await.unwrap();
+    }
+
+    /// The WebDriver client, for everything else.
+    #[must_use]
+    pub const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The visible text of the first element of this selector, if there is one now.
+    pub async fn text(&self, selector: &str) -> Option<String> {
+        self.client.find(Locator::Css(selector)).await.ok()?.text().await.ok()
+    }
+
+    /// Returns the text of this element as soon as it satisfies `wanted`.
+    pub async fn text_when(&self, selector: &str, wanted: impl Fn(&str) -> bool) -> String {
+        until(&format!("the text of {selector}"), async || {
+            self.text(selector).await.filter(|text| wanted(text))
+        })
+        .await
+    }
+
+    /// Returns what the application was asked for, as soon as it shows.
+    pub async fn inside(&self) -> String {
+        self.text_when("#asked", |_| true).await
+    }
+
+    /// The value of an expression in the page.
+    pub async fn value(&self, expression: &str) -> Value {
+        self.client.execute(&format!("return {expression}"), Vec::new()).await.unwrap()
+    }
+
+    /// What an expression in the page promises.
+    pub async fn promised(&self, expression: &str) -> Value {
+        let script = format!(
+            "const done = arguments[arguments.length - 1];\
+             Promise.resolve({expression}).then(done, error => done(String(error)));"
+        );
+        self.client.execute_async(&script, Vec::new()).await.unwrap()
+    }
+
+    /// Sends a command of the DevTools protocol.
+    pub async fn devtools(&self, command: &str, parameters: Value) -> Value {
+        let body = json!({ "cmd": command, "params": parameters });
+        self.command("goog/cdp/execute", body).await.unwrap()
+    }
+
+    /// Switches scripts off for every page from now on.
+    pub async fn without_scripts(self) -> Self {
+        let parameters = json!({ "value": true });
+        self.devtools("Emulation.setScriptExecutionDisabled", parameters).await;
+        self
+    }
+
+    /// Makes the page believe that the visitor likes it `dark` or `light`.
+    pub async fn prefer(&self, scheme: &str) {
+        let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
+        self.devtools("Emulation.setEmulatedMedia", json!({ "features": [feature] })).await;
+    }
+
+    /// What the browser has complained about since the last time.
+    pub async fn complaints(&self) -> Vec<String> {
+        let entries = self.command("se/log", json!({ "type": "browser" })).await.unwrap();
+        let entries = entries.as_array().cloned().unwrap_or_default();
+        entries.iter().map(|entry| entry["message"].to_string()).collect()
+    }
+
+    async fn command(&self, path: &'static str, body: Value) -> Result<Value, CmdError> {
+        self.client.issue_cmd(Extension { path, body }).await
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // If the driver cannot, it ends with its browsers.
+        let _ = self.driver.close(&self.session);
+    }
+}
+
+/// A command of ChromeDriver that WebDriver does not have.
+#[derive(Debug)]
+struct Extension {
+    path: &'static str,
+    body: Value,
+}
+
+impl WebDriverCompatibleCommand for Extension {
+    fn endpoint(&self, base: &Url, session: Option<&str>) -> Result<Url, ParseError> {
+        base.join(&format!("session/{}/{}", session.unwrap_or_default(), self.path))
+    }
+
+    fn method_and_body(&self, _: &Url) -> (Method, Option<String>) {
+        (Method::POST, Some(self.body.to_string()))
+    }
+}
+
+/// At most so many at a time: each takes a core for a second, and 200 MB.
+const MAX_BROWSERS: usize = 3;
+
+/// As root, in a container, without a display, and asking nobody but us.
+const ARGUMENTS: [&str; 11] = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--disable-sync",
+    "--no-default-browser-check",
+    "--no-first-run",
+];

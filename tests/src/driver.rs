@@ -1,0 +1,73 @@
+//! The program that drives the browser.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{Ipv4Addr, TcpStream},
+    process::{Child, ChildStdout, Command, Stdio},
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
+};
+
+use crate::installed;
+
+/// A ChromeDriver that all browsers of the moment share. It ends with the last of them.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    child: Child,
+    port: u16,
+    /// Kept open: it would end a driver that has something to say.
+    _output: BufReader<ChildStdout>,
+}
+
+impl Driver {
+    /// The one that runs, or a new one.
+    pub(crate) fn shared() -> Arc<Self> {
+        static SHARED: Mutex<Weak<Driver>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.upgrade().unwrap_or_else(|| {
+            let driver = Arc::new(Self::start());
+            *shared = Arc::downgrade(&driver);
+            driver
+        })
+    }
+
+    /// Where it takes commands.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}:{}", Ipv4Addr::LOCALHOST, self.port)
+    }
+
+    /// Closes the browser of this session. Blocks: it is for a `Drop`, where nothing can wait.
+    pub(crate) fn close(&self, session: &str) -> std::io::Result<()> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        write!(stream, "DELETE /session/{session} HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+        // It answers when the browser is gone, and keeps the connection open.
+        stream.read_exact(&mut [0])
+    }
+
+    fn start() -> Self {
+        let mut child = Command::new(installed("chromedriver"))
+            .arg("--port=0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let port = output.by_ref().lines().map_while(Result::ok).find_map(|line| {
+            line.strip_prefix(READY)?.trim_end_matches('.').parse().ok()
+        });
+        let port = port.expect("chromedriver says on which port it listens");
+        Self { child, port, _output: output }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const READY: &str = "ChromeDriver was started successfully on port ";

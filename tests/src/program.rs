@@ -1,0 +1,88 @@
+//! Programs that are not ours.
+
+use std::{
+    env,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use tokio::{process::Command, time};
+
+use crate::until::PATIENCE;
+
+/// A run of a program, with nothing of the caller's environment but the path.
+#[derive(Debug)]
+pub struct Program {
+    name: String,
+    command: Command,
+}
+
+impl Program {
+    /// The program of this name in the path.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self::at(&installed(name))
+    }
+
+    /// The program in this file.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        let mut command = Command::new(path);
+        command.env_clear().envs(env::vars_os().filter(|(name, _)| name == "PATH"));
+        command.stdin(Stdio::null()).kill_on_drop(true);
+        Self { name: path.display().to_string(), command }
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args(mut self, arguments: impl IntoIterator<Item: AsRef<OsStr>>) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
+    /// Runs it, and returns what it wrote to its standard output.
+    pub async fn run(mut self) -> String {
+        let Ok(output) = time::timeout(PATIENCE, self.command.output()).await else {
+            panic!("{} did not end within {PATIENCE:?}", self.name);
+        };
+        let output = output.unwrap_or_else(|error| panic!("{}: {error}", self.name));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {}: {said}", self.name, output.status);
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+/// Where the program of this name is.
+///
+/// # Panics
+///
+/// If it is not installed; the message says how to install it.
+#[must_use]
+pub fn installed(name: &str) -> PathBuf {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let found = env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
+    found.unwrap_or_else(|| missing(name))
+}
+
+/// A file in the workspace that the installer puts there.
+///
+/// # Panics
+///
+/// If it is not there; the message says how to install it.
+#[must_use]
+pub fn workspace(path: &str) -> PathBuf {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
+    if file.exists() { file } else { missing(path) }
+}
+
+fn missing(part: &str) -> ! {
+    panic!("{part} is not installed: run scripts/install-test-parts.sh")
+}

@@ -1,0 +1,113 @@
+//! A well-behaved visitor: keeps its cookies, and comes back when it was told to.
+
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode};
+use reqwest::{Client, Method, redirect::Policy};
+use tokio::{
+    task::{self, JoinHandle},
+    time,
+};
+
+use crate::House;
+
+/// A client with a cookie jar. Clones are the same visitor.
+#[derive(Clone, Debug)]
+pub struct Visitor {
+    client: Client,
+    origin: String,
+}
+
+impl Visitor {
+    /// A visitor of this house who has not been there yet.
+    #[must_use]
+    pub fn of(house: &House) -> Self {
+        Self::at(&house.url(""))
+    }
+
+    /// A visitor of the server at this address.
+    #[must_use]
+    pub fn at(origin: &str) -> Self {
+        let client = Client::builder().cookie_store(true).redirect(Policy::none());
+        // Each request has a connection of its own: a kept one may have been cut off by a restart.
+        let client = client.pool_max_idle_per_host(0).build().unwrap();
+        Self { client, origin: origin.to_owned() }
+    }
+
+    /// Asks for `path`, once.
+    pub async fn get(&self, path: &str) -> Seen {
+        self.send(Method::GET, path).await
+    }
+
+    /// Sends a request without a body, once.
+    pub async fn send(&self, method: Method, path: &str) -> Seen {
+        let request = self.client.request(method, format!("{}{path}", self.origin));
+        Seen::of(request.send().await.unwrap()).await
+    }
+
+    /// Asks for the front page until it is let in.
+    pub async fn enter(self) -> Self {
+        loop {
+            let seen = self.get("/").await;
+            if seen.is_inside() {
+                return self;
+            }
+            time::sleep(seen.retry_after().unwrap_or_else(|| panic!("never: {seen:?}"))).await;
+        }
+    }
+
+    /// [`enter`](Self::enter)s in the background.
+    #[must_use]
+    pub fn queue(self) -> JoinHandle<Self> {
+        task::spawn(self.enter())
+    }
+
+    /// Ends its session: the slot is free when this returns.
+    pub async fn leave(self) {
+        let last = self.get("/leave").await;
+        assert_eq!((last.status, last.body.as_str()), (StatusCode::OK, "Goodbye."));
+    }
+}
+
+/// A response, with its body.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Seen {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: String,
+}
+
+impl Seen {
+    async fn of(response: reqwest::Response) -> Self {
+        let (status, headers) = (response.status(), response.headers().clone());
+        Self { status, headers, body: response.text().await.unwrap() }
+    }
+
+    /// Whether the application has answered.
+    #[must_use]
+    pub fn is_inside(&self) -> bool {
+        self.status == StatusCode::OK && self.body.contains("<h1 id=inside>")
+    }
+
+    /// A header, if it is there.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// When to come back.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.header("retry-after")?.parse().ok().map(Duration::from_secs)
+    }
+
+    /// The body as JSON.
+    #[must_use]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+}

@@ -1,0 +1,54 @@
+//! The page for those who cannot see it well, or at all.
+
+use serde_json::json;
+use tests::{Browser, House, config, workspace};
+
+/// Expects that axe-core finds nothing in the page that is shown.
+async fn expect_no_violations(browser: &Browser, what: &str) {
+    let axe = std::fs::read_to_string(workspace("tests/node_modules/axe-core/axe.min.js")).unwrap();
+    browser.client().execute(&axe, Vec::new()).await.unwrap();
+    let found = browser.promised("axe.run()").await;
+    assert!(found["passes"].as_array().unwrap().len() > 10, "{what}: {found}");
+    let violations = found["violations"].as_array().unwrap();
+    let named = violations.iter().map(|it| format!("{}: {}", it["id"], it["nodes"][0]["html"]));
+    assert_eq!(named.collect::<Vec<_>>(), Vec::<String>::new(), "{what}");
+}
+
+#[tokio::test]
+async fn a_screen_reader_finds_its_way() {
+    let (house, _guest) = House::full(config()).await;
+    let browser = Browser::start().await;
+    let agent = browser.value("navigator.userAgent").await;
+    for language in ["en", "de", "es", "fr", "zh"] {
+        let languages = json!({ "userAgent": agent, "acceptLanguage": language });
+        browser.devtools("Emulation.setUserAgentOverride", languages).await;
+        browser.goto(&house.url("/")).await;
+        assert_eq!(browser.value("document.documentElement.lang").await, language);
+    }
+    assert_eq!(browser.value("document.querySelectorAll('h1').length").await, 1);
+    assert_eq!(browser.value("document.querySelectorAll('main').length").await, 1);
+    let region = browser.value("document.querySelector('[role=status]').ariaLive").await;
+    assert_eq!(region, "polite");
+    // The picture of the progress says nothing that the text does not.
+    assert_eq!(browser.value("document.querySelector('svg').ariaHidden").await, "true");
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_to_complain_about() {
+    let (house, _guest) = House::full(config()).await;
+    let browser = Browser::start().await;
+    for scheme in ["light", "dark"] {
+        browser.prefer(scheme).await;
+        browser.goto(&house.url("/")).await;
+        expect_no_violations(&browser, &format!("{scheme}, without a place")).await;
+        browser.text_when("h1", |text| text == "You are next in line").await;
+        expect_no_violations(&browser, &format!("{scheme}, with a place")).await;
+
+        house.handle().drain().await.unwrap();
+        browser.client().delete_all_cookies().await.unwrap();
+        browser.goto(&house.url("/")).await;
+        assert_eq!(browser.value("document.getElementById('page').dataset.outcome").await, "refuse");
+        expect_no_violations(&browser, &format!("{scheme}, refused")).await;
+        house.handle().resume().await.unwrap();
+    }
+}

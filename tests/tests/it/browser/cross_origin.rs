@@ -1,0 +1,62 @@
+//! A page of another origin asks with a script.
+
+use axum::Router;
+use http::{HeaderName, Method};
+use serde_json::json;
+use tests::{Browser, House, config};
+use tower_http::cors::{Any, CorsLayer};
+use tower_waiting_room::EXPOSED_HEADERS;
+
+/// Asks as a script does, and tells what it can see.
+const ASK: &str = "async (address, headers) => {
+    const answer = await fetch(address, {headers});
+    const [retry, room, token] = ['retry-after', 'waiting-room', 'waiting-room-token']
+        .map(name => answer.headers.get(name));
+    return [answer.status, +retry > 0, room, token !== null];
+}";
+
+fn cors(app: Router) -> Router {
+    app.layer(
+        CorsLayer::new()
+            .allow_origin(Any)
+            .allow_methods([Method::GET])
+            .allow_headers([HeaderName::from_static("waiting-room-token")])
+            .expose_headers(EXPOSED_HEADERS),
+    )
+}
+
+#[tokio::test]
+async fn a_script_reads_the_waiting_answer_if_cors_is_outermost() {
+    let house = House::open_at(0, config(), cors);
+    let _guest = house.guest().await;
+    let elsewhere = House::open(config());
+    let browser = Browser::start().await;
+    browser.goto(&elsewhere.url("/about")).await;
+
+    let address = house.url("/api");
+    let seen = browser.promised(&format!("({ASK})('{address}', {{}})")).await;
+    assert_eq!(seen, json!([429, true, "wait", false]));
+    let by_header = format!("({ASK})('{address}', {{'waiting-room-token': ''}})");
+    let seen = browser.promised(&by_header).await;
+    assert_eq!(seen, json!([429, true, "wait", true]), "the header goes through a preflight");
+}
+
+#[tokio::test]
+async fn a_script_that_is_let_in_reads_the_token_on_the_applications_response() {
+    let house = House::open_at(0, config(), cors);
+    let elsewhere = House::open(config());
+    let browser = Browser::start().await;
+    browser.goto(&elsewhere.url("/about")).await;
+    let ask = format!("({ASK})('{}', {{'waiting-room-token': ''}})", house.url("/api"));
+    assert_eq!(browser.promised(&ask).await, json!([200, false, null, true]));
+}
+
+#[tokio::test]
+async fn without_cors_a_script_of_another_origin_learns_nothing() {
+    let (house, _guest) = House::full(config()).await;
+    let elsewhere = House::open(config());
+    let browser = Browser::start().await;
+    browser.goto(&elsewhere.url("/about")).await;
+    let seen = browser.promised(&format!("({ASK})('{}', {{}})", house.url("/api"))).await;
+    assert!(seen.as_str().unwrap().contains("TypeError: Failed to fetch"), "{seen}");
+}

@@ -1,0 +1,33 @@
+//! A form that is sent while the room is full.
+
+use fantoccini::Locator;
+use tests::{Browser, House, config, until};
+
+#[tokio::test]
+async fn a_form_is_not_lost_and_is_sent_again_when_the_visitor_says_so() {
+    let (house, guest) = House::full(config()).await;
+    let browser = Browser::start().await;
+    let form = "<form method=post enctype=text/plain><input name=item value=7></form>";
+    browser.goto(&house.url("/about")).await;
+    browser.value(&format!("document.body.innerHTML = `{form}`")).await;
+    let action = house.url("/order?via=form");
+    browser.value(&format!("document.forms[0].action = '{action}'")).await;
+    browser.value("document.forms[0].submit()").await;
+
+    let note = browser.text_when(".note:not([hidden])", |_| true).await;
+    assert!(note.starts_with("What you entered has not been sent yet."), "{note}");
+    guest.leave().await;
+    // Nobody is taken anywhere: a reload by itself would send the form, or lose it.
+    browser.text_when("h1", |text| text == "It is your turn").await;
+    assert_eq!(house.snapshot().await.active, 1);
+
+    browser.client().find(Locator::Id("reload")).await.unwrap().click().await.unwrap();
+    until("the form is sent", async || {
+        // Chromium asks whether to send a form twice.
+        let _ = browser.client().accept_alert().await;
+        browser.text("#asked").await
+    })
+    .await;
+    assert_eq!(browser.text("#asked").await.unwrap(), "POST /order?via=form");
+    assert_eq!(browser.text("#sent").await.unwrap(), "item=7");
+}

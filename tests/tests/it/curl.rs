@@ -1,0 +1,80 @@
+//! curl, which knows `Retry-After` and keeps a cookie jar by itself.
+
+use tests::{House, Program, config, until};
+
+/// curl without anybody's settings; what it shows goes to a file, what `format` asks for is
+/// returned.
+pub(crate) fn curl(shown: &str, format: &str) -> Program {
+    let options = ["--disable", "--silent", "--show-error", "--noproxy", "*", "--output", shown];
+    Program::named("curl").args(options).args(["--write-out", format])
+}
+
+#[tokio::test]
+async fn each_accept_header_gets_an_answer_that_it_can_use() {
+    let (house, _guest) = House::full(config()).await;
+    for (accept, expected) in [
+        ("*/*", "429 application/json"),
+        ("application/json", "429 application/json"),
+        ("application/problem+json", "429 application/problem+json"),
+        ("text/plain", "429 text/plain; charset=utf-8"),
+        ("text/html", "503 text/html; charset=utf-8"),
+    ] {
+        let seen = curl("/dev/null", "%{http_code} %{content_type}")
+            .args(["--header", &format!("Accept: {accept}"), &house.url("/")])
+            .run()
+            .await;
+        assert_eq!(seen, expected, "{accept}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_refreshed_when_a_program_would_come_back() {
+    let (house, _guest) = House::full(config()).await;
+    let times = "%header{refresh} %header{retry-after}";
+    let ask = |accept: &str| {
+        curl("/dev/null", times).args(["--header", &format!("Accept: {accept}"), &house.url("/")])
+    };
+    let page = ask("text/html").run().await;
+    assert!(["2 2", "3 3"].contains(&page.as_str()), "{page}");
+    let data = ask("application/json").run().await;
+    assert!([" 2", " 3"].contains(&data.as_str()), "{data}");
+}
+
+#[tokio::test]
+async fn with_a_jar_and_retries_it_waits_and_gets_in_by_itself() {
+    let (house, guest) = House::full(config()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let [shown, jar] = ["shown", "jar"].map(|name| folder.path().join(name).display().to_string());
+    let visit = curl(&shown, "%{http_code}")
+        .args(["--cookie", &jar, "--cookie-jar", &jar, "--retry", "9", &house.url("/item?id=7")]);
+    let visit = tokio::spawn(visit.run());
+    house.has_waiting(1).await;
+    guest.leave().await;
+    assert_eq!(visit.await.unwrap(), "200");
+    let shown = std::fs::read_to_string(&shown).unwrap();
+    assert!(shown.contains("<p id=asked>GET /item?id=7</p>"), "{shown}");
+
+    // The next run finds the pass in the jar; a visitor without it is at the end of the line.
+    let with_jar = curl("/dev/null", "%{http_code}").args(["--cookie", &jar, &house.url("/")]);
+    assert_eq!(with_jar.run().await, "200");
+    let without = curl("/dev/null", "%{http_code}").arg(house.url("/"));
+    assert_eq!(without.run().await, "429");
+}
+
+#[tokio::test]
+async fn over_http_2_without_tls_it_waits_and_gets_in_as_well() {
+    let (house, guest) = House::full(config()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let jar = folder.path().join("jar").display().to_string();
+    // Not with `--retry`: curl 7.88 fails to use such a connection twice.
+    let ask = async || {
+        curl("/dev/null", "%{http_version} %{http_code}")
+            .args(["--http2-prior-knowledge", "--cookie", &jar, "--cookie-jar", &jar])
+            .arg(house.url("/"))
+            .run()
+            .await
+    };
+    assert_eq!(ask().await, "2 429");
+    guest.leave().await;
+    until("HTTP/2 visitor inside", async || (ask().await == "2 200").then_some(())).await;
+}

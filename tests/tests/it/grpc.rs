@@ -1,0 +1,97 @@
+//! tonic: a service behind the layer, with no error handler between them, and its client.
+
+use std::time::Duration;
+
+use tests::{Process, config};
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{
+    Code, Request, Status,
+    metadata::MetadataValue,
+    transport::{Channel, Server},
+};
+use tonic_health::pb::{
+    HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus,
+    health_client::HealthClient,
+};
+use tonic_types::StatusExt;
+use tower_waiting_room::{WaitingRoomHandle, WaitingRoomLayer};
+
+/// A health service with a room in front of it.
+fn serve() -> (Process, WaitingRoomHandle) {
+    let layer = WaitingRoomLayer::new(config().build().unwrap());
+    let handle = layer.handle();
+    let process = Process::start(async |listener: TcpListener| {
+        let (_reporter, health) = tonic_health::server::health_reporter();
+        let incoming = TcpListenerStream::new(listener);
+        let server = Server::builder().layer(layer).add_service(health);
+        server.serve_with_incoming(incoming).await.unwrap();
+    });
+    (process, handle)
+}
+
+async fn connect(process: &Process) -> HealthClient<Channel> {
+    let address = format!("http://localhost:{}", process.port());
+    HealthClient::new(Channel::from_shared(address).unwrap().connect().await.unwrap())
+}
+
+/// A call with a token; `""` says that the client takes one in a header.
+fn call(token: &str) -> Request<HealthCheckRequest> {
+    let mut request = Request::new(HealthCheckRequest::default());
+    request.metadata_mut().insert("waiting-room-token", MetadataValue::try_from(token).unwrap());
+    request
+}
+
+fn token(metadata: &tonic::metadata::MetadataMap) -> String {
+    metadata.get("waiting-room-token").unwrap().to_str().unwrap().to_owned()
+}
+
+fn retry_delay(status: &Status) -> Duration {
+    status.get_error_details().retry_info().unwrap().retry_delay.unwrap()
+}
+
+#[tokio::test]
+async fn a_waiting_caller_gets_resource_exhausted_and_is_told_when_to_try_again() {
+    let (process, handle) = serve();
+    handle.queue_all().await.unwrap();
+    let mut client = connect(&process).await;
+    let status = client.check(HealthCheckRequest::default()).await.unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
+    assert!(status.message().starts_with("We are getting your place"), "{status:?}");
+    let delay = retry_delay(&status);
+    assert!((2..=3).contains(&delay.as_secs()), "{delay:?}");
+    let pushback = status.metadata().get("grpc-retry-pushback-ms").unwrap().to_str().unwrap();
+    assert_eq!(pushback, delay.as_millis().to_string());
+
+    // A stream is refused in the same way, before it begins.
+    let status = client.watch(HealthCheckRequest::default()).await.unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted);
+}
+
+#[tokio::test]
+async fn a_caller_who_brings_the_token_back_is_let_in() {
+    let (process, handle) = serve();
+    let mut inside = connect(&process).await;
+    let guest = inside.check(call("")).await.unwrap();
+    assert_eq!(guest.get_ref().status(), ServingStatus::Serving);
+    let pass = token(guest.metadata());
+
+    let mut client = connect(&process).await;
+    let mut ticket = String::new();
+    for position in ["We are getting your place", "You are next in line"] {
+        let status = client.check(call(&ticket)).await.unwrap_err();
+        assert_eq!(status.code(), Code::ResourceExhausted);
+        assert!(status.message().starts_with(position), "{status:?}");
+        ticket = token(status.metadata());
+        tokio::time::sleep(retry_delay(&status)).await;
+    }
+    handle.set_limits(2, None).await.unwrap();
+    let admitted = client.check(call(&ticket)).await.unwrap();
+    assert_ne!(token(admitted.metadata()), pass);
+
+    // Inside, a stream is a stream.
+    let watch = client.watch(call(&token(admitted.metadata()))).await.unwrap();
+    let first: HealthCheckResponse = watch.into_inner().message().await.unwrap().unwrap();
+    assert_eq!(first.status(), ServingStatus::Serving);
+    assert_eq!(handle.snapshot().await.unwrap().active, 2);
+}

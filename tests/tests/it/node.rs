@@ -1,0 +1,33 @@
+//! Node's fetch.
+
+use serde_json::{Value, json};
+use tests::{House, Program, config, workspace};
+
+fn node(script: &str) -> Program {
+    Program::named("node").arg(workspace("tests/tests/it/clients").join(script))
+}
+
+#[tokio::test]
+async fn fetch_gets_json_without_asking_for_it() {
+    let (house, _guest) = House::full(config()).await;
+    let seen = node("look.mjs").arg(house.url("/")).run().await;
+    let seen: Value = serde_json::from_str(&seen).unwrap();
+    assert_eq!((&seen["status"], &seen["type"]), (&json!(429), &json!("application/json")));
+    assert_eq!(seen["waitingRoom"]["status"], "waiting");
+    assert_eq!(seen["waitingRoom"]["reason"], "queued:active_limit");
+    assert_eq!(seen["cfWaitingRoom"]["inWaitingRoom"], true);
+    assert_eq!(seen["cfWaitingRoom"].as_object().unwrap().len(), 25);
+}
+
+#[tokio::test]
+async fn a_client_without_cookies_waits_and_gets_in_by_the_header() {
+    let (house, guest) = House::full(config()).await;
+    let visit = tokio::spawn(node("visit.mjs").arg(house.url("/item?id=7")).run());
+    house.has_waiting(1).await;
+    guest.leave().await;
+    let visit: Value = serde_json::from_str(&visit.await.unwrap()).unwrap();
+    assert_eq!(visit["statuses"], json!([429, 429, 200]));
+    assert_eq!(visit["positions"], json!([null, 1]));
+    assert!(visit["page"].as_str().unwrap().contains("GET /item?id=7"), "{visit}");
+    assert_eq!((&visit["again"], &visit["cookies"]), (&json!(200), &json!([])));
+}

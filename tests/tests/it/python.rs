@@ -1,0 +1,21 @@
+//! Python's requests.
+
+use serde_json::{Value, json};
+use tests::{House, Program, config, workspace};
+
+#[tokio::test]
+async fn a_session_waits_and_gets_in() {
+    let (house, guest) = House::full(config()).await;
+    let visit = Program::at(&workspace(".venv/bin/python"))
+        .arg(workspace("tests/tests/it/clients/visit.py"))
+        .arg(house.url("/item?id=7"));
+    let visit = tokio::spawn(visit.run());
+    house.has_waiting(1).await;
+    guest.leave().await;
+    let visit: Value = serde_json::from_str(&visit.await.unwrap()).unwrap();
+    assert_eq!(visit["statuses"], json!([429, 429, 200]));
+    assert_eq!(visit["positions"], json!([null, 1]));
+    assert!(visit["page"].as_str().unwrap().contains("GET /item?id=7"), "{visit}");
+    assert_eq!(visit["again"], 200);
+    assert_eq!(visit["cookies"], json!(["wr-shop"]));
+}
