@@ -99,10 +99,13 @@ impl Browser {
         self
     }
 
-    /// Makes the page believe that the visitor likes it `dark` or `light`.
+    /// Makes the page believe that the visitor likes it `dark` or `light`, and without motion.
     pub async fn prefer(&self, scheme: &str) {
-        let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
-        self.devtools("Emulation.setEmulatedMedia", json!({ "features": [feature] })).await;
+        let features = json!([
+            { "name": "prefers-color-scheme", "value": scheme },
+            { "name": "prefers-reduced-motion", "value": "reduce" },
+        ]);
+        self.devtools("Emulation.setEmulatedMedia", json!({ "features": features })).await;
     }
 
     /// What the browser has complained about since the last time.

@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use tempfile::TempDir;
+
 use crate::installed;
 
 /// A ChromeDriver that all browsers of the moment share. It ends with the last of them.
@@ -17,6 +19,8 @@ pub(crate) struct Driver {
     port: u16,
     /// Kept open: it would end a driver that has something to say.
     _output: BufReader<ChildStdout>,
+    /// What it and its browsers leave behind goes with it.
+    _scratch: TempDir,
 }
 
 impl Driver {
@@ -46,8 +50,10 @@ impl Driver {
     }
 
     fn start() -> Self {
+        let scratch = TempDir::new().unwrap();
         let mut child = Command::new(installed("chromedriver"))
             .arg("--port=0")
+            .env("TMPDIR", scratch.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -58,7 +64,7 @@ impl Driver {
             line.strip_prefix(READY)?.trim_end_matches('.').parse().ok()
         });
         let port = port.expect("chromedriver says on which port it listens");
-        Self { child, port, _output: output }
+        Self { child, port, _output: output, _scratch: scratch }
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::{
     time,
 };
 
-use crate::House;
+use crate::{House, until::PATIENCE};
 
 /// A client with a cookie jar. Clones are the same visitor.
 #[derive(Clone, Debug)]
@@ -45,21 +45,22 @@ impl Visitor {
         Seen::of(request.send().await.unwrap()).await
     }
 
-    /// Asks for the front page until it is let in.
-    pub async fn enter(self) -> Self {
-        loop {
-            let seen = self.get("/").await;
-            if seen.is_inside() {
-                return self;
-            }
-            time::sleep(seen.retry_after().unwrap_or_else(|| panic!("never: {seen:?}"))).await;
-        }
+    /// Gets a ticket now, and comes back in the background until it is let in.
+    pub async fn queue(self) -> JoinHandle<Self> {
+        let first = self.get("/").await;
+        assert!(!first.is_inside(), "there should be no slot");
+        task::spawn(self.come_back(first))
     }
 
-    /// [`enter`](Self::enter)s in the background.
-    #[must_use]
-    pub fn queue(self) -> JoinHandle<Self> {
-        task::spawn(self.enter())
+    async fn come_back(self, mut seen: Seen) -> Self {
+        let visit = async {
+            while !seen.is_inside() {
+                time::sleep(seen.retry_after().unwrap()).await;
+                seen = self.get("/").await;
+            }
+        };
+        time::timeout(PATIENCE, visit).await.expect("a visitor is let in");
+        self
     }
 
     /// Ends its session: the slot is free when this returns.

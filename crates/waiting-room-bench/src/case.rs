@@ -6,7 +6,7 @@
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
-use crate::{measure, pass, room, token};
+use crate::{answers, measure, pass, room, token};
 
 /// One thing to be measured.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,8 @@ impl Repeat {
 /// The cases that share a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Group {
+    /// Answers of the layer to those who wait.
+    Answers,
     /// Requests through an axum router.
     BehindAxum,
     /// Ciphers and codecs by themselves.
@@ -56,6 +58,7 @@ pub(crate) enum Group {
 impl Group {
     pub(crate) const fn cases(self) -> &'static [Case] {
         match self {
+            Self::Answers => answers::ALONE,
             Self::BehindAxum => pass::BEHIND_AXUM,
             Self::Ciphers => token::CIPHERS,
             Self::Memory => room::MEMORY,

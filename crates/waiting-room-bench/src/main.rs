@@ -47,9 +47,9 @@ fn main() -> Result<()> {
             pass::run(effort, counting)?;
             token::run(effort, counting)?;
             room::run(effort, counting)?;
-            answers::run(effort, load)
+            answers::run(effort, counting, load)
         }
-        What::Answers => answers::run(effort, load),
+        What::Answers => answers::run(effort, counting, load),
         What::Pass => pass::run(effort, counting),
         What::Repeat { group, case, first, then } => case::repeat(group, &case, first, then),
         What::Room => room::run(effort, counting),

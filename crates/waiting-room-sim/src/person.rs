@@ -1,5 +1,7 @@
 //! One visitor of the simulation.
 
+use std::time::Duration;
+
 use waiting_room_core::Timestamp;
 
 use crate::{
@@ -18,6 +20,8 @@ pub(crate) struct Person {
     pub sent: Timestamp,
     pub token: Option<Token>,
     pub pages_seen: u32,
+    /// How long the answer takes on its way back; `None` if none comes, or if it takes no time.
+    pub returns_in: Option<Duration>,
     /// What the room decided on the request under way.
     pub outcome: Option<Outcome>,
 }
@@ -33,7 +37,16 @@ pub(crate) enum Outcome {
 
 impl Person {
     pub(crate) const fn new(no: VisitorNo, temper: Temper, now: Timestamp) -> Self {
-        Self { no, temper, arrived: now, sent: now, token: None, pages_seen: 0, outcome: None }
+        Self {
+            no,
+            temper,
+            arrived: now,
+            sent: now,
+            token: None,
+            pages_seen: 0,
+            returns_in: None,
+            outcome: None,
+        }
     }
 
     /// Puts the token into the cookie jar, if there is one.

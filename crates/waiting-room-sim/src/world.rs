@@ -80,6 +80,8 @@ enum Event {
 impl<D: Door> Run<D> {
     /// When every run begins: a round number that is recognized in a log.
     const START: Timestamp = Timestamp::from_secs(1_700_000_000);
+    /// Of what is lost, so much is decided before.
+    const LOST_ON_THE_WAY_BACK: f64 = 0.7;
     /// After this long a client takes a request for lost.
     const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -181,15 +183,14 @@ impl<D: Door> Run<D> {
         }
         let (there, back) = (self.delay(), self.delay());
         let is_lost = self.rng.random_bool(self.loss);
+        let is_heard = !is_lost || self.rng.random_bool(Self::LOST_ON_THE_WAY_BACK);
+        self.people[who as usize].returns_in = (!is_lost).then_some(back);
         if is_lost {
             self.schedule(Self::TIMEOUT, Event::Fail(who));
-            if self.rng.random_bool(0.3) {
-                return;
-            }
-        } else {
-            self.schedule(there + back, Event::Answer(who));
         }
-        self.schedule(there.min(Self::TIMEOUT), Event::Decide(who));
+        if is_heard {
+            self.schedule(there.min(Self::TIMEOUT), Event::Decide(who));
+        }
     }
 
     fn decide(&mut self, who: u32) {
@@ -203,6 +204,9 @@ impl<D: Door> Run<D> {
             }
             reply => Some(Outcome::Replied(reply)),
         };
+        if let Some(back) = person.returns_in {
+            self.schedule(back, Event::Answer(who));
+        }
     }
 
     /// The request failed; a human reloads the page after a moment.

@@ -114,7 +114,7 @@ pub(crate) struct WindowArgs {
     /// Presses them into this time, at most three minutes.
     #[arg(long, value_name = "TIME", default_value = "3m", value_parser = press, requires = "visitors", conflicts_with = "crowd")]
     pub(crate) press: Duration,
-    /// The busiest minute asks for so many times what the limits allow.
+    /// The busiest minute of the run asks for so many times what the limits allow.
     #[arg(long, value_name = "FACTOR", default_value_t = 3.0, value_parser = factor, requires = "visitors", conflicts_with = "crowd")]
     pub(crate) peak_factor: f64,
 }

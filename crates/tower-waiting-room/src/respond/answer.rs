@@ -49,6 +49,8 @@ pub struct Answer {
     pub is_placed: bool,
     /// Whether nobody is let in at the moment, by the operator's decision.
     pub is_queue_all: bool,
+    /// Whether the waiting page's script asks, and not a program of somebody's own.
+    pub is_poll: bool,
     /// Whether the request could be repeated without harm: GET and HEAD.
     pub is_safe: bool,
     /// The sealed pass or ticket, for a client that sends it in a header instead of a cookie.
@@ -84,6 +86,7 @@ impl Answer {
             method: QueueingMethod::Fifo,
             is_placed: false,
             is_queue_all: false,
+            is_poll: client.is_poll,
             is_safe: client.is_safe,
             token: None,
         }

@@ -88,6 +88,37 @@ impl CfWaitingRoom {
         }
     }
 
+    /// Writes the object as serde does, in a quarter of the time: most of it is the same in every
+    /// answer, and a crowd asks for it again and again. A test holds the two together.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let mut number = itoa::Buffer::new();
+        let mut time = [0; Iso::LEN];
+        let mut field = |name: &str, value: &str| {
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(value.as_bytes());
+        };
+        field("{\"inWaitingRoom\":true,\"waitTimeKnown\":", truth(self.wait_time_known));
+        field(",\"waitTime\":", number.format(self.wait_time));
+        field(",\"waitTime25Percentile\":", number.format(self.wait_time25_percentile));
+        field(",\"waitTime50Percentile\":", number.format(self.wait_time50_percentile));
+        field(",\"waitTime75Percentile\":", number.format(self.wait_time75_percentile));
+        field(",\"waitTimeFormatted\":\"", &self.wait_time_formatted);
+        field("\",\"queueIsFull\":", truth(self.queue_is_full));
+        field(",\"queueAll\":", truth(self.queue_all));
+        field(",\"lastUpdated\":\"", self.last_updated.format(&mut time));
+        field("\",\"refreshIntervalSeconds\":", number.format(self.refresh_interval_seconds));
+        field(",\"queueingMethod\":\"", self.queueing_method);
+        field("\",\"isFIFOQueue\":", truth(self.is_fifo_queue));
+        field(",\"isRandomQueue\":", truth(self.is_random_queue));
+        field(",\"isPassthroughQueue\":", truth(self.is_passthrough_queue));
+        field(",\"isRejectQueue\":", truth(self.is_reject_queue));
+        field(",\"isEventActive\":", truth(self.is_event_active));
+        field(",\"isEventPrequeueing\":", truth(self.is_event_prequeueing));
+        field(",\"timeUntilEventStart\":0,\"timeUntilEventStartFormatted\":\"", UNAVAILABLE);
+        field("\",\"timeUntilEventEnd\":0,\"timeUntilEventEndFormatted\":\"", UNAVAILABLE);
+        field("\",\"shuffleAtEventStart\":false,\"turnstile\":\"\",\"infiniteQueue\":", "false}");
+    }
+
     /// The whole hours of the wait; for templates only.
     pub(super) const fn hours(&self) -> u64 {
         self.wait_time / 60
@@ -117,6 +148,10 @@ pub(super) const fn name(method: QueueingMethod) -> &'static str {
         QueueingMethod::Reject => "reject",
         _ => "fifo",
     }
+}
+
+const fn truth(it: bool) -> &'static str {
+    if it { "true" } else { "false" }
 }
 
 const UNAVAILABLE: &str = "unavailable";
@@ -168,6 +203,17 @@ mod tests {
                 "infiniteQueue": false,
             })
         );
+    }
+
+    #[test]
+    fn what_is_written_is_what_serde_writes() {
+        for answer in sample::answers() {
+            let mut written = Vec::new();
+            let object = CfWaitingRoom::new(&answer);
+            object.write(&mut written);
+            let expected = serde_json::to_string(&object).unwrap();
+            assert_eq!(String::from_utf8(written).unwrap(), expected);
+        }
     }
 
     #[test]

@@ -56,6 +56,9 @@ impl Answer {
     }
 }
 
+/// An answer has about so many headers, with those that the stages add.
+pub(super) const USUAL: usize = 12;
+
 const VARIES_BY: &str = "Accept, Accept-Language, Cookie, Sec-Fetch-Mode, Sec-Fetch-Dest, \
                          waiting-room-token, waiting-room-poll";
 

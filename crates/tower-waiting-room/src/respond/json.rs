@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
+use jiff::fmt::{StdIoWrite, temporal::DateTimePrinter};
 use serde::{Serialize, Serializer};
 use waiting_room_core::{Timestamp, Wait};
 
@@ -15,25 +16,18 @@ use super::{
 
 /// The answer as JSON: our object, and Cloudflare's.
 pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
-    // Measured: an answer with its sentences in Chinese or French is a little over 1 KiB.
-    let mut body = Vec::with_capacity(2048);
-    let is_waiting = answer.is_of_room() && answer.outcome != Outcome::Admit;
-    let document = Document {
-        waiting_room: WaitingRoom::new(answer),
-        cf_waiting_room: is_waiting.then(|| CfWaitingRoom::new(answer)),
-    };
-    serde_json::to_writer(&mut body, &document)?;
+    // Measured: a little over 1 KiB, and no more than 2 with the sentences.
+    let mut body = Vec::with_capacity(if answer.is_poll { 2048 } else { 1280 });
+    body.extend_from_slice(b"{\"waitingRoom\":");
+    serde_json::to_writer(&mut body, &WaitingRoom::new(answer))?;
+    // Where Cloudflare's product says nothing, neither do we: to who is let in, and about what is
+    // not a matter of the room, such as a rate limit.
+    if answer.is_of_room() && answer.outcome != Outcome::Admit {
+        body.extend_from_slice(b",\"cfWaitingRoom\":");
+        CfWaitingRoom::new(answer).write(&mut body);
+    }
+    body.push(b'}');
     Ok(of_type("application/json", body))
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Document<'a> {
-    waiting_room: WaitingRoom<'a>,
-    /// Missing where Cloudflare's product says nothing: for who is let in, and for what is not a
-    /// matter of the room, such as a rate limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cf_waiting_room: Option<CfWaitingRoom>,
 }
 
 /// Our own object. A field that does not apply is `null`; only the token is left out.
@@ -48,12 +42,13 @@ pub(super) struct WaitingRoom<'a> {
     wait_seconds: Option<WaitSeconds>,
     retry_after_seconds: Option<u64>,
     waiting_since: Option<Iso>,
-    last_check_in: Option<Iso>,
     now: Iso,
     place_kept_for_seconds: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<&'a str>,
-    message: Message,
+    /// The sentences for the waiting page's script; a program has no use for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<Message>,
 }
 
 impl<'a> WaitingRoom<'a> {
@@ -70,11 +65,10 @@ impl<'a> WaitingRoom<'a> {
             wait_seconds: answer.wait.map(WaitSeconds::new),
             retry_after_seconds: answer.retry_after_seconds(),
             waiting_since: answer.waiting_since.map(Iso),
-            last_check_in: answer.last_check_in.map(Iso),
             now: Iso(answer.now),
             place_kept_for_seconds: answer.is_placed.then_some(answer.place_retention.as_secs()),
             token: answer.token.as_deref(),
-            message: answer.message(),
+            message: answer.is_poll.then(|| answer.message()),
         }
     }
 }
@@ -98,11 +92,24 @@ impl WaitSeconds {
 /// A point in time as ISO 8601 has it: `2026-11-21T08:00:00.000Z`.
 pub(super) struct Iso(pub(super) Timestamp);
 
-impl Serialize for Iso {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+impl Iso {
+    pub(super) const LEN: usize = "2026-11-21T08:00:00.000Z".len();
+
+    /// The text, in `buffer`. The years of a [`Timestamp`] have four digits.
+    pub(super) fn format<'a>(&self, buffer: &'a mut [u8; Self::LEN]) -> &'a str {
         let nanos = i128::from(self.0.as_nanos());
         let time = jiff::Timestamp::from_nanosecond(nanos).unwrap_or(jiff::Timestamp::MAX);
-        serializer.collect_str(&format_args!("{time:.3}"))
+        let mut rest = &mut buffer[..];
+        let printer = DateTimePrinter::new().precision(Some(3));
+        let is_written = printer.print_timestamp(&time, StdIoWrite(&mut rest)).is_ok();
+        let text = std::str::from_utf8(buffer).ok().filter(|_| is_written);
+        text.unwrap_or("1970-01-01T00:00:00.000Z")
+    }
+}
+
+impl Serialize for Iso {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.format(&mut [0; Self::LEN]))
     }
 }
 
@@ -124,10 +131,8 @@ mod tests {
 
     #[test]
     fn our_object_has_all_the_facts() {
-        let mut document = parsed(&sample::placed());
-        document["waitingRoom"]["message"] = Value::Null;
         assert_eq!(
-            document["waitingRoom"],
+            parsed(&sample::placed())["waitingRoom"],
             json!({
                 "room": "shop",
                 "status": "waiting",
@@ -136,17 +141,16 @@ mod tests {
                 "waitSeconds": { "p25": 250, "p50": 330, "p75": 400 },
                 "retryAfterSeconds": 9,
                 "waitingSince": "2026-11-21T07:57:30.000Z",
-                "lastCheckIn": "2026-11-21T08:00:00.000Z",
                 "now": "2026-11-21T08:00:00.000Z",
                 "placeKeptForSeconds": 300,
-                "message": null,
             })
         );
     }
 
     #[test]
-    fn the_sentences_come_in_the_language_of_the_client() {
-        let message = &parsed(&sample::placed())["waitingRoom"]["message"];
+    fn the_sentences_are_for_the_pages_script() {
+        let answer = Answer { is_poll: true, ..sample::placed() };
+        let message = &parsed(&answer)["waitingRoom"]["message"];
         assert_eq!(message["position"], "You are number 12 in line");
         assert_eq!(message["wait"], "Estimated wait: about 4 to 7 minutes.");
         assert_eq!(message["again"], Value::Null);

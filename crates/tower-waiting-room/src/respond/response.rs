@@ -40,6 +40,7 @@ fn form(answer: &Answer, page: &Page) -> Result<Response<Bytes>, Failure> {
 /// A response with this body and nothing else yet.
 pub(super) fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
     let mut response = Response::new(body.into());
+    response.headers_mut().reserve(headers::USUAL);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }

@@ -1,4 +1,4 @@
-//! The table: each target against the bare application, round by round.
+//! The two tables: over loopback, each target against the bare application, and without a network.
 
 use std::time::Duration;
 
@@ -11,13 +11,19 @@ use super::{
     targets::{Target, targets},
 };
 use crate::{
+    case::Group,
     effort::Effort,
-    measure::Samples,
+    measure::{Counting, Samples},
     report::{Bar, NONE, Report, figure, spread},
 };
 
 /// Measures, and prints.
-pub(crate) fn run(effort: Effort, load: Option<LoadKind>) -> Result<()> {
+pub(crate) fn run(effort: Effort, counting: Counting, load: Option<LoadKind>) -> Result<()> {
+    over_loopback(effort, load)?;
+    alone(effort, counting)
+}
+
+fn over_loopback(effort: Effort, load: Option<LoadKind>) -> Result<()> {
     let load = load.unwrap_or_else(LoadKind::best);
     let server = Server::start()?;
     let targets = targets(&server.address);
@@ -29,6 +35,15 @@ pub(crate) fn run(effort: Effort, load: Option<LoadKind>) -> Result<()> {
         }
     }
     println!("{}", report(&targets, &found, effort, load));
+    Ok(())
+}
+
+fn alone(effort: Effort, counting: Counting) -> Result<()> {
+    let columns = ["answer", "ns/op", "min..max", "instr/op", "allocs/op", "bytes/op"];
+    let mut report = Report::new("Answers without a network", "answers", effort, &columns);
+    report.costs(Group::Answers, effort, counting)?;
+    report.note("The time of the layer with that of the request, as in the tables of `pass`.");
+    println!("{report}");
     Ok(())
 }
 
@@ -73,7 +88,7 @@ fn report(targets: &[Target], found: &[Found], effort: Effort, load: LoadKind) -
             figure(this.p50_ms.median()),
             figure(this.p99_ms.median()),
             spread(&this.cpu_us),
-            figure(this.cpu_us.ratio_to(&found[0].cpu_us).median()),
+            figure(found[0].cpu_us.ratio_to(&this.cpu_us).median()),
             bar.map_or(NONE.to_owned(), |bar| bar.to_string()),
         ]);
     }
@@ -84,9 +99,11 @@ fn report(targets: &[Target], found: &[Found], effort: Effort, load: LoadKind) -
         }
         LoadKind::Wrk => "requests by wrk, one thread on the other core.",
     }));
+    report.note("Where other work runs beside it, the ratio by CPU is the one to believe.");
+    report.note("Ready-made: an application that sends a copy of the early ticket's answer.");
     report.note("The floor is asked without any header but those of the client.");
     report
 }
 
 const COLUMNS: [&str; 8] =
-    ["request", "req/s", "ratio", "p50 ms", "p99 ms", "CPU us/req", "x floor", "bar"];
+    ["request", "req/s", "ratio", "p50 ms", "p99 ms", "CPU us/req", "ratio by CPU", "bar"];

@@ -1,11 +1,14 @@
 //! Answers a second to those who wait, over loopback.
 
+mod alone;
+mod apps;
 mod bench;
 mod client;
 mod house;
 mod load;
+mod rooms;
 mod server;
 mod targets;
 mod wrk;
 
-pub(crate) use self::{bench::run, house::serve, load::LoadKind};
+pub(crate) use self::{alone::CASES as ALONE, bench::run, house::serve, load::LoadKind};

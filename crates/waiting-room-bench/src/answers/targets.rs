@@ -2,7 +2,10 @@
 
 use http::StatusCode;
 
-use super::house::Address;
+use super::{
+    alone::{DATA, HTML, JSON, PAGE},
+    house::Address,
+};
 
 /// One kind of request.
 #[derive(Clone, Debug)]
@@ -42,20 +45,18 @@ impl Target {
 
 /// All of them; the floor first.
 pub(super) fn targets(address: &Address) -> Vec<Target> {
-    let Address { hello, room, still, pass, early, due } = address;
-    let (ok, wait, page) =
-        (StatusCode::OK, StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE);
+    let Address { hello, json, html, room, still, pass, early, due } = address;
+    let ok = StatusCode::OK;
     vec![
         Target::new("hello-world (the floor)", *hello, ok),
         Target::new("hello-world, asked with a ticket", *hello, ok).accept(JSON).token(early),
         Target::new("hello-world behind the room, valid pass", *room, ok).accept(JSON).token(pass),
-        Target::new("JSON, early ticket", *room, wait).accept(JSON).token(early).bar(),
-        Target::new("JSON, first touch", *room, wait).accept(JSON).bar(),
-        Target::new("JSON, check-in", *still, wait).accept(JSON).token(due).bar(),
-        Target::new("HTML, early ticket", *room, page).accept(HTML).token(early),
-        Target::new("HTML, first touch", *room, page).accept(HTML),
+        Target::new("JSON, ready-made", *json, DATA).accept(JSON).token(early),
+        Target::new("JSON, early ticket", *room, DATA).accept(JSON).token(early).bar(),
+        Target::new("JSON, first touch", *room, DATA).accept(JSON).bar(),
+        Target::new("JSON, check-in", *still, DATA).accept(JSON).token(due).bar(),
+        Target::new("HTML, ready-made", *html, PAGE).accept(HTML).token(early),
+        Target::new("HTML, early ticket", *room, PAGE).accept(HTML).token(early),
+        Target::new("HTML, first touch", *room, PAGE).accept(HTML),
     ]
 }
-
-const JSON: &str = "application/json";
-const HTML: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";

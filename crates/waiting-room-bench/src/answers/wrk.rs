@@ -27,15 +27,16 @@ pub(super) fn run(target: &Target, duration: Duration, connections: usize) -> Re
 }
 
 fn parse(said: &str) -> Option<Load> {
-    let word = |label: &str, place: usize| {
-        let line = said.lines().map(str::trim).find(|line| line.contains(label))?;
-        line.split_ascii_whitespace().nth(place)
+    let words = |is_it: &dyn Fn(&str) -> bool| {
+        let line = said.lines().map(str::trim).find(|line| is_it(line))?;
+        Some(line.split_ascii_whitespace().collect::<Vec<_>>())
     };
+    let after = |label: &str| words(&|line| line.starts_with(label))?.get(1).copied();
     Some(Load {
-        requests: word(" requests in ", 0)?.parse().ok()?,
-        per_second: word("Requests/sec:", 1)?.parse().ok()?,
-        p50_ms: millis(word("50%", 1)?)?,
-        p99_ms: millis(word("99%", 1)?)?,
+        requests: words(&|line| line.contains(" requests in "))?.first()?.parse().ok()?,
+        per_second: after("Requests/sec:")?.parse().ok()?,
+        p50_ms: millis(after("50%")?)?,
+        p99_ms: millis(after("99%")?)?,
     })
 }
 
@@ -55,7 +56,8 @@ mod tests {
     fn what_wrk_says_is_read() {
         let said = "Running 1s test @ http://127.0.0.1:8080/\n  1 threads and 32 connections\n\
             Thread Stats   Avg      Stdev     Max   +/- Stdev\n    \
-            Latency   263.47us  122.52us   3.86ms   92.62%\n  Latency Distribution\n     \
+            Latency   263.47us  122.52us   3.86ms   92.62%\n    \
+            Req/Sec     2.63k     2.54k    7.70k    87.50%\n  Latency Distribution\n     \
             50%  232.00us\n     75%  290.00us\n     90%  350.00us\n     99%    1.64ms\n  \
             122390 requests in 1.01s, 15.64MB read\n  Non-2xx or 3xx responses: 122390\n\
             Requests/sec: 121178.20\nTransfer/sec:     15.49MB\n";

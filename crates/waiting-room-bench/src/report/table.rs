@@ -2,10 +2,18 @@
 
 use std::fmt;
 
+use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets::ASCII_MARKDOWN};
 
-use super::machine::machine;
-use crate::effort::Effort;
+use super::{
+    figure::{NONE, figure, range},
+    machine::machine,
+};
+use crate::{
+    case::Group,
+    effort::Effort,
+    measure::{Counting, count, time},
+};
 
 /// A table with its title, its command, its machine, and what one must know to read it.
 #[derive(Debug)]
@@ -31,6 +39,22 @@ impl Report {
 
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.table.add_row(cells);
+    }
+
+    /// A row for each case of a group: time, instructions, allocations, and their bytes.
+    pub(crate) fn costs(&mut self, group: Group, effort: Effort, counting: Counting) -> Result<()> {
+        let cases = group.cases();
+        let (times, counts) = (time(cases, effort), count(group, effort, counting)?);
+        for ((case, ns), counts) in cases.iter().zip(&times).zip(counts) {
+            let [instructions, allocations, bytes] = counts
+                .map_or([NONE; 3].map(str::to_owned), |counts| {
+                    [counts.instructions, counts.allocations, counts.bytes].map(figure)
+                });
+            let (name, median) = (case.name.to_owned(), figure(ns.median()));
+            self.row([name, median, range(ns), instructions, allocations, bytes]);
+        }
+        counting.excuse().into_iter().for_each(|excuse| self.note(excuse));
+        Ok(())
     }
 
     pub(crate) fn note(&mut self, note: impl Into<String>) {

@@ -5,8 +5,8 @@ use anyhow::Result;
 use crate::{
     case::Group,
     effort::Effort,
-    measure::{Counting, Weight, count, time, weigh},
-    report::{NONE, Report, figure, range},
+    measure::{Counting, Weight, weigh},
+    report::{NONE, Report, figure},
 };
 
 /// Measures, and prints.
@@ -17,21 +17,11 @@ pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
 }
 
 fn verbs(effort: Effort, counting: Counting) -> Result<Report> {
-    let cases = Group::Verbs.cases();
-    let (times, counts) = (time(cases, effort), count(Group::Verbs, effort, counting)?);
-    let columns = ["verb", "ns/op", "min..max", "instr/op", "allocs/op"];
+    let columns = ["verb", "ns/op", "min..max", "instr/op", "allocs/op", "bytes/op"];
     let mut report = Report::new("The verbs of a room", "room", effort, &columns);
-    for ((case, ns), counts) in cases.iter().zip(&times).zip(counts) {
-        let [instructions, allocations] = counts
-            .map_or([NONE.to_owned(), NONE.to_owned()], |counts| {
-                [counts.instructions, counts.allocations].map(figure)
-            });
-        let name = case.name.to_owned();
-        report.row([name, figure(ns.median()), range(ns), instructions, allocations]);
-    }
+    report.costs(Group::Verbs, effort, counting)?;
     report
         .note("Without the lock of the store, and with the time given: what the lock is held for.");
-    counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
     Ok(report)
 }
 

@@ -2,27 +2,27 @@
 
 use std::{fmt::Debug, hint::black_box};
 
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use tokio::runtime::{Builder, Runtime};
 use tower::{Service, ServiceExt};
 
 use super::request::Template;
 use crate::case::Repeat;
 
-/// Sends clones of one request to a service, and wants each answered with 200.
+/// Sends clones of one request to a service, and wants each answered with its status.
 pub(crate) fn drive<S, B, R>(mut service: S, template: Template, body: fn() -> B) -> Repeat
 where
     S: Service<Request<B>, Response = Response<R>, Error: Debug> + 'static,
     B: 'static,
 {
-    let runtime = runtime();
+    let (runtime, status) = (runtime(), template.status());
     Repeat::new(move |times| {
         runtime.block_on(async {
             for _ in 0..times {
                 let request = template.request(body());
                 let service = service.ready().await.expect("no service here fails");
                 let response = service.call(request).await.expect("no service here fails");
-                assert_eq!(response.status(), StatusCode::OK, "the case measures something else");
+                assert_eq!(response.status(), status, "the case measures something else");
                 black_box(response);
             }
         });

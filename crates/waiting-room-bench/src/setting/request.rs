@@ -1,9 +1,9 @@
-//! The request that is sent again and again.
+//! The request that is sent again and again, and what is to come of it.
 
 use std::net::SocketAddr;
 
 use axum::extract::ConnectInfo;
-use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Uri, header};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 
 /// Cookies of others that a visitor of a shop may have: before ours, and after it.
 const OTHER_COOKIES: [&str; 3] = [
@@ -18,6 +18,7 @@ pub(crate) struct Template {
     uri: Uri,
     headers: HeaderMap,
     extensions: Extensions,
+    status: StatusCode,
 }
 
 impl Template {
@@ -34,7 +35,15 @@ impl Template {
             header::COOKIE,
             HeaderValue::try_from(cookies).expect("cookies are visible ASCII"),
         );
-        Self { uri: Uri::from_static("/"), headers, extensions: Extensions::new() }
+        let (uri, extensions, status) = (Uri::from_static("/"), Extensions::new(), StatusCode::OK);
+        Self { uri, headers, extensions, status }
+    }
+
+    /// A request that asks for this, and is answered so.
+    pub(crate) fn accept(mut self, types: &'static str, status: StatusCode) -> Self {
+        self.headers.insert(header::ACCEPT, HeaderValue::from_static(types));
+        self.status = status;
+        self
     }
 
     /// The request as a server hands it on that knows its peer.
@@ -42,6 +51,11 @@ impl Template {
         let peer = SocketAddr::from(([127, 0, 0, 1], 50_000));
         self.extensions.insert(ConnectInfo(peer));
         self
+    }
+
+    /// The status that it is to be answered with.
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
     }
 
     /// The next request.

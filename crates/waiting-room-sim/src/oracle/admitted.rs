@@ -22,22 +22,25 @@ impl Oracle {
             self.tally.waited(at.since(known.first_sent));
         }
         let certain_until = flight.sent + self.limits.session_duration;
-        let possible_until = at + self.limits.longest_hold();
+        let renewed_by = if at > flight.sent { at + Limits::LATE_RENEWAL } else { at };
+        let possible_until = renewed_by + self.limits.longest_hold();
         let mut holders = -i64::from(flight.counts_slot);
         match known.session.as_mut() {
             Some(session) => {
                 session.certain_until = session.certain_until.max(certain_until);
                 session.possible_until = session.possible_until.max(possible_until);
-                session.activity = self.active.extend(session.activity, at, certain_until);
             }
             None => {
                 holders += 1;
-                let activity = self.active.begin(at, certain_until);
-                known.session = Some(Session { serial, certain_until, possible_until, activity });
+                known.session = Some(Session { serial, certain_until, possible_until });
                 self.next_serial += 1;
                 self.timers.set(possible_until, Timer::Session(visitor, serial));
             }
         }
+        known.activity = Some(match known.activity {
+            Some(activity) => self.active.extend(activity, at, certain_until),
+            None => self.active.begin(at, certain_until),
+        });
         self.bound.change(holders, 0);
         if flight.counts_new {
             // The request under way turns into an admission of this minute.
@@ -87,7 +90,9 @@ impl Oracle {
         let Some(session) = known.session.as_mut() else { return };
         if decided.to < session.certain_until {
             session.certain_until = decided.from;
-            self.active.cut(session.activity, decided.from);
+            if let Some(activity) = known.activity {
+                self.active.cut(activity, decided.from);
+            }
             self.alarm(AlarmKind::LostPlace, visitor, decided);
         }
     }

@@ -27,7 +27,8 @@ use super::{
 /// came later. Each visitor has at most one request under way.
 ///
 /// Memory is bounded by the visitors who have not [given up](Self::gave_up), the sessions and
-/// places that theirs may still hold, and the admissions of the last `place_retention`.
+/// places that others may still hold, and what happened since the oldest request under way or
+/// within `place_retention`. So each request is answered or [fails](Self::failed) in the end.
 ///
 /// ```
 /// use std::time::Duration;
@@ -153,11 +154,13 @@ impl Oracle {
         match known.session.as_mut() {
             Some(session) if !flight.counts_slot => {
                 session.possible_until = session.possible_until.max(held_until);
-                // It may have been a checkout.
                 session.certain_until = session.certain_until.min(flight.sent);
-                self.active.cut(session.activity, flight.sent);
             }
             _ => self.timers.set(held_until, Timer::StraySlot),
+        }
+        if let Some(activity) = known.activity {
+            // It may have been a checkout.
+            self.active.cut(activity, flight.sent);
         }
         let may_be_new = known.session.is_none_or(|session| session.certain_until < stray_until);
         if may_be_new {
@@ -209,9 +212,9 @@ impl Oracle {
                 });
             }
         }
-        if let Some(session) = known.session.take() {
-            self.active.cut(session.activity, sent_at);
-            holders -= 1;
+        holders -= i64::from(known.session.take().is_some());
+        if let Some(activity) = known.activity {
+            self.active.cut(activity, sent_at);
         }
         known.place = None;
         known.unresolved_since = None;
@@ -244,9 +247,13 @@ impl Oracle {
         self.excused_until = holds_until;
     }
 
-    /// Everything has been told.
+    /// Everything has been told; what is still under way counts as [failed](Self::failed).
     #[must_use]
     pub fn finish(mut self, at: Timestamp) -> Report {
+        let under_way: Vec<_> = self.flights.visitors().collect();
+        for visitor in under_way {
+            self.failed(visitor, at);
+        }
         self.advance(at);
         self.active.settle(Timestamp::MAX);
         self.tally.report(&self.limits, self.active.highest(), self.minute.highest())

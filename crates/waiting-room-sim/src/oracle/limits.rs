@@ -24,6 +24,10 @@ impl Limits {
     /// server after the client has hung up.
     pub(super) const STRAGGLER: Duration = Duration::from_secs(60);
 
+    /// A pass is renewed beside the request that shows it, so the renewal may be stamped this much
+    /// later than the answer arrives; not if answers take no time at all.
+    pub(super) const LATE_RENEWAL: Duration = Duration::from_secs(1);
+
     /// The longest a slot may be held after its last request: until the pass of a renewal lapses.
     pub(super) fn longest_hold(&self) -> Duration {
         self.session_duration + self.session_duration / 8

@@ -157,6 +157,25 @@ fn a_request_that_failed_may_have_been_a_checkout() {
     assert_eq!(scene.report().violations(), Vec::<&str>::new());
 }
 
+#[test]
+fn a_checkout_that_failed_frees_the_slot_however_late_it_is_known() {
+    let mut scene = Scene::new(1, None);
+    scene.ask(1, 0, ADMITTED);
+    scene.sent(1, 50_000);
+    scene.ask(2, 50_500, ADMITTED);
+    scene.failed(1, 80_000);
+    assert_eq!(scene.report().max_active, 1);
+}
+
+#[test]
+fn what_is_never_answered_may_have_been_a_checkout() {
+    let mut scene = Scene::new(1, None);
+    scene.ask(1, 0, ADMITTED);
+    scene.sent(1, 50_000);
+    scene.ask(2, 50_500, ADMITTED);
+    assert_eq!(scene.report().max_active, 1);
+}
+
 // New visitors in a minute.
 
 #[test]
@@ -220,6 +239,17 @@ fn waiting_at_a_full_room_is_not_counted_until_the_slot_is_certainly_free() {
     for (asks_at, expected) in [(67_499, 0), (67_500, 1)] {
         let mut scene = Scene::new(1, None);
         scene.ask(1, 0, ADMITTED);
+        scene.ask(2, asks_at, first());
+        assert_eq!(scene.report().queued_while_free, expected, "at {asks_at}");
+    }
+}
+
+#[test]
+fn a_renewal_beside_the_request_may_be_a_little_later_than_the_answer() {
+    for (asks_at, expected) in [(68_504, 0), (68_505, 1)] {
+        let mut scene = Scene::new(1, None);
+        scene.sent(1, 0);
+        scene.answered(1, 5, ADMITTED);
         scene.ask(2, asks_at, first());
         assert_eq!(scene.report().queued_while_free, expected, "at {asks_at}");
     }
@@ -484,6 +514,38 @@ fn a_failed_request_may_have_used_up_the_ticket() {
     scene.ask(2, 21_000, waits(1_000, 1));
     scene.sent(2, 68_000);
     scene.failed(2, 70_000);
+    scene.ask(2, 200_000, waits(200_000, 1));
+    assert_eq!(scene.report().lost_places, 0);
+}
+
+#[test]
+fn a_ticket_that_a_failed_request_used_up_makes_no_place() {
+    let mut scene = Scene::new(1, None);
+    scene.ask(1, 0, ADMITTED);
+    scene.ask(2, 1_000, first());
+    scene.ask(2, 21_000, Seen::Refused);
+    scene.sent(2, 41_000);
+    scene.failed(2, 46_000);
+    let touched_anew = Seen::Waiting {
+        interval: Duration::from_secs(3),
+        waiting_since: Some(at(48_000)),
+        position: None,
+        returned_ticket: true,
+    };
+    scene.ask(2, 48_000, touched_anew);
+    scene.ask(2, 51_000, Seen::Refused);
+    assert_eq!(scene.report().lost_places, 0);
+}
+
+#[test]
+fn an_early_question_does_not_tell_what_became_of_a_failed_request() {
+    let mut scene = Scene::new(1, None);
+    scene.ask(1, 0, ADMITTED);
+    scene.ask(2, 1_000, first());
+    scene.ask(2, 21_000, waits(1_000, 1));
+    scene.sent(2, 40_900);
+    scene.failed(2, 40_910);
+    scene.ask(2, 40_920, waits(1_000, 1));
     scene.ask(2, 200_000, waits(200_000, 1));
     assert_eq!(scene.report().lost_places, 0);
 }

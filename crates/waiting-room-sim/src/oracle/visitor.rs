@@ -19,6 +19,9 @@ pub(super) struct Visitor {
     pub standing: Option<Standing>,
     /// The slot it may hold.
     pub session: Option<Session>,
+    /// Its last interval of certain activity, which may outlive what is known of the session while
+    /// a request is under way.
+    pub activity: Option<u64>,
     /// Whether it was ever let in.
     pub let_in: bool,
     /// Whether the last answer refused it.
@@ -82,8 +85,6 @@ pub(super) struct Session {
     pub certain_until: Timestamp,
     /// The slot is certainly free from then on.
     pub possible_until: Timestamp,
-    /// The interval of certain activity that this belongs to.
-    pub activity: u64,
 }
 
 impl Visitor {
@@ -97,6 +98,7 @@ impl Visitor {
             place: None,
             standing: None,
             session: None,
+            activity: None,
             let_in: false,
             refused: false,
             gave_up: false,

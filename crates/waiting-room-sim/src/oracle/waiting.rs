@@ -112,16 +112,20 @@ impl Oracle {
         let forgotten_at = self.forgotten_at;
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         let before = known.place.filter(|_| told.returned_ticket);
-        let second_touch =
-            (told.returned_ticket && !is_early) || before.is_some_and(|place| place.second_touch);
+        let same_place = before.filter(|place| place.waiting_since == told.waiting_since);
+        // A request that failed may have used up the ticket: then this was a first touch again,
+        // unless the room says that the place is the old one.
+        let is_same = same_place.is_some_and(|place| place.waiting_since.is_some());
+        let is_placed =
+            told.returned_ticket && !is_early && (known.unresolved_since.is_none() || is_same);
+        let second_touch = is_placed || same_place.is_some_and(|place| place.second_touch);
         let certain_until = decided.from + presence;
         let present = match known.presence_since(forgotten_at).filter(|_| told.returned_ticket) {
             Some(old) if is_early => Some(Span { to: old.to.min(certain_until), ..old }),
             Some(old) if decided.to < old.to => Some(Span { from: old.from, to: certain_until }),
-            _ if is_early || !told.returned_ticket || decided.from <= forgotten_at => None,
+            _ if !is_placed || decided.from <= forgotten_at => None,
             _ => Some(Span { from: decided.to, to: certain_until }),
         };
-        let same_place = before.filter(|place| place.waiting_since == told.waiting_since);
         let early_in = before.filter(|_| is_early);
         known.place = Some(Place {
             waiting_since: told.waiting_since,
@@ -133,7 +137,9 @@ impl Oracle {
             present,
         });
         known.refused = false;
-        known.unresolved_since = None;
+        if !is_early {
+            known.unresolved_since = None;
+        }
         if told.returned_ticket {
             self.stands_until(visitor, decided.to + presence);
         }

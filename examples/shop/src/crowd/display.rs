@@ -5,55 +5,91 @@
 use std::{fmt, io::IsTerminal, sync::Arc, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use tokio::{sync::watch, time};
+use tokio::{select, sync::watch, time};
 use tower_waiting_room::{Snapshot, WaitingRoomHandle};
 
 use super::witness::{Glimpse, Witness};
 
+/// What there is to look at.
+#[derive(Clone, Debug)]
+pub(super) struct Scene {
+    /// The room as it is now; after a restart it is another.
+    pub(super) room: WaitingRoomHandle,
+    /// What has just happened.
+    pub(super) news: String,
+}
+
 /// Shows how it goes, until it is dropped: a bar on a terminal, else a line every few seconds.
-///
-/// `room` is the room as it is now; after a restart it is another.
-pub(super) async fn show(
-    room: watch::Receiver<WaitingRoomHandle>,
-    witness: Arc<Witness>,
-    visitors: u64,
-) {
-    let is_terminal = std::io::stderr().is_terminal();
-    let mut ticks = time::interval(if is_terminal { REFRESH } else { PRINT });
-    ticks.tick().await;
-    let bar = Bar::new(visitors);
+pub(super) async fn show(mut scene: watch::Receiver<Scene>, witness: Arc<Witness>, visitors: u64) {
+    let screen = Screen::new(visitors);
+    let mut ticks = time::interval(screen.period());
+    screen.tell(&scene.borrow_and_update().news);
     loop {
-        let handle = room.borrow().clone();
-        let glimpse = witness.glimpse();
-        if let Ok(snapshot) = handle.snapshot().await {
-            let line = Line { snapshot: &snapshot, glimpse: &glimpse };
-            if is_terminal {
-                bar.0.set_message(line.to_string());
-                bar.0.set_position(glimpse.people.came);
-            } else {
-                eprintln!("{:>4} of {visitors} came; {line}", glimpse.people.came);
+        select! {
+            _ = ticks.tick() => {}
+            Ok(()) = scene.changed() => screen.tell(&scene.borrow_and_update().news),
+        }
+        let room = scene.borrow().room.clone();
+        if let Ok(snapshot) = room.snapshot().await {
+            screen.draw(&Line { snapshot: &snapshot, glimpse: &witness.glimpse() });
+        }
+    }
+}
+
+/// Where it is shown. A bar goes when it is dropped.
+enum Screen {
+    Log { visitors: u64 },
+    Terminal(ProgressBar),
+}
+
+impl Screen {
+    fn new(visitors: u64) -> Self {
+        if std::io::stderr().is_terminal() {
+            Self::Terminal(bar(visitors))
+        } else {
+            Self::Log { visitors }
+        }
+    }
+
+    const fn period(&self) -> Duration {
+        match self {
+            Self::Log { .. } => PRINT,
+            Self::Terminal(_) => REFRESH,
+        }
+    }
+
+    fn tell(&self, news: &str) {
+        match self {
+            Self::Log { .. } => eprintln!("{news}"),
+            Self::Terminal(bar) => bar.println(news),
+        }
+    }
+
+    fn draw(&self, line: &Line<'_>) {
+        let came = line.glimpse.people.came;
+        match self {
+            Self::Log { visitors } => eprintln!("{came:>4} of {visitors} came; {line}"),
+            Self::Terminal(bar) => {
+                bar.set_message(line.to_string());
+                bar.set_position(came);
             }
         }
-        ticks.tick().await;
     }
 }
 
-/// A bar that goes when it is dropped.
-struct Bar(ProgressBar);
-
-impl Bar {
-    fn new(visitors: u64) -> Self {
-        let style = ProgressStyle::with_template(TEMPLATE)
-            .expect("the template is well-formed, as a test shows")
-            .progress_chars("━╸─");
-        Self(ProgressBar::new(visitors).with_style(style))
-    }
-}
-
-impl Drop for Bar {
+impl Drop for Screen {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        if let Self::Terminal(bar) = self {
+            bar.finish_and_clear();
+        }
     }
+}
+
+fn bar(visitors: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template(TEMPLATE)
+        .expect("the template is well-formed, as a test shows")
+        .progress_chars("━╸─");
+    ProgressBar::new(visitors).with_style(style)
 }
 
 /// The room and the crowd in one line.
@@ -96,6 +132,6 @@ mod tests {
 
     #[test]
     fn the_bar_can_be_made() {
-        assert_eq!(Bar::new(7).0.length(), Some(7));
+        assert_eq!(bar(7).length(), Some(7));
     }
 }

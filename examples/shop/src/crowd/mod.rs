@@ -11,7 +11,7 @@
 //! do is drawn before it comes, so a seed repeats a crowd; what it is answered is up to the room.
 //! It does as it is told: it comes back when `Retry-After` or `Refresh` says so, not earlier.
 //!
-//! What the [`Outcome`] says comes from the visitors alone. Only the [`display`] looks into the
+//! What the [`outcome`] says comes from the visitors alone. Only the [`display`] looks into the
 //! room, so that there is something to see meanwhile.
 
 mod answer;

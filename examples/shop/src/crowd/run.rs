@@ -8,10 +8,10 @@ use tokio::{
     task::JoinSet,
     time::{Instant, sleep, sleep_until},
 };
-use tower_waiting_room::{KeyRing, TokenKey, WaitingRoomConfig, WaitingRoomHandle};
+use tower_waiting_room::{KeyRing, TokenKey, WaitingRoomConfig};
 
 use super::{
-    display,
+    display::{self, Scene},
     outcome::{Form, Outcome, Restart},
     schedule::Schedule,
     visitor::Visitor,
@@ -33,11 +33,11 @@ pub(crate) async fn run(room: &RoomArgs, order: CrowdOrder) -> Result<Outcome, B
     let first = with_recovery(&room, RecoveryName::Admit).config(Some(keys.clone()))?;
     raise_file_limit();
     let server = Closed::new(first).open(Server::ANYWHERE)?;
-    eprintln!("{} on http://{}, seed {}", schedule.story, server.address(), schedule.seed);
 
     let seed = schedule.seed;
+    let news = format!("{} on http://{}, seed {seed}", schedule.story, server.address());
     let witness = Arc::new(Witness::new(room.promises()));
-    let (handle, shown) = watch::channel(server.handle());
+    let (scene, shown) = watch::channel(Scene { room: server.handle(), news });
     let visitors = u64::try_from(schedule.plans.len()).unwrap_or(u64::MAX);
     let mut shows = JoinSet::new();
     shows.spawn(display::show(shown, Arc::clone(&witness), visitors));
@@ -47,7 +47,7 @@ pub(crate) async fn run(room: &RoomArgs, order: CrowdOrder) -> Result<Outcome, B
         Some(restart) => {
             let config = with_recovery(&room, restart.recovery).config(Some(keys))?;
             let mut crowd = pin!(crowd);
-            let again = again(server, restart, config, &witness, &handle);
+            let again = again(server, restart, config, &witness, &scene);
             select! {
                 () = &mut crowd => {}
                 server = again => {
@@ -106,12 +106,14 @@ async fn again(
     restart: Restart,
     config: WaitingRoomConfig,
     witness: &Witness,
-    handle: &watch::Sender<WaitingRoomHandle>,
+    scene: &watch::Sender<Scene>,
 ) -> Result<Server, Box<dyn Error>> {
     sleep(restart.at).await;
     let address = server.address();
     server.kill().await;
-    eprintln!("the server was killed, and its memory is gone");
+    scene.send_modify(|scene| {
+        "the server was killed, and its memory is gone".clone_into(&mut scene.news)
+    });
     sleep(DOWN).await;
     let hold = match restart.recovery {
         RecoveryName::Admit => Duration::ZERO,
@@ -123,8 +125,8 @@ async fn again(
         sleep(Duration::from_millis(1)).await;
     }
     let server = room.open(address)?;
-    handle.send_replace(server.handle());
-    eprintln!("another serves on http://{address} with the same keys");
+    let news = format!("another serves on http://{address} with the same keys");
+    scene.send_replace(Scene { room: server.handle(), news });
     Ok(server)
 }
 

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! file ─► Day ─► the steepest hour ─► pressed into three minutes ─► scaled ─► Replay
-//!         every minute, in order       each minute to 3 s            the peak asks for three
-//!                                                                    times what is allowed
+//!         every minute, in order      each minute to 3 s            the busiest minute asks for
+//!                                                                   three times what is allowed
 //! ```
 //!
 //! Only the shape of the day is used: where it climbs, and how fast. How many come follows from

@@ -13,15 +13,17 @@ pub(crate) struct Pressed {
 }
 
 impl Pressed {
-    /// Presses the counts into the time `over`, so that the highest comes to `peak` visitors a
-    /// minute.
+    /// The limits are told by the minute, so this is how long a peak is measured.
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    /// Presses the counts into the time `over`, so that `peak` visitors come in the busiest minute
+    /// of that time.
     ///
     /// Visitors are whole, so what is rounded off one part goes to the next.
     pub(crate) fn new(counts: &[u32], over: Duration, peak: f64) -> Self {
         let parts = u32::try_from(counts.len()).unwrap_or(u32::MAX).max(1);
         let part = over / parts;
-        let highest = counts.iter().copied().max().unwrap_or(0).max(1);
-        let scale = peak * part.as_secs_f64() / 60.0 / f64::from(highest);
+        let scale = peak / busiest_per_minute(counts, part).max(f64::MIN_POSITIVE);
         let (mut come, mut sum) = (0_u32, 0.0);
         let visitors = counts.iter().map(|&count| {
             sum += f64::from(count) * scale;
@@ -37,10 +39,9 @@ impl Pressed {
         self.visitors.iter().fold(0, |sum, &part| sum.saturating_add(part))
     }
 
-    /// The most visitors a minute.
+    /// How many come in the busiest minute, or would if it went on for a minute.
     pub(crate) fn peak_per_minute(&self) -> f64 {
-        let highest = self.visitors.iter().copied().max().unwrap_or(0);
-        f64::from(highest) * 60.0 / self.part.as_secs_f64()
+        busiest_per_minute(&self.visitors, self.part)
     }
 
     /// Within which time they come.
@@ -61,6 +62,16 @@ impl Pressed {
         arrivals.sort_unstable();
         arrivals
     }
+}
+
+/// The rate of the busiest minute: the sum of as many parts as are in it, or of all of them if
+/// they are less than a minute.
+fn busiest_per_minute(counts: &[u32], part: Duration) -> f64 {
+    let in_a_minute = Pressed::MINUTE.as_nanos().div_ceil(part.as_nanos().max(1));
+    let length = usize::try_from(in_a_minute).unwrap_or(usize::MAX).min(counts.len()).max(1);
+    let sum = |window: &[u32]| window.iter().map(|&count| f64::from(count)).sum::<f64>();
+    let busiest = counts.windows(length).map(sum).fold(0.0, f64::max);
+    busiest * Pressed::MINUTE.as_secs_f64() / (part.as_secs_f64() * length as f64)
 }
 
 #[expect(

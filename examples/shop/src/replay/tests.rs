@@ -142,12 +142,21 @@ fn a_stretch_can_be_asked_for_by_minute_or_by_time_of_day() {
 }
 
 #[test]
-fn the_peak_asks_for_what_it_is_scaled_to_and_the_shape_stays() {
+fn the_busiest_minute_asks_for_what_it_is_scaled_to_and_the_shape_stays() {
     let over = Duration::from_secs(180);
     let counts: Vec<u32> = (0..60).map(|minute| if minute == 59 { 1_000 } else { 500 }).collect();
     let pressed = Pressed::new(&counts, over, 600.0);
+    // Three seconds for each count: twenty of them make a minute, and the last twenty 10 500.
     assert_eq!((pressed.peak_per_minute().round(), pressed.over()), (600.0, over));
-    assert_eq!(pressed.visitors(), 59 * 15 + 30);
+    assert_eq!(pressed.visitors(), (30_500_u32 * 600).div_ceil(10_500));
+}
+
+#[test]
+fn a_lone_spike_is_a_minute_too() {
+    let mut counts = [0; 60];
+    counts[30] = 1;
+    let pressed = Pressed::new(&counts, Duration::from_secs(180), 600.0);
+    assert_eq!((pressed.visitors(), pressed.peak_per_minute().round()), (600, 600.0));
 }
 
 #[test]
@@ -163,7 +172,7 @@ fn what_is_rounded_off_is_not_lost() {
 #[test]
 fn arrivals_keep_to_their_parts_and_follow_from_the_seed() {
     let over = Duration::from_secs(4);
-    let pressed = Pressed::new(&[1, 0, 2, 0], over, 1_200.0);
+    let pressed = Pressed::new(&[1, 0, 2, 0], over, 450.0);
     let arrivals = |seed| pressed.arrivals(&mut Pcg64::seed_from_u64(seed));
     for seed in waiting_room_sim::seeds(5) {
         let times = arrivals(seed);

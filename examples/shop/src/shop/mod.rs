@@ -1,7 +1,7 @@
 //! The shop: what the waiting room stands in front of.
 //!
-//! It knows nothing of the room but two things. [`checkout`] ends the visitor's session, so that
-//! the slot goes to the next in line at once; and [`app`] says in which order the layers stand.
+//! It knows nothing of the room but two things. `checkout.rs` ends the visitor's session, so that
+//! the slot goes to the next in line at once; and `app.rs` says in which order the layers stand.
 
 mod api;
 mod app;

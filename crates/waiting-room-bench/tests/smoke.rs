@@ -1,0 +1,86 @@
+//! Every benchmark runs, with counts so small that its figures mean nothing.
+
+use std::process::{Command, Stdio};
+
+/// What the program prints for these arguments.
+#[track_caller]
+fn bench(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_waiting-room-bench"))
+        .args(arguments)
+        .args(["--smoke", "--counting", "off", "--load", "hyper"])
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("the program starts");
+    assert!(output.status.success(), "{arguments:?}: {}", output.status);
+    String::from_utf8(output.stdout).expect("it prints text")
+}
+
+#[track_caller]
+fn has_rows(printed: &str, rows: &[&str]) {
+    for row in rows {
+        let is_row = |line: &str| line.starts_with(&format!("| {row} "));
+        assert!(printed.lines().any(is_row), "no row {row:?} in:\n{printed}");
+    }
+}
+
+#[test]
+fn the_table_of_the_pass_has_its_rows() {
+    let printed = bench(&["pass"]);
+    has_rows(
+        &printed,
+        &[
+            "bare Router (the floor)",
+            "a ready service (the floor)",
+            "+ a layer that forwards",
+            "+ waiting room, valid pass",
+            "+ waiting room, suspended",
+            "+ tower_governor, peer IP, 1 key",
+            "+ PrivateCookieJar, read and rewrite",
+        ],
+    );
+    assert_eq!(printed.matches("store calls ≤ 0: 0 met").count(), 2, "{printed}");
+}
+
+#[test]
+fn the_table_of_the_token_has_its_rows() {
+    has_rows(
+        &bench(&["token"]),
+        &[
+            "find, decode and open one token",
+            "find out about a renewal, seal a pass, set the cookie",
+            "AES-256-GCM open alone",
+            "AES-256-GCM seal alone",
+        ],
+    );
+}
+
+#[test]
+fn the_tables_of_the_answers_have_their_rows() {
+    let printed = bench(&["answers"]);
+    let both = ["JSON, early ticket", "JSON, first touch", "JSON, check-in", "HTML, first touch"];
+    has_rows(&printed, &["hello-world (the floor)", "hello-world behind the room, valid pass"]);
+    has_rows(&printed, &both);
+    assert!(both.iter().all(|row| printed.matches(&format!("| {row} ")).count() == 2), "{printed}");
+}
+
+#[test]
+fn the_tables_of_the_room_have_their_rows() {
+    has_rows(
+        &bench(&["room"]),
+        &[
+            "enter and be let in, 100 000 active",
+            "check_in, 1 000 in line",
+            "check_in, 100 000 in line",
+            "renew, 1 000 active",
+            "an active visitor",
+            "a waiting visitor",
+        ],
+    );
+}
+
+#[test]
+fn every_table_names_its_command_and_its_machine() {
+    let printed = bench(&["token"]);
+    let command = "`cargo run --release -p waiting-room-bench -- token --smoke`";
+    assert!(printed.contains(command) && printed.contains(" cores, Linux "), "{printed}");
+}

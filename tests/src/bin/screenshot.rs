@@ -1,0 +1,73 @@
+//! Takes the pictures of the waiting page that the README shows.
+//!
+//! `cargo run -p tests --bin screenshot` writes `docs/waiting-room.png` and
+//! `docs/waiting-room-dark.png`: number 42 in a line that moves, after a minute of waiting. The
+//! room's clock is set by hand, so that nobody has to wait for it.
+
+#![expect(clippy::unwrap_used, reason = "without what it needs there is no picture")]
+
+use std::{fs, time::Duration};
+
+use serde_json::json;
+use tests::{Browser, House, Visitor, application, config, until, workspace};
+use tower_waiting_room::{
+    Clock, ManualClock, MemoryStore, Page, StoreFailure, Timestamp, WaitingRoomLayer,
+};
+
+#[tokio::main]
+async fn main() {
+    let clock = ManualClock::new(DOORS_OPEN);
+    let (house, line) = busy(&clock).await;
+    let browser = Browser::start().await;
+    let size = json!({ "width": 1000, "height": 640, "deviceScaleFactor": 1, "mobile": false });
+    browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
+    let zone = json!({ "timezoneId": "UTC" });
+    browser.devtools("Emulation.setTimezoneOverride", zone).await;
+    browser.prefer("light").await;
+
+    browser.goto(&house.url("/")).await;
+    for _ in 0..20 {
+        tick(&clock, &line).await;
+    }
+    let now = clock.now().as_secs();
+    until("the page is up to date", async || {
+        let shown = browser.value("Date.parse(document.querySelector('time').dateTime)").await;
+        (shown.as_u64()? / 1_000 == now).then_some(())
+    })
+    .await;
+    for (scheme, name) in [("light", "waiting-room.png"), ("dark", "waiting-room-dark.png")] {
+        browser.prefer(scheme).await;
+        let picture = browser.client().screenshot().await.unwrap();
+        let file = workspace("docs").join(name);
+        fs::write(&file, &picture).unwrap();
+        println!("{}: {} KiB", file.display(), picture.len() / 1024);
+    }
+}
+
+/// A room with twenty visitors, who came in over two minutes, and a line of 41.
+async fn busy(clock: &ManualClock) -> (House, Vec<Visitor>) {
+    let config = config().total_active_users(20).page(Page::default().title("Midsummer Festival"));
+    let config = config.build().unwrap();
+    let store = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
+    let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+    let house = House::of(0, layer.clone(), application().layer(layer));
+    for _ in 0..20 {
+        house.guest().await;
+        clock.advance(Duration::from_secs(6));
+    }
+    let line: Vec<_> = (0..41).map(|_| Visitor::of(&house)).collect();
+    tick(clock, &line).await;
+    tick(clock, &line).await;
+    (house, line)
+}
+
+/// Everybody in the line asks, and three seconds go by.
+async fn tick(clock: &ManualClock, line: &[Visitor]) {
+    for visitor in line {
+        visitor.get("/").await;
+    }
+    clock.advance(Duration::from_secs(3));
+}
+
+/// 2026-06-20T08:00:00Z
+const DOORS_OPEN: Timestamp = Timestamp::from_secs(1_781_942_400);
