@@ -12,10 +12,7 @@ use axum::{
 ///
 /// `/leave` ends the session of who asks, and `/echo` is a WebSocket.
 pub fn application() -> Router {
-    Router::new()
-        .route("/leave", get(leave))
-        .route("/echo", any(echo))
-        .fallback(inside)
+    Router::new().route("/leave", get(leave)).route("/echo", any(echo)).fallback(inside)
 }
 
 async fn inside(method: Method, uri: Uri, body: String) -> Html<String> {

@@ -60,9 +60,11 @@ impl Driver {
             .spawn()
             .unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
-        let port = output.by_ref().lines().map_while(Result::ok).find_map(|line| {
-            line.strip_prefix(READY)?.trim_end_matches('.').parse().ok()
-        });
+        let port = output
+            .by_ref()
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| line.strip_prefix(READY)?.trim_end_matches('.').parse().ok());
         let port = port.expect("chromedriver says on which port it listens");
         Self { child, port, _output: output, _scratch: scratch }
     }

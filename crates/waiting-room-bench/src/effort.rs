@@ -68,7 +68,7 @@ impl Effort {
     pub(crate) const fn load_rounds(self) -> usize {
         match self {
             Self::Full => 9,
-            Self::Quick => 5,
+            Self::Quick => 3,
             Self::Smoke => 1,
         }
     }

@@ -62,8 +62,8 @@ mod tests {
     use super::*;
     use crate::seeds::seeds;
 
-    fn arrivals(counts: &str, minute: u64, seed: u64) -> Vec<Timestamp> {
-        let trace: Trace = counts.parse().unwrap();
+    fn arrivals(counts: &[u32], minute: u64, seed: u64) -> Vec<Timestamp> {
+        let trace: Trace = counts.iter().copied().collect();
         let rng = Pcg64Mcg::seed_from_u64(seed);
         let start = Timestamp::from_secs(1_000);
         Arrivals::new(&trace, start, Duration::from_secs(minute), rng).collect()
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn as_many_arrive_in_each_minute_as_the_trace_says_give_or_take() {
         for seed in seeds(3) {
-            let times = arrivals("minute,requests\na,40000\nb,0\nc,10000\n", 60, seed);
+            let times = arrivals(&[40_000, 0, 10_000], 60, seed);
             let in_minute = |index: u64| {
                 let begin = Timestamp::from_secs(1_000 + 60 * index);
                 let end = Timestamp::from_secs(1_060 + 60 * index);
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn the_gaps_are_as_uneven_as_chance_makes_them() {
         for seed in seeds(3) {
-            let times = arrivals("minute,requests\na,20000\n", 60, seed);
+            let times = arrivals(&[20_000], 60, seed);
             let gaps: Vec<_> =
                 times.windows(2).map(|pair| pair[1].since(pair[0]).as_secs_f64()).collect();
             let count = gaps.len() as f64;
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_compressed_day_has_the_same_visitors_in_less_time() {
-        let times = arrivals("minute,requests\na,10000\nb,10000\n", 6, 7);
+        let times = arrivals(&[10_000, 10_000], 6, 7);
         assert!(times.len().abs_diff(20_000) < 1_500);
         assert!(times.last().unwrap() < &Timestamp::from_secs(1_012));
         assert!(times.last().unwrap() > &Timestamp::from_secs(1_011));
@@ -111,8 +111,8 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_arrivals() {
-        let csv = "minute,requests\na,100\n";
-        assert_eq!(arrivals(csv, 60, 5), arrivals(csv, 60, 5));
-        assert_ne!(arrivals(csv, 60, 5), arrivals(csv, 60, 6));
+        let counts = &[100];
+        assert_eq!(arrivals(counts, 60, 5), arrivals(counts, 60, 5));
+        assert_ne!(arrivals(counts, 60, 5), arrivals(counts, 60, 6));
     }
 }

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use waiting_room_core::{MemoryStore, Recovery};
 use waiting_room_sim::{
-    Coverage, Divergence, Plan, Scenario, Trace, TraceError, conformance, fresh_seeds,
+    Coverage, Day, DayError, Divergence, Plan, Scenario, Trace, conformance, fresh_seeds,
 };
 
 /// Lets a crowd loose on a waiting room and checks every promise from outside.
@@ -103,9 +103,10 @@ impl Chance {
 }
 
 impl Simulate {
-    pub(crate) fn trace(&self) -> Result<Trace, TraceError> {
-        let day = Trace::open(&self.trace)?.scaled_to(self.visits as f64);
-        Ok(if self.steepest_hour { day.minutes(day.steepest_hour()) } else { day })
+    pub(crate) fn trace(&self) -> Result<Trace, DayError> {
+        let day = Day::open(&self.trace)?;
+        let trace = Trace::from(&day).scaled_to(self.visits as f64);
+        Ok(if self.steepest_hour { trace.minutes(day.steepest(60)?) } else { trace })
     }
 
     pub(crate) fn scenario(&self, seed: u64, trace: &Trace) -> Scenario {

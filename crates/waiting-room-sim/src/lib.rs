@@ -26,14 +26,13 @@
 //!
 //! // Ten quiet minutes, then ten in which three times as many come as are let in.
 //! let counts = [30; 10].into_iter().chain([180; 10]);
-//! let lines: String = counts.map(|count| format!("m,{count}\n")).collect();
-//! let trace: Trace = format!("minute,requests\n{lines}").parse()?;
+//! let trace: Trace = counts.collect();
 //!
 //! let scenario = Scenario::new(7).limits(60, 60, Duration::from_secs(60));
 //! let report = World::new(&scenario, &trace)?.run();
 //! assert!(report.violations().is_empty());
 //! assert_eq!(report.max_active, 60);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), waiting_room_core::ConfigError>(())
 //! ```
 //!
 //! # What it does not do
@@ -43,6 +42,7 @@
 
 mod arrivals;
 mod conformance;
+mod day;
 mod desk;
 mod oracle;
 mod person;
@@ -58,10 +58,11 @@ pub use self::{
         Command, Commands, Coverage, Divergence, Memory, Model, Numbers, Plan, Settings, Told,
         conformance,
     },
+    day::{Day, DayError},
     oracle::{Alarm, AlarmKind, Limits, Oracle, Report, Seen, VisitorNo},
     scenario::Scenario,
     seeds::{SEED_VARIABLE, fresh_seeds, seeds},
-    trace::{Trace, TraceError},
+    trace::Trace,
     visitors::Habits,
     world::World,
 };

@@ -45,8 +45,15 @@ async fn with_a_jar_and_retries_it_waits_and_gets_in_by_itself() {
     let (house, guest) = House::full(config()).await;
     let folder = tempfile::tempdir().unwrap();
     let [shown, jar] = ["shown", "jar"].map(|name| folder.path().join(name).display().to_string());
-    let visit = curl(&shown, "%{http_code}")
-        .args(["--cookie", &jar, "--cookie-jar", &jar, "--retry", "9", &house.url("/item?id=7")]);
+    let visit = curl(&shown, "%{http_code}").args([
+        "--cookie",
+        &jar,
+        "--cookie-jar",
+        &jar,
+        "--retry",
+        "9",
+        &house.url("/item?id=7"),
+    ]);
     let visit = tokio::spawn(visit.run());
     house.has_waiting(1).await;
     guest.leave().await;

@@ -80,8 +80,7 @@ async fn a_stream_arrives_piece_by_piece() {
     let (process, _, senders) = serve();
     let mut response = reqwest::get(format!("{}/stream", origin(&process))).await.unwrap();
     assert_eq!(response.content_length(), None);
-    let mut sender =
-        until("the service answers", async || senders.lock().unwrap().pop()).await;
+    let mut sender = until("the service answers", async || senders.lock().unwrap().pop()).await;
     for piece in ["one", "two", "three"] {
         sender.send_data(Bytes::from_static(piece.as_bytes())).await.unwrap();
         assert_eq!(response.chunk().await.unwrap().unwrap(), piece);

@@ -1,14 +1,22 @@
 //! The process ends, and another takes its port: the same keys, and no memory.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use serde_json::Value;
 use tests::{House, Seen, Visitor, config};
+use tower_waiting_room::WaitingRoomConfigBuilder;
 
 /// The same house after its process ended.
 async fn restarted(house: House) -> House {
     let port = house.port();
     house.close().await;
-    House::open_at(port, config(), |app| app)
+    House::open_at(port, unhurried(), |app| app)
+}
+
+/// With an interval such that whoever asks a second later than told is still present.
+fn unhurried() -> WaitingRoomConfigBuilder {
+    config().refresh_interval(Duration::from_secs(3))
 }
 
 /// What the room says to both, asked in this order; returns when both may ask again.
@@ -22,7 +30,7 @@ async fn asked(visitors: [&Visitor; 2]) -> [Value; 2] {
 
 #[tokio::test]
 async fn a_visitor_who_is_inside_stays_inside() {
-    let (house, guest) = House::full(config()).await;
+    let (house, guest) = House::full(unhurried()).await;
     let house = restarted(house).await;
     assert_eq!(house.snapshot().await.active, 0, "the memory is lost");
     assert!(guest.get("/").await.is_inside());
@@ -32,7 +40,7 @@ async fn a_visitor_who_is_inside_stays_inside() {
 
 #[tokio::test]
 async fn places_in_the_line_are_kept_in_their_order() {
-    let (house, guest) = House::full(config()).await;
+    let (house, guest) = House::full(unhurried()).await;
     let (bob, cat) = (Visitor::of(&house), Visitor::of(&house));
     asked([&bob, &cat]).await;
     let [bobs, cats] = asked([&bob, &cat]).await;

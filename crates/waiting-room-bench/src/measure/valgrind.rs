@@ -119,7 +119,9 @@ fn callgrind(group: Group, case: &str, first: u64, then: u64) -> Result<f64> {
     let tool = ["--tool=callgrind", "--callgrind-out-file=/dev/null", inside];
     let said = run(&tool, group, case, [first, then])?;
     let collected = after(&said, " Collected : ").map(numbers).unwrap_or_default();
-    collected.first().copied().with_context(|| format!("callgrind said: {said}"))
+    let instructions = collected.first().copied().with_context(|| format!("callgrind: {said}"))?;
+    ensure!(instructions > 0.0, "callgrind found no function for {inside}");
+    Ok(instructions)
 }
 
 /// What valgrind says on its standard error about a run of one case.

@@ -9,18 +9,12 @@
 //! Only the shape of the day is used: where it climbs, and how fast. How many come follows from
 //! the limits of the room, so that any day makes any room queue, and none takes long.
 
-mod columns;
-mod day;
-mod error;
 mod load;
-mod minute;
 mod pressed;
 #[cfg(test)]
 mod tests;
-mod window;
 
 pub(crate) use self::{
-    error::ReplayError,
     load::{Replay, load},
     pressed::Pressed,
 };

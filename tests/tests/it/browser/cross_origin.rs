@@ -42,6 +42,18 @@ async fn a_script_reads_the_waiting_answer_if_cors_is_outermost() {
 }
 
 #[tokio::test]
+async fn the_waiting_answer_exposes_its_headers_by_itself() {
+    let any_origin = |app: Router| app.layer(CorsLayer::new().allow_origin(Any));
+    let house = House::open_at(0, config(), any_origin);
+    let _guest = house.guest().await;
+    let elsewhere = House::open(config());
+    let browser = Browser::start().await;
+    browser.goto(&elsewhere.url("/about")).await;
+    let seen = browser.promised(&format!("({ASK})('{}', {{}})", house.url("/api"))).await;
+    assert_eq!(seen, json!([429, true, "wait", false]));
+}
+
+#[tokio::test]
 async fn a_script_that_is_let_in_reads_the_token_on_the_applications_response() {
     let house = House::open_at(0, config(), cors);
     let elsewhere = House::open(config());

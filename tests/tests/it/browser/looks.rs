@@ -12,8 +12,10 @@ async fn dark_mode_has_colours_of_its_own_and_both_can_be_read() {
         browser.prefer(scheme).await;
         browser.goto(&house.url("/")).await;
         let colours = browser
-            .value("[document.body, document.querySelector('main')].map(it => \
-                    [getComputedStyle(it).color, getComputedStyle(it).backgroundColor])")
+            .value(
+                "[document.body, document.querySelector('main')].map(it => \
+                    [getComputedStyle(it).color, getComputedStyle(it).backgroundColor])",
+            )
             .await;
         seen.push((scheme, colours));
     }
@@ -32,9 +34,8 @@ async fn the_page_obeys_its_own_policy_and_asks_for_nothing_else() {
     // The one complaint is about the status of the page itself.
     let complaints = browser.complaints().await;
     assert!(complaints.len() == 1 && complaints[0].contains("503"), "{complaints:?}");
-    let loaded = browser
-        .value("performance.getEntriesByType('resource').map(it => it.initiatorType)")
-        .await;
+    let loaded =
+        browser.value("performance.getEntriesByType('resource').map(it => it.initiatorType)").await;
     assert!(loaded.as_array().unwrap().iter().all(|kind| kind == "fetch"), "{loaded}");
 }
 

@@ -2,7 +2,7 @@
 
 use csv::StringRecord;
 
-use super::{ReplayError, minute};
+use super::{DayError, minute};
 
 /// Where a row has its minute and its count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ impl Columns {
     /// Looks at the first row. `None` stands for a row of data in a file without a header.
     ///
     /// The names count in any order, in upper or lower case, and other columns may stand between.
-    pub(super) fn of(first: &StringRecord) -> Result<(Self, Option<Header>), ReplayError> {
+    pub(super) fn of(first: &StringRecord) -> Result<(Self, Option<Header>), DayError> {
         let find = |name: &str| first.iter().position(|field| field.eq_ignore_ascii_case(name));
         match (find("minute"), find("requests")) {
             (Some(minute), Some(requests)) => Ok((Self { minute, requests }, Some(Header))),
@@ -29,17 +29,17 @@ impl Columns {
                 let given: Vec<&str> = first.iter().collect();
                 let message =
                     format!("the header is {:?}, expected \"minute,requests\"", given.join(","));
-                Err(ReplayError::at(line(first), message))
+                Err(DayError::at(line(first), message))
             }
         }
     }
 
     /// The minute and the count of a row, as they are written.
-    pub(super) fn cut(self, row: &StringRecord) -> Result<(&str, &str), ReplayError> {
+    pub(super) fn cut(self, row: &StringRecord) -> Result<(&str, &str), DayError> {
         let cut = |index, name| {
             row.get(index).ok_or_else(|| {
                 let message = format!("there is no {name}, expected \"minute,requests\"");
-                ReplayError::at(line(row), message)
+                DayError::at(line(row), message)
             })
         };
         Ok((cut(self.minute, "minute")?, cut(self.requests, "count of requests")?))

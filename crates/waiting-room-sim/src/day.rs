@@ -1,22 +1,39 @@
 //! A day as it is in the file: one count for each minute.
 
+mod columns;
+mod error;
+mod minute;
+mod stretch;
+#[cfg(test)]
+mod tests;
+
 use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
 
 use csv::{ReaderBuilder, Trim};
 
-use super::{
-    ReplayError,
+pub use self::error::DayError;
+use self::{
     columns::{Columns, line},
-    minute::{self, Style},
+    minute::Style,
 };
 
-/// The counts of consecutive minutes.
+/// Requests in consecutive minutes of a day, as a file has them.
+///
+/// The file is CSV with the columns `minute` and `requests`, in any order and among others; a
+/// minute is a time such as `1998-06-30T14:05`, a time of the day, or a number.
+///
+/// ```
+/// use waiting_room_sim::Day;
+///
+/// let day = Day::read("minute,requests\n09:00,100\n09:02,300\n".as_bytes())?;
+/// assert_eq!((day.counts(), day.missing()), (&[100, 0, 300][..], 1));
+/// assert_eq!(day.label(2), "09:02");
+/// # Ok::<(), waiting_room_sim::DayError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Day {
-    /// Requests by minute; a minute that the file does not have counts as 0.
-    pub(super) counts: Vec<u32>,
-    /// So many minutes the file does not have.
-    pub(super) missing: usize,
+pub struct Day {
+    counts: Vec<u32>,
+    missing: usize,
     style: Style,
     first: i64,
 }
@@ -28,14 +45,22 @@ impl Day {
     const MAX_MINUTES: usize = 100_000;
 
     /// Reads a file.
-    pub(super) fn open(path: &Path) -> Result<Self, ReplayError> {
-        let of = |error: ReplayError| error.of(path.display());
-        let file = File::open(path).map_err(|error| of(ReplayError::new(error)))?;
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, with its name and the line.
+    pub fn open(path: &Path) -> Result<Self, DayError> {
+        let of = |error: DayError| error.of(path.display());
+        let file = File::open(path).map_err(|error| of(DayError::new(error)))?;
         Self::read(file).map_err(of)
     }
 
     /// Reads the content of a file.
-    pub(super) fn read(source: impl Read) -> Result<Self, ReplayError> {
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, with the line.
+    pub fn read(source: impl Read) -> Result<Self, DayError> {
         let source = Bounded { source, left: Self::MAX_BYTES };
         let mut reader = ReaderBuilder::new()
             .has_headers(false)
@@ -64,14 +89,27 @@ impl Day {
         rows.into_day()
     }
 
+    /// Requests by minute; a minute that the file does not have counts as 0.
+    #[must_use]
+    pub fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
+    /// So many minutes the file does not have.
+    #[must_use]
+    pub const fn missing(&self) -> usize {
+        self.missing
+    }
+
     /// What the file calls this minute.
-    pub(super) fn label(&self, index: usize) -> String {
+    #[must_use]
+    pub fn label(&self, index: usize) -> String {
         let offset = i64::try_from(index).unwrap_or(i64::MAX);
         minute::label(self.style, self.first.saturating_add(offset))
     }
 
     /// The index of a minute, written as in the file, or as a time of the (first) day.
-    pub(super) fn find(&self, text: &str) -> Option<usize> {
+    fn find(&self, text: &str) -> Option<usize> {
         let (style, at) = minute::parse(text)?;
         let offset = match (style, self.style) {
             (Style::Clock, Style::Date) => (at - self.first).rem_euclid(MINUTES_OF_A_DAY),
@@ -90,8 +128,8 @@ struct Rows {
 }
 
 impl Rows {
-    fn add(&mut self, line: u64, minute: &str, requests: &str) -> Result<(), ReplayError> {
-        let wrong = |message: String| Err(ReplayError::at(line, message));
+    fn add(&mut self, line: u64, minute: &str, requests: &str) -> Result<(), DayError> {
+        let wrong = |message: String| Err(DayError::at(line, message));
         let Some((style, at)) = minute::parse(minute) else {
             return wrong(format!(
                 "minute is {minute:?}, expected a whole minute such as 1998-06-30T14:05"
@@ -112,10 +150,10 @@ impl Rows {
         }
     }
 
-    fn into_day(self) -> Result<Day, ReplayError> {
+    fn into_day(self) -> Result<Day, DayError> {
         let ends = self.by_minute.first_key_value().zip(self.by_minute.last_key_value());
         let (Some(style), Some(((&first, _), (&last, (_, line))))) = (self.style, ends) else {
-            return Err(ReplayError::new("there are no minutes in it"));
+            return Err(DayError::new("there are no minutes in it"));
         };
         let span = last.checked_sub(first).and_then(|span| usize::try_from(span).ok());
         let Some(span) = span.filter(|span| *span < Day::MAX_MINUTES) else {
@@ -123,7 +161,7 @@ impl Rows {
             let limit = Day::MAX_MINUTES;
             let message =
                 format!("it goes from {first} to {last}, expected at most {limit} minutes");
-            return Err(ReplayError::at(*line, message));
+            return Err(DayError::at(*line, message));
         };
         let mut counts = vec![0; span + 1];
         for (at, (count, _)) in &self.by_minute {
@@ -155,7 +193,7 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-fn of_csv(error: csv::Error) -> ReplayError {
+fn of_csv(error: csv::Error) -> DayError {
     let line = error.position().map(csv::Position::line);
     let message = match error.into_kind() {
         csv::ErrorKind::Io(error) => error.to_string(),
@@ -163,8 +201,8 @@ fn of_csv(error: csv::Error) -> ReplayError {
         _ => "it is not CSV".to_owned(),
     };
     match line {
-        Some(line) => ReplayError::at(line, message),
-        None => ReplayError::new(message),
+        Some(line) => DayError::at(line, message),
+        None => DayError::new(message),
     }
 }
 

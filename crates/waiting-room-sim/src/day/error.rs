@@ -2,15 +2,15 @@
 
 use std::{error::Error, fmt};
 
-/// A file that cannot be replayed: what is wrong, and in which line.
+/// A file that is not a day, or not one of use: what is wrong, and in which line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ReplayError {
+pub struct DayError {
     file: String,
     line: Option<u64>,
     message: String,
 }
 
-impl ReplayError {
+impl DayError {
     /// Something is wrong with the file as a whole.
     pub(super) fn new(message: impl fmt::Display) -> Self {
         Self { file: String::new(), line: None, message: message.to_string() }
@@ -27,7 +27,7 @@ impl ReplayError {
     }
 }
 
-impl fmt::Display for ReplayError {
+impl fmt::Display for DayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         match (self.file.is_empty(), self.line) {
@@ -40,4 +40,4 @@ impl fmt::Display for ReplayError {
     }
 }
 
-impl Error for ReplayError {}
+impl Error for DayError {}
