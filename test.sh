@@ -27,8 +27,8 @@ export RUST_BACKTRACE="${RUST_BACKTRACE:-0}"
 cargo test --workspace --all-features --quiet
 
 step "a short simulation with a fresh seed"
-cargo run --quiet --release -p waiting-room-sim -- \
-    --trace examples/shop/data/worldcup98-1998-06-30.csv --visits 100000 --seeds 2
+cargo run --quiet -p waiting-room-sim -- \
+    --trace examples/shop/data/worldcup98-1998-06-30.csv --visits 20000 --seeds 2
 
 step "dependencies"
 if command -v cargo-deny >/dev/null; then

@@ -8,7 +8,7 @@ use std::{
 use arc_swap::ArcSwap;
 
 use crate::{
-    Clock, ConfigError, Pass, Recovery, Renewal, Room, RoomRules, Snapshot, Store, StoreError,
+    Clock, ConfigError, Pass, Renewal, Room, RoomRules, Snapshot, Store, StoreError,
     SystemClock, Ticket, Timestamp, Verdict, VisitorId,
 };
 
@@ -54,9 +54,7 @@ impl MemoryStore {
     pub fn with_clock(rules: RoomRules, clock: impl Clock) -> Result<Self, ConfigError> {
         let started = clock.now();
         let mut room = Room::new(rules)?;
-        if room.rules().recovery == Recovery::Hold {
-            room.hold(started + room.rules().pass_lifetime());
-        }
+        room.recover(started);
         let rules = ArcSwap::from_pointee(room.rules().clone());
         let room = Mutex::new(room);
         Ok(Self { shared: Arc::new(Shared { clock: Box::new(clock), started, room, rules }) })

@@ -37,7 +37,6 @@ pub(crate) trait Door {
 #[derive(Clone, Debug)]
 pub(crate) struct Desk {
     rules: RoomRules,
-    recovery: Recovery,
     room: Room,
     /// Passes of before are renewed as soon as they are seen.
     remembers_since: Timestamp,
@@ -47,7 +46,7 @@ impl Desk {
     pub(crate) fn new(rules: RoomRules, recovery: Recovery) -> Result<Self, ConfigError> {
         let rules = rules.recovery(recovery);
         let room = Room::new(rules.clone())?;
-        Ok(Self { rules, recovery, room, remembers_since: Timestamp::ZERO })
+        Ok(Self { rules, room, remembers_since: Timestamp::ZERO })
     }
 
     /// A valid pass goes through; the room hears of it only when it is due.
@@ -96,17 +95,10 @@ impl Door for Desk {
         self.remembers_since = now;
         self.room =
             Room::new(self.rules.clone()).expect("the same rules were valid for the room before");
-        if self.recovery == Recovery::AdmitAtOnce {
-            return now;
-        }
-        // Who was let in before the end still counts in the minute, though nobody knows when.
-        let until = now + self.rules.pass_lifetime().max(MINUTE);
-        self.room.hold(until);
-        until
+        self.room.recover(now);
+        now + self.rules.recovery_hold()
     }
 }
-
-const MINUTE: Duration = Duration::from_secs(60);
 
 fn whole(duration: Duration) -> Duration {
     Duration::from_secs(duration.as_secs() + u64::from(duration.subsec_nanos() > 0))

@@ -58,7 +58,7 @@ impl Room {
             rules: rules.validate()?,
             sessions: Sessions::default(),
             line: Line::default(),
-            minute: SlidingLog::new(Duration::from_secs(60)),
+            minute: SlidingLog::new(RoomRules::MINUTE),
             estimate: Estimate::default(),
             hold_until: Timestamp::ZERO,
             lottery: 0,
@@ -180,9 +180,10 @@ impl Room {
         Ok(())
     }
 
-    /// Lets nobody in before `until`: the memory was lost, and passes of before may be about.
-    pub fn hold(&mut self, until: Timestamp) {
-        self.hold_until = until;
+    /// Takes note that the memory was lost at `now` and passes of before may be about: what
+    /// follows is for [`RoomRules::recovery`] to say.
+    pub fn recover(&mut self, now: Timestamp) {
+        self.hold_until = now + self.rules.recovery_hold();
     }
 
     /// The rules in force.

@@ -41,6 +41,8 @@ pub struct RoomRules {
 }
 
 impl RoomRules {
+    /// The window of [`new_users_per_minute`](Self::new_users_per_minute).
+    pub const MINUTE: Duration = Duration::from_secs(60);
     /// The longest name of a room, in bytes.
     pub const MAX_NAME_LEN: usize = 64;
     /// The highest limit of active visitors and of new visitors a minute.
@@ -213,6 +215,16 @@ impl RoomRules {
         }
     }
 
+    /// For how long a room that has lost its memory lets nobody in, to be sure of both limits:
+    /// until every pass of before is void, and the minute of before is over.
+    #[must_use]
+    pub fn recovery_hold(&self) -> Duration {
+        match self.recovery {
+            Recovery::AdmitAtOnce => Duration::ZERO,
+            Recovery::Hold => self.pass_lifetime().max(Self::MINUTE),
+        }
+    }
+
     /// Whether a pass of this age is due for renewal.
     #[must_use]
     pub fn is_renewal_due(&self, age: Duration) -> bool {
@@ -315,8 +327,8 @@ pub enum Recovery {
     /// Lets new visitors in up to the limit, counting only the passes it has seen again: nobody is
     /// queued early, but until the old passes lapse more than the limit may be active.
     AdmitAtOnce,
-    /// Lets nobody new in until every pass of before is void: never above the limit, but new
-    /// visitors wait for one pass lifetime after each start.
+    /// Lets nobody new in until every pass of before is void, and for a minute at least: never
+    /// above a limit, but new visitors wait for that long after each start.
     Hold,
 }
 

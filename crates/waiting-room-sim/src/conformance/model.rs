@@ -66,7 +66,7 @@ impl Model {
     #[must_use]
     pub fn new(settings: Settings, now: Timestamp) -> Self {
         let hold_until = match settings.recovery {
-            Recovery::Hold => now + settings.rules().pass_lifetime(),
+            Recovery::Hold => now + settings.rules().pass_lifetime().max(Self::MINUTE),
             _ => Timestamp::ZERO,
         };
         Self {

@@ -115,10 +115,7 @@ async fn again(
         "the server was killed, and its memory is gone".clone_into(&mut scene.news)
     });
     sleep(DOWN).await;
-    let hold = match restart.recovery {
-        RecoveryName::Admit => Duration::ZERO,
-        RecoveryName::Hold => config.rules().pass_lifetime().max(MINUTE),
-    };
+    let hold = config.rules().recovery_hold();
     let room = Closed::new(config);
     while !witness.restarted(hold) {
         // What is under way has nowhere to go, and fails within a moment.
@@ -155,9 +152,6 @@ fn raise_file_limit() {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
 }
-
-/// Who was let in within the last minute is forgotten too, so a room holds at least for that long.
-const MINUTE: Duration = Duration::from_secs(60);
 
 /// The server is away for this long, so that visitors notice.
 const DOWN: Duration = Duration::from_secs(1);

@@ -1,8 +1,7 @@
 //! The promises of a room, one by one. The naive model in `waiting-room-sim` tests them together.
 
 use super::*;
-
-const MINUTE: Duration = Duration::from_secs(60);
+use crate::Recovery;
 
 fn at(secs: u64) -> Timestamp {
     Timestamp::from_secs(1_000_000 + secs)
@@ -172,10 +171,19 @@ fn a_pass_survives_the_loss_of_the_room_and_is_counted_again() {
 
 #[test]
 fn a_room_on_hold_lets_nobody_new_in_until_old_passes_are_void() {
-    let mut room = room(rules(5));
-    room.hold(at(90));
+    let mut room = room(rules(5).recovery(Recovery::Hold));
+    room.recover(at(0));
     assert_eq!(*room.enter(id(1), at(89)).reason(), Reason::QueuedRecovery);
     pass(room.enter(id(1), at(90)));
+}
+
+#[test]
+fn a_room_on_hold_lets_the_minute_of_before_pass_as_well() {
+    let short = rules(5).session_duration(Duration::from_secs(8)).recovery(Recovery::Hold);
+    let mut room = room(short.new_users_per_minute(1));
+    room.recover(at(0));
+    assert_eq!(*room.enter(id(1), at(59)).reason(), Reason::QueuedRecovery);
+    pass(room.enter(id(1), at(60)));
 }
 
 #[test]
@@ -345,7 +353,7 @@ fn a_ticket_from_the_future_does_not_jump_the_line_or_overflow() {
     assert_eq!(ticket(room.check_in(&ancient, at(1))).first_seen, at(1));
     let pass = Pass::new(id(3), u32::MAX, Timestamp::MAX, Timestamp::MAX, Timestamp::MAX);
     assert!(matches!(room.renew(&pass, at(1)), Renewal::Renew(_)));
-    room.sweep(at(1) + MINUTE);
+    room.sweep(at(1) + RoomRules::MINUTE);
 }
 
 #[test]
