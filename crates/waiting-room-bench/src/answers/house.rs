@@ -5,16 +5,17 @@ use std::{
     process, thread,
 };
 
+use anyhow::{Result, anyhow};
+use axum::Router;
+use serde::{Deserialize, Serialize};
+use tokio::{net::TcpListener, task::JoinSet};
+
 use super::{
     alone::{HTML, JSON},
     apps::{hello, ready_made},
     rooms::{full_room, still_room},
 };
 use crate::{measure::pin_to, setting::runtime};
-use anyhow::{Result, anyhow};
-use axum::Router;
-use serde::{Deserialize, Serialize};
-use tokio::{net::TcpListener, task::JoinSet};
 
 /// What one must know to ask the servers. The process says it in one line, as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]

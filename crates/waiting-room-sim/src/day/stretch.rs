@@ -5,9 +5,9 @@ use std::ops::Range;
 use super::{Day, DayError};
 
 impl Day {
-    /// The stretch of `minutes` with the steepest rise: where the busiest minute exceeds the *first* by
-    /// the most. Of equal ones it is the one with the most requests, and then the last, so that a rush
-    /// is not cut off behind its summit. For an hour of a real day it is the one of the simulator.
+    /// The stretch of `minutes` with the steepest rise: where the busiest minute exceeds the
+    /// *first* by the most. Of equal ones it is the one with the most requests, and then the
+    /// last, so that a rush is not cut off behind its summit.
     ///
     /// A day that is shorter is taken whole.
     ///
