@@ -22,9 +22,8 @@ cargo check --quiet -p tower-waiting-room --no-default-features
 cargo check --quiet -p tower-waiting-room --features metrics
 
 step "tests"
-# Over a process boundary a panic is a hung test, so every profile keeps its backtraces short.
-export RUST_BACKTRACE="${RUST_BACKTRACE:-0}"
-cargo test --workspace --all-features --quiet
+# The tests with foreign clients mostly wait for them, so there are more threads than cores.
+RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" cargo test --workspace --all-features
 
 step "a short simulation with a fresh seed"
 cargo run --quiet -p waiting-room-sim -- \

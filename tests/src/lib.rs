@@ -30,6 +30,6 @@ pub use crate::{
     house::{House, config},
     process::Process,
     program::{Program, installed, workspace},
-    until::until,
+    until::{obey, until},
     visitor::{Seen, Visitor},
 };

@@ -28,5 +28,10 @@ where
     }
 }
 
+/// Stays away as long as an answer says, as a well-behaved client does.
+pub async fn obey(retry_after: Duration) {
+    time::sleep(retry_after).await;
+}
+
 /// How long anything may take. Far more than it does, on a machine that has other things to do.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

@@ -9,7 +9,7 @@ use tokio::{
     time,
 };
 
-use crate::{House, until::PATIENCE};
+use crate::{House, obey, until::PATIENCE};
 
 /// A client with a cookie jar. Clones are the same visitor.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl Visitor {
     async fn come_back(self, mut seen: Seen) -> Self {
         let visit = async {
             while !seen.is_inside() {
-                time::sleep(seen.retry_after().unwrap()).await;
+                obey(seen.retry_after().unwrap()).await;
                 seen = self.get("/").await;
             }
         };

@@ -8,8 +8,8 @@ use std::{
 use arc_swap::ArcSwap;
 
 use crate::{
-    Clock, ConfigError, Pass, Renewal, Room, RoomRules, Snapshot, Store, StoreError,
-    SystemClock, Ticket, Timestamp, Verdict, VisitorId,
+    Clock, ConfigError, Pass, Renewal, Room, RoomRules, Snapshot, Store, StoreError, SystemClock,
+    Ticket, Timestamp, Verdict, VisitorId,
 };
 
 /// A [`Store`] in the memory of this process.

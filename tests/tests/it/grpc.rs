@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tests::{Process, config};
+use tests::{Process, config, obey};
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{
@@ -83,7 +83,7 @@ async fn a_caller_who_brings_the_token_back_is_let_in() {
         assert_eq!(status.code(), Code::ResourceExhausted);
         assert!(status.message().starts_with(position), "{status:?}");
         ticket = token(status.metadata());
-        tokio::time::sleep(retry_delay(&status)).await;
+        obey(retry_delay(&status)).await;
     }
     handle.set_limits(2, None).await.unwrap();
     let admitted = client.check(call(&ticket)).await.unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::Value;
-use tests::{House, Seen, Visitor, config};
+use tests::{House, Seen, Visitor, config, obey};
 use tower_waiting_room::WaitingRoomConfigBuilder;
 
 /// The same house after its process ended.
@@ -24,7 +24,7 @@ async fn asked(visitors: [&Visitor; 2]) -> [Value; 2] {
     let [first, second] = visitors;
     let seen = [first.get("/").await, second.get("/").await];
     let retry_after = seen.iter().filter_map(Seen::retry_after).max();
-    tokio::time::sleep(retry_after.unwrap()).await;
+    obey(retry_after.unwrap()).await;
     seen.map(|it| it.json()["waitingRoom"].clone())
 }
 

@@ -108,8 +108,9 @@ impl CookieSettings {
 
     /// For development without TLS: drops `Secure`, and the prefix `__Host-` of the default name.
     ///
-    /// Browsers take `http://localhost` for secure, but `curl` and most HTTP clients never send a
-    /// `Secure` cookie over plain HTTP, and so never leave the line. In production, anybody on the
+    /// Browsers and `curl` take `http://localhost` for secure, but not every name of this machine,
+    /// and many HTTP clients never send a `Secure` cookie over plain HTTP: they would never leave
+    /// the line. In production, anybody on the
     /// network can read and use the token of such a cookie.
     #[must_use]
     pub fn insecure(mut self) -> Self {

@@ -94,9 +94,10 @@ impl Room {
             ticket = Ticket::new(ticket.id, now, now, now);
         }
         let rank = self.rank(ticket.id, ticket.first_seen, now);
-        match self.may_enter(self.line.present_before(rank), now) {
+        let ahead = self.line.present_before(rank);
+        match self.may_enter(ahead, now) {
             Ok(reason) => self.admit(ticket.id, ticket.first_seen, reason, now),
-            Err(reason) => self.stand(ticket, rank, reason, now),
+            Err(reason) => self.stand(ticket, rank, ahead, reason, now),
         }
     }
 
@@ -262,8 +263,16 @@ impl Room {
         Verdict::Admit { pass, reason }
     }
 
-    /// Gives a visitor who checked in a place at its rank, or the one it has.
-    fn stand(&mut self, mut ticket: Ticket, rank: Rank, reason: Reason, now: Timestamp) -> Verdict {
+    /// Gives a visitor who checked in a place at its rank, or leaves it the one it has, behind
+    /// `ahead` others.
+    fn stand(
+        &mut self,
+        mut ticket: Ticket,
+        rank: Rank,
+        ahead: u32,
+        reason: Reason,
+        now: Timestamp,
+    ) -> Verdict {
         if self.rules.queueing_method == QueueingMethod::Reject {
             return refuse(None, Reason::RefusedReject, None);
         }
@@ -274,7 +283,6 @@ impl Room {
             ticket.placed = false;
             return refuse(Some(ticket), Reason::RefusedLineFull, Some(interval));
         }
-        let ahead = self.line.present_before(rank);
         ticket.wait = self.wait(ahead, &reason, now);
         let interval = self.interval(ticket.id, ahead, &reason, now);
         ticket.next_check_in = now + interval;
@@ -321,13 +329,7 @@ impl Room {
 
     /// When to ask again: an eighth of what `ahead` others take, within bounds, spread by up to
     /// 30 %, in whole seconds so that every client can obey it to the letter.
-    fn interval(
-        &mut self,
-        id: VisitorId,
-        ahead: u32,
-        reason: &Reason,
-        now: Timestamp,
-    ) -> Duration {
+    fn interval(&mut self, id: VisitorId, ahead: u32, reason: &Reason, now: Timestamp) -> Duration {
         let longest = self.rules.refresh_interval;
         let base = if is_closed(reason) {
             longest
