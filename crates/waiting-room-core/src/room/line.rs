@@ -112,9 +112,9 @@ impl Line {
         }
     }
 
-    /// Whether the visitor has a place.
-    pub(super) fn holds(&self, id: VisitorId) -> bool {
-        self.places.contains_key(&id)
+    /// When the visitor arrived whose place this is, if it has one.
+    pub(super) fn arrival(&self, id: VisitorId) -> Option<Timestamp> {
+        self.places.get(&id).map(|place| place.first_seen)
     }
 
     /// How many present visitors stand before this rank.
@@ -177,9 +177,9 @@ mod tests {
         let mut line = Line::default();
         stand(&mut line, 1, 10, 40, 300);
         line.reap(at(299));
-        assert!(line.holds(VisitorId::new(1)));
+        assert!(line.arrival(VisitorId::new(1)).is_some());
         line.reap(at(300));
-        assert!(!line.holds(VisitorId::new(1)));
+        assert!(line.arrival(VisitorId::new(1)).is_none());
         assert_eq!((line.len(), line.present()), (0, 0));
         line.invariants();
     }

@@ -68,30 +68,32 @@ impl Room {
     /// A visitor without a pass or a ticket asks for a slot.
     pub fn enter(&mut self, id: VisitorId, now: Timestamp) -> Verdict {
         self.reap(now);
-        self.newcomer(id, now)
+        self.active(id, now).unwrap_or_else(|| self.newcomer(id, now))
     }
 
     /// A waiting visitor asks again.
     ///
-    /// A place that was kept, or that this room has never heard of because it was restarted, is
-    /// taken up where the ticket says. A ticket that has lapsed puts its holder at the back.
+    /// Who has a place keeps it, whichever of its tickets it shows. A place that this room has
+    /// never heard of, because it was restarted, is taken up where the ticket says. A ticket that
+    /// has lapsed puts its holder at the back.
     pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp) -> Verdict {
         self.reap(now);
-        if let Some(pass) = self.sessions.pass(ticket.id) {
-            let pass = self.prolonged(&pass, now);
-            self.sessions.hold(pass);
-            return Verdict::Admit { pass, reason: Reason::AdmittedSlot };
+        if let Some(verdict) = self.active(ticket.id, now) {
+            return verdict;
         }
         if self.sessions.is_void(ticket.id, ticket.first_seen) {
             return self.newcomer(ticket.id, now);
         }
         let mut ticket = *ticket;
-        ticket.first_seen = ticket.first_seen.min(now);
-        if ticket.last_check_in + self.rules.place_retention <= now {
-            if self.rules.switch == RoomSwitch::Drain {
-                return self.newcomer(ticket.id, now);
-            }
+        if let Some(arrival) = self.line.arrival(ticket.id) {
+            ticket.first_seen = arrival;
+            ticket.placed = true;
+        } else if ticket.last_check_in + self.rules.place_retention <= now {
             ticket = Ticket::new(ticket.id, now, now, now);
+        }
+        ticket.first_seen = ticket.first_seen.min(now);
+        if !ticket.placed && self.rules.switch == RoomSwitch::Drain {
+            return self.newcomer(ticket.id, now);
         }
         let rank = self.rank(ticket.id, ticket.first_seen, now);
         let ahead = self.line.present_before(rank);
@@ -193,6 +195,13 @@ impl Room {
         &self.rules
     }
 
+    /// The verdict for a visitor who is active already: the same session, prolonged.
+    fn active(&mut self, id: VisitorId, now: Timestamp) -> Option<Verdict> {
+        let pass = self.prolonged(&self.sessions.pass(id)?, now);
+        self.sessions.hold(pass);
+        Some(Verdict::Admit { pass, reason: Reason::AdmittedSlot })
+    }
+
     /// A visitor who stands behind everybody present, and has shown nothing yet.
     fn newcomer(&mut self, id: VisitorId, now: Timestamp) -> Verdict {
         if self.rules.switch == RoomSwitch::Drain {
@@ -273,14 +282,15 @@ impl Room {
         reason: Reason,
         now: Timestamp,
     ) -> Verdict {
-        if self.rules.queueing_method == QueueingMethod::Reject {
+        if !ticket.placed && self.rules.queueing_method == QueueingMethod::Reject {
             return refuse(None, Reason::RefusedReject, None);
         }
         ticket.last_check_in = now;
-        if !self.line.holds(ticket.id) && self.line.len() >= self.rules.line_capacity {
+        // A ticket with a place outlives the memory of the room by no more than the place itself,
+        // so there are no more of them than there were places.
+        if !ticket.placed && self.line.len() >= self.rules.line_capacity {
             let interval = self.interval(ticket.id, u32::MAX, &reason, now);
             ticket.next_check_in = now + interval;
-            ticket.placed = false;
             return refuse(Some(ticket), Reason::RefusedLineFull, Some(interval));
         }
         ticket.wait = self.wait(ahead, &reason, now);

@@ -287,7 +287,7 @@ pub enum QueueingMethod {
     Passthrough,
     /// By lot among those who wait, drawn again every minute.
     Random,
-    /// Nobody waits: who finds the room full is refused.
+    /// Nobody waits: who finds the room full is refused. A line from before is still served.
     Reject,
 }
 
@@ -297,7 +297,7 @@ pub enum QueueingMethod {
 pub enum RoomSwitch {
     /// The limits decide.
     Auto,
-    /// The line is served, nobody joins it.
+    /// Who has a place is served, nobody joins the line.
     Drain,
     /// Nobody is let in; sessions go on.
     QueueAll,

@@ -37,10 +37,13 @@ impl Sessions {
         self.forget(pass.id);
     }
 
-    /// Ends a session, if there is one, and voids every proof of `id` made before `now`.
-    pub(super) fn end(&mut self, id: VisitorId, now: Timestamp, forget_at: Timestamp) {
+    /// Ends a session, if there is one, and voids every proof of `id` made until `now`.
+    ///
+    /// They are void until `forget_at`, and until the pass of the session has expired.
+    pub(super) fn end(&mut self, id: VisitorId, now: Timestamp, mut forget_at: Timestamp) {
         if let Some(pass) = self.live.remove(&id) {
             self.lapses.cancel(pass.expires_at, id);
+            forget_at = forget_at.max(pass.expires_at);
         }
         self.remember(id, Ended { at: now, forget_at });
     }
@@ -66,9 +69,10 @@ impl Sessions {
         self.live.get(&id).copied()
     }
 
-    /// Whether a proof that was made at `made_at` belongs to a session that is over.
+    /// Whether a proof that was made at `made_at` belongs to a session that is over. One of the
+    /// same instant does.
     pub(super) fn is_void(&self, id: VisitorId, made_at: Timestamp) -> bool {
-        self.ended.get(&id).is_some_and(|ended| made_at < ended.at)
+        self.ended.get(&id).is_some_and(|ended| made_at <= ended.at)
     }
 
     /// How many slots are taken.

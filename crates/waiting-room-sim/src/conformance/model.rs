@@ -82,28 +82,31 @@ impl Model {
     /// A visitor without a pass or a ticket asks for a slot.
     pub fn enter(&mut self, id: VisitorId, now: Timestamp, told: Told) -> Verdict {
         self.sweep(now);
-        self.newcomer(id, now, told)
+        self.active(id, now).unwrap_or_else(|| self.newcomer(id, now, told))
     }
 
     /// A waiting visitor asks again.
     pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp, told: Told) -> Verdict {
         self.sweep(now);
         let mut ticket = *ticket;
-        if let Some(session) = self.sessions.iter().find(|session| session.id == ticket.id) {
-            let pass = self.prolonged(*session, now);
-            self.hold(pass);
-            return Verdict::Admit { pass, reason: Reason::AdmittedSlot };
+        if let Some(verdict) = self.active(ticket.id, now) {
+            return verdict;
         }
         if self.is_void(ticket.id, ticket.first_seen) {
             return self.newcomer(ticket.id, now, told);
         }
-        if ticket.last_check_in + self.settings.retention <= now {
-            if self.settings.switch == RoomSwitch::Drain {
-                return self.newcomer(ticket.id, now, told);
-            }
+        let place = self.places.iter().find(|place| place.id == ticket.id);
+        if let Some(place) = place {
+            ticket.first_seen = place.first_seen;
+            ticket.placed = true;
+        }
+        if place.is_none() && ticket.last_check_in + self.settings.retention <= now {
             ticket = Ticket::new(ticket.id, now, now, now);
         }
         ticket.first_seen = ticket.first_seen.min(now);
+        if !ticket.placed && self.settings.switch == RoomSwitch::Drain {
+            return self.newcomer(ticket.id, now, told);
+        }
         let rank = (ticket.first_seen, ticket.id);
         let ahead = match self.settings.method {
             QueueingMethod::Random if told.let_in => 0,
@@ -136,9 +139,11 @@ impl Model {
     pub fn leave(&mut self, id: VisitorId, now: Timestamp) {
         self.sweep(now);
         self.places.retain(|place| place.id != id);
-        self.sessions.retain(|session| session.id != id);
         let longest = self.settings.rules().pass_lifetime().max(self.settings.retention);
-        self.remember(Ended { id, at: now, forget_at: now + longest });
+        let session = self.sessions.iter().find(|session| session.id == id);
+        let forget_at = session.map_or(now, |session| session.expires_at).max(now + longest);
+        self.sessions.retain(|session| session.id != id);
+        self.remember(Ended { id, at: now, forget_at });
     }
 
     /// Drops what has lapsed.

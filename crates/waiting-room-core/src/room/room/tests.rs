@@ -373,3 +373,79 @@ fn the_front_is_asked_back_often_even_where_the_wait_is_unknown() {
     assert_eq!(waiting.wait, None);
     assert!(waiting.retry_after(at(390)) <= Duration::from_secs(3));
 }
+
+#[test]
+fn a_place_survives_a_restart_into_a_full_line() {
+    let rules = rules(1).line_capacity(1);
+    let mut before = room(rules.clone());
+    pass(before.enter(id(1), at(0)));
+    let placed = queue(&mut before, 2, at(1));
+
+    let mut restarted = room(rules);
+    pass(restarted.enter(id(3), at(2)));
+    queue(&mut restarted, 4, at(2));
+    let kept = ticket(restarted.check_in(&placed, at(3)));
+    assert_eq!((kept.first_seen, kept.shown_position), (at(1), Some(1)));
+}
+
+#[test]
+fn an_end_voids_the_proofs_of_its_own_instant() {
+    let mut room = room(rules(1));
+    let only = pass(room.enter(id(1), at(0)));
+    room.leave(id(1), at(0));
+    assert_eq!(room.renew(&only, at(1)), Renewal::End);
+}
+
+#[test]
+fn an_end_is_remembered_as_long_as_the_pass_would_have_lived() {
+    let long = rules(1).session_duration(Duration::from_secs(3_600));
+    let mut room = room(long.clone());
+    let old = pass(room.enter(id(1), at(0)));
+    room.configure(long.session_duration(Duration::from_secs(10)), at(1)).unwrap();
+    room.leave(id(1), at(2));
+    assert_eq!(room.renew(&old, at(1_000)), Renewal::End);
+}
+
+#[test]
+fn entering_twice_is_entering_once() {
+    let mut room = room(rules(1).new_users_per_minute(5));
+    pass(room.enter(id(1), at(0)));
+    pass(room.enter(id(1), at(1)));
+    let snapshot = room.snapshot(at(1));
+    assert_eq!((snapshot.active, snapshot.new_in_last_minute), (1, 1));
+}
+
+#[test]
+fn an_old_copy_of_a_ticket_neither_costs_the_place_nor_improves_it() {
+    let mut room = room(rules(1).session_duration(Duration::from_secs(3_600)));
+    pass(room.enter(id(0), at(0)));
+    let old = queue(&mut room, 1, at(1));
+    let mut newest = old;
+    for step in 1..30 {
+        newest = ticket(room.check_in(&newest, at(step * 20)));
+    }
+    assert_eq!(ticket(room.check_in(&old, at(600))).first_seen, at(1));
+
+    // The place lapses, and is made anew at the back: the old ticket does not lead to the front.
+    let anew = ticket(room.check_in(&newest, at(2_000)));
+    assert_eq!(anew.first_seen, at(2_000));
+    assert_eq!(ticket(room.check_in(&old, at(2_001))).first_seen, at(2_000));
+}
+
+#[test]
+fn nobody_joins_a_line_that_is_drained_and_a_rejecting_room_serves_the_line_it_has() {
+    let open = rules(1);
+    let mut room = room(open.clone());
+    pass(room.enter(id(0), at(0)));
+    let first = ticket(room.enter(id(1), at(1)));
+    let placed = queue(&mut room, 2, at(1));
+    room.configure(open.clone().switch(RoomSwitch::Drain), at(2)).unwrap();
+    assert_eq!(*room.check_in(&first, at(3)).reason(), Reason::RefusedDraining);
+    let placed = ticket(room.check_in(&placed, at(3)));
+
+    room.configure(open.queueing_method(QueueingMethod::Reject), at(4)).unwrap();
+    assert_eq!(*room.check_in(&first, at(4)).reason(), Reason::RefusedReject);
+    room.leave(id(0), at(5));
+    assert_eq!(*room.enter(id(3), at(5)).reason(), Reason::RefusedReject);
+    pass(room.check_in(&placed, at(6)));
+}

@@ -8,6 +8,13 @@ use waiting_room_core::{
 use super::{Ended, Model, Place, Told};
 
 impl Model {
+    pub(super) fn active(&mut self, id: VisitorId, now: Timestamp) -> Option<Verdict> {
+        let session = *self.sessions.iter().find(|session| session.id == id)?;
+        let pass = self.prolonged(session, now);
+        self.hold(pass);
+        Some(Verdict::Admit { pass, reason: Reason::AdmittedSlot })
+    }
+
     pub(super) fn newcomer(&mut self, id: VisitorId, now: Timestamp, told: Told) -> Verdict {
         let ticket = Ticket::new(id, now, now, now + told.interval);
         if self.settings.switch == RoomSwitch::Drain {
@@ -70,14 +77,12 @@ impl Model {
         now: Timestamp,
         told: Told,
     ) -> Verdict {
-        if self.settings.method == QueueingMethod::Reject {
+        if !ticket.placed && self.settings.method == QueueingMethod::Reject {
             return rejected();
         }
-        let stands = self.places.iter().any(|place| place.id == ticket.id);
         ticket.last_check_in = now;
         ticket.next_check_in = now + told.interval;
-        if !stands && self.places.len() >= self.settings.capacity as usize {
-            ticket.placed = false;
+        if !ticket.placed && self.places.len() >= self.settings.capacity as usize {
             return Verdict::Refuse {
                 ticket: Some(ticket),
                 reason: Reason::RefusedLineFull,
@@ -121,7 +126,7 @@ impl Model {
     }
 
     pub(super) fn is_void(&self, id: VisitorId, made_at: Timestamp) -> bool {
-        self.ended.iter().any(|ended| ended.id == id && made_at < ended.at)
+        self.ended.iter().any(|ended| ended.id == id && made_at <= ended.at)
     }
 
     fn is_cookie_tested(&self) -> bool {
