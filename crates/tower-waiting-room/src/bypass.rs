@@ -1,7 +1,8 @@
 //! Requests that do not concern the room.
 //!
 //! A bypassed request is neither counted nor queued, gets no cookie, and is unaffected by
-//! `queue_all`. CORS preflights are always bypassed: a browser sends them without cookies, and a
+//! `queue_all`. What a rule covers, any client can send: a path, a header or a cookie that must
+//! not open the room to everybody has to be a secret. CORS preflights are always bypassed: a browser sends them without cookies, and a
 //! refused one would look like a network error.
 
 use std::{borrow::Cow, fmt, sync::Arc};
@@ -18,7 +19,7 @@ use waiting_room_core::{ConfigError, ConfigErrorKind};
 ///     .total_active_users(200)
 ///     .bypass(Bypass::path("health", "/healthz"))
 ///     .bypass(Bypass::path_prefix("assets", "/assets/"))
-///     .bypass(Bypass::when("staff", |head| head.uri().query() == Some("staff")))
+///     .bypass(Bypass::header("probe", "x-probe", "a secret of ours"))
 ///     .build()?;
 /// # Ok::<(), tower_waiting_room::ConfigError>(())
 /// ```
@@ -61,13 +62,17 @@ impl Bypass {
         Self::new(name, Test::Method(method))
     }
 
-    /// Requests for exactly this path.
+    /// Requests for exactly this path, as this layer sees it: inside of axum's `nest`, without the
+    /// prefix.
     #[must_use]
     pub fn path(name: impl Into<Cow<'static, str>>, path: impl Into<String>) -> Self {
         Self::new(name, Test::Path(path.into()))
     }
 
     /// Requests for a path that begins so. `/assets/` covers `/assets/a.css`, not `/assets`.
+    ///
+    /// A path with dot segments or escaped slashes is not covered: what stands behind may take
+    /// `/assets/../checkout` for another path than it seems.
     #[must_use]
     pub fn path_prefix(name: impl Into<Cow<'static, str>>, prefix: impl Into<String>) -> Self {
         Self::new(name, Test::PathPrefix(prefix.into()))
@@ -99,7 +104,9 @@ impl Bypass {
             }
             Test::Method(method) => head.method == method,
             Test::Path(path) => head.uri.path() == path,
-            Test::PathPrefix(prefix) => head.uri.path().starts_with(prefix),
+            Test::PathPrefix(prefix) => {
+                head.uri.path().starts_with(prefix) && is_unambiguous(head.uri.path())
+            }
             Test::When(test) => test(head),
         }
     }
@@ -180,6 +187,13 @@ impl<'a, B> From<&'a http::Request<B>> for RequestHead<'a> {
     }
 }
 
+/// Whether every reader takes the path for the same (RFC 3986 section 6.2.2).
+fn is_unambiguous(path: &str) -> bool {
+    let path = path.to_ascii_lowercase().replace("%2e", ".");
+    let hides_a_slash = ["%2f", "%5c", "\\"].iter().any(|hidden| path.contains(hidden));
+    !hides_a_slash && !path.split('/').any(|segment| matches!(segment, "." | ".."))
+}
+
 fn carries_cookie(headers: &HeaderMap, name: &str) -> bool {
     headers.get_all(header::COOKIE).iter().any(|line| {
         line.as_bytes().split(|&byte| byte == b';').any(|pair| {
@@ -210,6 +224,10 @@ mod tests {
         let prefix = Bypass::path_prefix("assets", "/assets/");
         assert!(covers(&prefix, get("/assets/a.css")));
         assert!(!covers(&prefix, get("/assets")));
+        for sly in ["..", ".", "%2E%2e", "..%2f", "..%5C", "a/.%2e"] {
+            assert!(!covers(&prefix, get(&format!("/assets/{sly}/checkout"))), "{sly}");
+        }
+        assert!(covers(&prefix, get("/assets/a..b/.well-known")));
         let method = Bypass::method("trace", Method::TRACE);
         assert!(!covers(&method, get("/")));
         let header = Bypass::header("probe", "x-probe", "1");

@@ -220,6 +220,14 @@ impl WaitingRoomConfigBuilder {
             ));
         };
         config.rules = config.rules.total_active_users(users).validate()?;
+        if config.keys.is_none() && !config.rules.recovery_hold().is_zero() {
+            return Err(ConfigError::new(
+                ConfigErrorKind::Contradicts,
+                "recovery",
+                "hold",
+                "keys as well: with a random one no pass of before is valid",
+            ));
+        }
         config.cookie.validate(config.rules.name())?;
         config.keys.as_ref().map_or(Ok(()), KeyRing::validate)?;
         config.statuses.validate()?;

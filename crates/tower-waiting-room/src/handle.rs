@@ -55,7 +55,7 @@ impl<St: Store> WaitingRoomHandle<St> {
         new_users_per_minute: impl Into<Option<u32>> + Send,
     ) -> Result<(), StoreError> {
         let new_users_per_minute = new_users_per_minute.into();
-        self.change(|rules| {
+        self.change(move |rules| {
             rules.total_active_users(total_active_users).new_users_per_minute(new_users_per_minute)
         })
         .await
@@ -98,21 +98,20 @@ impl<St: Store> WaitingRoomHandle<St> {
         self.switch(RoomSwitch::Auto).await
     }
 
-    /// Puts changed rules in force.
+    /// Puts changed rules in force. Two changes at a time are made one after the other.
     ///
     /// # Errors
     ///
     /// A rule that a room cannot obey, or a store that cannot be reached; the old rules stay.
     pub async fn change(
         &self,
-        change: impl FnOnce(RoomRules) -> RoomRules + Send,
+        change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> Result<(), StoreError> {
-        let rules = change(RoomRules::clone(&self.rules()));
-        self.gatekeeper.store.configure(rules).await
+        self.gatekeeper.store.configure(change).await
     }
 
     async fn switch(&self, switch: RoomSwitch) -> Result<(), StoreError> {
-        self.change(|rules| rules.switch(switch)).await
+        self.change(move |rules| rules.switch(switch)).await
     }
 }
 

@@ -3,7 +3,7 @@
 //! [`WaitingRoomLayer`] stands in front of an axum, tonic or hyper service and lets in at most so
 //! many visitors at a time, and so many new ones a minute. Everybody else gets a place in line and
 //! an answer that says how long it takes: a page for browsers, data for programs. They are let in
-//! in order, by an encrypted cookie, and then pass without a look at any shared state.
+//! in order, by an encrypted cookie, and then pass without a question to the store.
 //!
 //! ```
 //! use std::time::Duration;
@@ -42,6 +42,13 @@
 //! CORS outermost, so that a script can read what it is answered
 //! (`CorsLayer::expose_headers` with [`EXPOSED_HEADERS`]); then tracing; then the waiting room;
 //! then compression and timeouts. Preflights are never queued.
+//!
+//! # What it does not do
+//!
+//! Who asks first gets a free slot, also a client that keeps no cookies and never comes back: it
+//! holds the slot for one session. Where such clients are to be expected, set
+//! [`cookie_test`](WaitingRoomConfigBuilder::cookie_test). A pass is a bearer token: who copies a
+//! visitor's cookie is that visitor, in one and the same slot.
 //!
 //! # What an application can do
 //!

@@ -8,7 +8,7 @@ use std::{
     fmt,
     hash::{BuildHasherDefault, Hasher},
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -42,10 +42,11 @@ impl Visit {
     }
 
     /// Ends the session: the slot is free when the response head is sent, and the cookie is
-    /// deleted with it. Call it before the response is returned; later it takes effect with the
-    /// visitor's next request.
+    /// deleted with it. Called later, or by a request whose client has gone, the slot is free
+    /// when somebody next asks this node for one; the cookie is worth nothing at once.
     pub fn end(&self) {
         self.sessions.end(&self.pass);
+        self.sessions.owe(self.pass.id);
     }
 
     /// When the visitor was let in.
@@ -81,6 +82,8 @@ impl fmt::Debug for Visit {
 pub(crate) struct Sessions {
     known: DashMap<VisitorId, Known, BuildHasherDefault<IdHasher>>,
     added: AtomicUsize,
+    /// Sessions that ended and of which the store has not heard yet.
+    owed: Mutex<Vec<VisitorId>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -121,6 +124,8 @@ impl Sessions {
     /// All entries are looked through when so many were added, and at least half as many as there
     /// are: so a look costs a few entries for each that was added.
     const SWEEP_AFTER: usize = 1_024;
+    /// So many ends are owed to the store; over it, a slot lapses by itself.
+    const MAX_OWED: usize = 1_024;
 
     /// Whether the session of this pass was ended on this node.
     pub(crate) fn is_ended(&self, pass: &Pass) -> bool {
@@ -135,6 +140,28 @@ impl Sessions {
             .and_modify(|known| *known = ended(known.forget_at().max(pass.expires_at)))
             .or_insert(ended(pass.expires_at));
         self.added.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Remembers that the store has to hear of an end, whether or not a response is ever sent.
+    fn owe(&self, id: VisitorId) {
+        let mut owed = self.owed();
+        if owed.len() < Self::MAX_OWED && !owed.contains(&id) {
+            owed.push(id);
+        }
+    }
+
+    /// The store is being told.
+    pub(crate) fn pay(&self, id: VisitorId) {
+        self.owed().retain(|other| *other != id);
+    }
+
+    /// Who ended without the store having heard of it.
+    pub(crate) fn take_owed(&self) -> Vec<VisitorId> {
+        std::mem::take(&mut *self.owed())
+    }
+
+    fn owed(&self) -> MutexGuard<'_, Vec<VisitorId>> {
+        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Decides what a request with a pass that is due for renewal does.

@@ -126,7 +126,7 @@ impl<St: Store> Gatekeeper<St> {
         let now = self.store.now();
         let found = self.transport.find(&self.tokens, head.headers(), now);
         if let Some(error) = found.last_error {
-            self.telemetry.rejected(error);
+            self.telemetry.rejected(found.rejected, error);
         }
         let source = found.source;
         match found.opened {
@@ -135,9 +135,9 @@ impl<St: Store> Gatekeeper<St> {
             }
             Some(Opened::Ticket(ticket)) => self.with_ticket(&head, *ticket, source, now),
             Some(Opened::Pass(_)) | None => {
-                let (store, id) = (self.store.clone(), token::random_visitor_id());
-                let asked = Box::pin(async move { store.enter(id).await });
-                Step::Ask(asked, Carried { ticket: None, source })
+                let id = token::random_visitor_id();
+                let carried = Carried { ticket: None, source };
+                self.ask(carried, move |store| async move { store.enter(id).await })
             }
         }
     }
@@ -255,9 +255,23 @@ impl<St: Store> Gatekeeper<St> {
             };
             return self.turn_away(head, source, away, None, now);
         }
-        let store = self.store.clone();
-        let asked = Box::pin(async move { store.check_in(ticket).await });
-        Step::Ask(asked, Carried { ticket: Some(ticket), source })
+        let carried = Carried { ticket: Some(ticket), source };
+        self.ask(carried, move |store| async move { store.check_in(ticket).await })
+    }
+
+    /// Asks the store for a verdict, after it has heard of every session that ended here.
+    fn ask<F>(&self, carried: Carried, verb: impl FnOnce(St) -> F + Send + 'static) -> Step
+    where
+        F: Future<Output = Result<Verdict, StoreError>> + Send,
+    {
+        let (store, owed) = (self.store.clone(), self.sessions.take_owed());
+        let asked = Box::pin(async move {
+            for id in owed {
+                store.leave(id).await?;
+            }
+            verb(store).await
+        });
+        Step::Ask(asked, carried)
     }
 
     /// Whether a pass is old enough to be renewed, or older than the memory of the store.

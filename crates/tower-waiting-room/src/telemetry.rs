@@ -3,7 +3,7 @@
 //! | what | name | fields |
 //! |---|---|---|
 //! | event, `DEBUG` (`TRACE` for a valid pass) | `verdict` | `room`, `reason` |
-//! | event, `DEBUG` | `token rejected` | `room`, `error` |
+//! | event, `DEBUG` | `tokens rejected` | `room`, `tokens`, the last `error` |
 //! | event, `WARN` | `store failed` | `room`, `error` |
 //! | field of the current span, if it has one | `waiting_room.reason` | |
 //! | counter (feature `metrics`) | `waiting_room_verdicts_total` | `room`, `reason` |
@@ -48,17 +48,17 @@ impl Telemetry {
         .increment(1);
     }
 
-    /// A token was not opened. Never an error to the client.
-    pub(crate) fn rejected(&self, error: OpenError) {
+    /// So many tokens of a request were not opened. Never an error to the client.
+    pub(crate) fn rejected(&self, tokens: usize, error: OpenError) {
         let (room, error) = (&*self.room, error.as_str());
-        tracing::debug!(room, error, "token rejected");
+        tracing::debug!(room, tokens, error, "tokens rejected");
         #[cfg(feature = "metrics")]
         metrics::counter!(
             "waiting_room_tokens_rejected_total",
             "room" => Arc::clone(&self.room),
             "error" => error,
         )
-        .increment(1);
+        .increment(tokens as u64);
     }
 
     /// The store could not decide.

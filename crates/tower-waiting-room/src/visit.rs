@@ -20,8 +20,9 @@ use crate::respond::Language;
 
 /// The header with which the waiting page's own script asks.
 ///
-/// Such a request is answered by the layer itself, always in JSON, and never forwarded: the page
-/// wants to know whether it may reload, not what is behind it.
+/// Such a request is answered by the layer itself, in JSON: the page wants to know whether it may
+/// reload, not what is behind it. It is forwarded only where the room does not stand in the way at
+/// all: by a bypass rule, while it is suspended, or while the store fails open.
 pub const POLL_HEADER: HeaderName = HeaderName::from_static("waiting-room-poll");
 
 /// What kind of client sent a request, and so which form of answer it can use.

@@ -22,7 +22,7 @@ use crate::{
 ///
 /// The memory is gone, but the passes and tickets of before are valid as long as the key is the
 /// same. Tickets bring their place along. Passes are counted again when they are seen; what to do
-/// until then is the rule [`Recovery`].
+/// until then is the rule [`Recovery`](crate::Recovery).
 #[derive(Clone)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -113,8 +113,12 @@ impl Store for MemoryStore {
         Ok(self.at_once(Room::snapshot))
     }
 
-    async fn configure(&self, rules: RoomRules) -> Result<(), StoreError> {
+    async fn configure(
+        &self,
+        change: impl Fn(RoomRules) -> RoomRules + Send,
+    ) -> Result<(), StoreError> {
         let mut room = self.lock();
+        let rules = change(room.rules().clone());
         room.configure(rules, self.shared.clock.now())?;
         self.shared.rules.store(Arc::new(room.rules().clone()));
         Ok(())

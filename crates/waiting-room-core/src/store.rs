@@ -52,6 +52,12 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// The room in numbers.
     fn snapshot(&self) -> impl Future<Output = Result<Snapshot, StoreError>> + Send;
 
-    /// Puts new rules in force, on every node, for visitors already inside as well.
-    fn configure(&self, rules: RoomRules) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Changes the rules in force, on every node, for visitors already inside as well.
+    ///
+    /// Atomic as the verbs are, so that of two operators neither undoes what the other did. A
+    /// store that finds the rules changed meanwhile calls `change` again.
+    fn configure(
+        &self,
+        change: impl Fn(RoomRules) -> RoomRules + Send,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 }

@@ -112,6 +112,7 @@ struct Rule {
 #[serde(rename_all = "snake_case")]
 enum RuleTest {
     Cookie(String),
+    /// `name`, or `name: value`.
     Header(String),
     Method(String),
     Path(String),
@@ -204,7 +205,10 @@ impl Rule {
         let Self { name, test } = self;
         Ok(match test {
             RuleTest::Cookie(cookie) => Bypass::cookie(name, cookie),
-            RuleTest::Header(header) => Bypass::header(name, header, None),
+            RuleTest::Header(header) => match header.split_once(':') {
+                Some((header, value)) => Bypass::header(name, header.trim(), value.trim()),
+                None => Bypass::header(name, header, None),
+            },
             RuleTest::Path(path) => Bypass::path(name, path),
             RuleTest::PathPrefix(prefix) => Bypass::path_prefix(name, prefix),
             RuleTest::Method(method) => {

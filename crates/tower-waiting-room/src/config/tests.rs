@@ -37,6 +37,7 @@ fn a_file_and_the_builder_mean_the_same() {
         .refresh_interval(Duration::from_secs(30))
         .cookie_test(CookieTest::AboveUtilization(80))
         .recovery(Recovery::Hold)
+        .keys(KeyRing::new(crate::TokenKey::random()))
         .build()
         .unwrap();
     assert_eq!(from_file.rules, built.rules);
@@ -74,6 +75,10 @@ fn what_is_wrong_in_a_file_is_named() {
             "bypass is \"no\" in the rule \"x\"",
         ),
         (r#"{ "name": "shop", "total_active_users": 1, "page": "{{" }"#, "page is"),
+        (
+            r#"{ "name": "shop", "total_active_users": 1, "recovery": "hold" }"#,
+            "recovery is hold, expected keys as well",
+        ),
     ] {
         let error = refused(json);
         assert!(error.contains(message), "{error:?} should contain {message:?}");

@@ -97,14 +97,16 @@ impl Page {
         Self { body: Body::Closure(Arc::new(page)), title: None, policy: None }
     }
 
-    /// What the visitor waits for, as the page calls it. The room's name, if it is not set.
+    /// What the visitor waits for, as our page or a template calls it. The room's name, if it is
+    /// not set. A closure has its own words.
     #[must_use]
     pub fn title(mut self, title: impl Into<Arc<str>>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// The `Content-Security-Policy` that goes with the page, `{nonce}` standing for the nonce.
+    /// The `Content-Security-Policy` that goes with the page, `{nonce}` standing for the nonce of a
+    /// template.
     ///
     /// For a template whose style and script carry `nonce="{{ nonce }}"`,
     /// [`STRICT_POLICY`](Self::STRICT_POLICY) is a good one.
@@ -125,11 +127,19 @@ impl Page {
     /// The page for `answer`, with the headers that only a page has.
     pub(super) fn response(&self, answer: &Answer) -> Result<Response<Bytes>, Failure> {
         let mut response = match &self.body {
-            Body::Closure(page) => page(answer),
+            Body::Closure(page) => self.governed(page(answer))?,
             Body::Template(template) => self.render(template, answer)?,
         };
         let noindex = HeaderValue::from_static("noindex");
         response.headers_mut().entry(X_ROBOTS_TAG).or_insert(noindex);
+        Ok(response)
+    }
+
+    /// A page made by code, with the policy that goes with it. Its nonce is for the code to make.
+    fn governed(&self, mut response: Response<Bytes>) -> Result<Response<Bytes>, Failure> {
+        if let Some(policy) = &self.policy {
+            response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_str(policy)?);
+        }
         Ok(response)
     }
 

@@ -47,6 +47,7 @@ impl<St: Store> Gatekeeper<St> {
         let over = forward.pass.filter(|pass| is_revoked || self.sessions.is_ended(pass));
         if let Some(pass) = &over {
             self.sessions.end(pass);
+            self.sessions.pay(pass.id);
             self.detach(headers, forward.source);
         } else {
             if let Some(renewed) = renewed {
@@ -120,8 +121,12 @@ fn take_command(headers: &mut HeaderMap) -> bool {
 }
 
 /// Keeps shared caches from storing a response with somebody's token in it, and handing it to
-/// many (RFC 9111 section 7.3). What the application says about private caches stays.
+/// many (RFC 9111 section 7.3). What the application says about private caches stays; what it says
+/// to shared ones alone (RFC 9213) goes.
 fn make_private(headers: &mut HeaderMap) {
+    for targeted in ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control"] {
+        headers.remove(targeted);
+    }
     let mut kept: Vec<&str> = Vec::new();
     for line in headers.get_all(header::CACHE_CONTROL) {
         for directive in line.to_str().unwrap_or_default().split(',').map(str::trim) {

@@ -109,8 +109,11 @@ impl Store for Moody {
     async fn snapshot(&self) -> Result<Snapshot, StoreError> {
         self.inner.snapshot().await
     }
-    async fn configure(&self, rules: RoomRules) -> Result<(), StoreError> {
-        self.inner.configure(rules).await
+    async fn configure(
+        &self,
+        change: impl Fn(RoomRules) -> RoomRules + Send,
+    ) -> Result<(), StoreError> {
+        self.inner.configure(change).await
     }
 }
 

@@ -90,3 +90,23 @@ async fn a_parallel_request_with_the_old_ticket_does_not_undo_the_end() {
     assert!(response.headers()["set-cookie"].to_str().unwrap().contains("Max-Age=0"));
     assert_eq!(house.active().await, 0);
 }
+
+#[tokio::test]
+async fn an_end_without_a_response_frees_the_slot_for_who_asks_next() {
+    let house = House::new(config());
+    let mut ann = Visitor::default();
+    ann.get(&house).await;
+    let cookie = format!("__Host-wr-shop={}", ann.cookie.clone().unwrap());
+    let request = Request::get("/").header("cookie", cookie).body(String::new()).unwrap();
+    // The application ends the visit, and then its client goes before there is a response.
+    let app = tower::service_fn(|request: Request<String>| {
+        request.extensions().get::<tower_waiting_room::Visit>().unwrap().end();
+        std::future::pending::<Result<http::Response<String>, std::convert::Infallible>>()
+    });
+    let service = tower::Layer::layer(&house.layer, app);
+    let mut call = tokio_test::task::spawn(tower::ServiceExt::oneshot(service, request));
+    tokio_test::assert_pending!(call.poll());
+    drop(call);
+    assert!(Visitor::default().get(&house).await.is_inside());
+    assert_eq!(ann.get(&house).await.reason, "queued:active_limit");
+}

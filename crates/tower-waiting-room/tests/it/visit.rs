@@ -108,6 +108,10 @@ async fn a_response_with_a_token_is_kept_out_of_shared_caches() {
         assert!(seen.cookie().is_some());
         assert_eq!(seen.header("cache-control"), Some(kept));
     }
+    for name in ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control"] {
+        let request = Request::get("/").header(format!("x-app-{name}"), "public, max-age=600");
+        assert_eq!(Visitor::default().send(&house, request).await.header(name), None);
+    }
     let mut ann = Visitor::default();
     ann.get(&house).await;
     let request = Request::get("/").header("x-app-cache-control", "public");

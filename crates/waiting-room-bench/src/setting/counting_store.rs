@@ -68,7 +68,10 @@ impl Store for CountingStore {
         self.counted().snapshot().await
     }
 
-    async fn configure(&self, rules: RoomRules) -> Result<(), StoreError> {
-        self.counted().configure(rules).await
+    async fn configure(
+        &self,
+        change: impl Fn(RoomRules) -> RoomRules + Send,
+    ) -> Result<(), StoreError> {
+        self.counted().configure(change).await
     }
 }

@@ -216,8 +216,8 @@ impl Room {
                 }
             }
             Ok(reason) => self.admit(id, now, reason, now),
-            Err(_) if self.rules.queueing_method == QueueingMethod::Reject => {
-                refuse(None, Reason::RefusedReject, None)
+            Err(reason) if self.rules.queueing_method == QueueingMethod::Reject => {
+                self.reject(&reason)
             }
             Err(reason) => {
                 let next = now + self.interval(id, self.line.present(), &reason, now);
@@ -231,7 +231,9 @@ impl Room {
         if self.rules.switch == RoomSwitch::QueueAll {
             return Err(Reason::QueueAll);
         }
-        if self.rules.queueing_method == QueueingMethod::Passthrough {
+        if self.rules.queueing_method == QueueingMethod::Passthrough
+            && self.sessions.active() < RoomRules::MAX_USERS
+        {
             return Ok(Reason::AdmittedPassthrough);
         }
         if now < self.hold_until {
@@ -272,6 +274,12 @@ impl Room {
         Verdict::Admit { pass, reason }
     }
 
+    /// Sends a visitor away: for good, unless the room is closed and will be opened.
+    fn reject(&self, reason: &Reason) -> Verdict {
+        let retry_after = is_closed(reason).then_some(self.rules.refresh_interval);
+        refuse(None, Reason::RefusedReject, retry_after)
+    }
+
     /// Gives a visitor who checked in a place at its rank, or leaves it the one it has, behind
     /// `ahead` others.
     fn stand(
@@ -283,7 +291,7 @@ impl Room {
         now: Timestamp,
     ) -> Verdict {
         if !ticket.placed && self.rules.queueing_method == QueueingMethod::Reject {
-            return refuse(None, Reason::RefusedReject, None);
+            return self.reject(&reason);
         }
         ticket.last_check_in = now;
         // A ticket with a place outlives the memory of the room by no more than the place itself,

@@ -283,7 +283,7 @@ pub enum SessionRenewal {
 pub enum QueueingMethod {
     /// In order of arrival.
     Fifo,
-    /// Everybody at once: the limits count, but do not bind.
+    /// Everybody at once, up to [`RoomRules::MAX_USERS`]: the limits count, but do not bind.
     Passthrough,
     /// By lot among those who wait, drawn again every minute.
     Random,

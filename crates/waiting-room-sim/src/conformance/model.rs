@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    Pass, QueueingMethod, Reason, Recovery, Renewal, RoomSwitch, Ticket, Timestamp, Verdict,
-    VisitorId,
+    Pass, QueueingMethod, Recovery, Renewal, RoomSwitch, Ticket, Timestamp, Verdict, VisitorId,
 };
 
 use super::settings::Settings;

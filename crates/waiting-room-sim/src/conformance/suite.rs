@@ -105,7 +105,7 @@ impl<S: Store> Run<S> {
                 self.succeeded(command, given)
             }
             Command::Configure(settings) => {
-                let given = store.configure(settings.rules()).await;
+                let given = store.configure(|_| settings.rules()).await;
                 self.model.configure(*settings, now);
                 self.settings = *settings;
                 self.succeeded(command, given)?;
@@ -113,7 +113,7 @@ impl<S: Store> Run<S> {
                 self.same(command, &settings.rules(), &given)
             }
             Command::Misconfigure(settings) => {
-                let given = store.configure(settings.rules()).await;
+                let given = store.configure(|_| settings.rules()).await;
                 self.same(command, &true, &given.is_err())
             }
             Command::Snapshot => {

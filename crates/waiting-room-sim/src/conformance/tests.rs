@@ -189,9 +189,15 @@ impl Store for Faulty {
         Ok(snapshot)
     }
 
-    async fn configure(&self, rules: RoomRules) -> Result<(), StoreError> {
-        let (slots, _) = rules.limits();
-        let rules = if slots == 0 { rules } else { Self::rules(self.fault, rules) };
-        self.room().configure(rules).await
+    async fn configure(
+        &self,
+        change: impl Fn(RoomRules) -> RoomRules + Send,
+    ) -> Result<(), StoreError> {
+        let fault = self.fault;
+        let spoilt = move |rules| {
+            let rules = change(rules);
+            if rules.limits().0 == 0 { rules } else { Self::rules(fault, rules) }
+        };
+        self.room().configure(spoilt).await
     }
 }

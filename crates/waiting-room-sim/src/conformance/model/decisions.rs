@@ -26,7 +26,7 @@ impl Model {
                 Verdict::Wait { ticket, reason: Reason::QueuedCookieTest }
             }
             Ok(reason) => self.admit(id, ticket.bucket(), reason, now),
-            Err(_) if self.settings.method == QueueingMethod::Reject => rejected(),
+            Err(reason) if self.settings.method == QueueingMethod::Reject => self.rejected(&reason),
             Err(reason) => Verdict::Wait { ticket, reason },
         }
     }
@@ -78,7 +78,7 @@ impl Model {
         told: Told,
     ) -> Verdict {
         if !ticket.placed && self.settings.method == QueueingMethod::Reject {
-            return rejected();
+            return self.rejected(&reason);
         }
         ticket.last_check_in = now;
         ticket.next_check_in = now + told.interval;
@@ -142,8 +142,10 @@ impl Model {
     pub(super) fn present(&self, now: Timestamp) -> impl Iterator<Item = &Place> {
         self.places.iter().filter(move |place| place.present_until > now)
     }
-}
 
-const fn rejected() -> Verdict {
-    Verdict::Refuse { ticket: None, reason: Reason::RefusedReject, retry_after: None }
+    fn rejected(&self, reason: &Reason) -> Verdict {
+        let is_closed = matches!(reason, Reason::QueueAll | Reason::QueuedRecovery);
+        let retry_after = is_closed.then_some(self.settings.refresh);
+        Verdict::Refuse { ticket: None, reason: Reason::RefusedReject, retry_after }
+    }
 }
