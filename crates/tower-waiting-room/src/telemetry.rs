@@ -9,6 +9,8 @@
 //! | counter (feature `metrics`) | `waiting_room_verdicts_total` | `room`, `reason` |
 //! | counter (feature `metrics`) | `waiting_room_tokens_rejected_total` | `room`, `error` |
 //! | counter (feature `metrics`) | `waiting_room_store_failures_total` | `room` |
+//!
+//! A recorder of metrics has to be installed before the first request.
 
 use std::sync::Arc;
 
@@ -20,11 +22,18 @@ use crate::token::OpenError;
 #[derive(Clone, Debug)]
 pub(crate) struct Telemetry {
     room: Arc<str>,
+    /// The counter of valid passes, found once: it is the one that every request increments.
+    #[cfg(feature = "metrics")]
+    passes: Arc<std::sync::OnceLock<metrics::Counter>>,
 }
 
 impl Telemetry {
-    pub(crate) const fn new(room: Arc<str>) -> Self {
-        Self { room }
+    pub(crate) fn new(room: Arc<str>) -> Self {
+        Self {
+            room,
+            #[cfg(feature = "metrics")]
+            passes: Arc::default(),
+        }
     }
 
     /// A request was decided.
@@ -40,12 +49,20 @@ impl Telemetry {
             span.record("waiting_room.reason", tracing::field::display(reason));
         }
         #[cfg(feature = "metrics")]
+        if *reason == Reason::AdmittedPass {
+            self.passes.get_or_init(|| self.verdicts(reason)).increment(1);
+        } else {
+            self.verdicts(reason).increment(1);
+        }
+    }
+
+    #[cfg(feature = "metrics")]
+    fn verdicts(&self, reason: &Reason) -> metrics::Counter {
         metrics::counter!(
             "waiting_room_verdicts_total",
             "room" => Arc::clone(&self.room),
             "reason" => reason.to_string(),
         )
-        .increment(1);
     }
 
     /// So many tokens of a request were not opened. Never an error to the client.
