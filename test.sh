@@ -27,7 +27,7 @@ RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" cargo test --workspace --all-feature
 
 step "a short simulation with a fresh seed"
 cargo run --quiet -p waiting-room-sim -- \
-    --trace examples/shop/data/worldcup98-1998-06-30.csv --visits 20000 --seeds 2
+    --trace examples/shop/data/worldcup98-1998-06-30.csv --visits 20000 --limit 20 --rate 20 --seeds 2
 
 step "dependencies"
 if command -v cargo-deny >/dev/null; then
