@@ -92,7 +92,7 @@ enum Known {
     Ended { accepted_at: Timestamp, forget_at: Timestamp },
     /// Renewed to this pass.
     Renewed(Pass),
-    /// Being renewed by a request that began then.
+    /// Being renewed; worth nothing any more when the pass has expired.
     Renewing { forget_at: Timestamp },
 }
 
