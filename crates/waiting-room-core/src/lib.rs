@@ -55,7 +55,7 @@ mod time;
 pub use crate::{
     error::{ConfigError, ConfigErrorKind, StoreError, StoreErrorKind},
     memory::MemoryStore,
-    rate::log::SlidingLog,
+    rate::{Algorithm, Alignment, Charge, Decision, EventLog, Gcra, Meter, Quota, Refusals},
     room::{
         estimate::Wait,
         room::Room,

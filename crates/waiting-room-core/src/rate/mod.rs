@@ -1,3 +1,35 @@
-//! Limits on a rate.
+//! Rate limits: how much of something may be used in a time, per key.
+//!
+//! A [`Quota`] says how much, an [`Algorithm`] how that is meant at the edges. Each algorithm is a
+//! [`Meter`]: plain integer arithmetic on the state of one key, with the time and the cost as
+//! arguments. A [`Limiter`] keeps the states of many keys in bounded memory, and [`charge_all`]
+//! asks several limiters at once: either all are charged or none.
+//!
+//! ```text
+//! Quota + Algorithm ─► Meter ─┐
+//!                             ├─► Limiter ─┐
+//! KeyHash ─► table of states ─┘            ├─► charge_all ─► Decision for each, Charges
+//!                              Limiter … ──┘
+//! ```
+//!
+//! | algorithm | a burst of | in any window at most | state | good for |
+//! |---|---|---|---|---|
+//! | token bucket, GCRA | the capacity | twice the limit, less one | 8 bytes | most limits |
+//! | leaky queue | the capacity, spread out | as GCRA | 8 bytes | a steady flow to the service |
+//! | fixed window | the limit | twice the limit | 16 bytes | quotas of a day or a month |
+//! | sliding log | the limit | the limit | 4 bytes for each event | limits that must be exact |
+//! | sliding counter | the limit | twice the limit, less one | 24 bytes | large limits, nearly exact |
 
-pub(crate) mod log;
+mod decision;
+pub(crate) mod event_log;
+mod gcra;
+mod meter;
+mod quota;
+
+pub use self::{
+    decision::{Charge, Decision},
+    event_log::EventLog,
+    gcra::Gcra,
+    meter::Meter,
+    quota::{Algorithm, Alignment, Quota, Refusals},
+};

@@ -19,8 +19,8 @@
 use std::time::Duration;
 
 use crate::{
-    ConfigError, ConfigErrorKind, CookieTest, Pass, QueueingMethod, Reason, Renewal, RoomRules,
-    RoomSwitch, SessionRenewal, SlidingLog, Snapshot, Ticket, Timestamp, Verdict, VisitorId, Wait,
+    ConfigError, ConfigErrorKind, CookieTest, EventLog, Pass, QueueingMethod, Reason, Renewal,
+    RoomRules, RoomSwitch, SessionRenewal, Snapshot, Ticket, Timestamp, Verdict, VisitorId, Wait,
     room::{estimate::Estimate, line::Line, ranks::Rank, sessions::Sessions, verdict::bucket},
 };
 
@@ -32,7 +32,7 @@ pub struct Room {
     rules: RoomRules,
     sessions: Sessions,
     line: Line,
-    minute: SlidingLog,
+    minute: EventLog,
     estimate: Estimate,
     hold_until: Timestamp,
     lottery: u64,
@@ -58,7 +58,7 @@ impl Room {
             rules: rules.validate()?,
             sessions: Sessions::default(),
             line: Line::default(),
-            minute: SlidingLog::new(RoomRules::MINUTE),
+            minute: EventLog::new(RoomRules::MINUTE),
             estimate: Estimate::default(),
             hold_until: Timestamp::ZERO,
             lottery: 0,

@@ -16,9 +16,9 @@ use crate::Timestamp;
 ///
 /// ```
 /// use std::time::Duration;
-/// use waiting_room_core::{SlidingLog, Timestamp};
+/// use waiting_room_core::{EventLog, Timestamp};
 ///
-/// let mut log = SlidingLog::new(Duration::from_secs(60));
+/// let mut log = EventLog::new(Duration::from_secs(60));
 /// let start = Timestamp::from_secs(0);
 /// log.record(start);
 /// log.record(start + Duration::from_secs(59));
@@ -30,12 +30,12 @@ use crate::Timestamp;
 /// assert!(log.conforms(2, 0, now + Duration::from_secs(1)));
 /// ```
 #[derive(Clone, Debug)]
-pub struct SlidingLog {
+pub struct EventLog {
     window: Duration,
     events: VecDeque<Timestamp>,
 }
 
-impl SlidingLog {
+impl EventLog {
     /// An empty log over windows of this length.
     #[must_use]
     pub const fn new(window: Duration) -> Self {
@@ -102,7 +102,7 @@ mod tests {
         fn the_log_agrees_with_counting_by_hand(
             steps in prop::collection::vec((0u64..20_000_000_000, 1u32..8, 0u32..4), 1..300),
         ) {
-            let mut log = SlidingLog::new(WINDOW);
+            let mut log = EventLog::new(WINDOW);
             let mut allowed = Vec::new();
             let mut now = Timestamp::from_secs(1_000);
             for (step, limit, reserved) in steps {
@@ -123,7 +123,7 @@ mod tests {
             gaps in prop::collection::vec(0u64..30_000_000_000, 1..100),
             limit in 1u32..20,
         ) {
-            let mut log = SlidingLog::new(WINDOW);
+            let mut log = EventLog::new(WINDOW);
             let mut now = Timestamp::from_secs(1_000);
             for gap in gaps {
                 now = now + Duration::from_nanos(gap);
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_shrinks_and_grows_again_forgets_nothing() {
-        let mut log = SlidingLog::new(WINDOW);
+        let mut log = EventLog::new(WINDOW);
         let now = Timestamp::from_secs(100);
         (0..200).for_each(|_| log.record(now));
         assert!(!log.conforms(100, 0, now));
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn memory_stays_within_twice_the_window() {
-        let mut log = SlidingLog::new(WINDOW);
+        let mut log = EventLog::new(WINDOW);
         for second in 0..100_000 {
             log.record(Timestamp::from_secs(second));
         }
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn no_reserve_is_too_large() {
-        let log = SlidingLog::new(WINDOW);
+        let log = EventLog::new(WINDOW);
         assert_eq!(log.conforms_at(5, 5), Timestamp::MAX);
         assert_eq!(log.conforms_at(0, u32::MAX), Timestamp::MAX);
     }
