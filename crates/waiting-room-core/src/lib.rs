@@ -55,7 +55,10 @@ mod time;
 pub use crate::{
     error::{ConfigError, ConfigErrorKind, StoreError, StoreErrorKind},
     memory::MemoryStore,
-    rate::{Algorithm, Alignment, Charge, Decision, EventLog, Gcra, Meter, Quota, Refusals},
+    rate::{
+        Algorithm, Alignment, Ask, Charge, Decision, EventLog, Gcra, KeyHash, KeyHasher, Limiter,
+        Meter, Quota, Refusals, charge_all,
+    },
     room::{
         estimate::Wait,
         room::Room,

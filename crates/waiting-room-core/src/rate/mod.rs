@@ -23,13 +23,20 @@
 mod decision;
 pub(crate) mod event_log;
 mod gcra;
+mod key;
+mod limiter;
 mod meter;
 mod quota;
+mod set;
+mod table;
 
 pub use self::{
     decision::{Charge, Decision},
     event_log::EventLog,
     gcra::Gcra,
+    key::{KeyHash, KeyHasher},
+    limiter::Limiter,
     meter::Meter,
     quota::{Algorithm, Alignment, Quota, Refusals},
+    set::{Ask, charge_all},
 };

@@ -1,0 +1,177 @@
+//! Several limits at once: either all are charged or none.
+
+use super::{Charge, Decision, KeyHash, Limiter};
+use crate::Timestamp;
+
+/// What one request asks of one limit, and what it is told.
+#[derive(Clone, Debug)]
+pub struct Ask<'a> {
+    limiter: &'a Limiter,
+    key: KeyHash,
+    tier: usize,
+    cost: u64,
+    decision: Option<Decision>,
+    charge: Option<Charge>,
+}
+
+impl<'a> Ask<'a> {
+    /// Asks for `cost` for a key, in a tier of this limit.
+    #[must_use]
+    pub const fn new(limiter: &'a Limiter, key: KeyHash, tier: usize, cost: u64) -> Self {
+        Self { limiter, key, tier, cost, decision: None, charge: None }
+    }
+
+    /// What it was told, by [`charge_all`].
+    #[must_use]
+    pub const fn decision(&self) -> Option<&Decision> {
+        self.decision.as_ref()
+    }
+
+    /// What was spent; nothing, if any limit refused.
+    #[must_use]
+    pub const fn charge(&self) -> Option<&Charge> {
+        self.charge.as_ref()
+    }
+
+    fn look(&mut self, now: Timestamp) -> bool {
+        let decision = self.limiter.look(self.key, self.tier, self.cost, now);
+        self.decision = Some(decision);
+        decision.allowed
+    }
+
+    fn spend(&mut self, now: Timestamp) -> bool {
+        match self.limiter.charge(self.key, self.tier, self.cost, now) {
+            Ok((decision, charge)) => {
+                (self.decision, self.charge) = (Some(decision), Some(charge));
+                true
+            }
+            Err(decision) => {
+                self.decision = Some(decision);
+                false
+            }
+        }
+    }
+
+    fn give_back(&mut self, now: Timestamp) {
+        if let Some(charge) = self.charge.take() {
+            self.limiter.settle(self.key, self.tier, &charge, 0, now);
+            self.look(now);
+        }
+    }
+}
+
+/// Charges all limits, or none if any of them refuses; says which it was.
+///
+/// All are looked at before any is charged, so a client that is refused by one limit takes nothing
+/// from the others, not even for a moment. Only when two requests meet within the few nanoseconds
+/// between a look and its charge is something charged and given back.
+///
+/// A [log that counts refusals](super::Refusals::Count) counts its own, as it is meant to.
+pub fn charge_all(asks: &mut [Ask<'_>], now: Timestamp) -> bool {
+    if let [only] = asks {
+        return only.spend(now);
+    }
+    let refused = asks.iter_mut().map(|ask| ask.look(now)).filter(|allowed| !allowed).count();
+    if refused > 0 {
+        let refusals = asks.iter_mut().filter(|ask| ask.limiter.counts_refusals());
+        for ask in refusals.filter(|ask| ask.decision.is_some_and(|decision| !decision.allowed)) {
+            ask.spend(now);
+            ask.give_back(now);
+        }
+        return false;
+    }
+    for index in 0..asks.len() {
+        if !asks[index].spend(now) {
+            asks[..index].iter_mut().rev().for_each(|ask| ask.give_back(now));
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{thread, time::Duration};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Algorithm, KeyHasher, Quota};
+
+    const NOW: Timestamp = Timestamp::from_secs(1_000);
+
+    fn limiter(limit: u64) -> Limiter {
+        Limiter::new(Algorithm::Gcra, &[Quota::per_minute(limit)], 1_000).unwrap()
+    }
+
+    fn key(name: &str) -> KeyHash {
+        KeyHasher::new([3, 1, 4, 1]).hash(name)
+    }
+
+    #[test]
+    fn who_is_refused_by_one_limit_takes_nothing_from_another() {
+        let (own, shared) = (limiter(1), limiter(10));
+        let try_as = |name| {
+            let mut asks = [Ask::new(&own, key(name), 0, 1), Ask::new(&shared, key("all"), 0, 1)];
+            charge_all(&mut asks, NOW)
+        };
+        let allowed = (0..20).filter(|_| try_as("abuser")).count();
+        assert_eq!(allowed, 1);
+        assert_eq!(shared.look(key("all"), 0, 1, NOW).remaining, 9);
+        assert!(try_as("honest"));
+    }
+
+    proptest! {
+        /// Beside limits that are asked one by one after all were looked at.
+        #[test]
+        fn either_all_are_charged_or_none(
+            limits in prop::collection::vec(1u64..6, 1..6),
+            steps in prop::collection::vec((0u64..40, prop::collection::vec(0u64..4, 6)), 1..100),
+        ) {
+            let limiters: Vec<_> = limits.iter().map(|&limit| limiter(limit)).collect();
+            let twins: Vec<_> = limits.iter().map(|&limit| limiter(limit)).collect();
+            let (ann, mut now) = (key("ann"), NOW);
+            for (gap, costs) in steps {
+                now = now + Duration::from_secs(gap);
+                let mut asks: Vec<_> = limiters
+                    .iter()
+                    .zip(&costs)
+                    .map(|(limiter, &cost)| Ask::new(limiter, ann, 0, cost))
+                    .collect();
+                let allowed = charge_all(&mut asks, now);
+                let pairs = || twins.iter().zip(&costs);
+                let expected = pairs().all(|(twin, &cost)| twin.look(ann, 0, cost, now).allowed);
+                prop_assert_eq!(allowed, expected);
+                if expected {
+                    pairs().for_each(|(twin, &cost)| _ = twin.charge(ann, 0, cost, now));
+                }
+                prop_assert!(asks.iter().all(|ask| ask.charge().is_some() == allowed));
+                for (limiter, twin) in limiters.iter().zip(&twins) {
+                    prop_assert_eq!(limiter.look(ann, 0, 1, now), twin.look(ann, 0, 1, now));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn threads_together_are_allowed_exactly_the_limit_and_lose_nothing_of_the_other() {
+        let (narrow, wide) = (limiter(500), limiter(100_000));
+        let allowed: usize = thread::scope(|scope| {
+            let tries: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let once = || {
+                            let (narrow, wide) = (&narrow, &wide);
+                            let mut asks = [wide, narrow].map(|it| Ask::new(it, key("all"), 0, 1));
+                            charge_all(&mut asks, NOW)
+                        };
+                        (0..1_000).filter(|_| once()).count()
+                    })
+                })
+                .collect();
+            tries.into_iter().map(|tried| tried.join().unwrap()).sum()
+        });
+        assert_eq!(allowed, 500);
+        assert_eq!(wide.look(key("all"), 0, 1, NOW).remaining, 100_000 - 500);
+    }
+}
