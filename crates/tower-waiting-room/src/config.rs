@@ -17,7 +17,9 @@ use waiting_room_core::{
 
 use crate::{
     bypass::Bypass,
-    respond::Page,
+    client_ip::ClientIp,
+    rate::{RateConfig, RateLimit},
+    respond::{Page, RateHeaders},
     token::{CookieSettings, KeyRing},
     visit::ClientKind,
 };
@@ -54,6 +56,9 @@ use crate::{
 #[serde(try_from = "file::ConfigFile")]
 pub struct WaitingRoomConfig {
     pub(crate) rules: RoomRules,
+    /// Whether there is a room at all, or rate limits alone.
+    pub(crate) has_room: bool,
+    pub(crate) rates: RateConfig,
     pub(crate) keys: Option<KeyRing>,
     pub(crate) cookie: CookieSettings,
     pub(crate) bypass: Vec<Bypass>,
@@ -70,6 +75,8 @@ impl WaitingRoomConfig {
             total_active_users: None,
             config: Self {
                 rules: RoomRules::new(name, 0),
+                has_room: true,
+                rates: RateConfig::default(),
                 keys: None,
                 cookie: CookieSettings::default(),
                 bypass: Vec::new(),
@@ -100,7 +107,8 @@ impl WaitingRoomConfigBuilder {
     /// At most this many rules of bypass.
     pub const MAX_BYPASS: usize = 100;
 
-    /// See [`RoomRules::total_active_users`]. Required.
+    /// See [`RoomRules::total_active_users`]. Required, unless there are rate limits: with those
+    /// alone there is no room.
     pub fn total_active_users(mut self, users: u32) -> Self {
         self.total_active_users = Some(users);
         self
@@ -154,6 +162,31 @@ impl WaitingRoomConfigBuilder {
     /// See [`RoomRules::recovery`].
     pub fn recovery(self, recovery: Recovery) -> Self {
         self.rules(|rules| rules.recovery(recovery))
+    }
+
+    /// Adds a rate limit. A request is charged by all limits that apply to it, or by none.
+    pub fn rate_limit(mut self, limit: RateLimit) -> Self {
+        self.config.rates.limits.code.push(limit);
+        self
+    }
+
+    /// Where the address of a client is read from. [`ClientIp::peer`].
+    pub fn client_ip(mut self, client_ip: ClientIp) -> Self {
+        self.config.rates.client_ip = client_ip;
+        self
+    }
+
+    /// Which headers tell a client about its limits. [`RateHeaders::Default`].
+    pub fn rate_headers(mut self, headers: RateHeaders) -> Self {
+        self.config.rates.headers = headers;
+        self
+    }
+
+    /// How many requests [leaky queues](waiting_room_core::Algorithm::LeakyQueue) hold at a time,
+    /// all together. 10 000.
+    pub fn max_held_requests(mut self, requests: usize) -> Self {
+        self.config.rates.max_held = requests;
+        self
     }
 
     /// The keys that seal passes and tickets.
@@ -211,14 +244,17 @@ impl WaitingRoomConfigBuilder {
     /// The first field that cannot be obeyed, with its value and what would do.
     pub fn build(self) -> Result<WaitingRoomConfig, ConfigError> {
         let Self { total_active_users, mut config } = self;
-        let Some(users) = total_active_users else {
+        config.rates.validate()?;
+        config.has_room = total_active_users.is_some();
+        if !config.has_room && config.rates.is_empty() {
             return Err(ConfigError::new(
                 ConfigErrorKind::Missing,
                 "total_active_users",
                 "missing",
-                "the number of visitors that the service can take at a time",
+                "the number of visitors that the service can take at a time, or a rate limit",
             ));
-        };
+        }
+        let users = total_active_users.unwrap_or(RoomRules::MAX_USERS);
         config.rules = config.rules.total_active_users(users).validate()?;
         if config.keys.is_none() && !config.rules.recovery_hold().is_zero() {
             return Err(ConfigError::new(

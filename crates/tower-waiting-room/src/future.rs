@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  Answer ─────────────────────────────────────────────► response
+//!  Hold ─► its turn ──► Answer, Ask or Forward
 //!  Ask ──► verdict ──► Answer ─────────────────────────► response
 //!             └──────► Forward ──► head ─┬──────────────► response
 //!                      (renewal beside)  └─► Leave ─────► response
@@ -24,7 +25,7 @@ use waiting_room_core::{Pass, Store, StoreError, Verdict};
 
 use crate::{
     body::ResponseBody,
-    stages::{Asked, Carried, Forward, Gatekeeper, Settled, Step},
+    stages::{Asked, Carried, Forward, Gatekeeper, Hold, Settled, Step},
 };
 
 pin_project! {
@@ -32,6 +33,7 @@ pin_project! {
     ///
     /// # Cancel safety
     ///
+    /// Dropped while it is held by a leaky queue, it gives its place there back if it was the last.
     /// Dropped while the store is asked, the visitor is let in or is not; its next request finds
     /// out, as does anybody who holds the same ticket. Dropped later, it drops the future of the
     /// application and takes nothing back: the session goes on.
@@ -53,7 +55,8 @@ pin_project! {
         S: Service<Request<B>>,
     {
         Answer { response: Response<Bytes> },
-        Ask { asked: Asked<Result<Verdict, StoreError>>, held: Held<S, B> },
+        Ask { asked: Asked<Result<Verdict, StoreError>>, carried: Carried, kept: Kept<S, B> },
+        Hold { hold: Box<Hold>, kept: Kept<S, B> },
         Forward {
             #[pin]
             inner: Oneshot<S, Request<B>>,
@@ -66,8 +69,7 @@ pin_project! {
 }
 
 /// A request that is not forwarded yet, and the service that it would go to.
-struct Held<S, B> {
-    carried: Carried,
+struct Kept<S, B> {
     inner: S,
     request: Request<B>,
 }
@@ -95,14 +97,13 @@ where
         match step {
             Step::Answer(response) => Self::Answer { response },
             Step::Ask(asked, carried) => {
-                Self::Ask { asked, held: Held { carried, inner, request } }
+                Self::Ask { asked, carried, kept: Kept { inner, request } }
             }
             Step::Forward(mut forward) => {
-                if let Some(visit) = forward.visit.take() {
-                    request.extensions_mut().insert(visit);
-                }
+                forward.equip(request.extensions_mut());
                 Self::Forward { inner: Oneshot::new(inner, request), forward, renewed: None }
             }
+            Step::Hold(hold) => Self::Hold { hold, kept: Kept { inner, request } },
         }
     }
 }
@@ -120,13 +121,22 @@ where
             match this.state.as_mut().project() {
                 StateProjection::Ask { asked, .. } => {
                     let verdict = ready!(asked.as_mut().poll(cx));
-                    let StateReplace::Ask { held, .. } =
+                    let StateReplace::Ask { carried, kept: Kept { inner, request }, .. } =
                         this.state.as_mut().project_replace(State::Done)
                     else {
                         unreachable!("the state was matched above");
                     };
-                    let Held { carried, inner, request } = held;
                     let step = this.gatekeeper.conclude((&request).into(), carried, verdict);
+                    this.state.set(State::new(step, inner, request));
+                }
+                StateProjection::Hold { hold, .. } => {
+                    ready!(hold.sleep.as_mut().poll(cx));
+                    let StateReplace::Hold { hold, kept: Kept { inner, request } } =
+                        this.state.as_mut().project_replace(State::Done)
+                    else {
+                        unreachable!("the state was matched above");
+                    };
+                    let step = this.gatekeeper.go_on((&request).into(), *hold);
                     this.state.set(State::new(step, inner, request));
                 }
                 StateProjection::Forward { inner, forward, renewed } => {

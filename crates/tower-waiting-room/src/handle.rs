@@ -2,9 +2,15 @@
 
 use std::{fmt, sync::Arc};
 
-use waiting_room_core::{MemoryStore, RoomRules, RoomSwitch, Snapshot, Store, StoreError};
+use waiting_room_core::{
+    ConfigError, MemoryStore, RoomRules, RoomSwitch, Snapshot, Store, StoreError,
+};
 
-use crate::stages::Gatekeeper;
+use crate::{
+    misconfiguration::Misconfiguration,
+    rate::{Limits, RateLimit},
+    stages::Gatekeeper,
+};
 
 /// Looks at a room and changes its rules while it is in use.
 ///
@@ -108,6 +114,44 @@ impl<St: Store> WaitingRoomHandle<St> {
         change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> Result<(), StoreError> {
         self.gatekeeper.store.configure(change).await
+    }
+
+    /// The rate limits in force that come from code.
+    #[must_use]
+    pub fn rate_limits(&self) -> Vec<RateLimit> {
+        self.gatekeeper.rates.limits().code
+    }
+
+    /// Puts changed rate limits in force at once.
+    ///
+    /// A limit that keeps its name, key and algorithm keeps what every key has used, so a change
+    /// lets nobody start anew; what was used of the old quota counts for the new one.
+    ///
+    /// ```
+    /// # use tower_waiting_room::{Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
+    /// # let limit = RateLimit::per_ip(Quota::per_minute(120));
+    /// # let config = WaitingRoomConfig::builder("api").rate_limit(limit).build()?;
+    /// # let layer = WaitingRoomLayer::new(config);
+    /// layer.handle().change_rate_limits(|limits| {
+    ///     limits.into_iter().map(|limit| limit.quota(Quota::per_minute(240))).collect()
+    /// })?;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A limit that cannot be kept; the old ones stay.
+    pub fn change_rate_limits(
+        &self,
+        change: impl FnOnce(Vec<RateLimit>) -> Vec<RateLimit>,
+    ) -> Result<(), ConfigError> {
+        self.gatekeeper.rates.change(|Limits { code, file }| Limits { code: change(code), file })
+    }
+
+    /// What was found to be allowed, and yet probably not meant.
+    #[must_use]
+    pub fn misconfigurations(&self) -> Vec<Misconfiguration> {
+        self.gatekeeper.telemetry.misconfigurations()
     }
 
     async fn switch(&self, switch: RoomSwitch) -> Result<(), StoreError> {

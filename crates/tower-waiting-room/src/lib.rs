@@ -65,10 +65,16 @@
 
 mod body;
 mod bypass;
+mod client_ip;
 mod config;
 mod future;
 mod handle;
+mod head;
+mod key;
 mod layer;
+mod matcher;
+mod misconfiguration;
+mod rate;
 mod respond;
 mod service;
 mod session;
@@ -78,19 +84,24 @@ mod token;
 mod visit;
 
 pub use waiting_room_core::{
-    Clock, ConfigError, ConfigErrorKind, CookieTest, ManualClock, MemoryStore, QueueingMethod,
-    Reason, Recovery, RoomRules, RoomSwitch, SessionRenewal, Snapshot, Store, StoreError,
-    StoreErrorKind, SystemClock, Timestamp, Wait,
+    Algorithm, Alignment, Clock, ConfigError, ConfigErrorKind, CookieTest, ManualClock,
+    MemoryStore, QueueingMethod, Quota, Reason, Recovery, Refusals, RoomRules, RoomSwitch,
+    SessionRenewal, Snapshot, Store, StoreError, StoreErrorKind, SystemClock, Timestamp, Wait,
 };
 
 pub use crate::{
     body::ResponseBody,
-    bypass::{Bypass, RequestHead},
+    bypass::Bypass,
+    client_ip::{ClientIp, TrustedProxies},
     config::{DebugHeader, Enforcement, WaitingRoomConfig, WaitingRoomConfigBuilder},
     future::ResponseFuture,
     handle::WaitingRoomHandle,
+    head::RequestHead,
+    key::{Key, PeerAddr},
     layer::WaitingRoomLayer,
-    respond::{Answer, EXPOSED_HEADERS, Language, Message, Outcome, Page},
+    misconfiguration::Misconfiguration,
+    rate::{MissingKey, OverLimit, OverSoftLimit, RateLimit, Spend},
+    respond::{Answer, EXPOSED_HEADERS, Language, Message, Outcome, Page, QuotaUnit, RateHeaders},
     service::WaitingRoom,
     session::Visit,
     stages::{COMMAND_HEADER, REASON_HEADER, StoreFailure, reason_of},

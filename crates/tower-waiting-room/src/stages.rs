@@ -1,37 +1,40 @@
 //! The stages of one request, in order.
 //!
 //! ```text
-//! request ─► bypass? ─► token ─┬─ valid pass ───────────────────────────────► forward
-//!                              ├─ ticket, too early ─► answer from the ticket    ▲
-//!                              ├─ ticket ──► check_in ─┬─ admit ─────────────────┤
-//!                              └─ nothing ─► enter ────┴─ wait, refuse ─► answer │
-//!                                                              └─ shadow mode ───┘
+//! request ─► bypass? ─► token ─► too early? ─► rate limits ─┬─ refuse ─► answer
+//!                                     └► answer from ticket ├─ hold ─┐
+//!                                                           └────────┴─► the room:
+//!    ┌─ valid pass, or no room ──────────────────────────────────────► forward
+//!    ├─ ticket ──► check_in ─┬─ admit ──────────────────────────────────┤
+//!    └─ nothing ─► enter ────┴─ wait, refuse ─► answer    shadow mode ──┘
 //! ```
 //!
 //! [`look`](Gatekeeper::look) is everything that needs no store; it decides alone about every
-//! request with a valid pass. [`conclude`](Gatekeeper::conclude) turns the verdict of the store
+//! request with a valid pass, and where there is no room. [`conclude`](Gatekeeper::conclude) turns the verdict of the store
 //! into the next step, and [`settle`](Gatekeeper::settle) finishes the response of the
 //! application. Between them stands [`ResponseFuture`](crate::ResponseFuture), which only waits.
 
 mod away;
+mod limits;
 mod settle;
 
-pub(crate) use self::settle::Settled;
 pub use self::settle::{COMMAND_HEADER, REASON_HEADER, reason_of};
+pub(crate) use self::{limits::Hold, settle::Settled};
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::Response;
+use http::{Extensions, Response};
 use waiting_room_core::{
     Pass, Reason, Renewal, RoomSwitch, Store, StoreError, Ticket, Timestamp, Verdict,
 };
 
 use self::away::Away;
 use crate::{
-    bypass::RequestHead,
     config::WaitingRoomConfig,
-    respond::Outcome,
+    head::RequestHead,
+    rate::{RateStage, Told},
+    respond::{Outcome, Refusals},
     session::{Sessions, Stale, Visit},
     telemetry::Telemetry,
     token::{self, KeyRing, Opened, SealedToken, Source, TokenKey, Tokens, Transport, Verified},
@@ -59,7 +62,9 @@ pub(crate) struct Gatekeeper<St> {
     tokens: Tokens,
     transport: Transport,
     sessions: Arc<Sessions>,
-    telemetry: Telemetry,
+    pub(crate) rates: Arc<RateStage>,
+    refusals: Refusals,
+    pub(crate) telemetry: Telemetry,
     on_failure: StoreFailure,
 }
 
@@ -71,25 +76,35 @@ pub(crate) enum Step {
     Ask(Asked<Result<Verdict, StoreError>>, Carried),
     /// Let it through.
     Forward(Forward),
+    /// Wait until it is its turn.
+    Hold(Box<Hold>),
+}
+
+/// Who sent a request, as far as its token says.
+pub(crate) struct Bearer {
+    opened: Option<Opened>,
+    source: Source,
 }
 
 /// What a request brought along that its answer depends on.
-#[derive(Clone, Copy)]
 pub(crate) struct Carried {
     ticket: Option<Ticket>,
     source: Source,
+    told: Option<Told>,
 }
 
 /// A request on its way to the application.
 pub(crate) struct Forward {
     /// The handle for the application, until the request has it.
-    pub(crate) visit: Option<Visit>,
+    visit: Option<Visit>,
     /// The renewal of the pass, which runs beside the application.
     pub(crate) renewal: Option<Asked<Option<Pass>>>,
     pass: Option<Pass>,
     reason: Reason,
     source: Source,
     token: Option<Token>,
+    /// What its rate limits said.
+    told: Option<Told>,
 }
 
 /// A token on its way to the client.
@@ -102,15 +117,23 @@ impl<St: Store> Gatekeeper<St> {
     pub(crate) fn new(config: WaitingRoomConfig, store: St, on_failure: StoreFailure) -> Self {
         let room: Arc<str> = config.rules.name().into();
         let keys = config.keys.clone().unwrap_or_else(|| {
-            tracing::warn!(%room, "no key is configured: passes and places end with this process");
+            if config.has_room {
+                tracing::warn!(%room, "no key is configured: passes and places end with this process");
+            }
             KeyRing::new(TokenKey::random())
         });
+        let telemetry = Telemetry::new(Arc::clone(&room));
+        let clock = store.clone();
+        let rates = RateStage::new(&config.rates, telemetry.clone(), Arc::new(move || clock.now()))
+            .expect("a config is built only with limits that can be kept");
         Self {
             tokens: Tokens::new(&keys, &room),
             transport: Transport::new(&config.cookie, &room)
                 .expect("a config is built only with a cookie that can be set"),
             sessions: Arc::default(),
-            telemetry: Telemetry::new(Arc::clone(&room)),
+            telemetry,
+            rates: Arc::new(rates),
+            refusals: Refusals::new(config.rates.headers),
             room,
             config,
             store,
@@ -121,22 +144,41 @@ impl<St: Store> Gatekeeper<St> {
     /// Looks at a request, without asking the store.
     pub(crate) fn look(&self, head: RequestHead<'_>) -> Step {
         if let Some(reason) = self.bypass(&head) {
-            return Step::Forward(self.forward(reason, None, Source::Cookie));
+            return Step::Forward(self.forward(reason, None, Source::Cookie, None));
         }
         let now = self.store.now();
-        let found = self.transport.find(&self.tokens, head.headers(), now);
-        if let Some(error) = found.last_error {
-            self.telemetry.rejected(found.rejected, error);
+        let bearer = if self.config.has_room { self.bearer(&head, now) } else { Bearer::NOBODY };
+        if let Some(Opened::Ticket(ticket)) = &bearer.opened
+            && ticket.is_early(now)
+        {
+            return self.too_early(&head, **ticket, bearer.source, now);
         }
-        let source = found.source;
-        match found.opened {
+        self.rate(head, bearer, now)
+    }
+
+    /// Has a request meet the room, once its rate limits allow it.
+    fn meet_room(
+        &self,
+        head: &RequestHead<'_>,
+        Bearer { opened, source }: Bearer,
+        told: Option<Told>,
+        now: Timestamp,
+    ) -> Step {
+        if !self.config.has_room {
+            return Step::Forward(self.forward(Reason::AdmittedLimits, None, source, told));
+        }
+        match opened {
             Some(Opened::Pass(pass)) if !self.sessions.is_ended(&pass) => {
-                self.with_pass(&head, &pass, source, now)
+                self.with_pass(head, &pass, source, told, now)
             }
-            Some(Opened::Ticket(ticket)) => self.with_ticket(&head, *ticket, source, now),
+            Some(Opened::Ticket(ticket)) => {
+                let ticket = *ticket;
+                let carried = Carried { ticket: Some(ticket), source, told };
+                self.ask(carried, move |store| async move { store.check_in(ticket).await })
+            }
             Some(Opened::Pass(_)) | None => {
                 let id = token::random_visitor_id();
-                let carried = Carried { ticket: None, source };
+                let carried = Carried { ticket: None, source, told };
                 self.ask(carried, move |store| async move { store.enter(id).await })
             }
         }
@@ -146,7 +188,7 @@ impl<St: Store> Gatekeeper<St> {
     pub(crate) fn conclude(
         &self,
         head: RequestHead<'_>,
-        Carried { ticket, source }: Carried,
+        Carried { ticket, source, told }: Carried,
         verdict: Result<Verdict, StoreError>,
     ) -> Step {
         let now = self.store.now();
@@ -157,7 +199,7 @@ impl<St: Store> Gatekeeper<St> {
                 if head.headers().contains_key(visit::POLL_HEADER) {
                     return Step::Answer(self.let_in(&head, reason, source, Some(token), now));
                 }
-                Step::Forward(self.forward(reason, Some(pass), source).with_token(token))
+                Step::Forward(self.forward(reason, Some(pass), source, told).with_token(token))
             }
             Ok(Verdict::Wait { ticket, reason }) => {
                 let token = Some(self.ticket_token(&ticket));
@@ -175,7 +217,7 @@ impl<St: Store> Gatekeeper<St> {
                 self.telemetry.store_failed(&error);
                 let reason = Reason::StoreUnavailable;
                 if self.on_failure == StoreFailure::Admit {
-                    return Step::Forward(self.forward(reason, None, source));
+                    return Step::Forward(self.forward(reason, None, source, told));
                 }
                 let retry_after = Some(STORE_RETRY);
                 let away = Away { outcome: Outcome::Wait, reason, ticket, retry_after };
@@ -192,6 +234,9 @@ impl<St: Store> Gatekeeper<St> {
         if let Some(rule) = self.config.bypass.iter().find(|rule| rule.covers(head)) {
             return Some(Reason::Bypass(rule.name().clone()));
         }
+        if !self.config.has_room {
+            return None;
+        }
         let is_suspended = self.store.rules().current_switch() == RoomSwitch::Suspended;
         is_suspended.then(|| Reason::Bypass("suspended".into()))
     }
@@ -202,13 +247,14 @@ impl<St: Store> Gatekeeper<St> {
         head: &RequestHead<'_>,
         verified: &Verified<Pass>,
         source: Source,
+        told: Option<Told>,
         now: Timestamp,
     ) -> Step {
         let pass = **verified;
         if head.headers().contains_key(visit::POLL_HEADER) {
             return Step::Answer(self.let_in(head, Reason::AdmittedPass, source, None, now));
         }
-        let mut forward = self.forward(Reason::AdmittedPass, Some(pass), source);
+        let mut forward = self.forward(Reason::AdmittedPass, Some(pass), source, told);
         if !verified.is_from_old_key() && !self.is_renewal_due(&pass, now) {
             return Step::Forward(forward);
         }
@@ -238,25 +284,30 @@ impl<St: Store> Gatekeeper<St> {
         Step::Forward(forward)
     }
 
-    /// Answers a ticket that is shown too early from the ticket alone, and has others check in.
-    fn with_ticket(
+    /// Answers a ticket that is shown too early from the ticket alone.
+    fn too_early(
         &self,
         head: &RequestHead<'_>,
         ticket: Ticket,
         source: Source,
         now: Timestamp,
     ) -> Step {
-        if ticket.is_early(now) {
-            let away = Away {
-                outcome: Outcome::Wait,
-                reason: Reason::QueuedEarly,
-                ticket: Some(ticket),
-                retry_after: Some(ticket.retry_after(now)),
-            };
-            return self.turn_away(head, source, away, None, now);
+        let away = Away {
+            outcome: Outcome::Wait,
+            reason: Reason::QueuedEarly,
+            ticket: Some(ticket),
+            retry_after: Some(ticket.retry_after(now)),
+        };
+        self.turn_away(head, source, away, None, now)
+    }
+
+    /// Opens the token of a request.
+    fn bearer(&self, head: &RequestHead<'_>, now: Timestamp) -> Bearer {
+        let found = self.transport.find(&self.tokens, head.headers(), now);
+        if let Some(error) = found.last_error {
+            self.telemetry.rejected(found.rejected, error);
         }
-        let carried = Carried { ticket: Some(ticket), source };
-        self.ask(carried, move |store| async move { store.check_in(ticket).await })
+        Bearer { opened: found.opened, source: found.source }
     }
 
     /// Asks the store for a verdict, after it has heard of every session that ended here.
@@ -280,10 +331,16 @@ impl<St: Store> Gatekeeper<St> {
             || pass.last_check_in < self.store.remembers_since()
     }
 
-    fn forward(&self, reason: Reason, pass: Option<Pass>, source: Source) -> Forward {
+    fn forward(
+        &self,
+        reason: Reason,
+        pass: Option<Pass>,
+        source: Source,
+        told: Option<Told>,
+    ) -> Forward {
         self.telemetry.verdict(&reason);
         let visit = pass.map(|pass| Visit::new(pass, reason.clone(), Arc::clone(&self.sessions)));
-        Forward { visit, renewal: None, pass, reason, source, token: None }
+        Forward { visit, renewal: None, pass, reason, source, token: None, told }
     }
 
     fn pass_token(&self, pass: &Pass, now: Timestamp) -> Token {
@@ -296,7 +353,22 @@ impl<St: Store> Gatekeeper<St> {
     }
 }
 
+impl Bearer {
+    /// Who brings no token.
+    const NOBODY: Self = Self { opened: None, source: Source::Cookie };
+}
+
 impl Forward {
+    /// Gives the application its handles.
+    pub(crate) fn equip(&mut self, extensions: &mut Extensions) {
+        if let Some(visit) = self.visit.take() {
+            extensions.insert(visit);
+        }
+        if let Some(told) = &mut self.told {
+            told.equip(extensions);
+        }
+    }
+
     fn with_token(mut self, token: Token) -> Self {
         self.token = Some(token);
         self

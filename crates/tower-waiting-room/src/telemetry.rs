@@ -5,23 +5,28 @@
 //! | event, `DEBUG` (`TRACE` for a valid pass) | `verdict` | `room`, `reason` |
 //! | event, `DEBUG` | `tokens rejected` | `room`, `tokens`, the last `error` |
 //! | event, `WARN` | `store failed` | `room`, `error` |
+//! | event, `WARN`, once each | `misconfigured` | `room`, `code`, `hint` |
+//! | event, `DEBUG` | `over a limit` | `room`, `limit`, `decision` |
 //! | field of the current span, if it has one | `waiting_room.reason` | |
 //! | counter (feature `metrics`) | `waiting_room_verdicts_total` | `room`, `reason` |
 //! | counter (feature `metrics`) | `waiting_room_tokens_rejected_total` | `room`, `error` |
 //! | counter (feature `metrics`) | `waiting_room_store_failures_total` | `room` |
+//! | counter (feature `metrics`) | `waiting_room_rate_decisions_total` | `room`, `limit`, `decision` |
+//! | counter (feature `metrics`) | `waiting_room_misconfigurations_total` | `room`, `code` |
 //!
 //! A recorder of metrics has to be installed before the first request.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use waiting_room_core::{Reason, StoreError};
 
-use crate::token::OpenError;
+use crate::{misconfiguration::Misconfiguration, token::OpenError};
 
 /// Reports for one room.
 #[derive(Clone, Debug)]
 pub(crate) struct Telemetry {
     room: Arc<str>,
+    misconfigured: Arc<Mutex<Vec<Misconfiguration>>>,
     /// The counter of valid passes, found once: it is the one that every request increments.
     #[cfg(feature = "metrics")]
     passes: Arc<std::sync::OnceLock<metrics::Counter>>,
@@ -31,6 +36,7 @@ impl Telemetry {
     pub(crate) fn new(room: Arc<str>) -> Self {
         Self {
             room,
+            misconfigured: Arc::default(),
             #[cfg(feature = "metrics")]
             passes: Arc::default(),
         }
@@ -85,5 +91,62 @@ impl Telemetry {
         #[cfg(feature = "metrics")]
         metrics::counter!("waiting_room_store_failures_total", "room" => Arc::clone(&self.room))
             .increment(1);
+    }
+
+    /// A limit has said this to a request.
+    pub(crate) fn rated(&self, limit: &Arc<str>, what: Rate) {
+        if what != Rate::Allowed {
+            let (room, decision) = (&*self.room, what.as_str());
+            tracing::debug!(room, %limit, decision, "over a limit");
+        }
+        #[cfg(feature = "metrics")]
+        metrics::counter!(
+            "waiting_room_rate_decisions_total",
+            "room" => Arc::clone(&self.room),
+            "limit" => Arc::clone(limit),
+            "decision" => what.as_str(),
+        )
+        .increment(1);
+    }
+
+    /// Something is probably not meant as it is. Logged once.
+    pub(crate) fn misconfigured(&self, what: Misconfiguration) {
+        #[cfg(feature = "metrics")]
+        metrics::counter!(
+            "waiting_room_misconfigurations_total",
+            "room" => Arc::clone(&self.room),
+            "code" => what.code(),
+        )
+        .increment(1);
+        let mut known = self.misconfigured.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains(&what) {
+            known.push(what);
+            tracing::warn!(room = &*self.room, code = what.code(), hint = %what, "misconfigured");
+        }
+    }
+
+    /// What was found to be probably not meant as it is.
+    pub(crate) fn misconfigurations(&self) -> Vec<Misconfiguration> {
+        self.misconfigured.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What a rate limit has said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rate {
+    Allowed,
+    OverShadow,
+    OverSoft,
+    Refused,
+}
+
+impl Rate {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::OverShadow => "over_shadow",
+            Self::OverSoft => "over_soft",
+            Self::Refused => "refused",
+        }
     }
 }

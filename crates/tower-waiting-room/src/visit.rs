@@ -5,17 +5,18 @@
 //! say what they do in the `Sec-Fetch-*` headers (Fetch Metadata, W3C); where they are missing,
 //! and for everybody else, the `Accept` header decides by RFC 9110 §12.5.1.
 //!
-//! Looked at only when a request is not forwarded, so it may allocate. Nothing here is trusted:
-//! a client that lies gets an answer in a form that it cannot read.
+//! Looked at only when a request is not forwarded, so it may allocate, but not for what most
+//! programs send: refusing a flood of them must be cheap. Nothing here is trusted: a client that
+//! lies gets an answer in a form that it cannot read.
 
 mod accept;
 
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method,
-    header::{ACCEPT_LANGUAGE, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, ORIGIN},
+    HeaderMap, HeaderName, Method,
+    header::{ACCEPT_LANGUAGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN},
 };
 
-use self::accept::{combined, negotiate};
+use self::accept::{Asked, combined, negotiate};
 use crate::respond::Language;
 
 /// The header with which the waiting page's own script asks.
@@ -43,6 +44,23 @@ pub enum ClientKind {
 }
 
 impl ClientKind {
+    /// Finds out by the headers of a request.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let clues = Clues::of(headers);
+        if clues.content_type.is_some_and(is_grpc) {
+            return Self::Grpc;
+        }
+        if clues.is_poll {
+            return Self::Json;
+        }
+        match Fetch::of(clues.fetch_mode, clues.fetch_dest) {
+            Fetch::Navigation => Self::Navigation,
+            Fetch::Resource => Self::Text,
+            Fetch::Script => negotiate(headers, clues.accept, false),
+            Fetch::Unsaid => negotiate(headers, clues.accept, !clues.is_scripted),
+        }
+    }
+
     /// The name in templates and logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -76,7 +94,7 @@ impl Client {
     pub(crate) fn classify(method: &Method, headers: &HeaderMap) -> Self {
         let language = combined(headers, &ACCEPT_LANGUAGE, MAX_ACCEPT_LANGUAGE_LEN);
         Self {
-            kind: kind(headers),
+            kind: ClientKind::of(headers),
             language: Language::negotiate(language.as_deref().unwrap_or_default()),
             is_head: method == Method::HEAD,
             is_poll: headers.contains_key(POLL_HEADER),
@@ -92,18 +110,36 @@ pub(crate) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
         && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-fn kind(headers: &HeaderMap) -> ClientKind {
-    if is_grpc(headers) {
-        return ClientKind::Grpc;
-    }
-    if headers.contains_key(POLL_HEADER) {
-        return ClientKind::Json;
-    }
-    match Fetch::of(headers) {
-        Fetch::Navigation => ClientKind::Navigation,
-        Fetch::Resource => ClientKind::Text,
-        Fetch::Script => negotiate(headers, false),
-        Fetch::Unsaid => negotiate(headers, !is_scripted(headers)),
+/// What there is to go by, found in one pass: a program sends few headers, and to ask for each of
+/// these by its name would cost more than the rest of a refusal.
+#[derive(Default)]
+struct Clues<'a> {
+    accept: Asked<'a>,
+    content_type: Option<&'a [u8]>,
+    fetch_dest: Option<&'a [u8]>,
+    fetch_mode: Option<&'a [u8]>,
+    is_poll: bool,
+    /// Whether a library in a page sent the request, as it says in a header of its own. Needed
+    /// where a browser sends no Fetch Metadata: an old one, or any on plain HTTP.
+    is_scripted: bool,
+}
+
+impl<'a> Clues<'a> {
+    fn of(headers: &'a HeaderMap) -> Self {
+        let mut clues = Self::default();
+        for (name, value) in headers {
+            let value = value.as_bytes();
+            match name.as_str() {
+                "accept" => clues.accept.hear(value),
+                "content-type" => _ = clues.content_type.get_or_insert(value),
+                "hx-request" | "x-requested-with" => clues.is_scripted = true,
+                "sec-fetch-dest" => _ = clues.fetch_dest.get_or_insert(value),
+                "sec-fetch-mode" => _ = clues.fetch_mode.get_or_insert(value),
+                "waiting-room-poll" => clues.is_poll = true,
+                _ => {}
+            }
+        }
+        clues
     }
 }
 
@@ -116,9 +152,8 @@ enum Fetch {
 }
 
 impl Fetch {
-    fn of(headers: &HeaderMap) -> Self {
-        let value = |name| headers.get(name).map(HeaderValue::as_bytes);
-        match (value("sec-fetch-mode"), value("sec-fetch-dest")) {
+    fn of(mode: Option<&[u8]>, dest: Option<&[u8]>) -> Self {
+        match (mode, dest) {
             (None, None) => Self::Unsaid,
             (Some(b"navigate"), None) => Self::Navigation,
             (Some(b"navigate"), Some(dest)) if NAVIGABLE.contains(&dest) => Self::Navigation,
@@ -129,18 +164,10 @@ impl Fetch {
     }
 }
 
-/// Whether the request carries a gRPC message, or a gRPC-Web one.
-fn is_grpc(headers: &HeaderMap) -> bool {
+/// Whether a request of this type carries a gRPC message, or a gRPC-Web one.
+fn is_grpc(content_type: &[u8]) -> bool {
     let prefix = b"application/grpc";
-    let of_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-    of_type.len() >= prefix.len() && of_type[..prefix.len()].eq_ignore_ascii_case(prefix)
-}
-
-/// Whether a library in a page sent the request, as it says in a header of its own.
-///
-/// Needed where a browser sends no Fetch Metadata: an old one, or any on plain HTTP.
-fn is_scripted(headers: &HeaderMap) -> bool {
-    headers.contains_key("x-requested-with") || headers.contains_key("hx-request")
+    content_type.len() >= prefix.len() && content_type[..prefix.len()].eq_ignore_ascii_case(prefix)
 }
 
 /// The destinations of a navigation.

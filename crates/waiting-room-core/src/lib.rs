@@ -56,8 +56,9 @@ pub use crate::{
     error::{ConfigError, ConfigErrorKind, StoreError, StoreErrorKind},
     memory::MemoryStore,
     rate::{
-        Algorithm, Alignment, Ask, Charge, Decision, EventLog, Gcra, KeyHash, KeyHasher, Limiter,
-        Meter, Quota, Refusals, charge_all,
+        Algorithm, Alignment, Ask, Charge, Decision, EventLog, FixedWindow, FixedWindowState, Gcra,
+        KeyHash, KeyHasher, LeakyQueue, Limiter, Meter, Quota, Refusals, SlidingCounter,
+        SlidingCounterState, SlidingLog, TickLog, TokenBucket, charge_all,
     },
     room::{
         estimate::Wait,

@@ -149,6 +149,11 @@ impl Answer {
         )
     }
 
+    /// Whether a rate limit is exhausted.
+    pub(super) fn is_of_rate_limit(&self) -> bool {
+        matches!(self.reason, Reason::RefusedRate(_))
+    }
+
     /// Whether what a visitor sent with this navigation is lost unless the page says so.
     pub(super) fn is_unsent(&self) -> bool {
         self.kind == ClientKind::Navigation && !self.is_safe

@@ -18,7 +18,7 @@ use super::{Answer, Message, response::of_type};
 pub(super) fn response(answer: &Answer) -> Response<Bytes> {
     let message = Message::paragraph(answer);
     // A negative pushback means: do not try again.
-    let pushback = answer.retry_after.map(|time| time.as_millis().max(1).to_string());
+    let pushback = answer.retry_after.map(|time| whole_millis(time).to_string());
     let details = STANDARD_NO_PAD.encode(status(&message, answer.retry_after));
     let mut response = of_type("application/grpc", Bytes::new());
     let mut insert = |name: &'static str, value: String| {
@@ -32,6 +32,11 @@ pub(super) fn response(answer: &Answer) -> Response<Bytes> {
     insert("grpc-status-details-bin", details);
     insert("grpc-retry-pushback-ms", pushback.unwrap_or_else(|| "-1".to_owned()));
     response
+}
+
+/// At least 1, and rounded up, so that a client that obeys it is never early.
+fn whole_millis(time: Duration) -> u128 {
+    time.as_nanos().div_ceil(1_000_000).max(1)
 }
 
 /// `google.rpc.Status { code, message, details: [Any(RetryInfo { retry_delay })] }`.
@@ -113,6 +118,13 @@ mod tests {
         ];
         assert_eq!(status("hi", Some(delay)), expected.concat());
         assert_eq!(status("hi", None), b"\x08\x08\x12\x02hi");
+    }
+
+    #[test]
+    fn the_pushback_is_rounded_up_to_whole_milliseconds() {
+        let nanos = [0, 1, 1_000_000, 1_000_001, 1_999_999_999];
+        let told = nanos.map(|it| whole_millis(Duration::from_nanos(it)));
+        assert_eq!(told, [1, 1, 1, 2, 2_000]);
     }
 
     #[test]

@@ -20,7 +20,20 @@ pub(super) const OUTCOME_HEADER: HeaderName = HeaderName::from_static("waiting-r
 /// Every answer of ours says so by itself. Responses of the application do too with
 /// `CorsLayer::new().expose_headers(EXPOSED_HEADERS)`; that layer belongs outside of ours, so that
 /// our answers get their `Access-Control-Allow-Origin` from it.
-pub const EXPOSED_HEADERS: [HeaderName; 3] = [RETRY_AFTER, OUTCOME_HEADER, TOKEN_HEADER];
+pub const EXPOSED_HEADERS: [HeaderName; 12] = [
+    RETRY_AFTER,
+    OUTCOME_HEADER,
+    TOKEN_HEADER,
+    HeaderName::from_static("ratelimit"),
+    HeaderName::from_static("ratelimit-policy"),
+    HeaderName::from_static("ratelimit-limit"),
+    HeaderName::from_static("ratelimit-remaining"),
+    HeaderName::from_static("ratelimit-reset"),
+    HeaderName::from_static("x-ratelimit-limit"),
+    HeaderName::from_static("x-ratelimit-remaining"),
+    HeaderName::from_static("x-ratelimit-reset"),
+    HeaderName::from_static("x-ratelimit-retry-after"),
+];
 
 /// Adds them to `headers`, which may have others already.
 pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
@@ -63,14 +76,16 @@ const VARIES_BY: &str = "Accept, Accept-Language, Cookie, Sec-Fetch-Mode, Sec-Fe
                          waiting-room-token, waiting-room-poll";
 
 /// [`EXPOSED_HEADERS`] as one value.
-const EXPOSED: &str = "Retry-After, waiting-room, waiting-room-token";
+pub(super) const EXPOSED: &str = "Retry-After, waiting-room, waiting-room-token, RateLimit, \
+    RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-RateLimit-Limit, \
+    X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Retry-After";
 
 #[cfg(test)]
 mod tests {
     use waiting_room_core::Reason;
 
     use super::*;
-    use crate::respond::sample;
+    use crate::respond::{RateHeaders, sample};
 
     fn complete_of(answer: &Answer) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -128,5 +143,14 @@ mod tests {
     fn the_list_for_cors_is_what_we_send_ourselves() {
         let list = EXPOSED_HEADERS.map(|name| name.to_string()).join(", ");
         assert!(EXPOSED.eq_ignore_ascii_case(&list));
+    }
+
+    #[test]
+    fn every_header_of_every_profile_is_in_the_list_for_cors() {
+        for profile in RateHeaders::ALL {
+            for field in profile.fields() {
+                assert!(EXPOSED_HEADERS.contains(&field.name), "{}", field.name);
+            }
+        }
     }
 }

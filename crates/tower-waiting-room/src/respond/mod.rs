@@ -13,6 +13,10 @@
 //! and finished with the headers that go with every form ([`headers`]): not to be stored, when to
 //! ask again, and what it depends on. The sentences in it come in the client's [`Language`].
 //!
+//! A request that exceeds a rate limit is the one case that must cost next to nothing, or refusing
+//! a flood would be no help: its answer is prepared ([`refusal`]). What the limits left for the
+//! client is told on every response, in the headers it knows ([`rate_headers`]).
+//!
 //! Nothing here decides anything, reads a clock or touches the room. What goes wrong while an
 //! answer is written makes it plain text with the same status, never an error of its own.
 
@@ -26,16 +30,23 @@ mod json;
 mod message;
 mod page;
 mod problem;
+mod rate_headers;
+mod refusal;
 mod response;
 mod sample;
 mod text;
 mod words;
 
-pub(crate) use self::response::respond;
 pub use self::{
     answer::{Answer, Outcome},
     headers::EXPOSED_HEADERS,
     i18n::Language,
     message::Message,
     page::Page,
+    rate_headers::{QuotaUnit, RateHeaders},
+};
+pub(crate) use self::{
+    rate_headers::{PolicyLine, Told, write as tell},
+    refusal::{Refusals, Refused},
+    response::respond,
 };

@@ -4,7 +4,7 @@
 //! here is about a quota or about capacity.
 
 use bytes::Bytes;
-use http::Response;
+use http::{Response, StatusCode};
 use serde::Serialize;
 use waiting_room_core::Reason;
 
@@ -16,8 +16,24 @@ use super::{
 
 /// The answer as `application/problem+json`.
 pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
-    Ok(of_type("application/problem+json", serde_json::to_vec(&Problem::new(answer))?))
+    Ok(of_type(CONTENT_TYPE, serde_json::to_vec(&Problem::new(answer))?))
 }
+
+/// The document for a request that exceeds these policies.
+pub(super) fn quota_exceeded(policies: &[&str], detail: &str) -> serde_json::Result<Vec<u8>> {
+    let (r#type, title) = QUOTA_EXCEEDED;
+    serde_json::to_vec(&Problem {
+        r#type,
+        title,
+        status: StatusCode::TOO_MANY_REQUESTS.as_u16(),
+        detail: detail.to_owned(),
+        violated_policies: Some(policies.to_vec()),
+        waiting_room: None,
+    })
+}
+
+/// The media type of a problem document.
+pub(super) const CONTENT_TYPE: &str = "application/problem+json";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -27,8 +43,9 @@ struct Problem<'a> {
     status: u16,
     detail: String,
     #[serde(rename = "violated-policies", skip_serializing_if = "Option::is_none")]
-    violated_policies: Option<[&'a str; 1]>,
-    waiting_room: WaitingRoom<'a>,
+    violated_policies: Option<Vec<&'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting_room: Option<WaitingRoom<'a>>,
 }
 
 impl<'a> Problem<'a> {
@@ -43,8 +60,8 @@ impl<'a> Problem<'a> {
             title,
             status: answer.status.as_u16(),
             detail: Message::paragraph(answer),
-            violated_policies: policy.map(|policy| [policy]),
-            waiting_room: WaitingRoom::new(answer),
+            violated_policies: policy.map(|policy| vec![policy]),
+            waiting_room: Some(WaitingRoom::new(answer)),
         }
     }
 }

@@ -30,6 +30,10 @@ pub(crate) fn respond(answer: &Answer, page: &Page, is_head: bool) -> Response<B
 fn form(answer: &Answer, page: &Page) -> Result<Response<Bytes>, Failure> {
     Ok(match answer.kind {
         ClientKind::Grpc => grpc::response(answer),
+        // A limit is not of our making, so neither is the form; but our page's script expects it.
+        ClientKind::Json if !answer.is_poll && answer.is_of_rate_limit() => {
+            problem::response(answer)?
+        }
         ClientKind::Json => json::response(answer)?,
         ClientKind::Navigation => page.response(answer)?,
         ClientKind::Problem => problem::response(answer)?,
@@ -51,6 +55,7 @@ pub(super) type Failure = Box<dyn Error>;
 #[cfg(test)]
 mod tests {
     use http::StatusCode;
+    use waiting_room_core::Reason;
 
     use super::*;
     use crate::respond::sample;
@@ -88,6 +93,17 @@ mod tests {
                 "text/plain; charset=utf-8",
             ]
         );
+    }
+
+    #[test]
+    fn a_rate_limit_is_a_problem_document_for_every_program_but_our_own_script() {
+        let refusal = sample::refusal(Reason::RefusedRate("per_ip".into()));
+        let type_of = |is_poll| {
+            let answer = Answer { kind: ClientKind::Json, is_poll, ..refusal.clone() };
+            respond(&answer, &Page::default(), false).headers()[CONTENT_TYPE].clone()
+        };
+        assert_eq!(type_of(false), "application/problem+json");
+        assert_eq!(type_of(true), "application/json");
     }
 
     #[test]

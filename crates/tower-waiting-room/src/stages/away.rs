@@ -8,8 +8,8 @@ use waiting_room_core::{Reason, Store, Ticket, Timestamp};
 
 use super::{Gatekeeper, Step, Token, settle};
 use crate::{
-    bypass::RequestHead,
     config::Enforcement,
+    head::RequestHead,
     respond::{self, Answer, Outcome},
     token::Source,
     visit::Client,
@@ -34,7 +34,7 @@ impl<St: Store> Gatekeeper<St> {
         now: Timestamp,
     ) -> Step {
         if self.config.enforcement == Enforcement::Shadow {
-            let mut forward = self.forward(away.reason, None, source);
+            let mut forward = self.forward(away.reason, None, source, None);
             forward.token = token;
             return Step::Forward(forward);
         }

@@ -20,10 +20,10 @@ pub const REASON_HEADER: HeaderName = HeaderName::from_static("waiting-room-reas
 
 /// Why a response is what it is.
 ///
-/// It is in the extensions of every response but those of visitors with a valid pass: there, on
-/// the path that most requests take, its absence says it.
-pub fn reason_of<B>(response: &Response<B>) -> Reason {
-    response.extensions().get().cloned().unwrap_or(Reason::AdmittedPass)
+/// `None` on the path that most requests take: the visitor has a valid pass, or there is no room
+/// and the limits allowed the request.
+pub fn reason_of<B>(response: &Response<B>) -> Option<&Reason> {
+    response.extensions().get()
 }
 
 /// A response on its way to the client.
@@ -56,6 +56,10 @@ impl<St: Store> Gatekeeper<St> {
             if let Some(token) = forward.token.take() {
                 self.attach(headers, forward.source, token);
             }
+        }
+        if let Some(told) = &forward.told {
+            let status = response.status();
+            self.tell(told, status, response.headers_mut());
         }
         explain(&mut response, forward.reason.clone(), self.config.debug_header);
         let Some(pass) = over else { return Settled::Send(response) };
@@ -104,7 +108,7 @@ pub(super) fn explain<B>(response: &mut Response<B>, reason: Reason, header: Deb
     {
         response.headers_mut().insert(REASON_HEADER, value);
     }
-    if reason != Reason::AdmittedPass {
+    if !matches!(reason, Reason::AdmittedLimits | Reason::AdmittedPass) {
         response.extensions_mut().insert(reason);
     }
 }

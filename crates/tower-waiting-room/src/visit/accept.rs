@@ -1,16 +1,34 @@
 //! Content negotiation: which form of answer the `Accept` header asks for (RFC 9110 §12.5.1).
 
 use headers_accept::Accept;
-use http::{HeaderMap, HeaderName, HeaderValue, header::ACCEPT};
+use http::{HeaderMap, HeaderName, header::ACCEPT};
 use mediatype::{MediaType, MediaTypeBuf, Name, ReadParams, names};
 
 use super::ClientKind;
 
+/// The `Accept` header as far as it needs no parser.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Asked<'a> {
+    /// There is none.
+    #[default]
+    Nothing,
+    /// It has one line.
+    Line(&'a [u8]),
+    /// It has several.
+    Lines,
+}
+
+impl<'a> Asked<'a> {
+    /// Adds a line.
+    pub(super) fn hear(&mut self, line: &'a [u8]) {
+        *self = if *self == Self::Nothing { Self::Line(line) } else { Self::Lines };
+    }
+}
+
 /// Picks the form that the client prefers, among the forms of data and, if `page`, HTML.
-pub(super) fn negotiate(headers: &HeaderMap, page: bool) -> ClientKind {
-    // What most programs send needs no parser; this is the path of a crowd that waits.
-    let mut lines = headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes);
-    if let (Some(b"*/*" | b"application/json"), None) = (lines.next(), lines.next()) {
+pub(super) fn negotiate(headers: &HeaderMap, asked: Asked<'_>, page: bool) -> ClientKind {
+    // What most programs send needs no parser; this is the path of a crowd.
+    if let Asked::Nothing | Asked::Line(b"*/*" | b"application/json") = asked {
         return ClientKind::Json;
     }
     let Some(accept) = accept(headers) else {

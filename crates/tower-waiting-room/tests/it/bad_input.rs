@@ -87,7 +87,7 @@ async fn our_cookie_is_found_among_four_hundred_and_beside_a_forged_one() {
         format!("{ours}; __Host-wr-shop=forged"),
     ] {
         let request = Request::get("/").header("cookie", line).body(String::new()).unwrap();
-        assert_eq!(house.send(request).await.reason, "admitted:pass");
+        assert_eq!(house.send(request).await.reason, "admitted");
     }
 }
 
@@ -105,7 +105,7 @@ async fn a_pass_beats_a_ticket_wherever_each_of_them_is() {
             .header("cookie", format!("__Host-wr-shop={cookie}"))
             .body(String::new())
             .unwrap();
-        assert_eq!(house.send(request).await.reason, "admitted:pass");
+        assert_eq!(house.send(request).await.reason, "admitted");
     }
 }
 

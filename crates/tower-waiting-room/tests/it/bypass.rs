@@ -46,6 +46,6 @@ async fn a_suspended_room_is_not_there() {
         assert_eq!(seen.reason, "bypass:suspended");
     }
     house.handle().resume().await.unwrap();
-    assert_eq!(ann.get(&house).await.reason, "admitted:pass");
+    assert_eq!(ann.get(&house).await.reason, "admitted");
     assert!(!Visitor::default().get(&house).await.is_inside());
 }

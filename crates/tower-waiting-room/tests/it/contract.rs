@@ -93,7 +93,10 @@ async fn who_waits_never_touches_the_inner_service() {
     // The slot went to the first request although the application has not seen it yet, and the
     // second is answered although the application is not ready.
     let response = second.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(tower_waiting_room::reason_of(&response).to_string(), "queued:active_limit");
+    assert_eq!(
+        tower_waiting_room::reason_of(&response).unwrap().to_string(),
+        "queued:active_limit"
+    );
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ mod bad_input;
 mod bypass;
 mod contract;
 mod handle;
+mod rates;
 mod renewal;
 mod restart;
 mod revoke;

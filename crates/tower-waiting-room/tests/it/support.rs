@@ -13,8 +13,9 @@ use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    CookieSettings, KeyRing, ManualClock, MemoryStore, StoreFailure, Timestamp, TokenKey,
-    WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomHandle, WaitingRoomLayer,
+    CookieSettings, KeyRing, ManualClock, MemoryStore, OverSoftLimit, Spend, StoreFailure,
+    Timestamp, TokenKey, WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomHandle,
+    WaitingRoomLayer,
 };
 
 /// The body of the application's answers.
@@ -94,6 +95,15 @@ fn application(request: &Request<String>) -> Response<String> {
             response.headers_mut().append(name, value.clone());
         }
     }
+    if let Some(over) = request.extensions().get::<OverSoftLimit>() {
+        let limits = over.limits().collect::<Vec<_>>().join(",");
+        response.headers_mut().insert("x-over", limits.parse().unwrap());
+    }
+    if let Some(cost) = request.headers().get("x-settle")
+        && let Some(spend) = request.extensions().get::<Spend>()
+    {
+        spend.settle(cost.to_str().unwrap().parse().unwrap());
+    }
     if request.headers().contains_key("x-end")
         && let Some(visit) = request.extensions().get::<tower_waiting_room::Visit>()
     {
@@ -116,7 +126,8 @@ impl Seen {
     where
         B: http_body::Body<Error: std::fmt::Debug>,
     {
-        let reason = tower_waiting_room::reason_of(&response).to_string();
+        let reason = tower_waiting_room::reason_of(&response);
+        let reason = reason.map_or_else(|| "admitted".to_owned(), ToString::to_string);
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         let body = String::from_utf8(bytes.to_vec()).unwrap();

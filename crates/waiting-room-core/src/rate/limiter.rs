@@ -3,7 +3,8 @@
 use std::{convert::Infallible, fmt, sync::Arc};
 
 use super::{
-    Algorithm, Charge, Decision, Gcra, KeyHash, Meter, Quota,
+    Algorithm, Charge, Decision, FixedWindow, Gcra, KeyHash, LeakyQueue, Meter, Quota,
+    SlidingCounter, SlidingLog, TokenBucket,
     table::{Shelves, Words},
 };
 use crate::{ConfigError, ConfigErrorKind, Timestamp};
@@ -165,25 +166,24 @@ trait Memory: Send + Sync {
     fn len(&self) -> usize;
 }
 
-/// What is to be known of the meters of one algorithm to keep them for many keys.
+/// The meters of all tiers, and how to make others.
 struct Meters<M> {
     tiers: Box<[M]>,
-    make: fn(Algorithm, &Quota) -> M,
-    algorithm: Algorithm,
+    make: Arc<dyn Fn(&Quota) -> M + Send + Sync>,
 }
 
 impl<M: Meter> Meters<M> {
-    fn new(algorithm: Algorithm, quotas: &[Quota], make: fn(Algorithm, &Quota) -> M) -> Self {
-        let tiers = quotas.iter().map(|quota| make(algorithm, quota)).collect();
-        Self { tiers, make, algorithm }
+    fn new(quotas: &[Quota], make: impl Fn(&Quota) -> M + Send + Sync + 'static) -> Self {
+        Self { tiers: quotas.iter().map(&make).collect(), make: Arc::new(make) }
+    }
+
+    fn with_quotas(&self, quotas: &[Quota]) -> Self {
+        let tiers = quotas.iter().map(|quota| (self.make)(quota)).collect();
+        Self { tiers, make: Arc::clone(&self.make) }
     }
 
     fn of(&self, tier: usize) -> &M {
         self.tiers.get(tier).or(self.tiers.last()).expect("a limiter has a quota")
-    }
-
-    fn with_quotas(&self, quotas: &[Quota]) -> Self {
-        Self::new(self.algorithm, quotas, self.make)
     }
 
     /// Takes a state over from other meters. Of whom it is nobody knows, so no tier is favoured:
@@ -326,25 +326,28 @@ fn settle<M: Meter>(meter: &M, state: &mut M::State, charge: &Charge, cost: u64,
 
 fn remember(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> Arc<dyn Memory> {
     fn in_words<M: Meter<State = u64> + 'static>(
-        algorithm: Algorithm,
-        quotas: &[Quota],
+        meters: Meters<M>,
         keys: usize,
-        make: fn(Algorithm, &Quota) -> M,
     ) -> Arc<dyn Memory> {
-        let meters = Meters::new(algorithm, quotas, make);
         Arc::new(InWords { meters, words: Arc::new(Words::new(keys)) })
     }
-    #[expect(dead_code, reason = "until the other algorithms are there")]
-    fn on_shelves<M: Meter + 'static>(
-        algorithm: Algorithm,
-        quotas: &[Quota],
-        keys: usize,
-        make: fn(Algorithm, &Quota) -> M,
-    ) -> Arc<dyn Memory> {
-        let meters = Meters::new(algorithm, quotas, make);
+    fn on_shelves<M: Meter + 'static>(meters: Meters<M>, keys: usize) -> Arc<dyn Memory> {
         Arc::new(OnShelves { meters, shelves: Arc::new(Shelves::new(keys)) })
     }
-    in_words(algorithm, quotas, keys, |_, quota| Gcra::new(quota))
+    match algorithm {
+        Algorithm::FixedWindow(alignment) => {
+            let make = move |quota: &Quota| FixedWindow::new(quota, alignment);
+            on_shelves(Meters::new(quotas, make), keys)
+        }
+        Algorithm::Gcra => in_words(Meters::new(quotas, Gcra::new), keys),
+        Algorithm::LeakyQueue => in_words(Meters::new(quotas, LeakyQueue::new), keys),
+        Algorithm::SlidingCounter => on_shelves(Meters::new(quotas, SlidingCounter::new), keys),
+        Algorithm::SlidingLog(refusals) => {
+            let make = move |quota: &Quota| SlidingLog::new(quota, refusals);
+            on_shelves(Meters::new(quotas, make), keys)
+        }
+        Algorithm::TokenBucket => in_words(Meters::new(quotas, TokenBucket::new), keys),
+    }
 }
 
 fn validate(algorithm: Algorithm, quotas: &[Quota]) -> Result<(), ConfigError> {

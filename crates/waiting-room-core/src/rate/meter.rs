@@ -31,7 +31,7 @@ pub trait Meter: Clone + Debug + Send + Sync {
     fn spend(&self, state: &mut Self::State, cost: u64, now: Timestamp) -> Charge;
 
     /// Gives back `cost` of a charge, as far as time has not given it back already: afterwards
-    /// never more is allowed than if it had not been spent.
+    /// never more is allowed than if it had not been spent. A charge is given back once.
     fn refund(&self, state: &mut Self::State, charge: &Charge, cost: u64, now: Timestamp);
 
     /// How much of the quota a key has used, in numbers that can be compared: of the keys in a
@@ -52,7 +52,11 @@ pub trait Meter: Clone + Debug + Send + Sync {
 
     /// What would be said to a request of this cost, if nothing was spent.
     fn look(&self, state: &Self::State, cost: u64, now: Timestamp) -> Decision {
-        self.describe(state, self.wait(state, cost, now), now).with_delay(self.delay(state, now))
+        let decision = self.describe(state, self.wait(state, cost, now), now);
+        match decision.allowed {
+            true => decision.with_delay(self.delay(state, now)),
+            false => decision,
+        }
     }
 
     /// Decides about a request of this cost, and spends it if it is allowed.

@@ -22,21 +22,36 @@
 
 mod decision;
 pub(crate) mod event_log;
+mod fixed_window;
 mod gcra;
 mod key;
+mod leaky_queue;
 mod limiter;
 mod meter;
 mod quota;
 mod set;
+mod sliding_counter;
+mod sliding_log;
 mod table;
+mod tick_log;
+mod token_bucket;
+
+#[cfg(test)]
+mod tests;
 
 pub use self::{
     decision::{Charge, Decision},
     event_log::EventLog,
+    fixed_window::{FixedWindow, FixedWindowState},
     gcra::Gcra,
     key::{KeyHash, KeyHasher},
+    leaky_queue::LeakyQueue,
     limiter::Limiter,
     meter::Meter,
     quota::{Algorithm, Alignment, Quota, Refusals},
     set::{Ask, charge_all},
+    sliding_counter::{SlidingCounter, SlidingCounterState},
+    sliding_log::SlidingLog,
+    tick_log::TickLog,
+    token_bucket::TokenBucket,
 };

@@ -206,6 +206,8 @@ pub enum Renewal {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
+    /// `admitted:limits`: there is no room, and every rate limit allowed it.
+    AdmittedLimits,
     /// `admitted:pass`: a valid pass.
     AdmittedPass,
     /// `admitted:passthrough`: the room counts, but does not limit.
@@ -251,6 +253,7 @@ impl fmt::Display for Reason {
         f.write_str(match self {
             Self::Bypass(rule) => return write!(f, "bypass:{rule}"),
             Self::RefusedRate(policy) => return write!(f, "refused:rate:{policy}"),
+            Self::AdmittedLimits => "admitted:limits",
             Self::AdmittedPass => "admitted:pass",
             Self::AdmittedPassthrough => "admitted:passthrough",
             Self::AdmittedSlot => "admitted:slot",

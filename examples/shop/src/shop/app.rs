@@ -38,7 +38,7 @@ pub(crate) fn app(room: WaitingRoomLayer) -> Router {
 /// A waiting visitor's 503 is no failure, so each response is logged alike, with its reason.
 fn log<B>(response: &Response<B>, latency: Duration, _: &Span) {
     let (status, reason) = (response.status().as_u16(), reason_of(response));
-    tracing::info!(status, %reason, ?latency, "answered");
+    tracing::info!(status, reason = reason.map(tracing::field::display), ?latency, "answered");
 }
 
 #[cfg(test)]

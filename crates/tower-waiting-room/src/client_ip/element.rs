@@ -1,0 +1,76 @@
+//! One element of a `Forwarded` header (RFC 7239 section 4): `for="[2001:db8::1]";proto=https`.
+
+/// Where the last element of a list begins: after this comma. `None` if there is no other element.
+///
+/// A comma in a quoted string separates nothing. Read from the end, a quotation mark closes a
+/// string, and the next one opens it unless a backslash stands before it. So what a proxy has
+/// written is read as it was meant, whatever somebody has opened to the left of it and not closed.
+pub(super) fn last_comma(list: &[u8]) -> Option<usize> {
+    let mut in_string = false;
+    (0..list.len()).rev().find(|&at| match list[at] {
+        b'"' if !(in_string && is_escaped(&list[..at])) => {
+            in_string = !in_string;
+            false
+        }
+        b',' => !in_string,
+        _ => false,
+    })
+}
+
+/// Whether what comes after `before` is escaped: by an odd number of backslashes.
+fn is_escaped(before: &[u8]) -> bool {
+    let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+    backslashes % 2 == 1
+}
+
+/// The value of the `for` parameter. `None` if the element is malformed, or has none, or two.
+///
+/// The colons and brackets of an address need quotes, which some proxies leave out; that is let
+/// pass. An escaped character in an address is not: no proxy writes one.
+pub(super) fn forwarded_for(element: &[u8]) -> Option<&[u8]> {
+    let mut found = None;
+    let mut rest = element;
+    while let Some(start) = rest.iter().position(|byte| !b"; \t".contains(byte)) {
+        let (name, value, after) = first_pair(&rest[start..])?;
+        if name.eq_ignore_ascii_case(b"for") && found.replace(value).is_some() {
+            return None;
+        }
+        rest = after;
+    }
+    found
+}
+
+/// The name, the value, and what comes after: nothing, or a semicolon and so on. A quotation mark
+/// or a comma outside of a string is none of these.
+fn first_pair(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let equals = text.iter().position(|byte| *byte == b'=')?;
+    let (name, value) = (&text[..equals], &text[equals + 1..]);
+    let (value, after) = match value.strip_prefix(b"\"") {
+        Some(string) => {
+            let end = end_of_string(string)?;
+            (&string[..end], string[end + 1..].trim_ascii_start())
+        }
+        None => {
+            let end = value.iter().position(|byte| b"\",;".contains(byte)).unwrap_or(value.len());
+            (&value[..end], &value[end..])
+        }
+    };
+    let is_well_formed = is_token(name) && matches!(after, [] | [b';', ..]);
+    is_well_formed.then_some((name, value, after))
+}
+
+/// Where a quoted string ends that begins before the text (RFC 9110 section 5.6.4).
+fn end_of_string(text: &[u8]) -> Option<usize> {
+    let mut is_escaped = false;
+    text.iter().position(|byte| {
+        let is_end = *byte == b'"' && !is_escaped;
+        is_escaped = *byte == b'\\' && !is_escaped;
+        is_end
+    })
+}
+
+fn is_token(text: &[u8]) -> bool {
+    let is_token_byte =
+        |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    !text.is_empty() && text.iter().all(is_token_byte)
+}

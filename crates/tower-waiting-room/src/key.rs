@@ -1,0 +1,279 @@
+//! By what requests are told apart: the key of a rate limit.
+
+use std::{borrow::Cow, fmt, net::SocketAddr, sync::Arc};
+
+use http::{HeaderName, HeaderValue, header};
+use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHash, KeyHasher};
+
+use crate::{client_ip::ClientIp, head::RequestHead};
+
+/// By what a rate limit tells clients apart.
+///
+/// Requests with the same key share what the limit allows. Keys are remembered as hashes alone.
+///
+/// ```
+/// use tower_waiting_room::Key;
+///
+/// let by_user_and_method = Key::by("user", |head| {
+///     head.extensions().get::<String>().cloned()
+/// })
+/// .and(Key::method());
+/// assert_eq!(by_user_and_method.to_string(), "user+method");
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct Key(Vec<Part>);
+
+/// One thing to tell requests apart by.
+#[derive(Clone)]
+pub(crate) enum Part {
+    Address,
+    By(Cow<'static, str>, Arc<Closure>),
+    Cookie(String),
+    Everyone,
+    Header(String),
+    Method,
+    Path,
+}
+
+type Closure = dyn Fn(&RequestHead<'_>) -> Option<String> + Send + Sync;
+
+impl Key {
+    /// The address of the client: as far as [`ClientIp`] can tell, an IPv4 address or the network
+    /// of an IPv6 one.
+    #[must_use]
+    pub fn address() -> Self {
+        Self(vec![Part::Address])
+    }
+
+    /// What a closure says; `None` for a request that it cannot tell. It must be quick: it sees
+    /// every request.
+    #[must_use]
+    pub fn by(
+        name: impl Into<Cow<'static, str>>,
+        closure: impl Fn(&RequestHead<'_>) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        Self(vec![Part::By(name.into(), Arc::new(closure))])
+    }
+
+    /// The value of a cookie. Clients can make one up: put a limit by address beside it.
+    #[must_use]
+    pub fn cookie(name: impl Into<String>) -> Self {
+        Self(vec![Part::Cookie(name.into())])
+    }
+
+    /// One key for all: a limit of the whole service.
+    #[must_use]
+    pub fn everyone() -> Self {
+        Self(vec![Part::Everyone])
+    }
+
+    /// The value of a header; of several, the first. Clients can make one up: put a limit by
+    /// address beside it.
+    #[must_use]
+    pub fn header(name: impl Into<String>) -> Self {
+        Self(vec![Part::Header(name.into())])
+    }
+
+    /// The method.
+    #[must_use]
+    pub fn method() -> Self {
+        Self(vec![Part::Method])
+    }
+
+    /// The path as this layer sees it: inside of axum's `nest`, without the prefix.
+    #[must_use]
+    pub fn path() -> Self {
+        Self(vec![Part::Path])
+    }
+
+    /// This and that: requests share a key if they share both.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// The hash of a request's key; `None` if a part of it is missing.
+    pub(crate) fn hash(&self, caller: &Caller<'_>) -> Option<KeyHash> {
+        let (first, others) = self.0.split_first()?;
+        others.iter().try_fold(first.hash(caller)?, |so_far, part| {
+            Some(caller.hasher.hash(&(so_far, part.hash(caller)?)))
+        })
+    }
+
+    /// Whether clients can have as many keys as they like.
+    pub(crate) fn can_be_made_up(&self) -> bool {
+        let is_made_up = |part: &Part| matches!(part, Part::Cookie(_) | Part::Header(_));
+        self.0.iter().any(is_made_up) && !self.needs_address()
+    }
+
+    /// Whether the address of the client is a part of it.
+    pub(crate) fn needs_address(&self) -> bool {
+        self.0.contains(&Part::Address)
+    }
+
+    pub(crate) fn validate(&self, limit: &str) -> Result<(), ConfigError> {
+        let wrong = |given: &str, expected: &str| {
+            let given = format!("{given:?} in the limit {limit:?}");
+            Err(ConfigError::new(ConfigErrorKind::Malformed, "key", given, expected))
+        };
+        if self.0.len() > Self::MAX_PARTS {
+            return wrong(&self.to_string(), "at most 8 parts");
+        }
+        self.0.iter().try_for_each(|part| match part {
+            Part::Header(name) if HeaderName::try_from(name.as_str()).is_err() => {
+                wrong(name, "the name of a header")
+            }
+            Part::Cookie(name) if name.is_empty() => wrong(name, "the name of a cookie"),
+            Part::By(name, _) if name.is_empty() => wrong(name, "a name"),
+            _ => Ok(()),
+        })
+    }
+
+    const MAX_PARTS: usize = 8;
+}
+
+impl Part {
+    /// The part of a key that a rules file calls so.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name.split_once('.') {
+            None => Some(match name {
+                "method" => Self::Method,
+                "path" => Self::Path,
+                "remote_address" => Self::Address,
+                _ => return None,
+            }),
+            Some(("cookie", cookie)) if !cookie.is_empty() => Some(Self::Cookie(cookie.to_owned())),
+            Some(("header", header)) => {
+                HeaderName::try_from(header).ok().map(|_| Self::Header(header.to_owned()))
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn hash(&self, caller: &Caller<'_>) -> Option<KeyHash> {
+        match self {
+            Self::Address => caller.address_hash(),
+            Self::Everyone => Some(caller.hasher.hash(&())),
+            _ => self.value(caller).map(|value| caller.hasher.hash(&*value)),
+        }
+    }
+
+    /// What this part of a request is, in bytes.
+    pub(crate) fn value<'a>(&self, caller: &Caller<'a>) -> Option<Cow<'a, [u8]>> {
+        let head = caller.head;
+        Some(match self {
+            Self::Address => Cow::Owned(caller.network()?.to_string().into_bytes()),
+            Self::By(_, closure) => Cow::Owned(closure(&head)?.into_bytes()),
+            Self::Cookie(name) => Cow::Borrowed(cookie(&head, name)?),
+            Self::Everyone => Cow::Borrowed(b""),
+            Self::Header(name) => Cow::Borrowed(head.headers().get(name.as_str())?.as_bytes()),
+            Self::Method => Cow::Borrowed(head.method().as_str().as_bytes()),
+            Self::Path => Cow::Borrowed(head.uri().path().as_bytes()),
+        })
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address => f.write_str("address"),
+            Self::By(name, _) => f.write_str(name),
+            Self::Cookie(name) => write!(f, "cookie.{name}"),
+            Self::Everyone => f.write_str("everyone"),
+            Self::Header(name) => write!(f, "header.{name}"),
+            Self::Method => f.write_str("method"),
+            Self::Path => f.write_str("path"),
+        }
+    }
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl PartialEq for Part {
+    /// Closures are the same if they are one.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::By(a, x), Self::By(b, y)) => a == b && Arc::ptr_eq(x, y),
+            (Self::Cookie(a), Self::Cookie(b)) => a == b,
+            (Self::Header(a), Self::Header(b)) => a.eq_ignore_ascii_case(b),
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+}
+
+impl From<Vec<Part>> for Key {
+    fn from(parts: Vec<Part>) -> Self {
+        Self(parts)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, part) in self.0.iter().enumerate() {
+            f.write_str(if index > 0 { "+" } else { "" })?;
+            write!(f, "{part}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({self})")
+    }
+}
+
+/// The address of the connection that a request came by, in its extensions.
+///
+/// axum's `ConnectInfo<SocketAddr>` serves as well, if the feature `axum` is on and the service was
+/// made with `into_make_service_with_connect_info`. Servers without it put this in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "an address is all there is to it")]
+pub struct PeerAddr(pub SocketAddr);
+
+/// A request, and what it takes to tell who sent it.
+#[derive(Clone, Copy)]
+pub(crate) struct Caller<'a> {
+    pub(crate) head: RequestHead<'a>,
+    pub(crate) hasher: &'a KeyHasher,
+    pub(crate) client_ip: &'a ClientIp,
+}
+
+impl Caller<'_> {
+    /// The hash of the address of the client; `None` if the peer is unknown.
+    pub(crate) fn address_hash(&self) -> Option<KeyHash> {
+        Some(match self.network()? {
+            std::net::IpAddr::V4(address) => self.hasher.hash(&address.to_bits()),
+            std::net::IpAddr::V6(address) => self.hasher.hash(&address.to_bits()),
+        })
+    }
+
+    fn network(&self) -> Option<std::net::IpAddr> {
+        let found = self.client_ip.find(self.peer(), self.head.headers())?;
+        Some(self.client_ip.network(found))
+    }
+
+    /// The address of the connection.
+    pub(crate) fn peer(&self) -> Option<std::net::IpAddr> {
+        let extensions = self.head.extensions();
+        #[cfg(feature = "axum")]
+        if let Some(info) = extensions.get::<axum::extract::ConnectInfo<SocketAddr>>() {
+            return Some(info.0.ip());
+        }
+        extensions.get::<PeerAddr>().map(|peer| peer.0.ip())
+    }
+}
+
+/// The value of the first cookie of this name.
+fn cookie<'a>(head: &RequestHead<'a>, name: &str) -> Option<&'a [u8]> {
+    let lines = head.headers().get_all(header::COOKIE).into_iter().map(HeaderValue::as_bytes);
+    let mut pairs = lines.flat_map(|line| line.split(|&byte| byte == b';'));
+    pairs.find_map(|pair| {
+        pair.trim_ascii().strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
+    })
+}

@@ -1,0 +1,135 @@
+//! Which requests a rule is about.
+
+use std::{fmt, sync::Arc};
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use waiting_room_core::{ConfigError, ConfigErrorKind};
+
+use crate::head::RequestHead;
+
+/// A test of a request, by what can be seen without its body.
+#[derive(Clone)]
+pub(crate) enum Matcher {
+    /// Carries a cookie of this name.
+    Cookie(String),
+    /// Carries this header, with exactly this value if one is given.
+    Header(String, Option<String>),
+    /// Is of this method.
+    Method(Method),
+    /// Is for exactly this path.
+    Path(String),
+    /// Is for a path that begins so.
+    PathPrefix(String),
+    /// Is what a closure says.
+    When(Arc<dyn Fn(&RequestHead<'_>) -> bool + Send + Sync>),
+}
+
+/// What to make of a path that not every reader takes for the same, such as
+/// `/assets/../checkout`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// It is covered: for rules that restrict.
+    Covered,
+    /// It is not covered: for rules that exempt.
+    Exempt,
+}
+
+impl Matcher {
+    /// Whether a request is meant.
+    pub(crate) fn covers(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
+        let is_path = |is_meant: bool| match doubt {
+            Doubt::Covered => is_meant || !is_unambiguous(head.uri().path()),
+            Doubt::Exempt => is_meant && is_unambiguous(head.uri().path()),
+        };
+        match self {
+            Self::Cookie(cookie) => carries_cookie(head.headers(), cookie),
+            Self::Header(header, None) => head.headers().contains_key(header.as_str()),
+            Self::Header(header, Some(value)) => {
+                head.headers().get_all(header.as_str()).iter().any(|other| other == value)
+            }
+            Self::Method(method) => head.method() == method,
+            Self::Path(path) => is_path(head.uri().path() == path),
+            Self::PathPrefix(prefix) => is_path(head.uri().path().starts_with(prefix)),
+            Self::When(test) => test(head),
+        }
+    }
+
+    /// Checks that it can be meant; `field` and `rule` are named in the error.
+    pub(crate) fn validate(&self, field: &'static str, rule: &str) -> Result<(), ConfigError> {
+        let wrong = |given: &str, expected: &str| {
+            let given = format!("{given:?} in the rule {rule:?}");
+            Err(ConfigError::new(ConfigErrorKind::Malformed, field, given, expected))
+        };
+        match self {
+            Self::Header(header, _) if HeaderName::try_from(header.as_str()).is_err() => {
+                wrong(header, "the name of a header")
+            }
+            Self::Header(_, Some(value)) if HeaderValue::try_from(value.as_str()).is_err() => {
+                wrong(value, "the value of a header")
+            }
+            Self::Path(path) | Self::PathPrefix(path) if !path.starts_with('/') => {
+                wrong(path, "a path that begins with '/'")
+            }
+            Self::Cookie(cookie) if cookie.is_empty() => wrong(cookie, "the name of a cookie"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl PartialEq for Matcher {
+    /// Closures are the same if they are one.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Cookie(a), Self::Cookie(b))
+            | (Self::Path(a), Self::Path(b))
+            | (Self::PathPrefix(a), Self::PathPrefix(b)) => a == b,
+            (Self::Header(a, x), Self::Header(b, y)) => (a, x) == (b, y),
+            (Self::Method(a), Self::Method(b)) => a == b,
+            (Self::When(a), Self::When(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for Matcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cookie(cookie) => write!(f, "cookie {cookie}"),
+            Self::Header(header, None) => write!(f, "header {header}"),
+            Self::Header(header, Some(value)) => write!(f, "header {header}: {value}"),
+            Self::Method(method) => write!(f, "method {method}"),
+            Self::Path(path) => write!(f, "path {path}"),
+            Self::PathPrefix(prefix) => write!(f, "path {prefix}*"),
+            Self::When(_) => f.write_str("closure"),
+        }
+    }
+}
+
+/// Checks the name of a rule, which stands in logs, metrics and headers.
+pub(crate) fn validate_name(field: &'static str, name: &str) -> Result<(), ConfigError> {
+    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let given = format!("{name:?} in the rule {name:?}");
+        let expected = "a name of printable ASCII characters without spaces";
+        return Err(ConfigError::new(ConfigErrorKind::Malformed, field, given, expected));
+    }
+    Ok(())
+}
+
+/// Whether every reader takes the path for the same (RFC 3986 section 6.2.2).
+fn is_unambiguous(path: &str) -> bool {
+    if memchr::memchr3(b'.', b'%', b'\\', path.as_bytes()).is_none() {
+        return true;
+    }
+    let path = path.to_ascii_lowercase().replace("%2e", ".");
+    let hides_a_slash = ["%2f", "%5c", "\\"].iter().any(|hidden| path.contains(hidden));
+    !hides_a_slash && !path.split('/').any(|segment| matches!(segment, "." | ".."))
+}
+
+fn carries_cookie(headers: &HeaderMap, name: &str) -> bool {
+    headers.get_all(header::COOKIE).iter().any(|line| {
+        line.as_bytes().split(|&byte| byte == b';').any(|pair| {
+            let pair = pair.trim_ascii_start();
+            pair.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
+        })
+    })
+}

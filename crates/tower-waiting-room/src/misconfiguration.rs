@@ -1,0 +1,83 @@
+//! What is allowed, and yet probably not meant.
+
+use std::fmt;
+
+/// Something about the set-up that makes limits mean something else than intended.
+///
+/// Not an error: each can be on purpose. The codes are stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Misconfiguration {
+    /// A request has come through the same limits twice.
+    CountedTwice,
+    /// Every address is a trusted proxy, so that everybody can be whom he likes.
+    EveryoneTrusted,
+    /// A forwarding header came that is not looked at.
+    ForwardedHeaderIgnored,
+    /// A header that has to have one value came more than once.
+    HeaderRepeated,
+    /// There is no limit by address in front of one by cookie or header.
+    NoIpLimit,
+    /// The address of the connection is unknown.
+    PeerUnknown,
+    /// Limits by address count single IPv6 addresses, or little more.
+    RawIpv6Key,
+    /// A limit allows nothing.
+    ZeroLimit,
+}
+
+impl Misconfiguration {
+    /// The name in logs and metrics.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::CountedTwice => "counted_twice",
+            Self::EveryoneTrusted => "everyone_trusted",
+            Self::ForwardedHeaderIgnored => "forwarded_header_ignored",
+            Self::HeaderRepeated => "header_repeated",
+            Self::NoIpLimit => "no_ip_limit",
+            Self::PeerUnknown => "peer_unknown",
+            Self::RawIpv6Key => "raw_ipv6_key",
+            Self::ZeroLimit => "zero_limit",
+        }
+    }
+}
+
+/// One sentence for the log: what is wrong, and what to do.
+impl fmt::Display for Misconfiguration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CountedTwice => {
+                "a request was counted twice by the same limits: add the layer in one place only"
+            }
+            Self::EveryoneTrusted => {
+                "every address is a trusted proxy, so any client can claim any address: trust the \
+                 networks of your proxies only"
+            }
+            Self::ForwardedHeaderIgnored => {
+                "a forwarding header came that is not looked at: if a proxy of yours has sent it, \
+                 name the header and the proxy in client_ip, or all of its clients share one limit"
+            }
+            Self::HeaderRepeated => {
+                "the header with the address of the client came more than once and was not \
+                 believed: have the proxy replace what clients send under its name"
+            }
+            Self::NoIpLimit => {
+                "a client that sends a new cookie or header each time is never limited: add a \
+                 limit by address as well"
+            }
+            Self::PeerUnknown => {
+                "the address of the connection is unknown: serve the application with connect info \
+                 (in axum: into_make_service_with_connect_info::<SocketAddr>)"
+            }
+            Self::RawIpv6Key => {
+                "limits tell IPv6 addresses of one host apart, which can use a new one for every \
+                 request: set ipv6_prefix to 64 or less"
+            }
+            Self::ZeroLimit => {
+                "a limit of 0 refuses everything and does not mean unlimited: remove the limit, or \
+                 allow at least 1"
+            }
+        })
+    }
+}

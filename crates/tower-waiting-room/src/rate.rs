@@ -1,0 +1,31 @@
+//! The rate-limit stage: which limits apply to a request, and what they say.
+//!
+//! ```text
+//! RateLimit … ─► Policies ─┐                        ┌─ pass: go on, and tell the numbers
+//! (code, file)             ├─► RateStage::ask ─► Told ── hold: go on after a while
+//! request ─► Caller ───────┘                        └─ refuse: 429
+//! ```
+//!
+//! A [`RateLimit`] is what the user wrote. A [`Policy`] is the same made ready: with its memory of
+//! keys, and with the parts of the headers that never change. [`Policies`] are those in force; a
+//! live change puts others in their place, and takes over the memory of those that stay.
+
+mod config;
+mod limit;
+mod limits;
+mod policies;
+mod policy;
+mod set_up;
+mod spend;
+mod stage;
+
+pub(crate) use self::{
+    config::RateConfig,
+    limits::Limits,
+    policy::Policy,
+    stage::{QueuePlace, RateStage, Rated, Told},
+};
+pub use self::{
+    limit::{MissingKey, OverLimit, RateLimit},
+    spend::{OverSoftLimit, Spend},
+};

@@ -1,0 +1,45 @@
+//! What a config says about rate limits.
+
+use waiting_room_core::{ConfigError, ConfigErrorKind};
+
+use super::limits::Limits;
+use crate::{client_ip::ClientIp, respond::RateHeaders};
+
+/// Everything about rate limits that is decided at start-up.
+#[derive(Clone, Debug)]
+pub(crate) struct RateConfig {
+    pub(crate) limits: Limits,
+    pub(crate) client_ip: ClientIp,
+    pub(crate) headers: RateHeaders,
+    /// How many requests leaky queues hold at a time, all together.
+    pub(crate) max_held: usize,
+}
+
+impl RateConfig {
+    /// How many requests are held by default.
+    const MAX_HELD: usize = 10_000;
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.limits.iter().next().is_none()
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        if self.max_held == 0 {
+            let (kind, field) = (ConfigErrorKind::TooSmall, "max_held_requests");
+            return Err(ConfigError::new(kind, field, 0, "at least 1"));
+        }
+        self.client_ip.validate()?;
+        self.limits.validate()
+    }
+}
+
+impl Default for RateConfig {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            client_ip: ClientIp::peer(),
+            headers: RateHeaders::default(),
+            max_held: Self::MAX_HELD,
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! A rate limit as the user writes it.
+
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use http::Method;
+use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Limiter, Quota};
+
+use crate::{
+    head::RequestHead,
+    key::{Caller, Key, Part},
+    matcher::{Matcher, validate_name},
+    respond::QuotaUnit,
+};
+
+/// A named limit: how much, for whom, of which requests.
+///
+/// ```
+/// use http::Method;
+/// use tower_waiting_room::{Key, Quota, RateLimit};
+///
+/// // 120 requests a minute from an address, at most 20 of them at once.
+/// let per_ip = RateLimit::per_ip(Quota::per_minute(120).burst(20));
+///
+/// // Five attempts a minute to log in, and ten thousand requests a day for each API key, or a
+/// // hundred thousand for those who pay.
+/// let login = RateLimit::new("login", Quota::per_minute(5), Key::address())
+///     .methods([Method::POST])
+///     .path("/login");
+/// let daily = RateLimit::new("daily", Quota::per_day(10_000), Key::header("x-api-key"))
+///     .tier(Quota::per_day(100_000), |head| head.headers().contains_key("x-paid"));
+/// # let _ = (per_ip, login, daily);
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct RateLimit {
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) quota: Quota,
+    pub(crate) tiers: Vec<Tier>,
+    pub(crate) key: Key,
+    pub(crate) algorithm: Algorithm,
+    pub(crate) methods: Vec<Method>,
+    pub(crate) matchers: Vec<Matcher>,
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) cost: Cost,
+    pub(crate) over_limit: OverLimit,
+    pub(crate) missing_key: MissingKey,
+    pub(crate) max_keys: usize,
+    pub(crate) is_adjustable: bool,
+    pub(crate) unit: QuotaUnit,
+}
+
+/// Another quota for some.
+#[derive(Clone)]
+pub(crate) struct Tier {
+    pub(crate) quota: Quota,
+    pub(crate) matcher: Matcher,
+}
+
+/// What a request costs.
+#[derive(Clone)]
+pub(crate) enum Cost {
+    By(Arc<dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync>),
+    Fixed(u64),
+}
+
+/// What a part of a request has to be, by a rules file.
+#[derive(Clone, Debug)]
+pub(crate) struct Condition {
+    pub(crate) part: Part,
+    /// Exactly this; or anything, if it is there.
+    pub(crate) is: Option<String>,
+    /// None of these.
+    pub(crate) is_not: Vec<String>,
+}
+
+impl RateLimit {
+    /// So many keys are remembered by default.
+    pub const MAX_KEYS: usize = 65_536;
+
+    /// A limit of this name, which stands in headers, logs and metrics.
+    ///
+    /// By default it counts all requests as 1, by the [generic cell rate
+    /// algorithm](Algorithm::Gcra), and refuses those that are over the limit.
+    pub fn new(name: impl Into<Cow<'static, str>>, quota: Quota, key: Key) -> Self {
+        Self {
+            name: name.into(),
+            quota,
+            tiers: Vec::new(),
+            key,
+            algorithm: Algorithm::default(),
+            methods: Vec::new(),
+            matchers: Vec::new(),
+            conditions: Vec::new(),
+            cost: Cost::Fixed(1),
+            over_limit: OverLimit::default(),
+            missing_key: MissingKey::default(),
+            max_keys: Self::MAX_KEYS,
+            is_adjustable: false,
+            unit: QuotaUnit::default(),
+        }
+    }
+
+    /// `per_ip`: a limit for each client address.
+    pub fn per_ip(quota: Quota) -> Self {
+        Self::new("per_ip", quota, Key::address())
+    }
+
+    /// `service`: one limit for all requests together.
+    pub fn service(quota: Quota) -> Self {
+        Self::new("service", quota, Key::everyone())
+    }
+
+    /// Another quota.
+    pub fn quota(mut self, quota: Quota) -> Self {
+        self.quota = quota;
+        self
+    }
+
+    /// Another algorithm.
+    pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
+        self.algorithm = algorithm;
+        self
+    }
+
+    /// Another quota for requests of which the closure says so. The first tier that does counts.
+    ///
+    /// What a key has used stays used when it changes its tier.
+    pub fn tier(
+        mut self,
+        quota: Quota,
+        test: impl Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.tiers.push(Tier { quota, matcher: Matcher::When(Arc::new(test)) });
+        self
+    }
+
+    /// Only requests of one of these methods.
+    pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
+        self.methods.extend(methods);
+        self
+    }
+
+    /// Only requests for exactly this path, as this layer sees it: inside of axum's `nest`, without
+    /// the prefix. A path that not every reader takes for the same, with dot segments or escaped
+    /// slashes, is limited too.
+    pub fn path(self, path: impl Into<String>) -> Self {
+        self.matcher(Matcher::Path(path.into()))
+    }
+
+    /// Only requests for a path that begins so, and for those that are not clear.
+    pub fn path_prefix(self, prefix: impl Into<String>) -> Self {
+        self.matcher(Matcher::PathPrefix(prefix.into()))
+    }
+
+    /// Only requests of which the closure says so.
+    pub fn when(self, test: impl Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.matcher(Matcher::When(Arc::new(test)))
+    }
+
+    /// What each request costs. 1.
+    pub fn cost(mut self, cost: u64) -> Self {
+        self.cost = Cost::Fixed(cost);
+        self
+    }
+
+    /// What a request costs, by a closure. 0 is free.
+    pub fn cost_by(
+        mut self,
+        cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static,
+    ) -> Self {
+        self.cost = Cost::By(Arc::new(cost));
+        self
+    }
+
+    /// In what is counted, for the headers. [`QuotaUnit::Requests`].
+    pub fn unit(mut self, unit: QuotaUnit) -> Self {
+        self.unit = unit;
+        self
+    }
+
+    /// What happens to requests that are over the limit. [`OverLimit::Refuse`].
+    pub fn over_limit(mut self, over_limit: OverLimit) -> Self {
+        self.over_limit = over_limit;
+        self
+    }
+
+    /// What happens to requests without the key. [`MissingKey::Address`].
+    pub fn missing_key(mut self, missing_key: MissingKey) -> Self {
+        self.missing_key = missing_key;
+        self
+    }
+
+    /// How many keys are remembered that are in use at a time. [`RateLimit::MAX_KEYS`].
+    ///
+    /// The algorithms with one number take 34 bytes for each from the start; a sliding log takes
+    /// up to 4 bytes for each event of each key as they come. When more keys are in use, newcomers
+    /// share the places of those who have used the least, and start with what was used there.
+    pub fn max_keys(mut self, keys: usize) -> Self {
+        self.max_keys = keys;
+        self
+    }
+
+    /// Puts a [`Spend`](crate::Spend) into the extensions of each request, by which the
+    /// application corrects the cost once it knows it.
+    pub fn adjustable(mut self) -> Self {
+        self.is_adjustable = true;
+        self
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn matcher(mut self, matcher: Matcher) -> Self {
+        self.matchers.push(matcher);
+        self
+    }
+
+    /// The quotas of all tiers; the first is for who is in none.
+    pub(crate) fn quotas(&self) -> Vec<Quota> {
+        [self.quota].into_iter().chain(self.tiers.iter().map(|tier| tier.quota)).collect()
+    }
+
+    /// Whether a limit can go on with the memory of another.
+    pub(crate) fn shares_memory_with(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.key == other.key
+            && self.algorithm == other.algorithm
+            && self.max_keys == other.max_keys
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        validate_name("rate_limit", &self.name)?;
+        self.key.validate(&self.name)?;
+        self.matchers.iter().try_for_each(|it| it.validate("rate_limit", &self.name))?;
+        if self.tiers.len() >= Limiter::MAX_TIERS {
+            let given = format!("{} tiers in the limit {:?}", self.tiers.len(), self.name);
+            let kind = ConfigErrorKind::TooLarge;
+            return Err(ConfigError::new(kind, "rate_limit", given, "at most 63"));
+        }
+        let is_mock_queue =
+            self.algorithm == Algorithm::LeakyQueue && self.over_limit != OverLimit::Refuse;
+        if is_mock_queue {
+            let given = format!("{:?} for the leaky queue {:?}", self.over_limit, self.name);
+            let expected = "Refuse: a queue that lets everybody through is none";
+            let kind = ConfigErrorKind::Contradicts;
+            return Err(ConfigError::new(kind, "over_limit", given, expected));
+        }
+        self.quotas().iter().try_for_each(|quota| quota.validate(self.algorithm))
+    }
+}
+
+impl Condition {
+    pub(crate) fn holds(&self, caller: &Caller<'_>) -> bool {
+        if self.is.is_none() && self.is_not.is_empty() {
+            return true;
+        }
+        let value = self.part.value(caller);
+        match (&self.is, value) {
+            (Some(is), value) => value.is_some_and(|value| *value == *is.as_bytes()),
+            (None, Some(value)) => self.is_not.iter().all(|other| *value != *other.as_bytes()),
+            // Without a value it is none of them; what then holds, the limit's `missing_key` says.
+            (None, None) => true,
+        }
+    }
+}
+
+impl fmt::Debug for RateLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimit")
+            .field("name", &self.name)
+            .field("quota", &self.quota)
+            .field("key", &self.key)
+            .field("algorithm", &self.algorithm)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What happens to a request that is over a limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OverLimit {
+    /// A soft limit: it goes on, marked with [`OverSoftLimit`](crate::OverSoftLimit) in its
+    /// extensions and counted in the metrics.
+    Mark,
+    /// A hard limit: it is answered with 429.
+    #[default]
+    Refuse,
+    /// Shadow mode: it goes on, and is counted in the metrics.
+    Shadow,
+}
+
+/// What happens to a request without the key of a limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MissingKey {
+    /// The address of the client takes the place of the key. Where that is unknown as well, the
+    /// request is refused, and an error is logged.
+    #[default]
+    Address,
+    /// The limit does not apply.
+    Bypass,
+    /// It is answered with 429.
+    Refuse,
+}

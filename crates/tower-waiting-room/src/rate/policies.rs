@@ -1,0 +1,57 @@
+//! The limits in force.
+
+use std::sync::Arc;
+
+use waiting_room_core::{ConfigError, Timestamp};
+
+use super::{
+    limit::{OverLimit, RateLimit},
+    limits::Limits,
+    policy::Policy,
+};
+use crate::misconfiguration::Misconfiguration;
+
+/// All limits of a layer, ready.
+#[derive(Debug, Default)]
+pub(crate) struct Policies(Vec<Arc<Policy>>);
+
+impl Policies {
+    /// Makes limits ready; those that take the place of one of `before` take over its memory.
+    pub(crate) fn new(limits: &Limits, before: &Self, now: Timestamp) -> Result<Self, ConfigError> {
+        limits.validate()?;
+        let ready = |limit: &RateLimit| {
+            let before = before.named(limit.name());
+            Policy::new(limit.clone(), before.map(|it| &**it), now).map(Arc::new)
+        };
+        limits.iter().map(ready).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The limit of this name.
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<Policy>> {
+        self.0.iter().find(|policy| &*policy.name == name)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Policy>> {
+        self.0.iter()
+    }
+
+    pub(crate) fn get(&self, index: usize) -> &Arc<Policy> {
+        &self.0[index]
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What about them is probably not meant.
+    pub(crate) fn lint(&self) -> impl Iterator<Item = Misconfiguration> {
+        let limits = || self.0.iter().map(|policy| &policy.limit);
+        let is_zero = limits().any(|limit| limit.quotas().iter().any(|it| it.limit() == 0));
+        let is_made_up = limits().any(|limit| limit.key.can_be_made_up());
+        let guards =
+            |limit: &RateLimit| limit.key.needs_address() && limit.over_limit == OverLimit::Refuse;
+        let is_open = is_made_up && !limits().any(guards);
+        let zero = is_zero.then_some(Misconfiguration::ZeroLimit);
+        zero.into_iter().chain(is_open.then_some(Misconfiguration::NoIpLimit))
+    }
+}

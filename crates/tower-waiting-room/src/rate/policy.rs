@@ -1,0 +1,104 @@
+//! A rate limit made ready: with its memory, and what is said in its name.
+
+use std::sync::Arc;
+
+use waiting_room_core::{ConfigError, KeyHash, Limiter, Reason, Timestamp};
+
+use super::limit::{Cost, MissingKey, RateLimit};
+use crate::{head::RequestHead, key::Caller, matcher::Doubt, respond::PolicyLine};
+
+/// A limit in force.
+#[derive(Debug)]
+pub(crate) struct Policy {
+    pub(crate) limit: RateLimit,
+    pub(crate) limiter: Limiter,
+    pub(crate) name: Arc<str>,
+    lines: Box<[PolicyLine]>,
+}
+
+/// The key of a request, if it has one.
+pub(crate) enum Found {
+    /// This is it.
+    Key(KeyHash),
+    /// It has none, and is not limited.
+    Bypass,
+    /// It has none, and is refused.
+    Refuse,
+    /// It has none, not even an address: the service is not set up for this limit.
+    Stranger,
+}
+
+impl Policy {
+    /// Makes a limit ready; with the memory of one that it takes the place of, if it can.
+    pub(crate) fn new(
+        limit: RateLimit,
+        before: Option<&Self>,
+        now: Timestamp,
+    ) -> Result<Self, ConfigError> {
+        let quotas = limit.quotas();
+        let limiter = match before.filter(|before| before.limit.shares_memory_with(&limit)) {
+            Some(before) if before.limiter.quotas() == quotas => before.limiter.clone(),
+            Some(before) => before.limiter.with_quotas(&quotas, now)?,
+            None => Limiter::new(limit.algorithm, &quotas, limit.max_keys)?,
+        };
+        let line = |quota| PolicyLine::new(&limit.name, quota, limit.algorithm, limit.unit);
+        Ok(Self {
+            lines: quotas.iter().map(line).collect::<Result<_, _>>()?,
+            name: limit.name.as_ref().into(),
+            limiter,
+            limit,
+        })
+    }
+
+    /// What is refused in its name, is refused for this reason.
+    pub(crate) fn reason(&self) -> Reason {
+        Reason::RefusedRate(Arc::clone(&self.name))
+    }
+
+    /// Whether a request is limited by it.
+    pub(crate) fn concerns(&self, caller: &Caller<'_>) -> bool {
+        let limit = &self.limit;
+        (limit.methods.is_empty() || limit.methods.contains(caller.head.method()))
+            && limit.matchers.iter().all(|it| it.covers(&caller.head, Doubt::Covered))
+            && limit.conditions.iter().all(|it| it.holds(caller))
+    }
+
+    /// The tier of a request, and what the headers say of it.
+    pub(crate) fn tier(&self, head: &RequestHead<'_>) -> usize {
+        let tiers = &self.limit.tiers;
+        let tier = tiers.iter().position(|tier| tier.matcher.covers(head, Doubt::Exempt));
+        tier.map_or(0, |tier| tier + 1)
+    }
+
+    /// What the headers say of a tier.
+    pub(crate) fn line(&self, tier: usize) -> &PolicyLine {
+        self.lines.get(tier).unwrap_or(&self.lines[0])
+    }
+
+    /// What a request costs.
+    pub(crate) fn cost(&self, head: &RequestHead<'_>) -> u64 {
+        match &self.limit.cost {
+            Cost::By(closure) => closure(head),
+            Cost::Fixed(cost) => *cost,
+        }
+    }
+
+    /// The key of a request, or what is to be done without.
+    pub(crate) fn key(&self, caller: &Caller<'_>) -> Found {
+        if let Some(key) = self.limit.key.hash(caller) {
+            return Found::Key(key);
+        }
+        if self.limit.key.needs_address() && caller.address_hash().is_none() {
+            return Found::Stranger;
+        }
+        match self.limit.missing_key {
+            MissingKey::Bypass => Found::Bypass,
+            MissingKey::Refuse => Found::Refuse,
+            MissingKey::Address => match caller.address_hash() {
+                // Apart from every key that is an address itself.
+                Some(address) => Found::Key(caller.hasher.hash(&("missing", address))),
+                None => Found::Stranger,
+            },
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What the application is told of its request's limits, and can correct.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use smallvec::SmallVec;
+use waiting_room_core::{Charge, KeyHash, Timestamp};
+
+use super::policy::Policy;
+
+/// What a request has spent of its [adjustable](crate::RateLimit::adjustable) limits, in its
+/// extensions.
+///
+/// By it the application corrects the cost, before or after the response. More than was allowed
+/// becomes a debt, which is worked off before the next request is allowed. What is given back is no
+/// more than time has not given back already.
+///
+/// ```
+/// use tower_waiting_room::Spend;
+///
+/// // An answer of a language model costs what it has come to.
+/// async fn complete(request: http::Request<String>) -> http::Response<String> {
+///     let answer = "…".to_owned();
+///     if let Some(spend) = request.extensions().get::<Spend>() {
+///         spend.settle(answer.len() as u64);
+///     }
+///     http::Response::new(answer)
+/// }
+/// # let _ = complete;
+/// ```
+///
+/// Give back only what a client cannot provoke: one that is refunded for every request that fails
+/// can make as many failing ones as it likes.
+#[derive(Clone)]
+pub struct Spend {
+    spent: Arc<Mutex<SmallVec<[Spent; 2]>>>,
+    now: Now,
+}
+
+/// What was spent of one limit.
+#[derive(Clone)]
+pub(super) struct Spent {
+    pub(super) policy: Arc<Policy>,
+    pub(super) key: KeyHash,
+    pub(super) tier: usize,
+    pub(super) charge: Charge,
+}
+
+/// Reads the clock that the limits go by.
+pub(crate) type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+impl Spend {
+    pub(super) fn new(spent: SmallVec<[Spent; 2]>, now: Now) -> Self {
+        Self { spent: Arc::new(Mutex::new(spent)), now }
+    }
+
+    /// Says what the request really costs, for all adjustable limits.
+    pub fn settle(&self, cost: u64) {
+        self.settle_where(cost, |_| true);
+    }
+
+    /// Says what the request really costs, for the limit of this name.
+    pub fn settle_limit(&self, name: &str, cost: u64) {
+        self.settle_where(cost, |spent| &*spent.policy.name == name);
+    }
+
+    /// Gives everything back.
+    pub fn refund(&self) {
+        self.settle(0);
+    }
+
+    fn settle_where(&self, cost: u64, is_meant: impl Fn(&Spent) -> bool) {
+        let now = (self.now)();
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        for spent in spent.iter_mut().filter(|spent| is_meant(spent)) {
+            spent.policy.limiter.settle(spent.key, spent.tier, &spent.charge, cost, now);
+            spent.charge.cost = cost;
+        }
+    }
+}
+
+impl fmt::Debug for Spend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spend").finish_non_exhaustive()
+    }
+}
+
+/// A request that is over a soft limit has this in its extensions.
+///
+/// The application does what it thinks fit: serves less, or from a cache, or tells the client.
+#[derive(Clone, Debug)]
+pub struct OverSoftLimit(pub(super) SmallVec<[Arc<str>; 1]>);
+
+impl OverSoftLimit {
+    /// The names of the limits.
+    pub fn limits(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|name| &**name)
+    }
+}

@@ -1,0 +1,162 @@
+//! What never changes about a policy, as it is told to clients.
+
+use std::fmt;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use sfv::{Integer, ItemSerializer, StringRef, key_ref, string_ref};
+use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Quota};
+
+use super::number;
+use crate::respond::problem;
+
+/// In what a quota is counted, as the headers say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QuotaUnit {
+    /// Requests that run at the same time.
+    ConcurrentRequests,
+    /// Bytes of content.
+    ContentBytes,
+    /// Requests.
+    #[default]
+    Requests,
+}
+
+impl QuotaUnit {
+    /// The name in the draft; `None` for the one that is meant if nothing is said.
+    const fn name(self) -> Option<&'static StringRef> {
+        match self {
+            Self::ConcurrentRequests => Some(string_ref("concurrent-requests")),
+            Self::ContentBytes => Some(string_ref("content-bytes")),
+            Self::Requests => None,
+        }
+    }
+}
+
+/// The parts of a policy's headers, and of the answer to who exceeds it, that never change.
+#[derive(Clone, Debug)]
+pub(crate) struct PolicyLine {
+    name: Box<str>,
+    unit: QuotaUnit,
+    /// Why a request is refused, in a sentence.
+    pub(in crate::respond) detail: String,
+    /// The problem document for a request that exceeds this policy alone.
+    pub(in crate::respond) problem: Bytes,
+    /// `100`
+    pub(super) limit: HeaderValue,
+    /// `"per_ip";q=100;w=60`
+    pub(super) policy: HeaderValue,
+    /// `100;w=60`
+    pub(super) quota: HeaderValue,
+    /// `"per_ip";r=`
+    pub(super) head: String,
+    /// `;wr-limit=100;wr-remaining=`
+    pub(super) tail: String,
+    /// `limit=100, remaining=`
+    pub(super) triple: String,
+}
+
+impl PolicyLine {
+    /// The longest name, in bytes.
+    pub(crate) const MAX_NAME_LEN: usize = 64;
+
+    /// A policy under this name, whose `quota` is valid for the `algorithm`.
+    ///
+    /// A window is told in whole seconds, rounded up. One of less than a second is not told at
+    /// all: as a second it would promise less than there is, and scaling the quota up to a second
+    /// would promise more at once than is allowed. A leaky queue has none either: its limit is
+    /// how many fit in, not how many pass in a time.
+    ///
+    /// # Errors
+    ///
+    /// If the name is empty, too long, or not printable ASCII.
+    pub(crate) fn new(
+        name: &str,
+        quota: &Quota,
+        algorithm: Algorithm,
+        unit: QuotaUnit,
+    ) -> Result<Self, ConfigError> {
+        let window = quota.replenished_in();
+        let is_told = window.as_secs() > 0 && algorithm != Algorithm::LeakyQueue;
+        let window = is_told.then(|| number::seconds(window));
+        Self::build(name, quota.capacity(), unit, window, quota)
+    }
+
+    /// A limit on the requests that run at the same time.
+    ///
+    /// # Errors
+    ///
+    /// If the name is empty, too long, or not printable ASCII.
+    pub(crate) fn of_gate(name: &str, limit: u64) -> Result<Self, ConfigError> {
+        let allows = format_args!("{limit} at the same time");
+        Self::build(name, limit, QuotaUnit::ConcurrentRequests, None, allows)
+    }
+
+    /// The name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether something can be used up here, and is there again later.
+    pub(super) fn is_used_up(&self) -> bool {
+        self.unit != QuotaUnit::ConcurrentRequests
+    }
+
+    fn build(
+        name: &str,
+        limit: u64,
+        unit: QuotaUnit,
+        window: Option<u64>,
+        allows: impl fmt::Display,
+    ) -> Result<Self, ConfigError> {
+        let malformed = || {
+            let expected = format_args!("1 to {} printable ASCII characters", Self::MAX_NAME_LEN);
+            ConfigError::new(ConfigErrorKind::Malformed, "name", format!("{name:?}"), expected)
+        };
+        if name.is_empty() || name.len() > Self::MAX_NAME_LEN {
+            return Err(malformed());
+        }
+        let text = StringRef::from_str(name).map_err(|_| malformed())?;
+        let limit = number::bounded(limit);
+        let detail = format!("The limit {name:?} allows {allows}.");
+        let value = |text: String| HeaderValue::try_from(text).map_err(|_| malformed());
+        Ok(Self {
+            name: name.into(),
+            unit,
+            problem: problem::quota_exceeded(&[name], &detail).map_err(|_| malformed())?.into(),
+            detail,
+            limit: number::value(limit),
+            policy: value(policy(text, limit, unit, window))?,
+            quota: value(quota(limit, window))?,
+            head: format!("{};r=", ItemSerializer::new().bare_item(text).finish()),
+            tail: format!(";wr-limit={limit};wr-remaining="),
+            triple: format!("limit={limit}, remaining="),
+        })
+    }
+}
+
+/// A member of `RateLimit-Policy` as in draft 11.
+fn policy(name: &StringRef, limit: u64, unit: QuotaUnit, window: Option<u64>) -> String {
+    let mut item = ItemSerializer::new().bare_item(name).parameter(key_ref("q"), integer(limit));
+    if let Some(unit) = unit.name() {
+        item = item.parameter(key_ref("qu"), unit);
+    }
+    if let Some(window) = window {
+        item = item.parameter(key_ref("w"), integer(window));
+    }
+    item.finish()
+}
+
+/// The same as in drafts 6 and 7.
+fn quota(limit: u64, window: Option<u64>) -> String {
+    let mut item = ItemSerializer::new().bare_item(integer(limit));
+    if let Some(window) = window {
+        item = item.parameter(key_ref("w"), integer(window));
+    }
+    item.finish()
+}
+
+fn integer(number: u64) -> Integer {
+    Integer::try_from(number::bounded(number)).unwrap_or(Integer::MAX)
+}

@@ -1,0 +1,158 @@
+//! The answer to a request that exceeds a rate limit.
+//!
+//! Made to be cheap: it is what a flood gets. For a program, which sends most of any flood, the
+//! document is there already, the headers are a copy in which a few numbers are set, and nothing
+//! is asked of the request but the kind of its client. People and gRPC clients get the usual forms
+//! of an [`Answer`].
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, Response, StatusCode,
+    header::{
+        ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER,
+    },
+};
+use waiting_room_core::{Reason, Timestamp};
+
+use super::{
+    Answer, Outcome, Page, RateHeaders, Told,
+    answer::whole_seconds,
+    headers::EXPOSED,
+    problem,
+    rate_headers::{Part, Report},
+    respond,
+};
+use crate::{
+    head::RequestHead,
+    visit::{Client, ClientKind, POLL_HEADER},
+};
+
+/// Refuses requests, with one profile of headers.
+pub(crate) struct Refusals {
+    profile: RateHeaders,
+    /// All headers that a program gets, of which those with a part in `parts` are yet to be set.
+    headers: HeaderMap,
+    /// In the order of the headers.
+    parts: Box<[Option<Part>]>,
+}
+
+/// A request that exceeds a limit, and what there is to say to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Refused<'a> {
+    pub(crate) request: RequestHead<'a>,
+    /// Every policy that applied; at least one of them refused.
+    pub(crate) told: &'a [Told<'a>],
+    /// When to repeat the request; `None` if that is pointless.
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) now: Timestamp,
+    /// The name that the refusal goes by, for the page.
+    pub(crate) room: &'a Arc<str>,
+    pub(crate) page: &'a Page,
+}
+
+impl Refusals {
+    /// Prepares everything that is the same for all requests.
+    pub(crate) fn new(profile: RateHeaders) -> Self {
+        let fields = profile.fields();
+        let mut headers = HeaderMap::with_capacity(4 + fields.len());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(problem::CONTENT_TYPE));
+        // RFC 6585 section 4 forbids to store a 429; not every cache knows.
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+        let dynamic = fields.iter().map(|field| (&field.name, field.part));
+        for (name, _) in dynamic.clone().chain([(&RETRY_AFTER, Part::RetryAfter)]) {
+            headers.insert(name, HeaderValue::from_static(""));
+        }
+        let part = |name| match dynamic.clone().find(|(other, _)| *other == name) {
+            Some((_, part)) => Some(part),
+            None => (name == RETRY_AFTER).then_some(Part::RetryAfter),
+        };
+        let parts = headers.keys().map(part).collect();
+        Self { profile, headers, parts }
+    }
+
+    /// The answer, in the form that the client can use.
+    pub(crate) fn respond(&self, refused: &Refused<'_>) -> Response<Bytes> {
+        let headers = refused.request.headers();
+        match ClientKind::of(headers) {
+            ClientKind::Json if headers.contains_key(POLL_HEADER) => {
+                self.respond_at_length(refused)
+            }
+            ClientKind::Json | ClientKind::Problem => self.respond_to_program(refused),
+            _ => self.respond_at_length(refused),
+        }
+    }
+
+    fn respond_to_program(&self, refused: &Refused<'_>) -> Response<Bytes> {
+        let body = refused.problem();
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+        *response.headers_mut() = self.headers(&refused.report());
+        if *refused.request.method() == Method::HEAD {
+            response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+        } else {
+            *response.body_mut() = body;
+        }
+        response
+    }
+
+    fn respond_at_length(&self, refused: &Refused<'_>) -> Response<Bytes> {
+        let client = Client::classify(refused.request.method(), refused.request.headers());
+        let policy = refused.violated().next().map_or("", |told| told.line.name());
+        let (reason, status) = (Reason::RefusedRate(policy.into()), StatusCode::TOO_MANY_REQUESTS);
+        let room = Arc::clone(refused.room);
+        let answer = Answer::new(room, &client, Outcome::Refuse, reason, status, refused.now)
+            .with_retry_after(refused.retry_after);
+        let mut response = respond(&answer, refused.page, client.is_head);
+        refused.report().write(response.headers_mut(), self.profile);
+        response
+    }
+
+    /// The headers for a program: copied, which is cheaper than to insert them one by one.
+    fn headers(&self, report: &Report<'_>) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        let mut is_complete = true;
+        for (value, part) in headers.values_mut().zip(&self.parts) {
+            let Some(part) = part else { continue };
+            match report.value(*part) {
+                Some(new) => *value = new,
+                None => is_complete = false,
+            }
+        }
+        if is_complete { headers } else { without_empty(headers) }
+    }
+}
+
+impl<'a> Refused<'a> {
+    fn report(&self) -> Report<'a> {
+        Report::new(self.told, self.retry_after.map(whole_seconds), self.now)
+    }
+
+    fn violated(&self) -> impl Iterator<Item = &'a Told<'a>> {
+        self.told.iter().filter(|told| !told.decision.allowed)
+    }
+
+    /// The problem document: the one of the policy if it is only one, or else one for all of them.
+    fn problem(&self) -> Bytes {
+        let mut violated = self.violated();
+        match (violated.next(), violated.next()) {
+            (Some(only), None) => only.line.problem.clone(),
+            _ => {
+                let names: Vec<&str> = self.violated().map(|told| told.line.name()).collect();
+                let details: Vec<&str> = self.violated().map(|it| &*it.line.detail).collect();
+                problem::quota_exceeded(&names, &details.join(" ")).unwrap_or_default().into()
+            }
+        }
+    }
+}
+
+/// The headers without those that were not set: when to come back, where there is no point in it.
+fn without_empty(headers: HeaderMap) -> HeaderMap {
+    let said = headers.into_iter().filter(|(_, value)| !value.is_empty());
+    said.filter_map(|(name, value)| Some((name?, value))).collect()
+}
+
+#[cfg(test)]
+mod tests;

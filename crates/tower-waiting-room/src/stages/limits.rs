@@ -1,0 +1,95 @@
+//! The rate limits, between the token and the room.
+
+use std::{pin::Pin, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Response, StatusCode};
+use smallvec::SmallVec;
+use tokio::time::Sleep;
+use waiting_room_core::{Decision, Store, Timestamp};
+
+use super::{Bearer, Gatekeeper, Step, settle};
+use crate::{
+    head::RequestHead,
+    rate::{Policy, QueuePlace, Rated, Told},
+    respond::{self, Refused},
+};
+
+/// A request that waits for its turn in a leaky queue.
+pub(crate) struct Hold {
+    /// Over when it is its turn.
+    pub(crate) sleep: Pin<Box<Sleep>>,
+    bearer: Bearer,
+    told: Told,
+    place: QueuePlace,
+}
+
+impl<St: Store> Gatekeeper<St> {
+    /// Asks the rate limits, and goes on to the room if they allow it.
+    pub(super) fn rate(&self, head: RequestHead<'_>, bearer: Bearer, now: Timestamp) -> Step {
+        match self.rates.ask(head, now) {
+            Rated::Free => self.meet_room(&head, bearer, None, now),
+            Rated::Pass(told) => self.meet_room(&head, bearer, Some(told), now),
+            Rated::Hold(told, delay, place) => {
+                let sleep = Box::pin(tokio::time::sleep(delay));
+                Step::Hold(Box::new(Hold { sleep, bearer, told, place }))
+            }
+            Rated::Refuse(told) => Step::Answer(self.refuse(&head, &told, now)),
+            Rated::Unknown(policy) => Step::Answer(self.refuse_unknown(&head, &policy, now)),
+        }
+    }
+
+    /// Goes on with a request that was held.
+    pub(crate) fn go_on(&self, head: RequestHead<'_>, hold: Hold) -> Step {
+        let Hold { bearer, told, place, .. } = hold;
+        place.go_on();
+        self.meet_room(&head, bearer, Some(told), self.store.now())
+    }
+
+    /// Tells the client of the application's response about its limits.
+    pub(super) fn tell(&self, told: &Told, status: StatusCode, headers: &mut HeaderMap) {
+        let lines: SmallVec<[respond::Told<'_>; 2]> = told.lines().collect();
+        respond::tell(headers, status, self.config.rates.headers, &lines, self.store.now());
+    }
+
+    /// Answers a request that a limit refuses.
+    fn refuse(&self, head: &RequestHead<'_>, told: &Told, now: Timestamp) -> Response<Bytes> {
+        let (policy, retry_after) = told.binding();
+        let lines: SmallVec<[respond::Told<'_>; 2]> = told.lines().collect();
+        self.send_refusal(head, policy, &lines, retry_after, now)
+    }
+
+    /// Answers a request of which a limit cannot tell whose it is.
+    fn refuse_unknown(
+        &self,
+        head: &RequestHead<'_>,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Response<Bytes> {
+        let nothing = Decision::new(policy.limit.quota.capacity(), 0, Duration::ZERO, None);
+        let line = respond::Told { line: policy.line(0), decision: &nothing };
+        self.send_refusal(head, policy, &[line], None, now)
+    }
+
+    fn send_refusal(
+        &self,
+        head: &RequestHead<'_>,
+        policy: &Policy,
+        told: &[respond::Told<'_>],
+        retry_after: Option<Duration>,
+        now: Timestamp,
+    ) -> Response<Bytes> {
+        let reason = policy.reason();
+        self.telemetry.verdict(&reason);
+        let mut response = self.refusals.respond(&Refused {
+            request: *head,
+            told,
+            retry_after,
+            now,
+            room: &self.room,
+            page: &self.config.page,
+        });
+        settle::explain(&mut response, reason, self.config.debug_header);
+        response
+    }
+}

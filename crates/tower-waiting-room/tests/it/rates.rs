@@ -1,0 +1,293 @@
+//! Rate limits: what they let through, what they say, and what they leave alone.
+
+use std::{net::SocketAddr, time::Duration};
+
+use http::{Method, Request};
+use tower_waiting_room::{
+    Algorithm, Key, MissingKey, OverLimit, PeerAddr, Quota, RateHeaders, RateLimit, Refusals,
+    WaitingRoomConfig, WaitingRoomConfigBuilder,
+};
+
+use crate::support::{House, Seen};
+
+fn limits() -> WaitingRoomConfigBuilder {
+    WaitingRoomConfig::builder("api")
+}
+
+/// Ten a minute from each address.
+fn ten() -> RateLimit {
+    RateLimit::per_ip(Quota::per_minute(10))
+}
+
+fn from(peer: &str, request: http::request::Builder) -> Request<String> {
+    let peer: SocketAddr = format!("{peer}:40000").parse().unwrap();
+    request.extension(PeerAddr(peer)).body(String::new()).unwrap()
+}
+
+async fn get(house: &House, peer: &str) -> Seen {
+    house.send(from(peer, Request::get("/"))).await
+}
+
+async fn allowed(house: &House, peer: &str, times: u32) -> u32 {
+    let mut allowed = 0;
+    for _ in 0..times {
+        allowed += u32::from(get(house, peer).await.is_inside());
+    }
+    allowed
+}
+
+#[tokio::test]
+async fn each_address_has_its_own_limit_and_waits_as_long_as_it_is_told() {
+    let house = House::new(limits().rate_limit(ten()));
+    assert_eq!(allowed(&house, "192.0.2.1", 12).await, 10);
+    assert_eq!(allowed(&house, "192.0.2.2", 1).await, 1);
+    let refused = get(&house, "192.0.2.1").await;
+    assert_eq!(refused.status, 429);
+    assert_eq!(refused.reason, "refused:rate:per_ip");
+    assert_eq!(refused.header("retry-after"), Some("6"));
+    assert_eq!(refused.json()["violated-policies"], serde_json::json!(["per_ip"]));
+    house.advance(5);
+    assert!(!get(&house, "192.0.2.1").await.is_inside());
+    house.advance(1);
+    assert!(get(&house, "192.0.2.1").await.is_inside());
+}
+
+#[tokio::test]
+async fn a_response_says_what_is_left_and_since_when_it_grows() {
+    let house = House::new(limits().rate_limit(ten()));
+    let seen = get(&house, "192.0.2.1").await;
+    assert_eq!(seen.header("x-ratelimit-limit"), Some("10"));
+    assert_eq!(seen.header("x-ratelimit-remaining"), Some("9"));
+    assert_eq!(seen.header("x-ratelimit-reset"), Some("1700000006"));
+    assert_eq!(seen.header("ratelimit-policy"), Some(r#""per_ip";q=10;w=60"#));
+    let list = r#""per_ip";r=9;t=6;wr-limit=10;wr-remaining=9;wr-reset=6"#;
+    assert_eq!(seen.header("ratelimit"), Some(list));
+    assert_eq!(seen.header("x-ratelimit-retry-after"), None);
+    assert_eq!(seen.reason, "admitted");
+}
+
+#[tokio::test]
+async fn who_is_refused_by_its_own_limit_takes_nothing_from_that_of_all() {
+    let own = RateLimit::per_ip(Quota::per_minute(1));
+    let house =
+        House::new(limits().rate_limit(RateLimit::service(Quota::per_minute(5))).rate_limit(own));
+    assert_eq!(allowed(&house, "192.0.2.1", 20).await, 1);
+    for peer in ["192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5"] {
+        assert_eq!(allowed(&house, peer, 1).await, 1, "{peer}");
+    }
+    let sixth = get(&house, "192.0.2.6").await;
+    assert_eq!(sixth.reason, "refused:rate:service");
+    assert_eq!(allowed(&house, "192.0.2.6", 1).await, 0);
+}
+
+#[tokio::test]
+async fn a_limit_concerns_the_methods_and_paths_it_names_and_those_that_are_not_clear() {
+    let login = RateLimit::new("login", Quota::per_minute(1), Key::address())
+        .methods([Method::POST])
+        .path_prefix("/login");
+    let house = House::new(limits().rate_limit(login));
+    let post = |path: &str| from("192.0.2.1", Request::post(path));
+    assert!(house.send(post("/login")).await.is_inside());
+    assert!(!house.send(post("/login/2")).await.is_inside());
+    assert!(!house.send(post("/x/../login")).await.is_inside());
+    assert!(house.send(post("/other")).await.is_inside());
+    let get = from("192.0.2.1", Request::get("/login"));
+    let seen = house.send(get).await;
+    assert!(seen.is_inside());
+    assert_eq!(seen.header("ratelimit"), None);
+}
+
+#[tokio::test]
+async fn a_tier_has_its_own_quota_and_the_same_memory() {
+    let limit = ten().tier(Quota::per_minute(20), |head| head.headers().contains_key("x-gold"));
+    let house = House::new(limits().rate_limit(limit));
+    assert_eq!(allowed(&house, "192.0.2.1", 11).await, 10);
+    let gold = || from("192.0.2.1", Request::get("/").header("x-gold", "1"));
+    let seen = house.send(gold()).await;
+    assert_eq!(seen.header("x-ratelimit-limit"), Some("20"));
+    // All of the small quota is as long used as all of the large one.
+    assert_eq!(seen.status, 429);
+    house.advance(3);
+    assert!(house.send(gold()).await.is_inside());
+}
+
+#[tokio::test]
+async fn a_request_costs_what_the_closure_says() {
+    let cost = |head: &tower_waiting_room::RequestHead<'_>| {
+        head.uri().query().map_or(1, |query| query.parse().unwrap_or(1))
+    };
+    let house = House::new(limits().rate_limit(ten().cost_by(cost)));
+    let get = |uri: &str| from("192.0.2.1", Request::get(uri));
+    assert!(house.send(get("/?8")).await.is_inside());
+    let refused = house.send(get("/?3")).await;
+    assert_eq!(refused.header("retry-after"), Some("6"));
+    assert!(house.send(get("/?2")).await.is_inside());
+    assert!(house.send(get("/?0")).await.is_inside());
+    let never = house.send(get("/?11")).await;
+    assert_eq!((never.status.as_u16(), never.header("retry-after")), (429, None));
+}
+
+#[tokio::test]
+async fn without_its_key_a_request_is_limited_by_address_bypassed_or_refused() {
+    let by_key = |missing| {
+        let limit = RateLimit::new("key", Quota::per_minute(1), Key::header("x-api-key"));
+        House::new(limits().rate_limit(limit.missing_key(missing)))
+    };
+    let house = by_key(MissingKey::Address);
+    assert_eq!(allowed(&house, "192.0.2.1", 3).await, 1);
+    assert_eq!(allowed(&house, "192.0.2.2", 3).await, 1);
+    let house = by_key(MissingKey::Bypass);
+    assert_eq!(allowed(&house, "192.0.2.1", 3).await, 3);
+    let house = by_key(MissingKey::Refuse);
+    let refused = get(&house, "192.0.2.1").await;
+    assert_eq!((refused.status.as_u16(), refused.header("retry-after")), (429, None));
+}
+
+#[tokio::test]
+async fn without_the_address_of_its_peer_nobody_shares_a_limit_by_accident() {
+    let house = House::new(limits().rate_limit(ten()));
+    let stranger = house.send(Request::new(String::new())).await;
+    assert_eq!(stranger.status, 429);
+    let codes: Vec<_> =
+        house.handle().misconfigurations().into_iter().map(|it| it.code()).collect();
+    assert_eq!(codes, ["peer_unknown"]);
+    assert_eq!(allowed(&house, "192.0.2.1", 10).await, 10);
+}
+
+#[tokio::test]
+async fn a_soft_limit_marks_and_a_shadow_only_counts() {
+    let soft = RateLimit::new("soft", Quota::per_minute(1), Key::address());
+    let shadow = RateLimit::new("shadow", Quota::per_minute(0), Key::address());
+    let house = House::new(
+        limits()
+            .rate_limit(soft.over_limit(OverLimit::Mark))
+            .rate_limit(shadow.over_limit(OverLimit::Shadow)),
+    );
+    let seen = get(&house, "192.0.2.1").await;
+    assert_eq!((seen.is_inside(), seen.header("x-over")), (true, None));
+    let seen = get(&house, "192.0.2.1").await;
+    assert_eq!((seen.is_inside(), seen.header("x-over")), (true, Some("soft")));
+    assert_eq!(seen.header("ratelimit"), None);
+}
+
+#[tokio::test]
+async fn a_cost_is_settled_or_given_back_by_the_application() {
+    let house = House::new(limits().rate_limit(ten().cost(5).adjustable()));
+    let spend = |cost: &str| from("192.0.2.1", Request::get("/").header("x-settle", cost));
+    assert!(house.send(spend("0")).await.is_inside());
+    assert!(house.send(spend("1")).await.is_inside());
+    // Nine are left: five now, and they become seven.
+    assert!(house.send(spend("7")).await.is_inside());
+    let refused = get(&house, "192.0.2.1").await;
+    assert_eq!(refused.header("x-ratelimit-remaining"), Some("2"));
+    assert_eq!(refused.header("retry-after"), Some("18"));
+    // A debt is worked off first.
+    house.advance(18);
+    assert!(house.send(spend("25")).await.is_inside());
+    assert_eq!(get(&house, "192.0.2.1").await.header("retry-after"), Some("150"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leaky_queue_holds_requests_until_their_turn_and_forgets_who_goes_away() {
+    let queue = RateLimit::new("queue", Quota::per_second(1).burst(3), Key::everyone())
+        .algorithm(Algorithm::LeakyQueue);
+    let house = House::new(limits().rate_limit(queue));
+    let start = tokio::time::Instant::now();
+    let (first, second) = tokio::join!(get(&house, "192.0.2.1"), get(&house, "192.0.2.2"));
+    assert!(first.is_inside() && second.is_inside());
+    assert_eq!(start.elapsed().as_secs(), 1);
+    // The clock of the limits stands still: two are still in the queue.
+    let third = get(&house, "192.0.2.3");
+    assert!(tokio::time::timeout(Duration::from_millis(1), third).await.is_err());
+    assert!(get(&house, "192.0.2.4").await.is_inside());
+    assert_eq!(get(&house, "192.0.2.5").await.header("retry-after"), Some("1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_requests_are_held_than_is_said() {
+    let queue = RateLimit::new("queue", Quota::per_second(1), Key::address())
+        .algorithm(Algorithm::LeakyQueue);
+    let queue = queue.quota(Quota::per_second(1).burst(2));
+    let house = House::new(limits().rate_limit(queue).max_held_requests(1));
+    assert!(get(&house, "192.0.2.1").await.is_inside());
+    assert!(get(&house, "192.0.2.2").await.is_inside());
+    let (held, refused) = tokio::join!(get(&house, "192.0.2.1"), get(&house, "192.0.2.2"));
+    assert!(held.is_inside());
+    assert_eq!((refused.status.as_u16(), refused.header("retry-after")), (429, Some("1")));
+}
+
+#[tokio::test]
+async fn a_limit_that_is_changed_forgets_nobody_and_holds_nobody_longer_than_it_can() {
+    let house = House::new(limits().rate_limit(ten()));
+    assert_eq!(allowed(&house, "192.0.2.1", 10).await, 10);
+    let to = |quota: Quota| {
+        let change =
+            |limits: Vec<RateLimit>| limits.into_iter().map(|it| it.quota(quota)).collect();
+        house.handle().change_rate_limits(change)
+    };
+    to(Quota::per_minute(60)).unwrap();
+    assert_eq!(allowed(&house, "192.0.2.1", 1).await, 0);
+    house.advance(2);
+    assert_eq!(allowed(&house, "192.0.2.1", 3).await, 2);
+    let error = to(Quota::new(5, Duration::ZERO)).unwrap_err();
+    assert_eq!(error.to_string(), "window is 0 s, expected at least 1 ms");
+    assert_eq!(house.handle().rate_limits().len(), 1);
+}
+
+#[tokio::test]
+async fn preflights_and_what_is_bypassed_are_not_counted() {
+    let bypass = tower_waiting_room::Bypass::path("health", "/healthz");
+    let house =
+        House::new(limits().rate_limit(RateLimit::per_ip(Quota::per_minute(0))).bypass(bypass));
+    let preflight = Request::options("/")
+        .header("origin", "https://shop.example")
+        .header("access-control-request-method", "POST");
+    assert!(house.send(from("192.0.2.1", preflight)).await.is_inside());
+    assert!(house.send(from("192.0.2.1", Request::get("/healthz"))).await.is_inside());
+    assert!(!get(&house, "192.0.2.1").await.is_inside());
+}
+
+#[tokio::test]
+async fn the_room_and_its_passes_are_behind_the_limits() {
+    let house = House::new(crate::support::config().rate_limit(ten()));
+    assert!(get(&house, "192.0.2.1").await.is_inside());
+    let queued = get(&house, "192.0.2.2").await;
+    assert_eq!(queued.reason, "queued:active_limit");
+    assert_eq!(allowed(&house, "192.0.2.2", 10).await, 0);
+    assert_eq!(get(&house, "192.0.2.2").await.reason, "refused:rate:per_ip");
+}
+
+#[tokio::test]
+async fn what_the_application_says_about_limits_stays() {
+    let house = House::new(limits().rate_limit(ten()));
+    let request = Request::get("/")
+        .header("x-app-x-ratelimit-remaining", "3")
+        .header("x-app-ratelimit", "\"inner\";r=3");
+    let seen = house.send(from("192.0.2.1", request)).await;
+    assert_eq!(seen.header("x-ratelimit-remaining"), Some("3"));
+    assert_eq!(seen.header("x-ratelimit-limit"), None);
+    assert_eq!(seen.headers.get_all("ratelimit").iter().count(), 2);
+}
+
+#[tokio::test]
+async fn no_headers_are_sent_where_none_are_wanted_but_when_to_come_back() {
+    let house = House::new(limits().rate_limit(ten()).rate_headers(RateHeaders::None));
+    let seen = get(&house, "192.0.2.1").await;
+    assert!(seen.headers.keys().all(|name| !name.as_str().contains("ratelimit")));
+    assert_eq!(allowed(&house, "192.0.2.1", 9).await, 9);
+    assert_eq!(get(&house, "192.0.2.1").await.header("retry-after"), Some("6"));
+}
+
+#[tokio::test]
+async fn a_log_that_counts_refusals_keeps_out_who_does_not_stop() {
+    let strict =
+        RateLimit::per_ip(Quota::per_minute(2)).algorithm(Algorithm::SlidingLog(Refusals::Count));
+    let house = House::new(limits().rate_limit(strict));
+    assert_eq!(allowed(&house, "192.0.2.1", 2).await, 2);
+    house.advance(50);
+    assert_eq!(allowed(&house, "192.0.2.1", 2).await, 0);
+    house.advance(50);
+    assert_eq!(allowed(&house, "192.0.2.1", 1).await, 0);
+    house.advance(60);
+    assert_eq!(allowed(&house, "192.0.2.1", 1).await, 1);
+}

@@ -1,0 +1,119 @@
+//! The fixed window: a counter that starts again with each window.
+//!
+//! ```text
+//! Epoch      ├── window ──────┼── window ──────┼── window ──────►   multiples of the window
+//! FirstHit        ├── window ──────┤     ├── window ──────┤         with the first event
+//!                 ▲                      ▲
+//! ```
+//!
+//! Simple to explain and known in advance, and the price is the boundary: the whole limit at the
+//! end of one window and again at the start of the next is twice the limit in a moment.
+
+use std::time::Duration;
+
+use super::{Alignment, Charge, Meter, Quota};
+use crate::Timestamp;
+
+/// A counter of what was used in the current window.
+///
+/// ```
+/// use std::time::Duration;
+/// use waiting_room_core::{Alignment, FixedWindow, Meter, Quota, Timestamp};
+///
+/// let window = FixedWindow::new(&Quota::per_minute(5), Alignment::Epoch);
+/// let (mut state, now) = (Default::default(), Timestamp::from_secs(110));
+/// assert!(window.check(&mut state, 5, now).is_ok());
+/// // The third minute since the epoch begins at 120 seconds.
+/// assert_eq!(window.wait(&state, 1, now), Some(Duration::from_secs(10)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedWindow {
+    limit: u64,
+    /// In nanoseconds.
+    window: u64,
+    alignment: Alignment,
+}
+
+/// What a [`FixedWindow`] remembers of one key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FixedWindowState {
+    /// When the window began, in nanoseconds since the Unix epoch; of no meaning if nothing was
+    /// used in it.
+    start: u64,
+    used: u64,
+}
+
+impl FixedWindow {
+    /// A counter for a quota that is valid for this algorithm.
+    #[must_use]
+    pub fn new(quota: &Quota, alignment: Alignment) -> Self {
+        Self { limit: quota.limit(), window: quota.window_nanos(), alignment }
+    }
+
+    /// The window that is open at `now`, or would be opened.
+    fn open(&self, state: &FixedWindowState, now: Timestamp) -> FixedWindowState {
+        if state.used > 0 && now.as_nanos().saturating_sub(state.start) < self.window {
+            return *state;
+        }
+        FixedWindowState { start: self.start(now), used: 0 }
+    }
+
+    /// When a window that is opened at `now` begins.
+    fn start(&self, now: Timestamp) -> u64 {
+        match self.alignment {
+            Alignment::Epoch => now.as_nanos() - now.as_nanos() % self.window,
+            Alignment::FirstHit => now.as_nanos(),
+        }
+    }
+}
+
+impl Meter for FixedWindow {
+    type State = FixedWindowState;
+
+    fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    fn remaining(&self, state: &FixedWindowState, now: Timestamp) -> u64 {
+        self.limit.saturating_sub(self.open(state, now).used)
+    }
+
+    fn wait(&self, state: &FixedWindowState, cost: u64, now: Timestamp) -> Option<Duration> {
+        if cost == 0 {
+            return Some(Duration::ZERO);
+        }
+        let room = self.limit.checked_sub(cost)?;
+        let FixedWindowState { start, used } = self.open(state, now);
+        if used <= room {
+            return Some(Duration::ZERO);
+        }
+        // One of the two differences is zero, unless the clock has jumped back.
+        let (ahead, elapsed) =
+            (start.saturating_sub(now.as_nanos()), now.as_nanos().saturating_sub(start));
+        Some(Duration::from_nanos(ahead) + Duration::from_nanos(self.window - elapsed))
+    }
+
+    fn spend(&self, state: &mut FixedWindowState, cost: u64, now: Timestamp) -> Charge {
+        if cost > 0 {
+            *state = self.open(state, now);
+            state.used = state.used.saturating_add(cost);
+        }
+        Charge::new(cost, now, state.start)
+    }
+
+    fn refund(&self, state: &mut FixedWindowState, charge: &Charge, cost: u64, _: Timestamp) {
+        if charge.mark == state.start {
+            state.used = state.used.saturating_sub(cost.min(charge.cost));
+        }
+    }
+
+    fn used(&self, state: &FixedWindowState, now: Timestamp) -> u64 {
+        self.open(state, now).used
+    }
+
+    fn take_over(&self, state: &mut FixedWindowState, from: &Self, now: Timestamp) {
+        if (self.window, self.alignment) != (from.window, from.alignment) {
+            *state = FixedWindowState { start: self.start(now), used: from.used(state, now) };
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The leaky bucket as a queue: what comes faster than the rate is held until its turn.
+//!
+//! Requests leave one in every interval. All that is remembered is when the next departure is
+//! free: the first request of an idle queue leaves at once, each further one an interval after the
+//! one before, and whoever would be held for the whole capacity or longer is refused.
+//!
+//! ```text
+//!      now                      free at
+//! ──────┼──────┼──────┼──────┼──────┼──────┼──────► time
+//!     leaves leaves leaves leaves   ?
+//!       ├── delay of the next ─────►│
+//!       ├── capacity ─────────────────────►│
+//! ```
+//!
+//! So as many are allowed as [GCRA](Gcra) allows, at the same times; the difference is that they
+//! reach the service evenly. The queue holds no requests: it answers *when*, and the caller waits.
+
+use std::time::Duration;
+
+use super::{Charge, Gcra, Meter, Quota};
+use crate::Timestamp;
+
+/// A queue that tells each request how long to be held, and refuses what does not fit into it.
+///
+/// ```
+/// use std::time::Duration;
+/// use waiting_room_core::{LeakyQueue, Meter, Quota, Timestamp};
+///
+/// let queue = LeakyQueue::new(&Quota::per_minute(60).burst(3));
+/// let (mut state, now) = (0, Timestamp::from_secs(100));
+/// for turn in 0..3 {
+///     let (decision, _) = queue.check(&mut state, 1, now).unwrap();
+///     assert_eq!(decision.delay, Duration::from_secs(turn));
+/// }
+/// assert!(queue.check(&mut state, 1, now).is_err());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeakyQueue {
+    places: Gcra,
+}
+
+impl LeakyQueue {
+    /// A queue for a quota that is valid for this algorithm.
+    #[must_use]
+    pub fn new(quota: &Quota) -> Self {
+        Self { places: Gcra::new(quota) }
+    }
+}
+
+impl Meter for LeakyQueue {
+    /// When the next departure is free, in nanoseconds since the Unix epoch.
+    type State = u64;
+
+    fn limit(&self) -> u64 {
+        self.places.limit()
+    }
+
+    fn remaining(&self, free_at: &u64, now: Timestamp) -> u64 {
+        self.places.remaining(free_at, now)
+    }
+
+    fn wait(&self, free_at: &u64, cost: u64, now: Timestamp) -> Option<Duration> {
+        self.places.wait(free_at, cost, now)
+    }
+
+    fn spend(&self, free_at: &mut u64, cost: u64, now: Timestamp) -> Charge {
+        self.places.spend(free_at, cost, now)
+    }
+
+    fn refund(&self, free_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) {
+        // Whoever came later has been told a time already, and the gap before it stays empty.
+        if charge.mark == *free_at {
+            self.places.refund(free_at, charge, cost, now);
+        }
+    }
+
+    fn used(&self, free_at: &u64, now: Timestamp) -> u64 {
+        self.places.used(free_at, now)
+    }
+
+    fn delay(&self, free_at: &u64, now: Timestamp) -> Duration {
+        Duration::from_nanos(free_at.saturating_sub(now.as_nanos()))
+    }
+
+    fn take_over(&self, free_at: &mut u64, from: &Self, now: Timestamp) {
+        self.places.take_over(free_at, &from.places, now);
+    }
+}

@@ -1,0 +1,96 @@
+//! What all six algorithms promise, and that each does what its definition says.
+
+mod bursts;
+mod extremes;
+mod honesty;
+mod oracles;
+mod refunds;
+mod take_over;
+mod worked_examples;
+
+use std::{ops::Range, time::Duration};
+
+use proptest::{prelude::*, test_runner::TestCaseResult};
+
+use super::*;
+use crate::Timestamp;
+
+/// Calls `law(&meter, …)` with each of the six algorithms, in all their variants, and ends the
+/// calling function with the first failure.
+macro_rules! holds_for_all {
+    ($law:ident, $quota:expr $(, $argument:expr)*) => {{
+        let quota: &Quota = $quota;
+        $law(&Gcra::new(quota) $(, $argument)*)?;
+        $law(&TokenBucket::new(quota) $(, $argument)*)?;
+        $law(&LeakyQueue::new(quota) $(, $argument)*)?;
+        $law(&FixedWindow::new(quota, Alignment::Epoch) $(, $argument)*)?;
+        $law(&FixedWindow::new(quota, Alignment::FirstHit) $(, $argument)*)?;
+        $law(&SlidingLog::new(quota, Refusals::Ignore) $(, $argument)*)?;
+        $law(&SlidingLog::new(quota, Refusals::Count) $(, $argument)*)?;
+        $law(&SlidingCounter::new(quota) $(, $argument)*)?;
+    }};
+}
+use holds_for_all;
+
+/// A request: how long after the one before, and what it costs.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    gap: Duration,
+    cost: u64,
+}
+
+/// Quotas in which one of the limit comes back in a whole number of nanoseconds, so that exact
+/// definitions and intervals in nanoseconds agree.
+fn whole_quotas() -> impl Strategy<Value = Quota> {
+    (1u64..=8, 1u64..400_000, bursts()).prop_map(|(limit, interval, burst)| {
+        with_burst(Quota::new(limit, Duration::from_nanos(limit * interval)), burst)
+    })
+}
+
+/// Any small quotas, with windows that the limit need not divide; the least allow nothing.
+fn quotas() -> impl Strategy<Value = Quota> {
+    let windows = prop_oneof![
+        1_000_000u64..1_000_100,
+        1_000_000u64..2_000_000_000,
+        3_000_000_000u64..9_000_000_000_000,
+    ];
+    (0u64..=9, windows, bursts()).prop_map(|(limit, nanos, burst)| {
+        with_burst(Quota::new(limit, Duration::from_nanos(nanos)), burst)
+    })
+}
+
+fn bursts() -> impl Strategy<Value = Option<u64>> {
+    prop::option::of(1u64..=12)
+}
+
+fn with_burst(quota: Quota, burst: Option<u64>) -> Quota {
+    burst.map_or(quota, |burst| quota.burst(burst))
+}
+
+/// Requests that come at once, a little later, after about an interval, or after some windows.
+fn steps(quota: Quota, lengths: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
+    let (window, interval) = (quota.window_nanos(), quota.interval_nanos());
+    let gaps = prop_oneof![
+        4 => Just(0),
+        4 => 0..=interval,
+        2 => (1..=quota.limit().max(1)).prop_map(move |times| times * interval),
+        2 => (0..=2u64).prop_map(move |off| window + off - 1),
+        1 => 0..=3 * window,
+    ];
+    let costs = prop_oneof![6 => Just(1), 2 => 0..=3u64, 1 => 0..=quota.limit() + 1];
+    let steps = (gaps, costs).prop_map(|(gap, cost)| Step { gap: Duration::from_nanos(gap), cost });
+    prop::collection::vec(steps, lengths)
+}
+
+/// A quota and requests that make something of it.
+fn traffic(quotas: impl Strategy<Value = Quota>) -> impl Strategy<Value = (Quota, Vec<Step>)> {
+    quotas.prop_flat_map(|quota| (Just(quota), steps(quota, 1..80)))
+}
+
+/// Times to begin with: the epoch, where a time before it would underflow, and later ones.
+fn starts() -> impl Strategy<Value = Timestamp> {
+    prop_oneof![Just(0), 0..10_000_000_000u64, Just(1_800_000_000_000_000_000)]
+        .prop_map(Timestamp::from_nanos)
+}
+
+const NANO: Duration = Duration::from_nanos(1);

@@ -1,0 +1,128 @@
+//! What was given back counts as if it had never been spent, or for more, never for less.
+
+use super::*;
+
+proptest! {
+    #[test]
+    fn what_is_given_back_at_once_leaves_no_trace(
+        (quota, steps) in traffic(quotas()),
+        start in starts(),
+        extra in 1u64..=4,
+    ) {
+        holds_for_all!(leaves_no_trace, &quota, &steps, start, extra);
+    }
+
+    #[test]
+    fn after_a_refund_never_more_is_allowed_than_without_the_charge(
+        (quota, steps) in traffic(quotas()),
+        start in starts(),
+        charged in any::<prop::sample::Index>(),
+        later in any::<prop::sample::Index>(),
+        costs in (1u64..=12, 0u64..=15),
+    ) {
+        let charged = charged.index(steps.len());
+        let refunded = charged + later.index(steps.len() - charged);
+        let story = Story { steps: &steps, start, charged, refunded, costs };
+        never_gains(&Gcra::new(&quota), &story)?;
+        never_gains(&TokenBucket::new(&quota), &story)?;
+        never_gains(&LeakyQueue::new(&quota), &story)?;
+        never_gains(&FixedWindow::new(&quota, Alignment::Epoch), &story)?;
+        never_gains(&SlidingLog::new(&quota, Refusals::Ignore), &story)?;
+        never_gains(&SlidingLog::new(&quota, Refusals::Count), &story)?;
+        never_gains(&SlidingCounter::new(&quota), &story)?;
+        // Not a window from the first hit: it begins with the charge, given back or not.
+    }
+}
+
+#[test]
+fn a_window_from_the_first_hit_is_given_back_as_far_as_it_was_used() {
+    let meter = FixedWindow::new(&Quota::per_minute(5), Alignment::FirstHit);
+    let (mut state, start) = (FixedWindowState::default(), Timestamp::from_secs(100));
+    let at = |secs| start + Duration::from_secs(secs);
+    let first = meter.spend(&mut state, 2, start);
+    meter.spend(&mut state, 2, at(10));
+    meter.refund(&mut state, &first, 2, at(20));
+    // It is still the window that began with the first.
+    assert_eq!(meter.remaining(&state, at(20)), 3);
+    assert_eq!(meter.wait(&state, 4, at(20)), Some(Duration::from_secs(40)));
+
+    // A window in which nothing is used any more begins again with the next.
+    let mut state = FixedWindowState::default();
+    let first = meter.spend(&mut state, 2, start);
+    meter.refund(&mut state, &first, 2, at(20));
+    meter.spend(&mut state, 5, at(30));
+    assert_eq!(meter.wait(&state, 1, at(30)), Some(Duration::from_secs(60)));
+
+    // A charge of a window that is over is not given back in the next.
+    meter.spend(&mut state, 5, at(90));
+    meter.refund(&mut state, &first, 2, at(90));
+    assert_eq!(meter.remaining(&state, at(90)), 0);
+}
+
+#[test]
+fn only_the_last_in_the_queue_gets_a_place_back() {
+    let queue = LeakyQueue::new(&Quota::per_minute(60).burst(4));
+    let (mut state, now) = (0, Timestamp::from_secs(100));
+    let first = queue.spend(&mut state, 1, now);
+    let second = queue.spend(&mut state, 2, now);
+    queue.refund(&mut state, &first, 1, now);
+    assert_eq!(queue.delay(&state, now), Duration::from_secs(3));
+    queue.refund(&mut state, &second, 1, now);
+    assert_eq!(queue.delay(&state, now), Duration::from_secs(2));
+}
+
+/// Requests, a charge of `costs.0` before one of them, and a refund of `costs.1` before another.
+struct Story<'a> {
+    steps: &'a [Step],
+    start: Timestamp,
+    charged: usize,
+    refunded: usize,
+    costs: (u64, u64),
+}
+
+fn leaves_no_trace<M: Meter>(
+    meter: &M,
+    steps: &[Step],
+    start: Timestamp,
+    extra: u64,
+) -> TestCaseResult {
+    let (mut state, mut now) = (M::State::default(), start);
+    let mut without = M::State::default();
+    for step in steps {
+        now = now + step.gap;
+        if let Ok((_, charge)) = meter.check(&mut state, extra, now) {
+            meter.refund(&mut state, &charge, extra, now);
+        } else {
+            // So that a penalty counts for both.
+            let _ = meter.check(&mut without, extra, now);
+        }
+        let said = meter.check(&mut state, step.cost, now).map(|(decision, _)| decision);
+        let expected = meter.check(&mut without, step.cost, now).map(|(decision, _)| decision);
+        prop_assert_eq!(said, expected, "{:?}", meter);
+    }
+    Ok(())
+}
+
+/// Tells the story twice, without the charge and with it. What the second is allowed is spent by
+/// both; were the first refused it, the second would have gained.
+fn never_gains<M: Meter>(meter: &M, story: &Story<'_>) -> TestCaseResult {
+    let (mut without, mut with) = (M::State::default(), M::State::default());
+    let (mut now, mut charge) = (story.start, None);
+    for (index, step) in story.steps.iter().enumerate() {
+        now = now + step.gap;
+        if index == story.charged {
+            charge = Some(meter.spend(&mut with, story.costs.0, now));
+        }
+        if index == story.refunded
+            && let Some(charge) = charge.take()
+        {
+            meter.refund(&mut with, &charge, story.costs.1, now);
+        }
+        let remaining = meter.remaining(&without, now);
+        prop_assert!(meter.remaining(&with, now) <= remaining, "{meter:?} at {now:?}");
+        if meter.check(&mut with, step.cost, now).is_ok() {
+            prop_assert!(meter.check(&mut without, step.cost, now).is_ok(), "{meter:?}");
+        }
+    }
+    Ok(())
+}
