@@ -25,12 +25,14 @@ mod node;
 mod trusted;
 
 use std::{
-    borrow::Cow,
     fmt,
     net::{IpAddr, Ipv6Addr},
 };
 
-use http::{HeaderMap, HeaderName, HeaderValue, header::GetAll};
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{FORWARDED, GetAll},
+};
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
 use self::chain::{Chain, Syntax};
@@ -50,14 +52,22 @@ use crate::misconfiguration::Misconfiguration;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ClientIp {
-    report: Option<Report>,
+    source: Source,
     ipv6_prefix: u8,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    /// A header that cannot be, which the validation refuses.
+    Misnamed(String),
+    Peer,
+    Report(Report),
 }
 
 /// A header in which proxies say whom they talk to.
 #[derive(Clone, Debug)]
 struct Report {
-    header: Cow<'static, str>,
+    header: HeaderName,
     form: Form,
     trusted: TrustedProxies,
 }
@@ -75,17 +85,18 @@ enum Form {
 impl ClientIp {
     /// From the connection: right where clients connect directly. The default.
     pub const fn peer() -> Self {
-        Self { report: None, ipv6_prefix: DEFAULT_IPV6_PREFIX }
+        Self { source: Source::Peer, ipv6_prefix: DEFAULT_IPV6_PREFIX }
     }
 
     /// From the `X-Forwarded-For` header, to which each proxy adds its peer.
     pub fn x_forwarded_for(trusted: TrustedProxies) -> Self {
-        Self::reported("x-forwarded-for".into(), Form::Chain(Syntax::Nodes), trusted)
+        let header = HeaderName::from_static("x-forwarded-for");
+        Self::reported(header, Form::Chain(Syntax::Nodes), trusted)
     }
 
     /// From the `Forwarded` header (RFC 7239), to which each proxy adds its peer.
     pub fn forwarded(trusted: TrustedProxies) -> Self {
-        Self::reported("forwarded".into(), Form::Chain(Syntax::Elements), trusted)
+        Self::reported(FORWARDED, Form::Chain(Syntax::Elements), trusted)
     }
 
     /// From a header that the proxy sets to the one address of the client, such as
@@ -96,16 +107,18 @@ impl ClientIp {
     /// than once is not believed.
     pub fn header(name: impl Into<String>, trusted: TrustedProxies) -> Self {
         let name = name.into();
-        let form = if name.eq_ignore_ascii_case("cloudfront-viewer-address") {
-            Form::AddressBeforePort
-        } else {
-            Form::Address
+        let Ok(header) = HeaderName::try_from(&name) else {
+            return Self { source: Source::Misnamed(name), ..Self::peer() };
         };
-        Self::reported(name.into(), form, trusted)
+        let form = match header.as_str() {
+            "cloudfront-viewer-address" => Form::AddressBeforePort,
+            _ => Form::Address,
+        };
+        Self::reported(header, form, trusted)
     }
 
-    fn reported(header: Cow<'static, str>, form: Form, trusted: TrustedProxies) -> Self {
-        Self { report: Some(Report { header, form, trusted }), ..Self::peer() }
+    fn reported(header: HeaderName, form: Form, trusted: TrustedProxies) -> Self {
+        Self { source: Source::Report(Report { header, form, trusted }), ..Self::peer() }
     }
 
     /// How many bits of an IPv6 address tell clients apart: 64 by default.
@@ -126,19 +139,19 @@ impl ClientIp {
             1..=128 => {}
             bits => return wrong(ConfigErrorKind::TooLarge, "ipv6_prefix", &bits, "1 to 128"),
         }
-        match &self.report {
-            Some(Report { header, .. }) if HeaderName::try_from(header.as_ref()).is_err() => {
-                let given = format_args!("{header:?}");
+        match &self.source {
+            Source::Misnamed(name) => {
+                let given = format_args!("{name:?}");
                 wrong(ConfigErrorKind::Malformed, "client_ip", &given, "the name of a header")
             }
-            Some(report) => report.trusted.validate(),
-            None => Ok(()),
+            Source::Peer => Ok(()),
+            Source::Report(report) => report.trusted.validate(),
         }
     }
 
     /// What looks wrong before the first request.
     pub(crate) fn lint(&self) -> impl Iterator<Item = Misconfiguration> {
-        let is_open = self.report.as_ref().is_some_and(|report| report.trusted.covers_everyone());
+        let is_open = matches!(&self.source, Source::Report(by) if by.trusted.covers_everyone());
         let is_raw = self.ipv6_prefix > DEFAULT_IPV6_PREFIX;
         let open = is_open.then_some(Misconfiguration::EveryoneTrusted);
         let raw = is_raw.then_some(Misconfiguration::RawIpv6Key);
@@ -186,7 +199,10 @@ impl ClientIp {
 
     /// The header to read, if this peer may say who the client is.
     fn report_of(&self, peer: IpAddr) -> Option<&Report> {
-        self.report.as_ref().filter(|report| report.trusted.covers_peer(peer))
+        match &self.source {
+            Source::Report(report) if report.trusted.covers_peer(peer) => Some(report),
+            _ => None,
+        }
     }
 }
 
@@ -210,7 +226,7 @@ impl Report {
     }
 
     fn lines<'a>(&self, headers: &'a HeaderMap) -> GetAll<'a, HeaderValue> {
-        headers.get_all(self.header.as_ref())
+        headers.get_all(&self.header)
     }
 }
 

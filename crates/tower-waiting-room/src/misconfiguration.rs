@@ -81,3 +81,27 @@ impl fmt::Display for Misconfiguration {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Misconfiguration::{self, *};
+
+    #[test]
+    fn each_has_a_code_after_its_name_and_a_sentence_that_says_what_to_do() {
+        let all: [Misconfiguration; 8] = [
+            CountedTwice,
+            EveryoneTrusted,
+            ForwardedHeaderIgnored,
+            HeaderRepeated,
+            NoIpLimit,
+            PeerUnknown,
+            RawIpv6Key,
+            ZeroLimit,
+        ];
+        for misconfiguration in all {
+            let name = format!("{misconfiguration:?}").to_lowercase();
+            assert_eq!(misconfiguration.code().replace('_', ""), name);
+            assert!(misconfiguration.to_string().contains(": "), "{name}");
+        }
+    }
+}

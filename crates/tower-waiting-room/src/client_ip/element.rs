@@ -3,24 +3,19 @@
 /// Where the last element of a list begins: after this comma. `None` if there is no other element.
 ///
 /// A comma in a quoted string separates nothing. Read from the end, a quotation mark closes a
-/// string, and the next one opens it unless a backslash stands before it. So what a proxy has
-/// written is read as it was meant, whatever somebody has opened to the left of it and not closed.
+/// string, and the next one opens it unless a backslash stands before it: where a string opens,
+/// there stands an equals sign. So what a proxy has written is read as it was meant, whatever
+/// somebody has opened to the left of it and not closed.
 pub(super) fn last_comma(list: &[u8]) -> Option<usize> {
     let mut in_string = false;
     (0..list.len()).rev().find(|&at| match list[at] {
-        b'"' if !(in_string && is_escaped(&list[..at])) => {
+        b'"' if !(in_string && list[..at].ends_with(b"\\")) => {
             in_string = !in_string;
             false
         }
         b',' => !in_string,
         _ => false,
     })
-}
-
-/// Whether what comes after `before` is escaped: by an odd number of backslashes.
-fn is_escaped(before: &[u8]) -> bool {
-    let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
-    backslashes % 2 == 1
 }
 
 /// The value of the `for` parameter. `None` if the element is malformed, or has none, or two.

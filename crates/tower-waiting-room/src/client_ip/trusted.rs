@@ -33,7 +33,7 @@ impl TrustedProxies {
     /// # Errors
     ///
     /// If there is none, or one of them is no network, or one has bits beyond its prefix, as
-    /// `10.0.0.1/8` has: that may mean one address or sixteen millions.
+    /// `10.0.0.1/8` has: that may mean one address or the network.
     pub fn networks<'a>(cidrs: impl IntoIterator<Item = &'a str>) -> Result<Self, ConfigError> {
         let networks = cidrs.into_iter().map(network).collect::<Result<Vec<_>, _>>()?;
         if networks.is_empty() {
@@ -47,8 +47,8 @@ impl TrustedProxies {
     ///
     /// With 1 the client is the rightmost entry of the header. Where the chain is shorter than the
     /// count, the client is the peer. Right only if nobody can reach the service, or any of the
-    /// proxies but the first, by another way: whoever can is believed. In front of a header with
-    /// one value, only this matters, not the count.
+    /// proxies but the first, by another way: whoever can is believed. For a header with one value
+    /// the count does not matter.
     pub const fn hops(count: u8) -> Self {
         Self(Trust::Hops(count))
     }

@@ -6,6 +6,7 @@ mod answers;
 mod bad_input;
 mod bypass;
 mod contract;
+mod defects;
 mod handle;
 mod rates;
 mod renewal;

@@ -114,11 +114,13 @@ proptest! {
                 ClientIp::header("CloudFront-Viewer-Address", trusted.clone()),
             ] {
                 let source = source.ipv6_prefix(bits);
-                let name = source.report.as_ref().map_or(XFF, |report| match report.form {
-                    Form::Chain(Syntax::Elements) => FORWARDED,
-                    Form::AddressBeforePort => "cloudfront-viewer-address",
+                let name = match &source.source {
+                    Source::Report(report) if report.header == FORWARDED => FORWARDED,
+                    Source::Report(Report { form: Form::AddressBeforePort, .. }) => {
+                        "cloudfront-viewer-address"
+                    }
                     _ => XFF,
-                });
+                };
                 let headers = from_bytes(name, &lines);
                 let found = source.find(peer, &headers);
                 prop_assert_eq!(found.is_some(), peer.is_some());
