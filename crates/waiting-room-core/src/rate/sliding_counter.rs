@@ -139,10 +139,12 @@ impl Meter for SlidingCounter {
     }
 
     fn take_over(&self, state: &mut SlidingCounterState, from: &Self, now: Timestamp) {
-        if self.window != from.window {
+        *state = if self.window == from.window {
+            self.turned(state, now)
+        } else {
             let start = now.as_nanos() - now.as_nanos() % self.window;
-            *state = SlidingCounterState { start, previous: 0, current: from.used(state, now) };
-        }
+            SlidingCounterState { start, previous: 0, current: from.used(state, now) }
+        };
         // What is over the new limit would only be waited for in the window after this one.
         state.current = state.current.min(self.limit);
     }

@@ -101,7 +101,8 @@ impl TickLog {
 }
 
 fn low_half(tick: u64) -> u32 {
-    (tick & u64::from(u32::MAX)) as u32
+    let [a, b, c, d, ..] = tick.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
 }
 
 #[cfg(test)]
