@@ -75,8 +75,7 @@ impl Spend {
         let now = (self.now)();
         let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
         for spent in spent.iter_mut().filter(|spent| is_meant(spent)) {
-            spent.policy.limiter.settle(spent.key, spent.tier, &spent.charge, cost, now);
-            spent.charge.cost = cost;
+            spent.policy.limiter.settle(spent.key, spent.tier, &mut spent.charge, cost, now);
         }
     }
 }

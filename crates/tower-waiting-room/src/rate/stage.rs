@@ -316,7 +316,7 @@ impl Drop for QueuePlace {
         self.stage.held.fetch_sub(1, Ordering::Relaxed);
         if !self.is_over {
             let now = (self.stage.now)();
-            for Spent { policy, key, tier, charge } in &self.spent {
+            for Spent { policy, key, tier, charge } in &mut self.spent {
                 policy.limiter.settle(*key, *tier, charge, 0, now);
             }
         }

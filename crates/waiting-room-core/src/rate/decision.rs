@@ -65,4 +65,9 @@ impl Charge {
     pub const fn new(cost: u64, at: Timestamp, mark: u64) -> Self {
         Self { cost, at, mark }
     }
+
+    /// The receipt for the rest, when `cost` of it has been given back.
+    pub(super) const fn less(self, cost: u64) -> Self {
+        Self { cost: self.cost.saturating_sub(cost), ..self }
+    }
 }

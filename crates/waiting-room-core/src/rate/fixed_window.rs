@@ -101,10 +101,17 @@ impl Meter for FixedWindow {
         Charge::new(cost, now, state.start)
     }
 
-    fn refund(&self, state: &mut FixedWindowState, charge: &Charge, cost: u64, _: Timestamp) {
+    fn refund(
+        &self,
+        state: &mut FixedWindowState,
+        charge: &Charge,
+        cost: u64,
+        _: Timestamp,
+    ) -> Charge {
         if charge.mark == state.start {
             state.used = state.used.saturating_sub(cost.min(charge.cost));
         }
+        charge.less(cost)
     }
 
     fn used(&self, state: &FixedWindowState, now: Timestamp) -> u64 {

@@ -81,11 +81,12 @@ impl Meter for Gcra {
         Charge::new(cost, now, *empty_at)
     }
 
-    fn refund(&self, empty_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) {
+    fn refund(&self, empty_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
         // What has leaked out since is not in the bucket any more.
         let left = Self::backlog(charge.mark, now);
-        let cost = cost.min(charge.cost).saturating_mul(self.interval);
-        *empty_at = empty_at.saturating_sub(cost.min(left));
+        let room = cost.min(charge.cost).saturating_mul(self.interval);
+        *empty_at = empty_at.saturating_sub(room.min(left));
+        Charge { mark: charge.mark.saturating_sub(room), ..charge.less(cost) }
     }
 
     fn used(&self, empty_at: &u64, now: Timestamp) -> u64 {

@@ -67,11 +67,12 @@ impl Meter for LeakyQueue {
         self.places.spend(free_at, cost, now)
     }
 
-    fn refund(&self, free_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) {
+    fn refund(&self, free_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
         // Whoever came later has been told a time already, and the gap before it stays empty.
         if charge.mark == *free_at {
-            self.places.refund(free_at, charge, cost, now);
+            return self.places.refund(free_at, charge, cost, now);
         }
+        charge.less(cost)
     }
 
     fn used(&self, free_at: &u64, now: Timestamp) -> u64 {

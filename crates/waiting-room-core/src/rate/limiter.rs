@@ -113,7 +113,14 @@ impl Limiter {
 
     /// Corrects a charge to what it really cost: gives back the rest, or spends what is missing,
     /// as a debt if need be.
-    pub fn settle(&self, key: KeyHash, tier: usize, charge: &Charge, cost: u64, now: Timestamp) {
+    pub fn settle(
+        &self,
+        key: KeyHash,
+        tier: usize,
+        charge: &mut Charge,
+        cost: u64,
+        now: Timestamp,
+    ) {
         self.memory.settle(key, tier, charge, cost, now);
     }
 
@@ -160,7 +167,7 @@ trait Memory: Send + Sync {
         cost: u64,
         now: Timestamp,
     ) -> Result<(Decision, Charge), Decision>;
-    fn settle(&self, key: KeyHash, tier: usize, charge: &Charge, cost: u64, now: Timestamp);
+    fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp);
     fn forgive(&self, key: KeyHash);
     fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory>;
     fn len(&self) -> usize;
@@ -222,16 +229,16 @@ impl<M: Meter<State = u64> + 'static> Memory for InWords<M> {
         self.words.update(key, |word| meter.check(word, cost, now))
     }
 
-    fn settle(&self, key: KeyHash, tier: usize, charge: &Charge, cost: u64, now: Timestamp) {
+    fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {
         // What was given up with a place is not given back to whoever has it now.
         if cost < charge.cost && !self.words.knows(key) {
             return;
         }
         let meter = self.meters.of(tier);
-        let Ok(()) = self.words.update(key, |word| {
-            settle(meter, word, charge, cost, now);
-            Ok::<_, Infallible>(())
-        });
+        let Ok(settled) = self
+            .words
+            .update(key, |word| Ok::<_, Infallible>(settle(meter, word, charge, cost, now)));
+        *charge = settled;
     }
 
     fn forgive(&self, key: KeyHash) {
@@ -291,12 +298,13 @@ impl<M: Meter + 'static> Memory for OnShelves<M> {
         self.update(key, tier, now, |meter, state| meter.check(state, cost, now))
     }
 
-    fn settle(&self, key: KeyHash, tier: usize, charge: &Charge, cost: u64, now: Timestamp) {
+    fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {
         // What was given up with a place is not given back to whoever has it now.
         if cost < charge.cost && !self.shelves.knows(key) {
             return;
         }
-        self.update(key, tier, now, |meter, state| settle(meter, state, charge, cost, now));
+        *charge =
+            self.update(key, tier, now, |meter, state| settle(meter, state, charge, cost, now));
     }
 
     fn forgive(&self, key: KeyHash) {
@@ -314,14 +322,20 @@ impl<M: Meter + 'static> Memory for OnShelves<M> {
     }
 }
 
-fn settle<M: Meter>(meter: &M, state: &mut M::State, charge: &Charge, cost: u64, now: Timestamp) {
-    match cost.checked_sub(charge.cost) {
-        Some(0) => {}
-        Some(missing) => {
-            meter.spend(state, missing, now);
-        }
-        None => meter.refund(state, charge, charge.cost - cost, now),
-    }
+/// Corrects a charge; gives the receipt for what it cost at last.
+fn settle<M: Meter>(
+    meter: &M,
+    state: &mut M::State,
+    charge: &Charge,
+    cost: u64,
+    now: Timestamp,
+) -> Charge {
+    let Some(missing) = cost.checked_sub(charge.cost) else {
+        return meter.refund(state, charge, charge.cost - cost, now);
+    };
+    meter.spend(state, missing, now);
+    // What was spent later is given back as if it had been spent with the first: at most less.
+    Charge { cost, ..*charge }
 }
 
 fn remember(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> Arc<dyn Memory> {
@@ -359,4 +373,135 @@ fn validate(algorithm: Algorithm, quotas: &[Quota]) -> Result<(), ConfigError> {
         return Err(ConfigError::new(kind, "tiers", quotas.len(), "from 1 to 64"));
     }
     quotas.iter().try_for_each(|quota| quota.validate(algorithm))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{Alignment, KeyHasher, Refusals};
+
+    const ALL: [Algorithm; 6] = [
+        Algorithm::FixedWindow(Alignment::Epoch),
+        Algorithm::Gcra,
+        Algorithm::LeakyQueue,
+        Algorithm::SlidingCounter,
+        Algorithm::SlidingLog(Refusals::Ignore),
+        Algorithm::TokenBucket,
+    ];
+
+    const NOW: Timestamp = Timestamp::from_secs(60_000);
+
+    fn key(name: &str) -> KeyHash {
+        KeyHasher::new([3, 1, 4, 1]).hash(name)
+    }
+
+    #[test]
+    fn each_algorithm_keeps_its_keys_apart_and_to_their_quota() {
+        for algorithm in ALL {
+            let limiter = Limiter::new(algorithm, &[Quota::per_minute(5)], 100).unwrap();
+            for name in ["ann", "bob"] {
+                let allowed =
+                    (0..9).filter(|_| limiter.charge(key(name), 0, 1, NOW).is_ok()).count();
+                assert_eq!(allowed, 5, "{algorithm:?}");
+            }
+            assert_eq!(limiter.len(), 2);
+            limiter.forgive(key("ann"));
+            assert!(limiter.look(key("ann"), 0, 5, NOW).allowed, "{algorithm:?}");
+            assert!(!limiter.look(key("bob"), 0, 1, NOW).allowed, "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn a_charge_is_settled_as_often_as_one_likes_and_counts_once() {
+        for algorithm in ALL {
+            let limiter = Limiter::new(algorithm, &[Quota::per_minute(10)], 100).unwrap();
+            let ann = key("ann");
+            let (_, mut charge) = limiter.charge(ann, 0, 8, NOW).unwrap();
+            for (cost, remaining) in [(3, 7), (3, 7), (0, 10), (0, 10)] {
+                limiter.settle(ann, 0, &mut charge, cost, NOW);
+                let decision = limiter.look(ann, 0, 0, NOW);
+                assert_eq!(decision.remaining, remaining, "{algorithm:?} settled to {cost}");
+            }
+            limiter.settle(ann, 0, &mut charge, 12, NOW);
+            assert_eq!(limiter.look(ann, 0, 0, NOW).remaining, 0, "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_given_back_in_parts_is_no_more_than_time_has_left() {
+        let limiter = Limiter::new(Algorithm::Gcra, &[Quota::per_second(10)], 100).unwrap();
+        let ann = key("ann");
+        let (_, mut charge) = limiter.charge(ann, 0, 10, NOW).unwrap();
+        let later = NOW + Duration::from_millis(500);
+        limiter.settle(ann, 0, &mut charge, 5, later);
+        assert_eq!(limiter.look(ann, 0, 0, later).remaining, 10);
+        // Nothing of it is left, so that what others spend meanwhile is theirs.
+        limiter.charge(ann, 0, 5, later).unwrap();
+        limiter.settle(ann, 0, &mut charge, 0, later);
+        assert_eq!(limiter.look(ann, 0, 0, later).remaining, 5);
+    }
+
+    #[test]
+    fn a_flood_of_keys_forgives_no_offender() {
+        for algorithm in ALL {
+            let limiter = Limiter::new(algorithm, &[Quota::per_minute(2)], 64).unwrap();
+            limiter.charge(key("offender"), 0, 2, NOW).unwrap();
+            for number in 0..10_000_u64 {
+                _ = limiter.charge(KeyHasher::new([3, 1, 4, 1]).hash(&number), 0, 1, NOW);
+            }
+            let refused = limiter.charge(key("offender"), 0, 1, NOW).is_err();
+            assert!(refused, "{algorithm:?}");
+            assert!(limiter.len() <= 2 * limiter.max_keys());
+        }
+    }
+
+    #[test]
+    fn a_table_has_at_least_one_key_and_not_too_many() {
+        for (keys, message) in [
+            (0, "max_keys is 0, expected at least 1"),
+            (100_000_001, "max_keys is 100000001, expected at most 100000000"),
+        ] {
+            let error = Limiter::new(Algorithm::Gcra, &[Quota::per_minute(1)], keys).unwrap_err();
+            assert_eq!(error.to_string(), message);
+        }
+    }
+
+    #[test]
+    fn a_quota_that_cannot_be_kept_is_refused_with_its_field() {
+        let day = Duration::from_secs(86_400);
+        for (algorithm, quota, message) in [
+            (
+                Algorithm::Gcra,
+                Quota::per_minute(10).burst(0),
+                "burst is 0, expected at least 1; to allow nothing, set the limit to 0",
+            ),
+            (
+                Algorithm::SlidingCounter,
+                Quota::per_minute(10).burst(2),
+                "burst is 2, expected none: only the token bucket, GCRA and the leaky queue have one",
+            ),
+            (
+                Algorithm::SlidingLog(Refusals::Ignore),
+                Quota::per_minute(1_000_001),
+                "limit is 1000001, expected at most 1000000 for a sliding log; try the sliding \
+                 counter",
+            ),
+            (
+                Algorithm::TokenBucket,
+                Quota::per_second(2_000_000_000),
+                "limit is 2000000000 per 1 s, expected at most one a nanosecond; count in larger \
+                 units",
+            ),
+            (
+                Algorithm::Gcra,
+                Quota::new(1, 367 * day),
+                "window is 31708800 s, expected at most 366 days",
+            ),
+        ] {
+            let error = Limiter::new(algorithm, &[quota], 10).unwrap_err();
+            assert_eq!(error.to_string(), message);
+        }
+    }
 }

@@ -31,8 +31,10 @@ pub trait Meter: Clone + Debug + Send + Sync {
     fn spend(&self, state: &mut Self::State, cost: u64, now: Timestamp) -> Charge;
 
     /// Gives back `cost` of a charge, as far as time has not given it back already: afterwards
-    /// never more is allowed than if it had not been spent. A charge is given back once.
-    fn refund(&self, state: &mut Self::State, charge: &Charge, cost: u64, now: Timestamp);
+    /// never more is allowed than if it had not been spent. What comes back is the receipt for the
+    /// rest, and takes the place of `charge`.
+    fn refund(&self, state: &mut Self::State, charge: &Charge, cost: u64, now: Timestamp)
+    -> Charge;
 
     /// How much of the quota a key has used, in numbers that can be compared: of the keys in a
     /// full table, the one with the least makes room.

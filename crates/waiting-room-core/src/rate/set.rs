@@ -53,8 +53,8 @@ impl<'a> Ask<'a> {
     }
 
     fn give_back(&mut self, now: Timestamp) {
-        if let Some(charge) = self.charge.take() {
-            self.limiter.settle(self.key, self.tier, &charge, 0, now);
+        if let Some(mut charge) = self.charge.take() {
+            self.limiter.settle(self.key, self.tier, &mut charge, 0, now);
             self.look(now);
         }
     }

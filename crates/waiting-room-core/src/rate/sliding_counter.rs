@@ -119,7 +119,13 @@ impl Meter for SlidingCounter {
         Charge::new(cost, now, state.start)
     }
 
-    fn refund(&self, state: &mut SlidingCounterState, charge: &Charge, cost: u64, now: Timestamp) {
+    fn refund(
+        &self,
+        state: &mut SlidingCounterState,
+        charge: &Charge,
+        cost: u64,
+        now: Timestamp,
+    ) -> Charge {
         *state = self.turned(state, now);
         let cost = cost.min(charge.cost);
         match state.start.checked_sub(charge.mark) {
@@ -129,6 +135,7 @@ impl Meter for SlidingCounter {
             }
             _ => {}
         }
+        charge.less(cost)
     }
 
     /// The estimate. What it rounds down to nothing will never count again.

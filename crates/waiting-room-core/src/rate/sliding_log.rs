@@ -105,11 +105,12 @@ impl Meter for SlidingLog {
         Charge::new(cost, now, log.newest().saturating_mul(self.tick))
     }
 
-    fn refund(&self, log: &mut TickLog, charge: &Charge, cost: u64, now: Timestamp) {
+    fn refund(&self, log: &mut TickLog, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
         // What the newest has outlived is not remembered, even if the clock jumps back.
         let newest = log.newest().saturating_sub(self.window);
         let since = self.since(now).max(newest);
         log.remove(charge.mark.div_ceil(self.tick), cost.min(charge.cost), since);
+        charge.less(cost)
     }
 
     fn used(&self, log: &TickLog, now: Timestamp) -> u64 {

@@ -70,8 +70,8 @@ impl Meter for TokenBucket {
         self.missing.spend(full_at, cost, now)
     }
 
-    fn refund(&self, full_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) {
-        self.missing.refund(full_at, charge, cost, now);
+    fn refund(&self, full_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
+        self.missing.refund(full_at, charge, cost, now)
     }
 
     fn used(&self, full_at: &u64, now: Timestamp) -> u64 {
