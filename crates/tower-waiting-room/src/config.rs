@@ -6,7 +6,7 @@
 
 mod file;
 
-use std::time::Duration;
+use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 
 use http::StatusCode;
 use serde::Deserialize;
@@ -18,7 +18,9 @@ use waiting_room_core::{
 use crate::{
     bypass::Bypass,
     client_ip::ClientIp,
-    rate::{RateConfig, RateLimit},
+    head::RequestHead,
+    key::Part,
+    rate::{RateConfig, RateLimit, Source},
     respond::{Page, RateHeaders},
     token::{CookieSettings, KeyRing},
     visit::ClientKind,
@@ -27,7 +29,7 @@ use crate::{
 /// A validated configuration of one waiting room.
 ///
 /// ```
-/// use std::time::Duration;
+/// use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 /// use tower_waiting_room::WaitingRoomConfig;
 ///
 /// let config = WaitingRoomConfig::builder("shop")
@@ -170,6 +172,28 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
+    /// Adds the rate limits of a YAML or TOML file, and keeps to it whenever it changes. A file that
+    /// cannot be used keeps the old limits in force, and says why in the log and by
+    /// [`rules_file_error`](crate::WaitingRoomHandle::rules_file_error).
+    ///
+    /// The form of the file is in `docs/rules-file.md`.
+    pub fn rate_limits_file(mut self, path: impl Into<PathBuf>) -> Self {
+        let (path, rates) = (path.into(), &mut self.config.rates);
+        rates.source.get_or_insert_with(Source::default).path = path;
+        self
+    }
+
+    /// Names a key for the rules file: what the closure says of a request, if it has it.
+    pub fn descriptor(
+        mut self,
+        name: impl Into<Cow<'static, str>>,
+        closure: impl Fn(&RequestHead<'_>) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        let part = Part::By(name.into(), Arc::new(closure));
+        self.config.rates.source.get_or_insert_with(Source::default).descriptors.push(part);
+        self
+    }
+
     /// Where the address of a client is read from. [`ClientIp::peer`].
     pub fn client_ip(mut self, client_ip: ClientIp) -> Self {
         self.config.rates.client_ip = client_ip;
@@ -244,6 +268,7 @@ impl WaitingRoomConfigBuilder {
     /// The first field that cannot be obeyed, with its value and what would do.
     pub fn build(self) -> Result<WaitingRoomConfig, ConfigError> {
         let Self { total_active_users, mut config } = self;
+        config.rates.load()?;
         config.rates.validate()?;
         config.has_room = total_active_users.is_some();
         if !config.has_room && config.rates.is_empty() {

@@ -148,6 +148,12 @@ impl<St: Store> WaitingRoomHandle<St> {
         self.gatekeeper.rates.change(|Limits { code, file }| Limits { code: change(code), file })
     }
 
+    /// Why the rules file as it is now is not in force; `None` if it is, or there is none.
+    #[must_use]
+    pub fn rules_file_error(&self) -> Option<String> {
+        self.gatekeeper.rates.unfollowed()
+    }
+
     /// What was found to be allowed, and yet probably not meant.
     #[must_use]
     pub fn misconfigurations(&self) -> Vec<Misconfiguration> {

@@ -151,6 +151,14 @@ impl Part {
         }
     }
 
+    /// What the application has called it.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Self::By(name, _) => Some(name),
+            _ => None,
+        }
+    }
+
     fn hash(&self, caller: &Caller<'_>) -> Option<KeyHash> {
         match self {
             Self::Address => caller.address_hash(),

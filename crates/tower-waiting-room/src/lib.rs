@@ -76,6 +76,7 @@ mod matcher;
 mod misconfiguration;
 mod rate;
 mod respond;
+mod rules_file;
 mod service;
 mod session;
 mod stages;

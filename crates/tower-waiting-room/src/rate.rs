@@ -16,6 +16,7 @@ mod limits;
 mod policies;
 mod policy;
 mod set_up;
+mod source;
 mod spend;
 mod stage;
 
@@ -23,6 +24,7 @@ pub(crate) use self::{
     config::RateConfig,
     limits::Limits,
     policy::Policy,
+    source::Source,
     stage::{QueuePlace, RateStage, Rated, Told},
 };
 pub use self::{

@@ -34,7 +34,8 @@ use crate::{
     config::WaitingRoomConfig,
     head::RequestHead,
     rate::{RateStage, Told},
-    respond::{Outcome, Refusals},
+    respond::{Outcome, Refusal},
+    rules_file::Watch,
     session::{Sessions, Stale, Visit},
     telemetry::Telemetry,
     token::{self, KeyRing, Opened, SealedToken, Source, TokenKey, Tokens, Transport, Verified},
@@ -63,7 +64,9 @@ pub(crate) struct Gatekeeper<St> {
     transport: Transport,
     sessions: Arc<Sessions>,
     pub(crate) rates: Arc<RateStage>,
-    refusals: Refusals,
+    /// Keeps the limits to what their file says.
+    _watch: Option<Watch>,
+    refusal: Refusal,
     pub(crate) telemetry: Telemetry,
     on_failure: StoreFailure,
 }
@@ -126,14 +129,17 @@ impl<St: Store> Gatekeeper<St> {
         let clock = store.clone();
         let rates = RateStage::new(&config.rates, telemetry.clone(), Arc::new(move || clock.now()))
             .expect("a config is built only with limits that can be kept");
+        let rates = Arc::new(rates);
+        let watch = config.rates.source.clone().and_then(|source| source.follow(&rates));
         Self {
             tokens: Tokens::new(&keys, &room),
             transport: Transport::new(&config.cookie, &room)
                 .expect("a config is built only with a cookie that can be set"),
             sessions: Arc::default(),
             telemetry,
-            rates: Arc::new(rates),
-            refusals: Refusals::new(config.rates.headers),
+            rates,
+            _watch: watch,
+            refusal: Refusal::new(config.rates.headers),
             room,
             config,
             store,

@@ -6,12 +6,15 @@
 //! | event, `DEBUG` | `tokens rejected` | `room`, `tokens`, the last `error` |
 //! | event, `WARN` | `store failed` | `room`, `error` |
 //! | event, `WARN`, once each | `misconfigured` | `room`, `code`, `hint` |
+//! | event, `INFO` | `rules file in force` | `room` |
+//! | event, `ERROR` | `rules file not in force: the old limits stay` | `room`, `error` |
 //! | event, `DEBUG` | `over a limit` | `room`, `limit`, `decision` |
 //! | field of the current span, if it has one | `waiting_room.reason` | |
 //! | counter (feature `metrics`) | `waiting_room_verdicts_total` | `room`, `reason` |
 //! | counter (feature `metrics`) | `waiting_room_tokens_rejected_total` | `room`, `error` |
 //! | counter (feature `metrics`) | `waiting_room_store_failures_total` | `room` |
 //! | counter (feature `metrics`) | `waiting_room_rate_decisions_total` | `room`, `limit`, `decision` |
+//! | counter (feature `metrics`) | `waiting_room_rules_file_loads_total` | `room`, `outcome` |
 //! | counter (feature `metrics`) | `waiting_room_misconfigurations_total` | `room`, `code` |
 //!
 //! A recorder of metrics has to be installed before the first request.
@@ -105,6 +108,24 @@ impl Telemetry {
             "room" => Arc::clone(&self.room),
             "limit" => Arc::clone(limit),
             "decision" => what.as_str(),
+        )
+        .increment(1);
+    }
+
+    /// The rules file was read again.
+    pub(crate) fn rules_file(&self, outcome: &Result<(), String>) {
+        let room = &*self.room;
+        match outcome {
+            Ok(()) => tracing::info!(room, "rules file in force"),
+            Err(error) => {
+                tracing::error!(room, %error, "rules file not in force: the old limits stay");
+            }
+        }
+        #[cfg(feature = "metrics")]
+        metrics::counter!(
+            "waiting_room_rules_file_loads_total",
+            "room" => Arc::clone(&self.room),
+            "outcome" => if outcome.is_ok() { "in_force" } else { "refused" },
         )
         .increment(1);
     }

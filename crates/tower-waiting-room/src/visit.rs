@@ -46,19 +46,7 @@ pub enum ClientKind {
 impl ClientKind {
     /// Finds out by the headers of a request.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let clues = Clues::of(headers);
-        if clues.content_type.is_some_and(is_grpc) {
-            return Self::Grpc;
-        }
-        if clues.is_poll {
-            return Self::Json;
-        }
-        match Fetch::of(clues.fetch_mode, clues.fetch_dest) {
-            Fetch::Navigation => Self::Navigation,
-            Fetch::Resource => Self::Text,
-            Fetch::Script => negotiate(headers, clues.accept, false),
-            Fetch::Unsaid => negotiate(headers, clues.accept, !clues.is_scripted),
-        }
+        Clues::of(headers).kind(headers)
     }
 
     /// The name in templates and logs.
@@ -103,6 +91,12 @@ impl Client {
     }
 }
 
+/// Whether a program sent the request that takes data, and not the waiting page's own script.
+pub(crate) fn is_program(headers: &HeaderMap) -> bool {
+    let clues = Clues::of(headers);
+    !clues.is_poll && matches!(clues.kind(headers), ClientKind::Json | ClientKind::Problem)
+}
+
 /// Whether a browser asks if a script of another origin may send a request (CORS preflight).
 pub(crate) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::OPTIONS
@@ -140,6 +134,21 @@ impl<'a> Clues<'a> {
             }
         }
         clues
+    }
+
+    fn kind(&self, headers: &HeaderMap) -> ClientKind {
+        if self.content_type.is_some_and(is_grpc) {
+            return ClientKind::Grpc;
+        }
+        if self.is_poll {
+            return ClientKind::Json;
+        }
+        match Fetch::of(self.fetch_mode, self.fetch_dest) {
+            Fetch::Navigation => ClientKind::Navigation,
+            Fetch::Resource => ClientKind::Text,
+            Fetch::Script => negotiate(headers, self.accept, false),
+            Fetch::Unsaid => negotiate(headers, self.accept, !self.is_scripted),
+        }
     }
 }
 

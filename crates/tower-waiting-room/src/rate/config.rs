@@ -2,7 +2,7 @@
 
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
-use super::limits::Limits;
+use super::{limits::Limits, source::Source};
 use crate::{client_ip::ClientIp, respond::RateHeaders};
 
 /// Everything about rate limits that is decided at start-up.
@@ -11,6 +11,7 @@ pub(crate) struct RateConfig {
     pub(crate) limits: Limits,
     pub(crate) client_ip: ClientIp,
     pub(crate) headers: RateHeaders,
+    pub(crate) source: Option<Source>,
     /// How many requests leaky queues hold at a time, all together.
     pub(crate) max_held: usize,
 }
@@ -20,7 +21,19 @@ impl RateConfig {
     const MAX_HELD: usize = 10_000;
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.limits.iter().next().is_none()
+        self.limits.iter().next().is_none() && self.source.is_none()
+    }
+
+    /// Reads the rules file, if there is one.
+    pub(crate) fn load(&mut self) -> Result<(), ConfigError> {
+        let Some(source) = &self.source else { return Ok(()) };
+        self.limits.file = source.load().map_err(|error| {
+            let message = error.to_string();
+            let (given, expected) =
+                message.split_once(", expected ").unwrap_or((&message, "a file of rate limits"));
+            ConfigError::new(ConfigErrorKind::Malformed, "rate_limits_file", given, expected)
+        })?;
+        Ok(())
     }
 
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
@@ -39,6 +52,7 @@ impl Default for RateConfig {
             limits: Limits::default(),
             client_ip: ClientIp::peer(),
             headers: RateHeaders::default(),
+            source: None,
             max_held: Self::MAX_HELD,
         }
     }

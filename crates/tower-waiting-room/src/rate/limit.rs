@@ -70,7 +70,7 @@ pub(crate) struct Condition {
     /// Exactly this; or anything, if it is there.
     pub(crate) is: Option<String>,
     /// None of these.
-    pub(crate) is_not: Vec<String>,
+    pub(crate) is_not: Arc<[String]>,
 }
 
 impl RateLimit {

@@ -44,6 +44,8 @@ pub(crate) struct RateStage {
     max_held: usize,
     held: AtomicUsize,
     set_up: SetUp,
+    /// Why the rules file as it is now is not in force.
+    unfollowed: Mutex<Option<String>>,
     telemetry: Telemetry,
     now: Now,
 }
@@ -104,6 +106,7 @@ impl RateStage {
             max_held: config.max_held,
             held: AtomicUsize::new(0),
             set_up: SetUp::default(),
+            unfollowed: Mutex::default(),
             telemetry,
             now,
         };
@@ -159,6 +162,17 @@ impl RateStage {
         self.policies.store(Arc::new(policies));
         *limits = changed;
         Ok(())
+    }
+
+    /// The rules file was read again; what was wrong with it keeps the old limits in force.
+    pub(crate) fn followed(&self, outcome: Result<(), String>) {
+        self.telemetry.rules_file(&outcome);
+        *self.unfollowed.lock().unwrap_or_else(PoisonError::into_inner) = outcome.err();
+    }
+
+    /// Why the rules file as it is now is not in force.
+    pub(crate) fn unfollowed(&self) -> Option<String> {
+        self.unfollowed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The limits in force, as they were written.

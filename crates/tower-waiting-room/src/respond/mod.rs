@@ -46,7 +46,7 @@ pub use self::{
     rate_headers::{QuotaUnit, RateHeaders},
 };
 pub(crate) use self::{
-    rate_headers::{PolicyLine, Told, write as tell},
-    refusal::{Refusals, Refused},
+    rate_headers::{MAX_NAME_LEN, PolicyLine, Told, write as tell},
+    refusal::{Refusal, Refused},
     response::respond,
 };

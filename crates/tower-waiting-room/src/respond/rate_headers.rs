@@ -19,7 +19,10 @@ use waiting_room_core::Timestamp;
 
 pub use self::policy_line::QuotaUnit;
 pub(super) use self::{part::Part, report::Report};
-pub(crate) use self::{policy_line::PolicyLine, report::Told};
+pub(crate) use self::{
+    policy_line::{MAX_NAME_LEN, PolicyLine},
+    report::Told,
+};
 
 /// Which headers tell a client about its limits.
 ///

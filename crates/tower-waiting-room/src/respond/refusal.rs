@@ -11,10 +11,11 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Response, StatusCode,
     header::{
-        ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER,
+        ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN,
+        RETRY_AFTER,
     },
 };
-use waiting_room_core::{Reason, Timestamp};
+use waiting_room_core::{Quota, Reason, Timestamp};
 
 use super::{
     Answer, Outcome, Page, RateHeaders, Told,
@@ -26,11 +27,12 @@ use super::{
 };
 use crate::{
     head::RequestHead,
-    visit::{Client, ClientKind, POLL_HEADER},
+    visit::{self, Client},
 };
 
 /// Refuses requests, with one profile of headers.
-pub(crate) struct Refusals {
+#[derive(Debug)]
+pub(crate) struct Refusal {
     profile: RateHeaders,
     /// All headers that a program gets, of which those with a part in `parts` are yet to be set.
     headers: HeaderMap,
@@ -39,7 +41,7 @@ pub(crate) struct Refusals {
 }
 
 /// A request that exceeds a limit, and what there is to say to it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Refused<'a> {
     pub(crate) request: RequestHead<'a>,
     /// Every policy that applied; at least one of them refused.
@@ -52,7 +54,7 @@ pub(crate) struct Refused<'a> {
     pub(crate) page: &'a Page,
 }
 
-impl Refusals {
+impl Refusal {
     /// Prepares everything that is the same for all requests.
     pub(crate) fn new(profile: RateHeaders) -> Self {
         let fields = profile.fields();
@@ -60,7 +62,6 @@ impl Refusals {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(problem::CONTENT_TYPE));
         // RFC 6585 section 4 forbids to store a 429; not every cache knows.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
         let dynamic = fields.iter().map(|field| (&field.name, field.part));
         for (name, _) in dynamic.clone().chain([(&RETRY_AFTER, Part::RetryAfter)]) {
             headers.insert(name, HeaderValue::from_static(""));
@@ -75,13 +76,10 @@ impl Refusals {
 
     /// The answer, in the form that the client can use.
     pub(crate) fn respond(&self, refused: &Refused<'_>) -> Response<Bytes> {
-        let headers = refused.request.headers();
-        match ClientKind::of(headers) {
-            ClientKind::Json if headers.contains_key(POLL_HEADER) => {
-                self.respond_at_length(refused)
-            }
-            ClientKind::Json | ClientKind::Problem => self.respond_to_program(refused),
-            _ => self.respond_at_length(refused),
+        if visit::is_program(refused.request.headers()) {
+            self.respond_to_program(refused)
+        } else {
+            self.respond_at_length(refused)
         }
     }
 
@@ -90,6 +88,12 @@ impl Refusals {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
         *response.headers_mut() = self.headers(&refused.report());
+        // Only a script of another origin needs it; with a tenth header, the copy of them would
+        // outgrow what common allocators keep at hand.
+        if refused.request.headers().contains_key(ORIGIN) {
+            let exposed = HeaderValue::from_static(EXPOSED);
+            response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+        }
         if *refused.request.method() == Method::HEAD {
             response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
         } else {
@@ -104,7 +108,7 @@ impl Refusals {
         let (reason, status) = (Reason::RefusedRate(policy.into()), StatusCode::TOO_MANY_REQUESTS);
         let room = Arc::clone(refused.room);
         let answer = Answer::new(room, &client, Outcome::Refuse, reason, status, refused.now)
-            .with_retry_after(refused.retry_after);
+            .with_retry_after(refused.retry_after.map(|time| time.min(LONGEST_WAIT)));
         let mut response = respond(&answer, refused.page, client.is_head);
         refused.report().write(response.headers_mut(), self.profile);
         response
@@ -153,6 +157,9 @@ fn without_empty(headers: HeaderMap) -> HeaderMap {
     let said = headers.into_iter().filter(|(_, value)| !value.is_empty());
     said.filter_map(|(name, value)| Some((name?, value))).collect()
 }
+
+/// Beyond this, the number of seconds is longer than that of a header may be.
+const LONGEST_WAIT: Duration = Duration::from_secs(Quota::MAX_LIMIT);
 
 #[cfg(test)]
 mod tests;

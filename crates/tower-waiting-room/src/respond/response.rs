@@ -30,7 +30,8 @@ pub(crate) fn respond(answer: &Answer, page: &Page, is_head: bool) -> Response<B
 fn form(answer: &Answer, page: &Page) -> Result<Response<Bytes>, Failure> {
     Ok(match answer.kind {
         ClientKind::Grpc => grpc::response(answer),
-        // A limit is not of our making, so neither is the form; but our page's script expects it.
+        // There is a registered problem type for it, which a program may know without knowing us.
+        // The script of our page does know us.
         ClientKind::Json if !answer.is_poll && answer.is_of_rate_limit() => {
             problem::response(answer)?
         }

@@ -81,7 +81,7 @@ impl<St: Store> Gatekeeper<St> {
     ) -> Response<Bytes> {
         let reason = policy.reason();
         self.telemetry.verdict(&reason);
-        let mut response = self.refusals.respond(&Refused {
+        let mut response = self.refusal.respond(&Refused {
             request: *head,
             told,
             retry_after,

@@ -170,7 +170,56 @@ fn a_preflight_is_options_with_both_headers() {
     assert!(!is_preflight(&Method::OPTIONS, &headers(&[("origin", "https://a")])));
 }
 
+/// The same by asking for each header by its name.
+fn looked_up(headers: &HeaderMap) -> ClientKind {
+    let first = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
+    let (mode, dest) = (first("sec-fetch-mode"), first("sec-fetch-dest"));
+    let lines: Vec<_> = headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes).collect();
+    let asked = match lines[..] {
+        [] => Asked::Nothing,
+        [line] => Asked::Line(line),
+        _ => Asked::Lines,
+    };
+    let is_scripted = ["x-requested-with", "hx-request"].iter().any(|it| first(it).is_some());
+    match Fetch::of(mode, dest) {
+        _ if first("content-type").is_some_and(is_grpc) => ClientKind::Grpc,
+        _ if first("waiting-room-poll").is_some() => ClientKind::Json,
+        Fetch::Navigation => ClientKind::Navigation,
+        Fetch::Resource => ClientKind::Text,
+        Fetch::Script => negotiate(headers, asked, false),
+        Fetch::Unsaid => negotiate(headers, asked, !is_scripted),
+    }
+}
+
 proptest! {
+    #[test]
+    fn one_pass_over_the_headers_finds_what_looking_them_up_does(
+        lines in prop::collection::vec(
+            prop_oneof![
+                (Just("accept"), prop_oneof![Just("*/*"), Just(CHROME), Just("text/plain")]),
+                (
+                    Just("content-type"),
+                    prop_oneof![Just("application/grpc"), Just("application/json")],
+                ),
+                (Just(MODE), prop_oneof![Just("navigate"), Just("cors"), Just("no-cors")]),
+                (Just(DEST), prop_oneof![Just("document"), Just("empty"), Just("image")]),
+                (
+                    prop_oneof![
+                        Just("hx-request"),
+                        Just("x-requested-with"),
+                        Just("waiting-room-poll"),
+                        Just("accept-language"),
+                    ],
+                    Just("1"),
+                ),
+            ],
+            0..6,
+        ),
+    ) {
+        let headers = headers(&lines);
+        prop_assert_eq!(ClientKind::of(&headers), looked_up(&headers), "{:?}", lines);
+    }
+
     #[test]
     fn whatever_a_client_sends_it_is_some_client(
         accept in prop::collection::vec("[ -~\t]{0,80}", 0..4),

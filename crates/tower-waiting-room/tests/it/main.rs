@@ -12,5 +12,6 @@ mod rates;
 mod renewal;
 mod restart;
 mod revoke;
+mod rules_file;
 mod support;
 mod visit;

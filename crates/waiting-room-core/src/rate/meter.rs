@@ -56,8 +56,8 @@ pub trait Meter: Clone + Debug + Send + Sync {
     fn look(&self, state: &Self::State, cost: u64, now: Timestamp) -> Decision {
         let decision = self.describe(state, self.wait(state, cost, now), now);
         match decision.allowed {
-            true => decision.with_delay(self.delay(state, now)),
-            false => decision,
+            true if cost > 0 => decision.with_delay(self.delay(state, now)),
+            _ => decision,
         }
     }
 
@@ -74,7 +74,7 @@ pub trait Meter: Clone + Debug + Send + Sync {
     ) -> Result<(Decision, Charge), Decision> {
         match self.wait(state, cost, now) {
             Some(Duration::ZERO) => {
-                let delay = self.delay(state, now);
+                let delay = if cost > 0 { self.delay(state, now) } else { Duration::ZERO };
                 let charge = self.spend(state, cost, now);
                 let decision = self.describe(state, Some(Duration::ZERO), now);
                 Ok((decision.with_delay(delay), charge))

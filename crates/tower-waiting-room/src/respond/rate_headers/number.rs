@@ -8,9 +8,15 @@ use waiting_room_core::{Quota, Timestamp};
 /// An integer as the value of a header. Below a thousand, as most are, it takes no memory.
 pub(super) fn value(number: u64) -> HeaderValue {
     let small = usize::try_from(number).ok().and_then(|index| DIGITS.get(index));
-    let Some(digits) = small else { return HeaderValue::from(bounded(number)) };
+    let Some(digits) = small else { return large(bounded(number)) };
     let zeros = if number < 10 { 2 } else { usize::from(number < 100) };
     HeaderValue::from_static(str::from_utf8(&digits[zeros..]).unwrap_or_default())
+}
+
+/// Of just as many bytes as it has digits; the conversion that `http` has reserves more.
+fn large(number: u64) -> HeaderValue {
+    let digits = HeaderValue::from_str(itoa::Buffer::new().format(number));
+    digits.unwrap_or_else(|_| HeaderValue::from(number))
 }
 
 /// The number itself, or the largest that a structured field can carry (RFC 9651 section 3.3.1).

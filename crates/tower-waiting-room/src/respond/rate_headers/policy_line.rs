@@ -1,7 +1,5 @@
 //! What never changes about a policy, as it is told to clients.
 
-use std::fmt;
-
 use bytes::Bytes;
 use http::HeaderValue;
 use sfv::{Integer, ItemSerializer, StringRef, key_ref, string_ref};
@@ -14,8 +12,6 @@ use crate::respond::problem;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QuotaUnit {
-    /// Requests that run at the same time.
-    ConcurrentRequests,
     /// Bytes of content.
     ContentBytes,
     /// Requests.
@@ -27,7 +23,6 @@ impl QuotaUnit {
     /// The name in the draft; `None` for the one that is meant if nothing is said.
     const fn name(self) -> Option<&'static StringRef> {
         match self {
-            Self::ConcurrentRequests => Some(string_ref("concurrent-requests")),
             Self::ContentBytes => Some(string_ref("content-bytes")),
             Self::Requests => None,
         }
@@ -38,7 +33,6 @@ impl QuotaUnit {
 #[derive(Clone, Debug)]
 pub(crate) struct PolicyLine {
     name: Box<str>,
-    unit: QuotaUnit,
     /// Why a request is refused, in a sentence.
     pub(in crate::respond) detail: String,
     /// The problem document for a request that exceeds this policy alone.
@@ -58,9 +52,6 @@ pub(crate) struct PolicyLine {
 }
 
 impl PolicyLine {
-    /// The longest name, in bytes.
-    pub(crate) const MAX_NAME_LEN: usize = 64;
-
     /// A policy under this name, whose `quota` is valid for the `algorithm`.
     ///
     /// A window is told in whole seconds, rounded up. One of less than a second is not told at
@@ -80,59 +71,33 @@ impl PolicyLine {
         let window = quota.replenished_in();
         let is_told = window.as_secs() > 0 && algorithm != Algorithm::LeakyQueue;
         let window = is_told.then(|| number::seconds(window));
-        Self::build(name, quota.capacity(), unit, window, quota)
-    }
-
-    /// A limit on the requests that run at the same time.
-    ///
-    /// # Errors
-    ///
-    /// If the name is empty, too long, or not printable ASCII.
-    pub(crate) fn of_gate(name: &str, limit: u64) -> Result<Self, ConfigError> {
-        let allows = format_args!("{limit} at the same time");
-        Self::build(name, limit, QuotaUnit::ConcurrentRequests, None, allows)
+        let malformed = || {
+            let expected = format_args!("1 to {} printable ASCII characters", MAX_NAME_LEN);
+            ConfigError::new(ConfigErrorKind::Malformed, "name", format!("{name:?}"), expected)
+        };
+        if name.is_empty() || name.len() > MAX_NAME_LEN {
+            return Err(malformed());
+        }
+        let text = StringRef::from_str(name).map_err(|_| malformed())?;
+        let limit = number::bounded(quota.capacity());
+        let detail = format!("The limit {name:?} allows {quota}.");
+        let value = |text: String| HeaderValue::try_from(text).map_err(|_| malformed());
+        Ok(Self {
+            name: name.into(),
+            problem: problem::quota_exceeded(&[name], &detail).map_err(|_| malformed())?.into(),
+            detail,
+            limit: number::value(limit),
+            policy: value(policy(text, limit, unit, window))?,
+            quota: value(bare_quota(limit, window))?,
+            head: format!("{};r=", ItemSerializer::new().bare_item(text).finish()),
+            tail: format!(";wr-limit={limit};wr-remaining="),
+            triple: format!("limit={limit}, remaining="),
+        })
     }
 
     /// The name.
     pub(crate) fn name(&self) -> &str {
         &self.name
-    }
-
-    /// Whether something can be used up here, and is there again later.
-    pub(super) fn is_used_up(&self) -> bool {
-        self.unit != QuotaUnit::ConcurrentRequests
-    }
-
-    fn build(
-        name: &str,
-        limit: u64,
-        unit: QuotaUnit,
-        window: Option<u64>,
-        allows: impl fmt::Display,
-    ) -> Result<Self, ConfigError> {
-        let malformed = || {
-            let expected = format_args!("1 to {} printable ASCII characters", Self::MAX_NAME_LEN);
-            ConfigError::new(ConfigErrorKind::Malformed, "name", format!("{name:?}"), expected)
-        };
-        if name.is_empty() || name.len() > Self::MAX_NAME_LEN {
-            return Err(malformed());
-        }
-        let text = StringRef::from_str(name).map_err(|_| malformed())?;
-        let limit = number::bounded(limit);
-        let detail = format!("The limit {name:?} allows {allows}.");
-        let value = |text: String| HeaderValue::try_from(text).map_err(|_| malformed());
-        Ok(Self {
-            name: name.into(),
-            unit,
-            problem: problem::quota_exceeded(&[name], &detail).map_err(|_| malformed())?.into(),
-            detail,
-            limit: number::value(limit),
-            policy: value(policy(text, limit, unit, window))?,
-            quota: value(quota(limit, window))?,
-            head: format!("{};r=", ItemSerializer::new().bare_item(text).finish()),
-            tail: format!(";wr-limit={limit};wr-remaining="),
-            triple: format!("limit={limit}, remaining="),
-        })
     }
 }
 
@@ -149,7 +114,7 @@ fn policy(name: &StringRef, limit: u64, unit: QuotaUnit, window: Option<u64>) ->
 }
 
 /// The same as in drafts 6 and 7.
-fn quota(limit: u64, window: Option<u64>) -> String {
+fn bare_quota(limit: u64, window: Option<u64>) -> String {
     let mut item = ItemSerializer::new().bare_item(integer(limit));
     if let Some(window) = window {
         item = item.parameter(key_ref("w"), integer(window));
@@ -160,3 +125,6 @@ fn quota(limit: u64, window: Option<u64>) -> String {
 fn integer(number: u64) -> Integer {
     Integer::try_from(number::bounded(number)).unwrap_or(Integer::MAX)
 }
+
+/// The longest name of a limit, in bytes.
+pub(crate) const MAX_NAME_LEN: usize = 128;

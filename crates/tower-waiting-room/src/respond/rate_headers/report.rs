@@ -46,7 +46,6 @@ impl<'a> Report<'a> {
         let is_taken = headers
             .keys()
             .any(|name| fields.iter().any(|it| !it.part.is_list() && it.name == *name));
-        headers.reserve(fields.len());
         for Field { name, part } in fields.iter().filter(|it| it.part.is_list() || !is_taken) {
             if let Some(value) = self.value(*part) {
                 headers.append(name, value);
@@ -63,7 +62,7 @@ impl<'a> Report<'a> {
             Part::Limits => self.limits(|told| told.limit(false)),
             Part::LimitsAndTriple => self.limits(|told| told.limit(self.is_binding(told))),
             Part::Policies => list(self.told.iter().map(|told| &told.line.policy)),
-            Part::Quotas => list(quotas(self.told).map(|told| &told.line.quota)),
+            Part::Quotas => list(self.told.iter().map(|told| &told.line.quota)),
             Part::Remaining => self.binding.map(|told| number::value(told.decision.remaining)),
             Part::ResetAt => {
                 self.binding.map(|told| number::value(number::unix_seconds(self.now + reset(told))))
@@ -128,11 +127,6 @@ impl Told<'_> {
     }
 }
 
-/// Those that something can be used up of; a limit on concurrency knows no time.
-fn quotas<'a>(told: &'a [Told<'a>]) -> impl Iterator<Item = &'a Told<'a>> {
-    told.iter().filter(|told| told.line.is_used_up())
-}
-
 /// The policy by which a client has to go: the longest wait, then the least remaining, then the
 /// longest time until there is more.
 fn binding<'a>(told: &'a [Told<'a>]) -> Option<&'a Told<'a>> {
@@ -140,7 +134,7 @@ fn binding<'a>(told: &'a [Told<'a>]) -> Option<&'a Told<'a>> {
         let Decision { retry_after, remaining, reset, .. } = *told.decision;
         (Reverse(retry_after.unwrap_or(Duration::MAX)), remaining, Reverse(reset))
     };
-    quotas(told).min_by_key(urgency)
+    told.iter().min_by_key(urgency)
 }
 
 /// Joins the constant parts of policies; that of a single one is only shared.

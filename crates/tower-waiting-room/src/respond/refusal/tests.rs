@@ -1,1 +1,216 @@
+use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
+use http::Request;
+use prost::Message as _;
+use serde_json::{Value, json};
+use tonic_types::pb;
+use waiting_room_core::{Algorithm, Decision, Quota};
 
+use super::*;
+use crate::respond::{PolicyLine, QuotaUnit};
+
+const NOW: Timestamp = Timestamp::from_secs(1_795_248_000);
+const WAIT: Duration = Duration::from_millis(1_900);
+
+fn line(name: &str) -> PolicyLine {
+    let quota = Quota::per_minute(100);
+    PolicyLine::new(name, &quota, Algorithm::Gcra, QuotaUnit::Requests).unwrap()
+}
+
+fn decision(retry_after: Option<Duration>) -> Decision {
+    Decision::new(100, 0, retry_after.unwrap_or_default(), retry_after)
+}
+
+fn request(lines: &[(&'static str, &'static str)]) -> Request<()> {
+    let mut request = Request::new(());
+    for (name, value) in lines {
+        request.headers_mut().append(*name, HeaderValue::from_static(value));
+    }
+    request
+}
+
+fn refuse(
+    profile: RateHeaders,
+    request: &Request<()>,
+    policies: &[(&PolicyLine, Decision)],
+    retry_after: Option<Duration>,
+) -> Response<Bytes> {
+    let told: Vec<_> = policies.iter().map(|(line, decision)| Told { line, decision }).collect();
+    Refusal::new(profile).respond(&Refused {
+        request: request.into(),
+        told: &told,
+        retry_after,
+        now: NOW,
+        room: &"shop".into(),
+        page: &Page::default(),
+    })
+}
+
+/// To one policy named `per_ip`, with the default headers.
+fn refuse_one(request: &Request<()>) -> Response<Bytes> {
+    refuse(RateHeaders::Default, request, &[(&line("per_ip"), decision(Some(WAIT)))], Some(WAIT))
+}
+
+/// All headers, sorted, one a line.
+fn text(headers: &HeaderMap) -> String {
+    let mut lines: Vec<_> = headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {}\n", value.to_str().unwrap()))
+        .collect();
+    lines.sort();
+    lines.concat()
+}
+
+const PROGRAMS: [&[(&str, &str)]; 5] = [
+    &[],
+    &[("accept", "*/*")],
+    &[("accept", "application/json")],
+    &[("accept", "application/problem+json")],
+    &[("accept", "image/png"), ("accept-language", "de")],
+];
+
+const DOCUMENT: &str = concat!(
+    r#"{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","#,
+    r#""title":"Request cannot be satisfied as assigned quota has been exceeded","#,
+    r#""status":429,"detail":"The limit \"per_ip\" allows 100 per 60 s.","#,
+    r#""violated-policies":["per_ip"]}"#,
+);
+
+#[test]
+fn a_program_gets_the_prepared_document_and_no_header_too_many() {
+    for lines in PROGRAMS {
+        let response = refuse_one(&request(lines));
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(response.body(), DOCUMENT);
+        assert_eq!(
+            text(response.headers()),
+            "cache-control: no-store\n\
+             content-type: application/problem+json\n\
+             ratelimit-policy: \"per_ip\";q=100;w=60\n\
+             ratelimit: \"per_ip\";r=0;t=2;wr-limit=100;wr-remaining=0;wr-reset=2\n\
+             retry-after: 2\n\
+             x-ratelimit-limit: 100\n\
+             x-ratelimit-remaining: 0\n\
+             x-ratelimit-reset: 1795248002\n\
+             x-ratelimit-retry-after: 2\n"
+        );
+    }
+}
+
+#[test]
+fn every_profile_says_when_to_come_back() {
+    for profile in RateHeaders::ALL {
+        for lines in [&[] as &[_], &[("accept", "text/plain")]] {
+            let policies = [(&line("per_ip"), decision(Some(WAIT)))];
+            let response = refuse(profile, &request(lines), &policies, Some(WAIT));
+            let headers = response.headers();
+            assert_eq!(headers[RETRY_AFTER], "2", "{profile:?}");
+            let is_told = matches!(profile, RateHeaders::Book | RateHeaders::Default);
+            assert_eq!(headers.contains_key("x-ratelimit-retry-after"), is_told, "{profile:?}");
+        }
+    }
+}
+
+#[test]
+fn a_wait_of_no_time_is_a_second() {
+    let policies = [(&line("per_ip"), decision(Some(Duration::ZERO)))];
+    let response = refuse(RateHeaders::Book, &request(&[]), &policies, Some(Duration::ZERO));
+    assert_eq!(response.headers()[RETRY_AFTER], "1");
+    assert_eq!(response.headers()["x-ratelimit-retry-after"], "1");
+}
+
+#[test]
+fn who_will_never_be_allowed_is_not_told_to_come_back() {
+    let policies = [(&line("per_ip"), decision(None))];
+    let response = refuse(RateHeaders::Default, &request(&[]), &policies, None);
+    assert_eq!(
+        text(response.headers()),
+        "cache-control: no-store\n\
+         content-type: application/problem+json\n\
+         ratelimit-policy: \"per_ip\";q=100;w=60\n\
+         ratelimit: \"per_ip\";r=0;wr-limit=100;wr-remaining=0;wr-reset=0\n\
+         x-ratelimit-limit: 100\n\
+         x-ratelimit-remaining: 0\n\
+         x-ratelimit-reset: 1795248000\n"
+    );
+}
+
+#[test]
+fn the_longest_wait_has_as_many_digits_as_a_header_can_carry() {
+    let policies = [(&line("per_ip"), decision(Some(Duration::MAX)))];
+    for lines in [&[] as &[_], &[("accept", "text/plain")]] {
+        let response = refuse(RateHeaders::None, &request(lines), &policies, Some(Duration::MAX));
+        assert_eq!(response.headers()[RETRY_AFTER], "999999999999999");
+    }
+}
+
+#[test]
+fn a_script_of_another_origin_can_read_the_headers() {
+    let response = refuse_one(&request(&[("origin", "https://shop.example")]));
+    assert_eq!(response.headers()[ACCESS_CONTROL_EXPOSE_HEADERS], EXPOSED);
+}
+
+#[test]
+fn a_head_request_gets_the_length_without_the_body() {
+    let mut head = request(&[]);
+    *head.method_mut() = Method::HEAD;
+    let (whole, response) = (refuse_one(&request(&[])), refuse_one(&head));
+    assert_eq!(response.headers()[CONTENT_LENGTH], whole.body().len().to_string());
+    assert!(response.body().is_empty());
+}
+
+#[test]
+fn several_violated_policies_are_all_named() {
+    let (burst, daily, free) = (line("burst"), line("da\"ily"), line("free"));
+    let fine = Decision::new(100, 9, WAIT, Some(Duration::ZERO));
+    let policies =
+        [(&burst, decision(Some(WAIT))), (&free, fine), (&daily, decision(Some(2 * WAIT)))];
+    let response = refuse(RateHeaders::Default, &request(&[]), &policies, Some(2 * WAIT));
+    let problem: Value = serde_json::from_slice(response.body()).unwrap();
+    assert_eq!(problem["violated-policies"], json!(["burst", "da\"ily"]));
+    assert_eq!(
+        problem["detail"],
+        "The limit \"burst\" allows 100 per 60 s. The limit \"da\\\"ily\" allows 100 per 60 s."
+    );
+    assert_eq!(
+        response.headers()["ratelimit-policy"],
+        r#""burst";q=100;w=60, "free";q=100;w=60, "da\"ily";q=100;w=60"#
+    );
+    let one = refuse(RateHeaders::Default, &request(&[]), &policies[..2], Some(WAIT));
+    assert_eq!(one.body(), &burst.problem);
+}
+
+#[test]
+fn people_get_a_page_or_a_sentence() {
+    for (accept, content_type, expected) in [
+        ("text/plain", "text/plain; charset=utf-8", "Please try again in 2 seconds."),
+        ("text/html", "text/html; charset=utf-8", "<!doctype html>"),
+    ] {
+        let response = refuse_one(&request(&[("accept", accept)]));
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(response.headers()[CONTENT_TYPE], content_type);
+        assert_eq!(response.headers()["x-ratelimit-remaining"], "0");
+        assert!(std::str::from_utf8(response.body()).unwrap().contains(expected), "{accept}");
+    }
+}
+
+#[test]
+fn the_waiting_page_gets_what_its_script_reads() {
+    let response = refuse_one(&request(&[("waiting-room-poll", "1"), ("accept", "*/*")]));
+    let answer: Value = serde_json::from_slice(response.body()).unwrap();
+    assert_eq!(response.headers()["waiting-room"], "refuse");
+    assert_eq!(answer["waitingRoom"]["reason"], "refused:rate:per_ip");
+    assert_eq!(answer["waitingRoom"]["retryAfterSeconds"], 2);
+}
+
+#[test]
+fn a_grpc_client_is_pushed_back_for_exactly_the_wait() {
+    let response = refuse_one(&request(&[("content-type", "application/grpc")]));
+    let header = |name| response.headers()[name].to_str().unwrap();
+    assert_eq!((response.status(), header("grpc-status")), (StatusCode::OK, "8"));
+    assert_eq!(header("grpc-retry-pushback-ms"), "1900");
+    assert_eq!(header("x-ratelimit-limit"), "100");
+    let details = STANDARD_NO_PAD.decode(header("grpc-status-details-bin")).unwrap();
+    let status = pb::Status::decode(&*details).unwrap();
+    let delay = pb::RetryInfo::decode(&*status.details[0].value).unwrap().retry_delay.unwrap();
+    assert_eq!((delay.seconds, delay.nanos), (1, 900_000_000));
+}

@@ -1,0 +1,86 @@
+//! Limits from a file, for as long as it changes.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Weak},
+};
+
+use super::{limit::Condition, limit::RateLimit, limits::Limits, stage::RateStage};
+use crate::{
+    key::{Key, Part},
+    rate::MissingKey,
+    rules_file::{FileRule, RulesFile, RulesFileError, Watch},
+};
+
+/// The file that limits come from, and what its keys mean.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    /// The keys that the application has named, beside those that are built in.
+    pub(crate) descriptors: Vec<Part>,
+}
+
+impl Source {
+    /// Reads the file.
+    pub(crate) fn load(&self) -> Result<Vec<RateLimit>, RulesFileError> {
+        let names: Vec<_> = self.descriptors.iter().filter_map(Part::name).collect();
+        let file = RulesFile::load(&self.path, &names)?;
+        Ok(file.rules.into_iter().filter_map(|rule| self.limit(rule)).collect())
+    }
+
+    /// Keeps the limits of a stage to what the file says, from now on and for as long as the watch
+    /// is kept.
+    pub(crate) fn follow(self, stage: &Arc<RateStage>) -> Option<Watch> {
+        let (source, follower) = (Arc::new(self), Arc::downgrade(stage));
+        let watch = Watch::start(&source.path, {
+            let source = Arc::clone(&source);
+            move || source.reload(&follower)
+        });
+        // What has changed between the first look and the watch.
+        source.reload(&Arc::downgrade(stage));
+        match watch {
+            Ok(watch) => Some(watch),
+            Err(error) => {
+                stage.followed(Err(format!("{}: not watched: {error}", source.path.display())));
+                None
+            }
+        }
+    }
+
+    fn reload(&self, stage: &Weak<RateStage>) {
+        let Some(stage) = stage.upgrade() else { return };
+        let changed = self.load().map_err(|error| error.to_string()).and_then(|file| {
+            stage.change(|limits| Limits { file, ..limits }).map_err(|error| error.to_string())
+        });
+        stage.followed(changed);
+    }
+
+    /// A rule of the file as a limit; none for a rule that limits nothing.
+    fn limit(&self, rule: FileRule) -> Option<RateLimit> {
+        let file_limit = rule.limit?;
+        let part = |name: &str| {
+            let named = self.descriptors.iter().find(|part| part.name() == Some(name));
+            named.cloned().or_else(|| Part::named(name))
+        };
+        let mut each = Vec::new();
+        let mut conditions = Vec::new();
+        for entry in rule.entries {
+            // The file was read with the same names.
+            let part = part(&entry.key)?;
+            if entry.value.is_none() {
+                each.push(part.clone());
+            }
+            conditions.push(Condition { part, is: entry.value, is_not: entry.except });
+        }
+        let key = if each.is_empty() { Key::everyone() } else { Key::from(each) };
+        let mut limit = RateLimit::new(rule.name, file_limit.quota, key)
+            .algorithm(file_limit.algorithm)
+            .over_limit(file_limit.over_limit)
+            .missing_key(MissingKey::Bypass);
+        if let Some(cost) = file_limit.cost {
+            limit = limit.cost(cost);
+        }
+        limit.conditions = conditions;
+        Some(limit)
+    }
+}

@@ -1,0 +1,108 @@
+//! The table `rate_limit`.
+
+use std::time::Duration;
+
+use jiff::fmt::friendly::SpanParser;
+use waiting_room_core::{Algorithm, Alignment, Quota, Refusals};
+
+use super::{
+    FileLimit,
+    error::RulesFileError,
+    fields::{Fields, Given, Place},
+};
+use crate::rate::OverLimit;
+
+/// What a `rate_limit` says.
+pub(super) struct RateLimit<'a> {
+    pub(super) name: Option<Given<'a>>,
+    /// None if it is unlimited.
+    pub(super) limit: Option<FileLimit>,
+}
+
+pub(super) fn rate_limit(given: Given<'_>) -> Result<RateLimit<'_>, RulesFileError> {
+    let mut fields = given.table(&FIELDS)?;
+    let name = fields.take("name");
+    let unlimited = match fields.take("unlimited") {
+        Some(given) => given.flag()?,
+        None => false,
+    };
+    if unlimited {
+        fields.only_beside("unlimited")?;
+        return Ok(RateLimit { name, limit: None });
+    }
+    Ok(RateLimit { name, limit: Some(limit(fields)?) })
+}
+
+fn limit(mut fields: Fields<'_>) -> Result<FileLimit, RulesFileError> {
+    let requests = fields.require("requests_per_unit", "how many requests are allowed")?;
+    let limit = requests.number(0, Quota::MAX_LIMIT)?;
+    let (window, window_place) = window(&mut fields)?;
+    let algorithm = match fields.take("algorithm") {
+        Some(given) => {
+            given.one_of(&ALGORITHMS.map(|algorithm| (algorithm.as_str(), algorithm)))?
+        }
+        None => Algorithm::default(),
+    };
+    let mut quota = Quota::new(limit, window);
+    let burst = fields.take("burst");
+    if let Some(given) = &burst {
+        quota = quota.burst(given.number(0, Quota::MAX_LIMIT)?);
+    }
+    quota.validate(algorithm).map_err(|error| {
+        let place = match (error.field(), &burst) {
+            ("burst", Some(given)) => &given.place,
+            ("window", _) => &window_place,
+            _ => &requests.place,
+        };
+        place.wrong(error.given(), error.expected())
+    })?;
+    let cost = fields.take("cost").map(|given| cost(&given, &quota)).transpose()?;
+    Ok(FileLimit { quota, algorithm, cost, over_limit: OverLimit::default() })
+}
+
+/// The length of the window, and which field says it.
+fn window<'a>(fields: &mut Fields<'a>) -> Result<(Duration, Place<'a>), RulesFileError> {
+    let unit = fields.take("unit");
+    let window = fields.take("window");
+    match (unit, window) {
+        (Some(unit), None) => Ok((unit.one_of(&UNITS)?, unit.place)),
+        (Some(_), Some(window)) => Err(window.wrong("nothing beside unit")),
+        (None, Some(window)) => {
+            let expected = "a duration such as 10s or 1m 30s";
+            let wrong = window.wrong(expected);
+            let place = window.place.clone();
+            let duration = SpanParser::new().parse_unsigned_duration(window.text()?);
+            Ok((duration.map_err(|_| wrong)?, place))
+        }
+        (None, None) => {
+            Err(fields.missing("unit", "second, minute, hour, day or week, or a window"))
+        }
+    }
+}
+
+/// A cost of nothing would not be a limit, and one above the capacity would always be refused.
+fn cost(given: &Given<'_>, quota: &Quota) -> Result<u64, RulesFileError> {
+    given.number(1, quota.capacity().max(1))
+}
+
+const FIELDS: [&str; 8] =
+    ["unit", "requests_per_unit", "window", "algorithm", "burst", "cost", "name", "unlimited"];
+
+const DAY: u64 = 86_400;
+
+const UNITS: [(&str, Duration); 5] = [
+    ("second", Duration::from_secs(1)),
+    ("minute", Duration::from_secs(60)),
+    ("hour", Duration::from_secs(3_600)),
+    ("day", Duration::from_secs(DAY)),
+    ("week", Duration::from_secs(7 * DAY)),
+];
+
+const ALGORITHMS: [Algorithm; 6] = [
+    Algorithm::FixedWindow(Alignment::Epoch),
+    Algorithm::Gcra,
+    Algorithm::LeakyQueue,
+    Algorithm::SlidingCounter,
+    Algorithm::SlidingLog(Refusals::Ignore),
+    Algorithm::TokenBucket,
+];

@@ -1,0 +1,362 @@
+//! What is wrong with a file is said with its place, what it is and what it should be.
+
+use super::*;
+
+#[track_caller]
+fn refused(name: &str, text: &str) -> String {
+    let error = parse(name, text).expect_err(text);
+    error.to_string()
+}
+
+/// The message for a YAML file with these lines as its descriptors, from line 3 on.
+#[track_caller]
+fn refused_descriptors(lines: &str) -> String {
+    refused("limits.yaml", &format!("domain: d\ndescriptors:\n{lines}"))
+}
+
+#[test]
+fn a_wrong_frame_is_named() {
+    for (text, message) in [
+        ("", "1:1: domain is missing, expected a name for all these rules"),
+        ("# nothing\n", "1:1: domain is missing, expected a name for all these rules"),
+        ("domain: ''\n", "1:9: domain is \"\", expected a text of 1 to 256 bytes"),
+        ("\u{feff}domain: ''\n", "1:9: domain is \"\", expected a text of 1 to 256 bytes"),
+        ("domain: d\n", "1:1: descriptors is missing, expected a list"),
+        ("domain: d\ndescriptors:\n", "2:12: descriptors is empty, expected a list"),
+        ("- 1\n", "1:1: the file is a list, expected a table"),
+        (
+            "domain: d\ndescriptors: []\nreplaces: 1\n",
+            "3:1: replaces is not a field, expected domain or descriptors",
+        ),
+        (
+            "domain: d\ndomain: e\n",
+            "2:1: domain is given twice, expected once: the first is in line 1",
+        ),
+        (
+            "domain: &d d\ndescriptors: *d\n",
+            "2:14: an alias is not supported, expected the value itself",
+        ),
+        ("訊息: !!str x\n", "1:5: a tag is not supported, expected the value without it"),
+        (
+            "domain: d\ndescriptors: []\n---\ndomain: e\n",
+            "3:1: a second document begins, expected only one",
+        ),
+        ("? [a]\n: b\n", "1:3: the name of a field is a list, expected a text"),
+    ] {
+        assert_eq!(refused("limits.yaml", text), format!("limits.yaml:{message}"), "{text}");
+    }
+}
+
+#[test]
+fn the_same_is_wrong_in_toml() {
+    for (text, message) in [
+        ("", "1:1: domain is missing, expected a name for all these rules"),
+        ("[domain]\n", "1:1: domain is a table, expected a text of 1 to 256 bytes"),
+        (
+            "domain = 'd'\ndescriptors = []\nx.y = 1\na = 1\n",
+            "3:1: x is not a field, expected domain or descriptors",
+        ),
+        (
+            "domain = 'd'\n[[descriptors]]\nkey = 'path'\nvalue = 2026-11-21\n\
+             [descriptors.rate_limit]\nunit = 'fortnight'\nrequests_per_unit = 5\n",
+            "6:8: descriptors[0].rate_limit.unit is \"fortnight\", \
+             expected second, minute, hour, day or week",
+        ),
+        (
+            "domain = 'd'\n[[descriptors]]\nkey = 'path'\n\
+             rate_limit = { unit = 'day', requests_per_unit = 1.5 }\n",
+            "4:50: descriptors[0].rate_limit.requests_per_unit is 1.5, expected a whole number \
+             from 0 to 999999999999999, without quotes or leading zeros",
+        ),
+        (
+            "domain = 'd'\n[[descriptors]]\nkey = 'path'\n[[descriptors]]\nkey = 'user'\n\
+             rate_limit.unlimited = true\n",
+            "2:1: descriptors[0] is without effect, \
+             expected a rate_limit, or descriptors that have one",
+        ),
+    ] {
+        assert_eq!(refused("limits.toml", text), format!("limits.toml:{message}"), "{text}");
+    }
+}
+
+/// What the parsers say is theirs; where they say it is ours.
+#[test]
+fn a_file_that_cannot_be_parsed_is_named_with_the_place() {
+    for (name, text, message) in [
+        ("limits.yaml", "domain: d\ndescriptors: [\n", "limits.yaml:2:14: is not YAML: "),
+        ("limits.yaml", "domain: *d\n", "limits.yaml:1:9: is not YAML: "),
+        ("limits.toml", "domain = 'd'\ndomain = 'e'\n", "limits.toml:2:1: is not TOML: "),
+        ("limits.toml", "domain = d\n", "limits.toml:1:10: is not TOML: "),
+    ] {
+        let error = refused(name, text);
+        assert!(error.starts_with(message), "{error:?} should start with {message:?}");
+    }
+}
+
+#[test]
+fn a_wrong_descriptor_is_named() {
+    for (lines, message) in [
+        ("  - 5\n", "3:5: descriptors[0] is 5, expected a table"),
+        (
+            "  - value: x\n",
+            "3:5: descriptors[0].key is missing, expected what of a request this is about",
+        ),
+        ("  - key: ''\n", "3:10: descriptors[0].key is \"\", expected a text of 1 to 256 bytes"),
+        (
+            "  - key: plan\n",
+            "3:10: descriptors[0].key is \"plan\", expected method, path, remote_address, \
+             cookie.<name>, header.<name>, message_type, tenant or user \
+             (other keys have to be registered in code)",
+        ),
+        (
+            "  - key: header.X-Plan\n",
+            "3:10: descriptors[0].key is \"header.X-Plan\", \
+             expected the name of the header in lower case",
+        ),
+        (
+            "  - key: header.\n",
+            "3:10: descriptors[0].key is \"header.\", expected the name of a header",
+        ),
+        (
+            "  - key: cookie.a b\n",
+            "3:10: descriptors[0].key is \"cookie.a b\", expected the name of a cookie",
+        ),
+        (
+            "  - key: path\n    value:\n",
+            "4:10: descriptors[0].value is empty, expected a text of 1 to 256 bytes",
+        ),
+        (
+            "  - key: path\n    value: a\n    Value: b\n",
+            "5:12: descriptors[0].Value is \"b\", expected nothing beside value",
+        ),
+        (
+            "  - key: path\n    limit: 1\n",
+            "4:5: descriptors[0].limit is not a field, expected key, value, Value, rate_limit, \
+             shadow_mode, soft or descriptors",
+        ),
+        (
+            "  - key: path\n",
+            "3:5: descriptors[0] is without effect, \
+             expected a rate_limit, or descriptors that have one",
+        ),
+        (
+            "  - key: path\n    descriptors: []\n",
+            "3:5: descriptors[0] is without effect, \
+             expected a rate_limit, or descriptors that have one",
+        ),
+        ("  - key: path\n    soft: 1\n", "4:11: descriptors[0].soft is 1, expected true or false"),
+        (
+            "  - key: path\n    soft: true\n",
+            "4:11: descriptors[0].soft is true, expected nothing without a rate_limit",
+        ),
+        (
+            "  - key: path\n    soft: true\n    shadow_mode: true\n",
+            "4:11: descriptors[0].soft is true, expected nothing beside shadow_mode",
+        ),
+        (
+            "  - key: path\n    soft: true\n    rate_limit: { unlimited: true }\n",
+            "4:11: descriptors[0].soft is true, expected nothing beside unlimited",
+        ),
+        (
+            "  - key: path\n    descriptors:\n      - key: path\n",
+            "5:14: descriptors[0].descriptors[0].key is \"path\", \
+             expected a key that no outer descriptor has",
+        ),
+        (
+            "  - key: path\n  - key: user\n  - { value: a, key: path }\n  - key: path\n",
+            "6:5: descriptors[3] is the same as that of line 3, expected another key or value",
+        ),
+    ] {
+        assert_eq!(refused_descriptors(lines), format!("limits.yaml:{message}"), "{lines}");
+    }
+}
+
+#[test]
+fn a_wrong_limit_is_named() {
+    const NUMBER: &str =
+        "a whole number from 0 to 999999999999999, without quotes or leading zeros";
+    for (fields, column, message) in [
+        (
+            "unit: fortnight, requests_per_unit: 5",
+            25,
+            "unit is \"fortnight\", expected second, minute, hour, day or week",
+        ),
+        (
+            "requests_per_unit: 5",
+            17,
+            "unit is missing, expected second, minute, hour, day or week, or a window",
+        ),
+        ("unit: day", 17, "requests_per_unit is missing, expected how many requests are allowed"),
+        (
+            "unit: day, requests_per_unit: -5",
+            49,
+            &format!("requests_per_unit is -5, expected {NUMBER}"),
+        ),
+        (
+            "unit: day, requests_per_unit: 010",
+            49,
+            &format!("requests_per_unit is 010, expected {NUMBER}"),
+        ),
+        (
+            "unit: day, requests_per_unit: '5'",
+            49,
+            &format!("requests_per_unit is \"5\", expected {NUMBER}"),
+        ),
+        (
+            "unit: day, requests_per_unit: 99999999999999999999",
+            49,
+            &format!("requests_per_unit is 99999999999999999999, expected {NUMBER}"),
+        ),
+        (
+            "unit: day, requests_per_unit: 1000000000000000",
+            49,
+            &format!("requests_per_unit is 1000000000000000, expected {NUMBER}"),
+        ),
+        (
+            "unit: day, requests_per_unit: 5, algorithm: leaky",
+            63,
+            "algorithm is \"leaky\", expected fixed_window, gcra, leaky_queue, sliding_counter, \
+             sliding_log or token_bucket",
+        ),
+        (
+            "unit: day, requests_per_unit: 5, algorithm: fixed_window, burst: 5",
+            84,
+            "burst is 5, expected none: only the token bucket, GCRA and the leaky queue have one",
+        ),
+        (
+            "unit: day, requests_per_unit: 5, burst: 0",
+            59,
+            "burst is 0, expected at least 1; to allow nothing, set the limit to 0",
+        ),
+        (
+            "unit: day, requests_per_unit: 2000000, algorithm: sliding_log",
+            49,
+            "requests_per_unit is 2000000, expected at most 1000000 for a sliding log; \
+             try the sliding counter",
+        ),
+        (
+            "unit: day, requests_per_unit: 5, burst: 2, cost: 3",
+            68,
+            "cost is 3, expected a whole number from 1 to 2, without quotes or leading zeros",
+        ),
+        (
+            "unit: day, requests_per_unit: 5, cost: 0",
+            58,
+            "cost is 0, expected a whole number from 1 to 5, without quotes or leading zeros",
+        ),
+        (
+            "unit: day, window: 5s, requests_per_unit: 5",
+            38,
+            "window is 5s, expected nothing beside unit",
+        ),
+        (
+            "window: 5, requests_per_unit: 5",
+            27,
+            "window is 5, expected a duration such as 10s or 1m 30s",
+        ),
+        ("window: 0s, requests_per_unit: 5", 27, "window is 0 s, expected at least 1 ms"),
+        (
+            "window: 9000h, requests_per_unit: 5",
+            27,
+            "window is 32400000 s, expected at most 366 days",
+        ),
+        ("unlimited: yes", 30, "unlimited is \"yes\", expected true or false"),
+        ("unlimited: true, unit: day", 36, "unit is \"day\", expected nothing beside unlimited"),
+        (
+            "unlimited: true, name: a\"b",
+            42,
+            "name is \"a\\\"b\", expected printable ASCII without spaces, quotes and backslashes",
+        ),
+        (
+            "detailed_metric: true",
+            19,
+            "detailed_metric is not a field, expected unit, requests_per_unit, window, algorithm, \
+             burst, cost, name or unlimited",
+        ),
+    ] {
+        let given =
+            refused_descriptors(&format!("  - key: path\n    rate_limit: {{ {fields} }}\n"));
+        let expected = format!("limits.yaml:4:{column}: descriptors[0].rate_limit.{message}");
+        assert_eq!(given, expected, "{fields}");
+    }
+}
+
+#[test]
+fn two_rules_do_not_have_one_name() {
+    let error = refused_descriptors(
+        "  - { key: path, value: a/user, rate_limit: { unlimited: true } }
+  - { key: path, value: a, descriptors: [{ key: user, rate_limit: { unlimited: true } }] }\n",
+    );
+    assert_eq!(
+        error,
+        "limits.yaml:4:42: descriptors[1].descriptors[0] is \"d/path=a/user\", \
+         as the rule of line 3 is called, expected a name of its own"
+    );
+}
+
+#[test]
+fn a_file_has_bounds() {
+    let long = format!("domain: {}\n", "x".repeat(257));
+    let shown = "x".repeat(60);
+    assert_eq!(
+        refused("limits.yaml", &long),
+        format!("limits.yaml:1:9: domain is \"{shown}…\", expected a text of 1 to 256 bytes")
+    );
+
+    let rules = |count: usize| {
+        let rule =
+            |i| format!("  - {{ key: path, value: /{i}, rate_limit: {{ unlimited: true }} }}\n");
+        let rules: String = (0..count).map(rule).collect();
+        parse("limits.yaml", &format!("domain: d\ndescriptors:\n{rules}"))
+    };
+    assert_eq!(rules(1_000).unwrap().rules.len(), 1_000);
+    assert_eq!(
+        rules(1_001).unwrap_err().to_string(),
+        "limits.yaml:1003:5: descriptors[1000] is one rule more, expected at most 1000 in a file"
+    );
+
+    let large = " ".repeat((1 << 20) + 1);
+    let message = "limits.yaml: is longer than 1048576 bytes, the most that is read";
+    assert_eq!(refused("limits.yaml", &large), message);
+}
+
+#[test]
+fn descriptors_are_nested_at_most_eight_deep() {
+    let nested = |depth: usize| {
+        let open: String =
+            (0..depth).map(|i| format!("{{ key: header.h{i}, descriptors: [")).collect();
+        let close = "] }".repeat(depth);
+        let rule = "{ key: path, rate_limit: { unlimited: true } }";
+        parse("limits.yaml", &format!("domain: d\ndescriptors: [{open}{rule}{close}]"))
+    };
+    assert_eq!(nested(7).unwrap().rules[0].entries.len(), 8);
+    let error = nested(8).unwrap_err().to_string();
+    assert!(error.ends_with(".descriptors is at depth 9, expected at most 8"), "{error}");
+    let error = nested(40).unwrap_err().to_string();
+    assert!(error.ends_with("nested too deep, expected at most 32 levels"), "{error}");
+}
+
+#[test]
+fn aliases_do_not_multiply() {
+    let mut bomb = "a0: &a0 [x, x]\n".to_owned();
+    for i in 1..40 {
+        let inner = i - 1;
+        bomb += &format!("a{i}: &a{i} [*a{inner}, *a{inner}]\n");
+    }
+    let message = "limits.yaml:2:10: an alias is not supported, expected the value itself";
+    assert_eq!(refused("limits.yaml", &bomb), message);
+}
+
+#[test]
+fn a_format_is_told_by_the_extension() {
+    for name in ["limits", "limits.json", "limits.YAML.bak"] {
+        let message = format!("{name}: has none of the extensions .yaml, .yml and .toml");
+        assert_eq!(refused(name, "domain: d"), message);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_utf_8_is_named_with_the_place() {
+    let error = RulesFile::parse(Path::new("limits.yaml"), b"domain: d\nx: \xff\n", &REGISTERED);
+    assert_eq!(error.unwrap_err().to_string(), "limits.yaml:2:4: 0xff is not UTF-8");
+}

@@ -1,0 +1,145 @@
+//! YAML, as nodes: the part of it that TOML has as well, so that both mean the same.
+//!
+//! Aliases are refused rather than bounded: a file of limits has no need to multiply itself, and a
+//! value that stands elsewhere has no line of its own. So are tags and further documents.
+
+use std::collections::HashMap;
+
+use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
+
+use super::{
+    error::RulesFileError,
+    node::{Field, Node, Value, shortened},
+    text::Text,
+};
+
+pub(super) fn read(text: Text<'_>) -> Result<Node, RulesFileError> {
+    let mut reader = Reader { text, events: Parser::new_from_str(text.as_str()), nesting: 0 };
+    let mut root = None;
+    while let Some((event, span)) = reader.next()? {
+        match event {
+            Event::DocumentStart(..) if root.is_some() => {
+                let message = "a second document begins, expected only one";
+                return Err(text.error(offset(&span), message));
+            }
+            Event::DocumentEnd
+            | Event::DocumentStart(..)
+            | Event::StreamEnd
+            | Event::StreamStart => {}
+            event => root = Some(reader.node(event, &span)?),
+        }
+    }
+    // A file of nothing but comments is a table without fields, as it is in TOML.
+    Ok(match root {
+        Some(Node { value: Value::Nothing, .. }) | None => {
+            Node { at: 0, value: Value::Table(Vec::new()) }
+        }
+        Some(root) => root,
+    })
+}
+
+struct Reader<'a> {
+    text: Text<'a>,
+    events: Parser<'a, StrInput<'a>>,
+    nesting: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, RulesFileError> {
+        self.events.next().transpose().map_err(|error: ScanError| {
+            let at = error.marker().byte_offset().unwrap_or(error.marker().index());
+            self.text.error(at, format_args!("is not YAML: {}", error.kind()))
+        })
+    }
+
+    /// The node that begins with this event.
+    fn node(&mut self, event: Event<'a>, span: &Span) -> Result<Node, RulesFileError> {
+        let at = offset(span);
+        let value = match event {
+            Event::Scalar(.., Some(_)) | Event::SequenceStart(.., Some(_)) => self.tag(span)?,
+            Event::MappingStart(.., Some(_)) => self.tag(span)?,
+            Event::MappingStart(..) => self.nested(at, Self::table)?,
+            Event::Scalar(text, style, ..) => scalar(text.into_owned(), style),
+            Event::SequenceStart(..) => self.nested(at, Self::list)?,
+            _ => {
+                let message = "an alias is not supported, expected the value itself";
+                return Err(self.text.error(at, message));
+            }
+        };
+        Ok(Node { at, value })
+    }
+
+    fn tag(&self, span: &Span) -> Result<Value, RulesFileError> {
+        let at = span.tag_start.and_then(|start| start.byte_offset()).unwrap_or(offset(span));
+        Err(self.text.error(at, "a tag is not supported, expected the value without it"))
+    }
+
+    fn nested(
+        &mut self,
+        at: usize,
+        read: fn(&mut Self) -> Result<Value, RulesFileError>,
+    ) -> Result<Value, RulesFileError> {
+        if self.nesting == MAX_NESTING {
+            let message = format_args!("nested too deep, expected at most {MAX_NESTING} levels");
+            return Err(self.text.error(at, message));
+        }
+        self.nesting += 1;
+        let value = read(self)?;
+        self.nesting -= 1;
+        Ok(value)
+    }
+
+    fn list(&mut self) -> Result<Value, RulesFileError> {
+        let mut nodes = Vec::new();
+        while let Some((event, span)) = self.next()? {
+            if matches!(event, Event::SequenceEnd) {
+                break;
+            }
+            nodes.push(self.node(event, &span)?);
+        }
+        Ok(Value::List(nodes))
+    }
+
+    fn table(&mut self) -> Result<Value, RulesFileError> {
+        let mut fields = Vec::new();
+        let mut places = HashMap::new();
+        while let Some((event, span)) = self.next()? {
+            if matches!(event, Event::MappingEnd) {
+                break;
+            }
+            let Node { at, value } = self.node(event, &span)?;
+            let (Value::Plain(name) | Value::Text(name)) = value else {
+                let message = format_args!("the name of a field is {value}, expected a text");
+                return Err(self.text.error(at, message));
+            };
+            if let Some(earlier) = places.insert(name.clone(), at) {
+                let name = shortened(&name);
+                let line = self.text.line(earlier);
+                let message = format_args!(
+                    "{name} is given twice, expected once: the first is in line {line}"
+                );
+                return Err(self.text.error(at, message));
+            }
+            let Some((event, span)) = self.next()? else { break };
+            fields.push(Field { at, name, node: self.node(event, &span)? });
+        }
+        Ok(Value::Table(fields))
+    }
+}
+
+fn scalar(text: String, style: ScalarStyle) -> Value {
+    match style {
+        ScalarStyle::Plain if matches!(&*text, "" | "~" | "null" | "Null" | "NULL") => {
+            Value::Nothing
+        }
+        ScalarStyle::Plain => Value::Plain(text),
+        _ => Value::Text(text),
+    }
+}
+
+fn offset(span: &Span) -> usize {
+    span.start.byte_offset().unwrap_or(span.start.index())
+}
+
+/// How deep lists and tables may be nested: more than descriptors of the greatest depth need.
+const MAX_NESTING: usize = 32;

@@ -1,0 +1,150 @@
+//! Limits from a file: whom they concern, and what becomes of them when the file changes.
+
+use std::{fs, net::SocketAddr, path::PathBuf, time::Duration};
+
+use http::Request;
+use tower_waiting_room::{PeerAddr, Quota, RateLimit, WaitingRoomConfig, WaitingRoomConfigBuilder};
+
+use crate::support::{House, Seen};
+
+/// A folder with a rules file in it.
+struct Rules {
+    folder: tempfile::TempDir,
+}
+
+impl Rules {
+    fn new(text: &str) -> Self {
+        let rules = Self { folder: tempfile::tempdir().unwrap() };
+        rules.write(text);
+        rules
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("limits.yaml")
+    }
+
+    /// As an editor does it: another file takes the place of the old one.
+    fn write(&self, text: &str) {
+        let new = self.folder.path().join("new");
+        fs::write(&new, text).unwrap();
+        fs::rename(new, self.path()).unwrap();
+    }
+
+    fn config(&self) -> WaitingRoomConfigBuilder {
+        WaitingRoomConfig::builder("api").rate_limits_file(self.path()).descriptor("plan", |head| {
+            let plan = head.headers().get("x-plan")?;
+            plan.to_str().ok().map(str::to_owned)
+        })
+    }
+}
+
+async fn send(house: &House, request: http::request::Builder) -> Seen {
+    let peer = SocketAddr::from(([192, 0, 2, 1], 40_000));
+    house.send(request.extension(PeerAddr(peer)).body(String::new()).unwrap()).await
+}
+
+async fn allowed(house: &House, plan: &str, times: u32) -> u32 {
+    let mut allowed = 0;
+    for _ in 0..times {
+        let seen = send(house, Request::get("/").header("x-plan", plan)).await;
+        allowed += u32::from(seen.is_inside());
+    }
+    allowed
+}
+
+/// Waits until the layer says about its file what it should.
+async fn until(house: &House, holds: impl Fn(Option<String>) -> bool) {
+    let handle = house.handle();
+    let soon = async {
+        while !holds(handle.rules_file_error()) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), soon).await.expect("the file was noticed");
+}
+
+/// The example of the chapter, and what it leaves out.
+const PLANS: &str = "
+domain: api
+descriptors:
+  - key: plan
+    rate_limit: { unit: minute, requests_per_unit: 2 }
+  - key: plan
+    value: gold
+    rate_limit: { unit: minute, requests_per_unit: 4 }
+  - key: plan
+    value: internal
+    rate_limit: { unlimited: true }
+";
+
+#[tokio::test]
+async fn a_rule_is_about_each_value_or_about_the_one_it_names() {
+    let rules = Rules::new(PLANS);
+    let house = House::new(rules.config());
+    assert_eq!(allowed(&house, "free", 9).await, 2);
+    assert_eq!(allowed(&house, "basic", 9).await, 2);
+    assert_eq!(allowed(&house, "gold", 9).await, 4);
+    assert_eq!(allowed(&house, "internal", 9).await, 9);
+    assert!(send(&house, Request::get("/")).await.is_inside());
+    let refused = send(&house, Request::get("/").header("x-plan", "gold")).await;
+    assert_eq!(refused.reason, "refused:rate:api/plan=gold");
+}
+
+#[tokio::test]
+async fn a_file_that_changes_is_in_force_at_once_and_forgets_nobody_whose_rule_stays() {
+    let rules = Rules::new(PLANS);
+    let house = House::new(rules.config());
+    assert_eq!(allowed(&house, "free", 2).await, 2);
+    assert_eq!(allowed(&house, "gold", 1).await, 1);
+
+    rules.write("domain: [");
+    until(&house, |error| error.is_some()).await;
+    let error = house.handle().rules_file_error().unwrap();
+    assert!(error.contains("limits.yaml:1:"), "{error}");
+    assert_eq!(allowed(&house, "free", 1).await, 0);
+
+    rules.write(&PLANS.replace("requests_per_unit: 4", "requests_per_unit: 8"));
+    until(&house, |error| error.is_none()).await;
+    // Whose rule is the same has used what it had used; a quarter of the other is used as before.
+    assert_eq!(allowed(&house, "free", 1).await, 0);
+    assert_eq!(allowed(&house, "gold", 9).await, 6);
+}
+
+#[tokio::test]
+async fn a_file_that_is_wrong_at_the_start_is_an_error_with_its_line() {
+    let rules = Rules::new(
+        "domain: api\ndescriptors:\n  - { key: plan, rate_limit: { requests_per_unit: 5, unit: year } }\n",
+    );
+    let error = rules.config().build().unwrap_err();
+    assert_eq!(error.field(), "rate_limits_file");
+    let (given, place) = (error.given(), "limits.yaml:3:60: descriptors[0].rate_limit.unit is");
+    assert!(given.contains(place) && given.ends_with("\"year\""), "{error}");
+    assert!(error.expected().starts_with("second, minute"), "{error}");
+
+    let missing = WaitingRoomConfig::builder("api").rate_limits_file("/nowhere/limits.yaml");
+    let error = missing.build().unwrap_err();
+    assert!(error.given().contains("/nowhere/limits.yaml: cannot be read"), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_and_code_are_in_force_together_under_different_names() {
+    let rules = Rules::new(PLANS);
+    let house = House::new(rules.config().rate_limit(RateLimit::service(Quota::per_minute(5))));
+    assert_eq!(allowed(&house, "free", 9).await + allowed(&house, "gold", 9).await, 5);
+
+    let limit = RateLimit::service(Quota::per_minute(5));
+    let error = rules
+        .config()
+        .rate_limit(RateLimit::new(
+            "api/plan",
+            Quota::per_minute(1),
+            tower_waiting_room::Key::path(),
+        ))
+        .rate_limit(limit)
+        .build()
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "rate_limit is \"api/plan\" twice, expected a name for each limit"
+    );
+}
