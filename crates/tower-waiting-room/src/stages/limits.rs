@@ -10,6 +10,7 @@ use waiting_room_core::{Decision, Store, Timestamp};
 
 use super::{Bearer, Gatekeeper, Step, settle};
 use crate::{
+    config::Enforcement,
     head::RequestHead,
     rate::{Policy, QueuePlace, Rated, Told},
     respond::{self, Refused},
@@ -27,9 +28,11 @@ pub(crate) struct Hold {
 impl<St: Store> Gatekeeper<St> {
     /// Asks the rate limits, and goes on to the room if they allow it.
     pub(super) fn rate(&self, head: RequestHead<'_>, bearer: Bearer, now: Timestamp) -> Step {
+        let is_shadow = self.config.enforcement == Enforcement::Shadow;
         match self.rates.ask(head, now) {
             Rated::Free => self.meet_room(&head, bearer, None, now),
             Rated::Pass(told) => self.meet_room(&head, bearer, Some(told), now),
+            _ if is_shadow => self.meet_room(&head, bearer, None, now),
             Rated::Hold(told, delay, place) => {
                 let sleep = Box::pin(tokio::time::sleep(delay));
                 Step::Hold(Box::new(Hold { sleep, bearer, told, place }))

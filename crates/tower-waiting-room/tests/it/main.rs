@@ -8,6 +8,7 @@ mod bypass;
 mod contract;
 mod defects;
 mod handle;
+mod misconfigured;
 mod rates;
 mod renewal;
 mod restart;

@@ -4,8 +4,8 @@ use std::{net::SocketAddr, time::Duration};
 
 use http::{Method, Request};
 use tower_waiting_room::{
-    Algorithm, Key, MissingKey, OverLimit, PeerAddr, Quota, RateHeaders, RateLimit, Refusals,
-    WaitingRoomConfig, WaitingRoomConfigBuilder,
+    Algorithm, Enforcement, Key, MissingKey, OverLimit, PeerAddr, Quota, RateHeaders, RateLimit,
+    Refusals, WaitingRoomConfig, WaitingRoomConfigBuilder,
 };
 
 use crate::support::{House, Seen};
@@ -290,4 +290,19 @@ async fn a_log_that_counts_refusals_keeps_out_who_does_not_stop() {
     assert_eq!(allowed(&house, "192.0.2.1", 1).await, 0);
     house.advance(60);
     assert_eq!(allowed(&house, "192.0.2.1", 1).await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_layer_in_shadow_mode_refuses_and_holds_nobody() {
+    let queue = RateLimit::new("queue", Quota::per_minute(3), Key::address())
+        .algorithm(Algorithm::LeakyQueue);
+    for limit in [RateLimit::per_ip(Quota::per_minute(1)), queue] {
+        let shadow = limits().rate_limit(limit).enforcement(Enforcement::Shadow);
+        let house = House::new(shadow);
+        let start = tokio::time::Instant::now();
+        assert_eq!(allowed(&house, "192.0.2.1", 9).await, 9);
+        assert!(start.elapsed().is_zero());
+        let stranger = house.send(Request::new(String::new())).await;
+        assert!(stranger.is_inside());
+    }
 }

@@ -1,0 +1,86 @@
+//! Each set-up that is allowed and yet probably not meant is found, and said once.
+
+use std::{convert::Infallible, net::SocketAddr};
+
+use http::{Request, Response};
+use tower::{Layer, ServiceExt, service_fn};
+use tower_waiting_room::{
+    ClientIp, Key, PeerAddr, Quota, RateLimit, TrustedProxies, WaitingRoomConfig,
+    WaitingRoomConfigBuilder, WaitingRoomLayer,
+};
+
+fn limited(limit: RateLimit) -> WaitingRoomConfigBuilder {
+    WaitingRoomConfig::builder("api").rate_limit(limit)
+}
+
+fn per_ip() -> RateLimit {
+    RateLimit::per_ip(Quota::per_minute(10))
+}
+
+fn get() -> http::request::Builder {
+    Request::get("/").extension(PeerAddr(SocketAddr::from(([192, 0, 2, 1], 40_000))))
+}
+
+/// The codes after requests that go through the layer so many times each.
+async fn found<const N: usize>(
+    config: WaitingRoomConfigBuilder,
+    requests: [http::request::Builder; N],
+) -> Vec<&'static str> {
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
+    for request in requests {
+        let app = service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(())));
+        layer.layer(app).oneshot(request.body(()).unwrap()).await.unwrap();
+    }
+    layer.handle().misconfigurations().into_iter().map(|it| it.code()).collect()
+}
+
+#[tokio::test]
+async fn a_set_up_that_is_right_is_left_in_peace() {
+    let ours = TrustedProxies::networks(["192.0.2.0/24"]).unwrap();
+    let config = limited(per_ip())
+        .rate_limit(RateLimit::new("key", Quota::per_minute(5), Key::header("x-api-key")))
+        .client_ip(ClientIp::x_forwarded_for(ours));
+    let proxied = get().header("x-forwarded-for", "203.0.113.7").header("x-api-key", "k");
+    assert_eq!(found(config, [proxied]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_can_be_seen_at_the_start_is_said_then() {
+    let everyone = TrustedProxies::networks(["0.0.0.0/0"]).unwrap();
+    let config = limited(per_ip()).client_ip(ClientIp::x_forwarded_for(everyone));
+    assert_eq!(found(config, []).await, ["everyone_trusted"]);
+    let config = limited(per_ip()).client_ip(ClientIp::peer().ipv6_prefix(128));
+    assert_eq!(found(config, []).await, ["raw_ipv6_key"]);
+    let config = limited(RateLimit::per_ip(Quota::per_minute(0)));
+    assert_eq!(found(config, []).await, ["zero_limit"]);
+    let by_cookie = RateLimit::new("session", Quota::per_minute(5), Key::cookie("session"));
+    assert_eq!(found(limited(by_cookie.clone()), []).await, ["no_ip_limit"]);
+    assert_eq!(found(limited(by_cookie).rate_limit(per_ip()), []).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_requests_show_is_said_once() {
+    let forwarded = || get().header("x-forwarded-for", "203.0.113.7");
+    assert_eq!(
+        found(limited(per_ip()), [forwarded(), forwarded()]).await,
+        ["forwarded_header_ignored"]
+    );
+    let ours = TrustedProxies::networks(["192.0.2.0/24"]).unwrap();
+    let config = limited(per_ip()).client_ip(ClientIp::header("x-real-ip", ours));
+    let twice = get().header("x-real-ip", "203.0.113.7").header("x-real-ip", "203.0.113.8");
+    assert_eq!(found(config, [twice]).await, ["header_repeated"]);
+    assert_eq!(found(limited(per_ip()), [Request::get("/")]).await, ["peer_unknown"]);
+}
+
+#[tokio::test]
+async fn a_request_that_goes_through_one_layer_twice_is_noticed() {
+    let layer = WaitingRoomLayer::new(limited(per_ip()).build().unwrap());
+    let another = WaitingRoomLayer::new(limited(per_ip()).build().unwrap());
+    let app = service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(())));
+    let codes = || layer.handle().misconfigurations().len();
+    let once = layer.layer(another.layer(app));
+    once.clone().oneshot(get().body(()).unwrap()).await.unwrap();
+    assert_eq!(codes(), 0);
+    layer.layer(once).oneshot(get().body(()).unwrap()).await.unwrap();
+    assert_eq!(layer.handle().misconfigurations()[0].code(), "counted_twice");
+}
