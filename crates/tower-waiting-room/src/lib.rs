@@ -1,4 +1,4 @@
-//! A waiting room for Tower services.
+//! A waiting room and rate limits for Tower services.
 //!
 //! [`WaitingRoomLayer`] stands in front of an axum, tonic or hyper service and lets in at most so
 //! many visitors at a time, and so many new ones a minute. Everybody else gets a place in line and
@@ -37,6 +37,36 @@
 //!     │◄─ 200, fresh pass ────────┤ renew, beside it, when due ────►│                  │
 //! ```
 //!
+//! # Rate limits
+//!
+//! In front of the room, or without one, stand [`RateLimit`]s: a request is charged by all that
+//! apply to it, or by none, and told by headers what is left. Without a room the layer is a rate
+//! limiter and nothing else.
+//!
+//! ```
+//! use tower_waiting_room::{
+//!     ClientIp, Key, Quota, RateLimit, TrustedProxies, WaitingRoomConfig, WaitingRoomLayer,
+//! };
+//!
+//! let proxies = TrustedProxies::networks(["10.0.0.0/8"])?;
+//! let config = WaitingRoomConfig::builder("api")
+//!     .client_ip(ClientIp::x_forwarded_for(proxies))
+//!     .rate_limit(RateLimit::per_ip(Quota::per_minute(120).burst(20)))
+//!     .rate_limit(RateLimit::new("key", Quota::per_day(10_000), Key::header("x-api-key")))
+//!     .build()?;
+//! let layer = WaitingRoomLayer::new(config);
+//! # let _ = layer;
+//! # Ok::<(), tower_waiting_room::ConfigError>(())
+//! ```
+//!
+//! An address is that of the connection: with axum, serve with
+//! `into_make_service_with_connect_info::<SocketAddr>()`; elsewhere, put a [`PeerAddr`] into the
+//! extensions of each request. A request whose address is unknown is refused, and the log says
+//! why: nobody shares a limit by accident.
+//!
+//! A [leaky queue](Algorithm::LeakyQueue) holds requests with tokio's timer, so such a layer runs
+//! on a tokio runtime with time enabled.
+//!
 //! # Order of layers
 //!
 //! CORS outermost, so that a script can read what it is answered
@@ -61,6 +91,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
+//! | `axum` (default) | axum's `ConnectInfo` tells the address of a client |
 //! | `metrics` | counters of the `metrics` crate |
 
 mod body;

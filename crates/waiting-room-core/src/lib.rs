@@ -24,6 +24,13 @@
 //! | verdict | what the room says: admit, wait, refuse, always with a [`Reason`] |
 //! | store | where a room's shared state lives ([`Store`], [`MemoryStore`]) |
 //!
+//! # Rate limits
+//!
+//! A [`Limiter`] keeps a [`Quota`] for many keys, by one of six [`Algorithm`]s; [`charge_all`] asks
+//! several at once, all or nothing. It remembers a fixed number of keys: one that finds no place
+//! takes that of the least used key near it, and starts with what that one had used. So an idle key
+//! makes room first, and nobody who is over a limit is forgiven by being forgotten.
+//!
 //! # Example
 //!
 //! ```
