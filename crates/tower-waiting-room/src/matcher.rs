@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use percent_encoding::percent_decode_str;
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
 use crate::head::RequestHead;
@@ -37,9 +38,10 @@ pub(crate) enum Doubt {
 impl Matcher {
     /// Whether a request is meant.
     pub(crate) fn covers(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
-        let is_path = |is_meant: bool| match doubt {
-            Doubt::Covered => is_meant || !is_unambiguous(head.uri().path()),
-            Doubt::Exempt => is_meant && is_unambiguous(head.uri().path()),
+        let path = head.uri().path();
+        let is_path = |is_meant: &dyn Fn(&str) -> bool| match doubt {
+            Doubt::Covered => is_meant(path) || !is_plain(path) && is_meant_by_some(path, is_meant),
+            Doubt::Exempt => is_meant(path) && is_unambiguous(path),
         };
         match self {
             Self::Cookie(cookie) => carries_cookie(head.headers(), cookie),
@@ -48,8 +50,8 @@ impl Matcher {
                 head.headers().get_all(header.as_str()).iter().any(|other| other == value)
             }
             Self::Method(method) => head.method() == method,
-            Self::Path(path) => is_path(head.uri().path() == path),
-            Self::PathPrefix(prefix) => is_path(head.uri().path().starts_with(prefix)),
+            Self::Path(meant) => is_path(&|path| path == meant),
+            Self::PathPrefix(prefix) => is_path(&|path| path.starts_with(prefix)),
             Self::When(test) => test(head),
         }
     }
@@ -115,9 +117,21 @@ pub(crate) fn validate_name(field: &'static str, name: &str) -> Result<(), Confi
     Ok(())
 }
 
+/// Whether some reader may take the path for one that is meant: one that decodes it first, that
+/// resolves dot segments, or that joins slashes.
+fn is_meant_by_some(path: &str, is_meant: &dyn Fn(&str) -> bool) -> bool {
+    let decoded = percent_decode_str(path).decode_utf8_lossy();
+    is_meant(&decoded) || !is_unambiguous(path) || path.contains("//")
+}
+
+/// Whether there is nothing in the path that could be read in two ways.
+fn is_plain(path: &str) -> bool {
+    memchr::memchr3(b'.', b'%', b'\\', path.as_bytes()).is_none() && !path.contains("//")
+}
+
 /// Whether every reader takes the path for the same (RFC 3986 section 6.2.2).
 fn is_unambiguous(path: &str) -> bool {
-    if memchr::memchr3(b'.', b'%', b'\\', path.as_bytes()).is_none() {
+    if is_plain(path) {
         return true;
     }
     let path = path.to_ascii_lowercase().replace("%2e", ".");

@@ -9,7 +9,7 @@ use crate::{
     head::RequestHead,
     key::{Caller, Key, Part},
     matcher::{Matcher, validate_name},
-    respond::QuotaUnit,
+    respond::{MAX_NAME_LEN, QuotaUnit},
 };
 
 /// A named limit: how much, for whom, of which requests.
@@ -235,10 +235,11 @@ impl RateLimit {
         validate_name("rate_limit", &self.name)?;
         self.key.validate(&self.name)?;
         self.matchers.iter().try_for_each(|it| it.validate("rate_limit", &self.name))?;
-        if self.tiers.len() >= Limiter::MAX_TIERS {
-            let given = format!("{} tiers in the limit {:?}", self.tiers.len(), self.name);
+        if self.name.len() > MAX_NAME_LEN {
+            let given = format!("a name of {} bytes", self.name.len());
+            let expected = format!("at most {MAX_NAME_LEN}");
             let kind = ConfigErrorKind::TooLarge;
-            return Err(ConfigError::new(kind, "rate_limit", given, "at most 63"));
+            return Err(ConfigError::new(kind, "rate_limit", given, expected));
         }
         let is_mock_queue =
             self.algorithm == Algorithm::LeakyQueue && self.over_limit != OverLimit::Refuse;
@@ -248,7 +249,7 @@ impl RateLimit {
             let kind = ConfigErrorKind::Contradicts;
             return Err(ConfigError::new(kind, "over_limit", given, expected));
         }
-        self.quotas().iter().try_for_each(|quota| quota.validate(self.algorithm))
+        Limiter::validate(self.algorithm, &self.quotas(), self.max_keys)
     }
 }
 

@@ -89,7 +89,10 @@ async fn a_limit_concerns_the_methods_and_paths_it_names_and_those_that_are_not_
     let post = |path: &str| from("192.0.2.1", Request::post(path));
     assert!(house.send(post("/login")).await.is_inside());
     assert!(!house.send(post("/login/2")).await.is_inside());
-    assert!(!house.send(post("/x/../login")).await.is_inside());
+    for sly in ["/x/../login", "/%6cogin", "//login", "/x%2flogin"] {
+        assert!(!house.send(post(sly)).await.is_inside(), "{sly}");
+    }
+    assert!(house.send(post("/caf%C3%A9.html")).await.is_inside());
     assert!(house.send(post("/other")).await.is_inside());
     let get = from("192.0.2.1", Request::get("/login"));
     let seen = house.send(get).await;
@@ -305,4 +308,39 @@ async fn a_layer_in_shadow_mode_refuses_and_holds_nobody() {
         let stranger = house.send(Request::new(String::new())).await;
         assert!(stranger.is_inside());
     }
+}
+
+#[test]
+fn a_limit_that_cannot_be_kept_is_refused_at_the_start() {
+    let named = |name: String| RateLimit::new(name, Quota::per_minute(1), Key::address());
+    for (limit, message) in [
+        (ten().max_keys(0), "max_keys is 0, expected at least 1"),
+        (
+            named("a b".to_owned()),
+            "rate_limit is \"a b\" in the rule \"a b\", expected a name of printable ASCII \
+             characters without spaces",
+        ),
+        (named("x".repeat(129)), "rate_limit is a name of 129 bytes, expected at most 128"),
+        (
+            ten().path("login"),
+            "rate_limit is \"login\" in the rule \"per_ip\", expected a path that begins with '/'",
+        ),
+        (
+            ten().algorithm(Algorithm::LeakyQueue).over_limit(OverLimit::Shadow),
+            "over_limit is Shadow for the leaky queue \"per_ip\", expected Refuse: a queue that \
+             lets everybody through is none",
+        ),
+        (
+            (0..64).fold(ten(), |limit, _| limit.tier(Quota::per_minute(1), |_| true)),
+            "quotas is 65, expected from 1 to 64",
+        ),
+    ] {
+        assert_eq!(limits().rate_limit(limit).build().unwrap_err().to_string(), message);
+    }
+    let twice = limits().rate_limit(ten()).rate_limit(ten());
+    let message = "rate_limit is \"per_ip\" twice, expected a name for each limit";
+    assert_eq!(twice.build().unwrap_err().to_string(), message);
+    let held = limits().rate_limit(ten()).max_held_requests(0);
+    let message = "max_held_requests is 0, expected at least 1";
+    assert_eq!(held.build().unwrap_err().to_string(), message);
 }

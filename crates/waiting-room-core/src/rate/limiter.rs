@@ -47,16 +47,38 @@ impl Limiter {
     ///
     /// A quota that the algorithm cannot keep, or a number that is out of bounds.
     pub fn new(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> Result<Self, ConfigError> {
-        validate(algorithm, quotas)?;
-        let wrong = |kind, expected: &str| ConfigError::new(kind, "max_keys", keys, expected);
-        if keys == 0 {
-            return Err(wrong(ConfigErrorKind::TooSmall, "at least 1"));
-        }
-        if keys > Self::MAX_KEYS {
-            return Err(wrong(ConfigErrorKind::TooLarge, "at most 100000000"));
-        }
+        Self::validate(algorithm, quotas, keys)?;
         let memory = remember(algorithm, quotas, keys);
         Ok(Self { algorithm, quotas: quotas.into(), keys, memory })
+    }
+
+    /// Checks all that [`new`](Self::new) checks, and makes nothing.
+    ///
+    /// # Errors
+    ///
+    /// A quota that the algorithm cannot keep, or a number that is out of bounds.
+    pub fn validate(
+        algorithm: Algorithm,
+        quotas: &[Quota],
+        keys: usize,
+    ) -> Result<(), ConfigError> {
+        let wrong = |kind, field, given: usize, expected: &str| {
+            Err(ConfigError::new(kind, field, given, expected))
+        };
+        match quotas.len() {
+            0 => return wrong(ConfigErrorKind::Missing, "quotas", 0, "from 1 to 64"),
+            1..=Self::MAX_TIERS => {}
+            many => return wrong(ConfigErrorKind::TooLarge, "quotas", many, "from 1 to 64"),
+        }
+        match keys {
+            0 => return wrong(ConfigErrorKind::TooSmall, "max_keys", 0, "at least 1"),
+            1..=Self::MAX_KEYS => {}
+            many => {
+                let expected = "at most 100000000";
+                return wrong(ConfigErrorKind::TooLarge, "max_keys", many, expected);
+            }
+        }
+        quotas.iter().try_for_each(|quota| quota.validate(algorithm))
     }
 
     /// The algorithm.
@@ -136,7 +158,7 @@ impl Limiter {
     ///
     /// A quota that the algorithm cannot keep.
     pub fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Result<Self, ConfigError> {
-        validate(self.algorithm, quotas)?;
+        Self::validate(self.algorithm, quotas, self.keys)?;
         let memory = self.memory.with_quotas(quotas, now);
         Ok(Self { quotas: quotas.into(), memory, ..self.clone() })
     }
@@ -362,17 +384,6 @@ fn remember(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> Arc<dyn Memo
         }
         Algorithm::TokenBucket => in_words(Meters::new(quotas, TokenBucket::new), keys),
     }
-}
-
-fn validate(algorithm: Algorithm, quotas: &[Quota]) -> Result<(), ConfigError> {
-    if quotas.is_empty() || quotas.len() > Limiter::MAX_TIERS {
-        let kind = match quotas.is_empty() {
-            true => ConfigErrorKind::Missing,
-            false => ConfigErrorKind::TooLarge,
-        };
-        return Err(ConfigError::new(kind, "tiers", quotas.len(), "from 1 to 64"));
-    }
-    quotas.iter().try_for_each(|quota| quota.validate(algorithm))
 }
 
 #[cfg(test)]
