@@ -29,6 +29,8 @@ pub(crate) enum What {
     All,
     /// Answers a second to those who wait, over loopback.
     Answers,
+    /// Rate limits: the check of a key, a request that is admitted, and one that is refused.
+    Limits,
     /// The cost of the layer for a visitor with a valid pass.
     Pass,
     /// Runs one case, for valgrind to count.

@@ -6,7 +6,7 @@
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
-use crate::{answers, measure, pass, room, token};
+use crate::{answers, limits, measure, pass, room, token};
 
 /// One thing to be measured.
 #[derive(Clone, Copy, Debug)]
@@ -39,14 +39,30 @@ impl Repeat {
 /// The cases that share a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Group {
+    /// Requests that rate limits allow, through an axum router.
+    Admitted,
+    /// The algorithms of rate limits.
+    Algorithms,
     /// Answers of the layer to those who wait.
     Answers,
     /// Requests through an axum router.
     BehindAxum,
     /// Ciphers and codecs by themselves.
     Ciphers,
+    /// Checks of one key of a million.
+    KeyOfMillion,
+    /// Checks of one key.
+    KeyOfOne,
+    /// Checks of one key of a thousand.
+    KeyOfThousand,
+    /// Keys of a limiter, to be weighed; each repetition is one more.
+    KeyMemory,
+    /// Checks of keys on two threads.
+    KeyOnTwoThreads,
     /// Visitors in a room, to be weighed; each repetition is one more.
     Memory,
+    /// Requests that a rate limit refuses, through an axum router.
+    Refused,
     /// Requests with tokens of different kinds and numbers.
     Tokens,
     /// The verbs of a room.
@@ -58,10 +74,18 @@ pub(crate) enum Group {
 impl Group {
     pub(crate) const fn cases(self) -> &'static [Case] {
         match self {
+            Self::Admitted => limits::ADMITTED,
+            Self::Algorithms => limits::ALGORITHMS,
             Self::Answers => answers::ALONE,
             Self::BehindAxum => pass::BEHIND_AXUM,
             Self::Ciphers => token::CIPHERS,
+            Self::KeyMemory => limits::KEY_MEMORY,
+            Self::KeyOfMillion => limits::MILLION,
+            Self::KeyOfOne => limits::ONE,
+            Self::KeyOfThousand => limits::THOUSAND,
+            Self::KeyOnTwoThreads => limits::TWO_THREADS,
             Self::Memory => room::MEMORY,
+            Self::Refused => limits::REFUSED,
             Self::Tokens => token::TOKENS,
             Self::Verbs => room::VERBS,
             Self::WithoutAxum => pass::WITHOUT_AXUM,

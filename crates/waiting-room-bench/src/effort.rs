@@ -90,6 +90,14 @@ impl Effort {
         }
     }
 
+    /// How many keys a limiter has whose memory is weighed.
+    pub(crate) const fn keys(self) -> u64 {
+        match self {
+            Self::Full | Self::Quick => 1_000_000,
+            Self::Smoke => 2_000,
+        }
+    }
+
     /// The option that chooses it.
     pub(crate) const fn option(self) -> &'static str {
         match self {

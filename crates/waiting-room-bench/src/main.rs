@@ -4,6 +4,7 @@
 //! cargo run --release -p waiting-room-bench -- pass      a visitor with a valid pass
 //! cargo run --release -p waiting-room-bench -- token     find, decode and open a token; seal one
 //! cargo run --release -p waiting-room-bench -- answers   answers to those who wait, over loopback
+//! cargo run --release -p waiting-room-bench -- limits    rate limits: a check, a request, a refusal
 //! cargo run --release -p waiting-room-bench -- room      the verbs of the room, and its memory
 //! cargo run --release -p waiting-room-bench -- all       all of them; `--full` takes longer
 //! ```
@@ -27,6 +28,7 @@ mod answers;
 mod args;
 mod case;
 mod effort;
+mod limits;
 mod measure;
 mod pass;
 mod report;
@@ -46,10 +48,12 @@ fn main() -> Result<()> {
         What::All => {
             pass::run(effort, counting)?;
             token::run(effort, counting)?;
+            limits::run(effort, counting, load)?;
             room::run(effort, counting)?;
             answers::run(effort, counting, load)
         }
         What::Answers => answers::run(effort, counting, load),
+        What::Limits => limits::run(effort, counting, load),
         What::Pass => pass::run(effort, counting),
         What::Repeat { group, case, first, then } => case::repeat(group, &case, first, then),
         What::Room => room::run(effort, counting),

@@ -79,6 +79,32 @@ fn the_tables_of_the_room_have_their_rows() {
 }
 
 #[test]
+fn the_tables_of_the_limits_have_their_rows() {
+    let printed = bench(&["limits"]);
+    has_rows(
+        &printed,
+        &[
+            "Limiter, SystemClock",
+            "governor, IpAddr",
+            "governor direct, no keys",
+            "Limiter, 1 000 000 keys, zipf",
+            "governor, 1 key",
+            "sliding log",
+            "Limiter, GCRA, any key",
+            "+ ours, a limit by IP, all headers",
+            "+ tower_governor, by IP, use_headers",
+            "ours, to a browser: the page",
+        ],
+    );
+    let refused = ["a layer answering 429, no body (the floor)", "tower-resilience, no key"];
+    assert!(refused.iter().all(|row| printed.matches(&format!("| {row} ")).count() == 2));
+    for bar in ["x governor ≤ 0.8", "x governor ≤ 0.5", "bytes ≤ 36", "added ns ≤ 250"] {
+        assert!(printed.contains(bar), "no bar {bar:?} in:\n{printed}");
+    }
+    assert!(printed.contains("x floor ≤ 1.5") && printed.contains("ratio ≥ 0.9"), "{printed}");
+}
+
+#[test]
 fn every_table_names_its_command_and_its_machine() {
     let printed = bench(&["token"]);
     let command = "`cargo run --release -p waiting-room-bench -- token --smoke`";

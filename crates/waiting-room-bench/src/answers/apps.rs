@@ -7,11 +7,6 @@ use http::{Response, header};
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 
-/// The smallest that says something.
-pub(super) fn hello() -> Router {
-    Router::new().route("/", get(|| async { "Hello, world!" }))
-}
-
 /// One that always answers what `app` answers now to a request with this cookie: what is left to
 /// pay where nothing is decided and nothing is written, but as many bytes are sent.
 pub(super) async fn ready_made(app: &Router, types: &str, cookie: &str) -> Result<Router> {

@@ -6,9 +6,10 @@ use anyhow::Result;
 
 use super::{
     client,
+    house::Address,
     load::{CONNECTIONS, LoadKind},
     server::Server,
-    targets::{Target, targets},
+    targets::{Target, refusals, targets},
 };
 use crate::{
     case::Group,
@@ -19,11 +20,27 @@ use crate::{
 
 /// Measures, and prints.
 pub(crate) fn run(effort: Effort, counting: Counting, load: Option<LoadKind>) -> Result<()> {
-    over_loopback(effort, load)?;
+    let title = "Answers over loopback, a server on one core";
+    let mut report = over_loopback(title, "answers", targets, effort, load)?;
+    report.note("Ready-made: an application that sends a copy of the early ticket's answer.");
+    println!("{report}");
     alone(effort, counting)
 }
 
-fn over_loopback(effort: Effort, load: Option<LoadKind>) -> Result<()> {
+/// Measures refusals, and prints.
+pub(crate) fn run_refusals(effort: Effort, load: Option<LoadKind>) -> Result<()> {
+    let title = "Refusals over loopback, a server on one core";
+    println!("{}", over_loopback(title, "limits", refusals, effort, load)?);
+    Ok(())
+}
+
+fn over_loopback(
+    title: &str,
+    what: &str,
+    targets: fn(&Address) -> Vec<Target>,
+    effort: Effort,
+    load: Option<LoadKind>,
+) -> Result<Report> {
     let load = load.unwrap_or_else(LoadKind::best);
     let server = Server::start()?;
     let targets = targets(&server.address);
@@ -34,8 +51,9 @@ fn over_loopback(effort: Effort, load: Option<LoadKind>) -> Result<()> {
             found.round(&server, target, load, effort.load())?;
         }
     }
-    println!("{}", report(&targets, &found, effort, load));
-    Ok(())
+    let mut report = Report::new(title, what, effort, &COLUMNS);
+    fill(&mut report, &targets, &found, load);
+    Ok(report)
 }
 
 fn alone(effort: Effort, counting: Counting) -> Result<()> {
@@ -75,9 +93,7 @@ impl Found {
     }
 }
 
-fn report(targets: &[Target], found: &[Found], effort: Effort, load: LoadKind) -> Report {
-    let title = "Answers over loopback, a server on one core";
-    let mut report = Report::new(title, "answers", effort, &COLUMNS);
+fn fill(report: &mut Report, targets: &[Target], found: &[Found], load: LoadKind) {
     for (target, this) in targets.iter().zip(found) {
         let ratio = this.per_second.ratio_to(&found[0].per_second);
         let bar = target.bar.map(|limit| Bar::at_least("ratio", limit, ratio.median()));
@@ -100,9 +116,7 @@ fn report(targets: &[Target], found: &[Found], effort: Effort, load: LoadKind) -
         LoadKind::Wrk => "requests by wrk, one thread on the other core.",
     }));
     report.note("Where other work runs beside it, the ratio by CPU is the one to believe.");
-    report.note("Ready-made: an application that sends a copy of the early ticket's answer.");
     report.note("The floor is asked without any header but those of the client.");
-    report
 }
 
 const COLUMNS: [&str; 8] =

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Read, Write},
+    net::SocketAddr,
     process, thread,
 };
 
@@ -12,10 +13,14 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 use super::{
     alone::{HTML, JSON},
-    apps::{hello, ready_made},
+    apps::ready_made,
     rooms::{full_room, still_room},
 };
-use crate::{measure::pin_to, setting::runtime};
+use crate::{
+    limits::REFUSING,
+    measure::pin_to,
+    setting::{hello, runtime},
+};
 
 /// What one must know to ask the servers. The process says it in one line, as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,6 +41,8 @@ pub(super) struct Address {
     pub(super) early: String,
     /// A ticket of the room that stands still which is due.
     pub(super) due: String,
+    /// The ports of the applications that refuse everything.
+    pub(super) refusing: Vec<u16>,
 }
 
 /// Serves until standard input ends.
@@ -51,6 +58,10 @@ pub(crate) fn serve() -> Result<()> {
         let app = hello().layer(room.layer);
         let cookie = format!("__Host-wr-shop={}", room.ticket);
         let mut servers = JoinSet::new();
+        let mut refusing = Vec::new();
+        for case in REFUSING {
+            refusing.push(listen(&mut servers, (case.app)()).await?);
+        }
         let address = Address {
             hello: listen(&mut servers, hello()).await?,
             json: listen(&mut servers, ready_made(&app, JSON, &cookie).await?).await?,
@@ -60,6 +71,7 @@ pub(crate) fn serve() -> Result<()> {
             pass: room.pass,
             early: room.ticket,
             due: still.ticket,
+            refusing,
         };
         writeln!(io::stdout(), "{}", serde_json::to_string(&address)?)?;
         match servers.join_next().await {
@@ -72,6 +84,7 @@ pub(crate) fn serve() -> Result<()> {
 async fn listen(servers: &mut JoinSet<io::Result<()>>, app: Router) -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let port = listener.local_addr()?.port();
+    let app = app.into_make_service_with_connect_info::<SocketAddr>();
     servers.spawn(axum::serve(listener, app).into_future());
     Ok(port)
 }

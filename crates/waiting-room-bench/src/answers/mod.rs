@@ -11,4 +11,9 @@ mod server;
 mod targets;
 mod wrk;
 
-pub(crate) use self::{alone::CASES as ALONE, bench::run, house::serve, load::LoadKind};
+pub(crate) use self::{
+    alone::CASES as ALONE,
+    bench::{run, run_refusals},
+    house::serve,
+    load::LoadKind,
+};

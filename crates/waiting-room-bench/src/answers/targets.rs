@@ -6,6 +6,7 @@ use super::{
     alone::{DATA, HTML, JSON, PAGE},
     house::Address,
 };
+use crate::limits::{REFUSING, Refusing};
 
 /// One kind of request.
 #[derive(Clone, Debug)]
@@ -36,25 +37,34 @@ impl Target {
         self
     }
 
-    /// For the answers that the bar is about.
-    fn bar(mut self) -> Self {
-        self.bar = Some(0.8);
+    /// For the answers that a bar is about.
+    fn bar(mut self, ratio: f64) -> Self {
+        self.bar = Some(ratio);
         self
     }
 }
 
-/// All of them; the floor first.
+/// Requests that are refused: a bare layer that does so first, which is the floor.
+pub(super) fn refusals(address: &Address) -> Vec<Target> {
+    let target = |(refusing, port): (&Refusing, &u16)| {
+        let target = Target::new(refusing.name, *port, StatusCode::TOO_MANY_REQUESTS);
+        if refusing.name.starts_with("ours") { target.bar(0.9) } else { target }
+    };
+    REFUSING.iter().zip(&address.refusing).map(target).collect()
+}
+
+/// Requests of those who wait; the floor first.
 pub(super) fn targets(address: &Address) -> Vec<Target> {
-    let Address { hello, json, html, room, still, pass, early, due } = address;
+    let Address { hello, json, html, room, still, pass, early, due, .. } = address;
     let ok = StatusCode::OK;
     vec![
         Target::new("hello-world (the floor)", *hello, ok),
         Target::new("hello-world, asked with a ticket", *hello, ok).accept(JSON).token(early),
         Target::new("hello-world behind the room, valid pass", *room, ok).accept(JSON).token(pass),
         Target::new("JSON, ready-made", *json, DATA).accept(JSON).token(early),
-        Target::new("JSON, early ticket", *room, DATA).accept(JSON).token(early).bar(),
-        Target::new("JSON, first touch", *room, DATA).accept(JSON).bar(),
-        Target::new("JSON, check-in", *still, DATA).accept(JSON).token(due).bar(),
+        Target::new("JSON, early ticket", *room, DATA).accept(JSON).token(early).bar(0.8),
+        Target::new("JSON, first touch", *room, DATA).accept(JSON).bar(0.8),
+        Target::new("JSON, check-in", *still, DATA).accept(JSON).token(due).bar(0.8),
         Target::new("HTML, ready-made", *html, PAGE).accept(HTML).token(early),
         Target::new("HTML, early ticket", *room, PAGE).accept(HTML).token(early),
         Target::new("HTML, first touch", *room, PAGE).accept(HTML),

@@ -14,6 +14,12 @@ pub(super) fn thread_cpu_time() -> Duration {
     Duration::try_from(spent).expect("a thread has not run for less than no time")
 }
 
+/// A clock of the whole machine, for what several threads do together.
+pub(super) fn wall_time() -> Duration {
+    let since_start = clock_gettime(ClockId::Monotonic);
+    Duration::try_from(since_start).expect("a machine has not run for less than no time")
+}
+
 /// How long the main thread of another process has run.
 ///
 /// The kernel brings the figure up to date when the thread is scheduled: good to a few

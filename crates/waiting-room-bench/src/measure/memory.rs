@@ -15,7 +15,7 @@ pub(crate) fn resident_bytes() -> Result<u64> {
     Ok(kibibytes.context("no VmRSS in /proc/self/status")?.parse::<u64>()? * 1_024)
 }
 
-/// What each of the things weighs that a case of [`Group::Memory`] keeps.
+/// What each of the things weighs that a case keeps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weight {
     /// Bytes that the process grows by.
@@ -36,16 +36,16 @@ pub(crate) struct HeapWeight {
 }
 
 /// Weighs so many things against none, in child processes.
-pub(crate) fn weigh(case: &str, things: u64, counting: Counting) -> Result<Weight> {
+pub(crate) fn weigh(group: Group, case: &str, things: u64, counting: Counting) -> Result<Weight> {
     let each = |all: f64, none: f64| -> Result<f64> {
         Ok((all - none) / f64::from(u32::try_from(things)?))
     };
-    let resident = each(resident(case, things)?, resident(case, 0)?)?;
+    let resident = each(resident(group, case, things)?, resident(group, case, 0)?)?;
     if counting.excuse().is_some() {
         return Ok(Weight { resident, heap: None });
     }
-    let all = valgrind::dhat(Group::Memory, case, things)?;
-    let none = valgrind::dhat(Group::Memory, case, 0)?;
+    let all = valgrind::dhat(group, case, things)?;
+    let none = valgrind::dhat(group, case, 0)?;
     let heap = HeapWeight {
         kept: each(all.end[0], none.end[0])?,
         peak: each(all.peak[0], none.peak[0])?,
@@ -54,9 +54,9 @@ pub(crate) fn weigh(case: &str, things: u64, counting: Counting) -> Result<Weigh
     Ok(Weight { resident, heap: Some(heap) })
 }
 
-fn resident(case: &str, things: u64) -> Result<f64> {
+fn resident(group: Group, case: &str, things: u64) -> Result<f64> {
     let output = Command::new(env::current_exe()?)
-        .args(["repeat", &Group::Memory.argument(), case, "0", &things.to_string()])
+        .args(["repeat", &group.argument(), case, "0", &things.to_string()])
         .output()?;
     ensure!(output.status.success(), "{case:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?.trim().parse()?)

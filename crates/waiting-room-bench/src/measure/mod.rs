@@ -9,7 +9,7 @@ mod valgrind;
 pub(crate) use self::{
     cpu::{pin_to, process_cpu_time},
     memory::{Weight, resident_bytes, weigh},
-    rounds::time,
+    rounds::{time, time_by_wall},
     samples::Samples,
     valgrind::{Counting, Counts, count},
 };

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::{cpu::thread_cpu_time, samples::Samples};
+use super::{
+    cpu::{thread_cpu_time, wall_time},
+    samples::Samples,
+};
 use crate::{
     case::{Case, Repeat},
     effort::Effort,
@@ -10,8 +13,17 @@ use crate::{
 
 /// Nanoseconds of CPU for one repetition of each case, a sample in each round.
 pub(crate) fn time(cases: &[Case], effort: Effort) -> Vec<Samples> {
-    let mut running: Vec<Running> =
-        cases.iter().map(|case| Running::new((case.set_up)(), effort.sample())).collect();
+    time_by(thread_cpu_time, cases, effort)
+}
+
+/// The same for cases that start threads: nanoseconds until all of them are done.
+pub(crate) fn time_by_wall(cases: &[Case], effort: Effort) -> Vec<Samples> {
+    time_by(wall_time, cases, effort)
+}
+
+fn time_by(clock: fn() -> Duration, cases: &[Case], effort: Effort) -> Vec<Samples> {
+    let set_up = |case: &Case| Running::new((case.set_up)(), clock, effort.sample());
+    let mut running: Vec<Running> = cases.iter().map(set_up).collect();
     for round in 0..effort.rounds() {
         // Back and forth, so that no case always follows the same other.
         if round % 2 == 0 {
@@ -26,33 +38,31 @@ pub(crate) fn time(cases: &[Case], effort: Effort) -> Vec<Samples> {
 /// A case that has been set up.
 struct Running {
     repeat: Repeat,
+    clock: fn() -> Duration,
     times: u64,
     samples: Samples,
 }
 
 impl Running {
     /// Finds out how often the case runs in the time of one sample; that warms it up as well.
-    fn new(mut repeat: Repeat, sample: Duration) -> Self {
-        let mut times = 1;
-        loop {
-            let spent = spend(&mut repeat, times);
-            if spent >= sample / 2 || times >= MAX_TIMES {
-                return Self { repeat, times, samples: Samples::default() };
-            }
-            times *= 2;
+    fn new(repeat: Repeat, clock: fn() -> Duration, sample: Duration) -> Self {
+        let mut this = Self { repeat, clock, times: 1, samples: Samples::default() };
+        while this.spend() < sample / 2 && this.times < MAX_TIMES {
+            this.times *= 2;
         }
+        this
     }
 
     fn sample(&mut self) {
-        let spent = spend(&mut self.repeat, self.times);
+        let spent = self.spend();
         self.samples.push(spent.as_secs_f64() * 1e9 / float(self.times));
     }
-}
 
-fn spend(repeat: &mut Repeat, times: u64) -> Duration {
-    let begin = thread_cpu_time();
-    repeat.run(times);
-    thread_cpu_time().saturating_sub(begin)
+    fn spend(&mut self) -> Duration {
+        let begin = (self.clock)();
+        self.repeat.run(self.times);
+        (self.clock)().saturating_sub(begin)
+    }
 }
 
 /// A count as a number that can be divided by; no count here comes near 2⁵³.

@@ -2,7 +2,7 @@
 
 use std::{hint::black_box, time::Duration};
 
-use axum::{Router, body::Body, routing::get};
+use axum::{Router, body::Body};
 use tower::layer::layer_fn;
 use tower_governor::{GovernorLayer, governor::GovernorConfigBuilder};
 use tower_waiting_room::WaitingRoomLayer;
@@ -10,12 +10,12 @@ use tower_waiting_room::WaitingRoomLayer;
 use super::cookie_jar;
 use crate::{
     case::{Case, Repeat},
-    setting::{Deciding, Forwarding, Template, config, drive, runtime, token},
+    setting::{Deciding, Forwarding, Template, config, drive_router, hello, runtime, token},
 };
 
 /// The bare router, the two layers that do nothing, ours, and others; the floor first.
 pub(crate) const CASES: &[Case] = &[
-    Case { name: "bare Router (the floor)", set_up: || behind(router(), "other=1") },
+    Case { name: "bare Router (the floor)", set_up: || behind(hello(), "other=1") },
     Case { name: "+ a layer that forwards", set_up: forwarding },
     Case { name: "+ a layer that decides, then forwards", set_up: deciding },
     Case { name: "+ waiting room, valid pass", set_up: waiting_room },
@@ -25,18 +25,18 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 fn forwarding() -> Repeat {
-    behind(router().layer(layer_fn(Forwarding)), "other=1")
+    behind(hello().layer(layer_fn(Forwarding)), "other=1")
 }
 
 fn deciding() -> Repeat {
-    behind(router().layer(layer_fn(Deciding)), "other=1")
+    behind(hello().layer(layer_fn(Deciding)), "other=1")
 }
 
 fn waiting_room() -> Repeat {
     let config = config().build().expect("the config is right");
     let layer = WaitingRoomLayer::new(config);
     let pass = runtime().block_on(token(&layer));
-    behind(router().layer(layer), &format!("__Host-wr-shop={pass}"))
+    behind(hello().layer(layer), &format!("__Host-wr-shop={pass}"))
 }
 
 fn governor() -> Repeat {
@@ -46,11 +46,11 @@ fn governor() -> Repeat {
         .burst_size(u32::MAX)
         .finish()
         .expect("neither the period nor the burst is zero");
-    behind(router().layer(GovernorLayer::new(config)), "other=1")
+    behind(hello().layer(GovernorLayer::new(config)), "other=1")
 }
 
 fn private_cookie_jar() -> Repeat {
-    let (layered, cookie) = cookie_jar::rewriting(router());
+    let (layered, cookie) = cookie_jar::rewriting(hello());
     behind(layered, &cookie)
 }
 
@@ -65,10 +65,5 @@ fn request_alone() -> Repeat {
 
 /// Sends requests with this cookie among others to a router.
 fn behind(router: Router, cookie: &str) -> Repeat {
-    // As `axum::serve` does: otherwise the layers are put around the handler for every request.
-    drive(router.with_state::<()>(()), Template::new([cookie]).with_peer(), Body::empty)
-}
-
-fn router() -> Router {
-    Router::new().route("/", get(|| async { "Hello, world!" }))
+    drive_router(router, Template::new([cookie]).with_peer())
 }

@@ -30,7 +30,7 @@ fn memory(effort: Effort, counting: Counting) -> Result<Report> {
     let mut report = Report::new("What a visitor weighs", "room", effort, &columns);
     let visitors = effort.crowd();
     for case in Group::Memory.cases() {
-        let Weight { resident, heap } = weigh(case.name, visitors, counting)?;
+        let Weight { resident, heap } = weigh(Group::Memory, case.name, visitors, counting)?;
         let [kept, peak, allocations] = heap.map_or([NONE; 3].map(str::to_owned), |heap| {
             [heap.kept, heap.peak, heap.allocations].map(figure)
         });

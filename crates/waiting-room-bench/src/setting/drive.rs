@@ -2,6 +2,7 @@
 
 use std::{fmt::Debug, hint::black_box};
 
+use axum::{Router, body::Body, routing::get};
 use http::{Request, Response};
 use tokio::runtime::{Builder, Runtime};
 use tower::{Service, ServiceExt};
@@ -27,6 +28,17 @@ where
             }
         });
     })
+}
+
+/// The same to a router.
+pub(crate) fn drive_router(router: Router, template: Template) -> Repeat {
+    // As `axum::serve` does: otherwise the layers are put around the handler for every request.
+    drive(router.with_state::<()>(()), template, Body::empty)
+}
+
+/// The smallest application that says something.
+pub(crate) fn hello() -> Router {
+    Router::new().route("/", get(|| async { "Hello, world!" }))
 }
 
 /// A runtime on this thread.

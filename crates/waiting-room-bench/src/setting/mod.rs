@@ -10,7 +10,7 @@ mod visitors;
 
 pub(crate) use self::{
     counting_store::CountingStore,
-    drive::{drive, runtime},
+    drive::{drive, drive_router, hello, runtime},
     forward::{Deciding, Forwarding},
     ready::Ready,
     request::Template,

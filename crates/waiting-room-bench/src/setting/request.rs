@@ -46,6 +46,18 @@ impl Template {
         self
     }
 
+    /// The same request of a program, which takes what it gets.
+    pub(crate) fn of_a_program(mut self) -> Self {
+        self.headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
+        self
+    }
+
+    /// The same request, answered so.
+    pub(crate) fn answered(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
     /// The request as a server hands it on that knows its peer.
     pub(crate) fn with_peer(mut self) -> Self {
         let peer = SocketAddr::from(([127, 0, 0, 1], 50_000));

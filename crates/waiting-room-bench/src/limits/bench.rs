@@ -1,0 +1,190 @@
+//! The tables: the check of a key, its memory, and requests that are admitted and refused.
+
+use anyhow::Result;
+
+use crate::{
+    answers::{self, LoadKind},
+    case::Group,
+    effort::Effort,
+    measure::{Counting, Counts, Samples, Weight, count, time, time_by_wall, weigh},
+    report::{Bar, NONE, Report, figure, range},
+};
+
+/// Measures, and prints.
+pub(crate) fn run(effort: Effort, counting: Counting, load: Option<LoadKind>) -> Result<()> {
+    // To make a million keys known takes valgrind minutes, and instructions do not depend on it.
+    for (group, keys, limit, counting) in [
+        (Group::KeyOfOne, "1 key", None, counting),
+        (Group::KeyOfThousand, "1 000 keys", Some(0.8), counting),
+        (Group::KeyOfMillion, "1 000 000 keys", Some(0.5), Counting::Off),
+    ] {
+        println!("{}", checks(group, keys, limit, effort, counting)?);
+    }
+    println!("{}", on_two_threads(effort));
+    println!("{}", algorithms(effort, counting)?);
+    println!("{}", memory(effort, counting)?);
+    println!("{}", admitted(effort, counting)?);
+    println!("{}", refused(effort, counting)?);
+    answers::run_refusals(effort, load)
+}
+
+/// Ours beside governor with its default map: the checks of the same keys with the same outcome.
+fn checks(
+    group: Group,
+    keys: &str,
+    limit: Option<f64>,
+    effort: Effort,
+    counting: Counting,
+) -> Result<Report> {
+    let title = format!("The check of a key by GCRA, {keys}");
+    let columns = ["check", "ns/op", "min..max", "x governor", "instr/op", "allocs/op", "bar"];
+    let mut report = Report::new(&title, "limits", effort, &columns);
+    let cases = group.cases();
+    let (times, counts) = (time(cases, effort), count(group, effort, counting)?);
+    for ((case, ns), counted) in cases.iter().zip(&times).zip(&counts) {
+        let peer = PEERS.iter().find(|(ours, _)| *ours == case.name);
+        let peer = peer.and_then(|(_, peer)| cases.iter().position(|case| case.name == *peer));
+        let ratio = peer.map(|peer| ns.ratio_to(&times[peer]).median());
+        let has_bar = ["Limiter", "Limiter, IpAddr"].contains(&case.name);
+        let bar = limit.filter(|_| has_bar).map(|limit| Bar::at_most("x governor", limit, ratio));
+        report.row([
+            case.name.to_owned(),
+            figure(ns.median()),
+            range(ns),
+            ratio.map_or(NONE.to_owned(), figure),
+            cell(counted, |counts| counts.instructions),
+            cell(counted, |counts| counts.allocations),
+            bar.map_or(NONE.to_owned(), |bar| bar.to_string()),
+        ]);
+    }
+    report.note(
+        "A Limiter hashes its key as the layer does. Unless it is said, it reads the clock that \
+         governor reads, and all keys are u64 and checked alike often.",
+    );
+    report.note("governor has its default map, a DashMap with SipHash, unless ahash is said.");
+    counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
+    Ok(report)
+}
+
+fn on_two_threads(effort: Effort) -> Report {
+    let columns = ["check", "ns/op", "min..max", "x governor"];
+    let title = "The check of a key on two threads at a time";
+    let mut report = Report::new(title, "limits", effort, &columns);
+    let cases = Group::KeyOnTwoThreads.cases();
+    let times = time_by_wall(cases, effort);
+    for (case, ns) in cases.iter().zip(&times) {
+        let peer = case.name.replace("Limiter", "governor");
+        let peer = cases.iter().position(|other| other.name == peer && other.name != case.name);
+        let ratio = peer.map(|peer| figure(ns.ratio_to(&times[peer]).median()));
+        let ratio = ratio.unwrap_or_else(|| NONE.to_owned());
+        report.row([case.name.to_owned(), figure(ns.median()), range(ns), ratio]);
+    }
+    report
+        .note("Time by the wall, for one check on each thread; other work on the machine counts.");
+    report
+}
+
+fn algorithms(effort: Effort, counting: Counting) -> Result<Report> {
+    let columns = ["algorithm", "ns/op", "min..max", "instr/op", "allocs/op", "bytes/op"];
+    let title = "The algorithms, 1 000 keys, the time given";
+    let mut report = Report::new(title, "limits", effort, &columns);
+    report.costs(Group::Algorithms, effort, counting)?;
+    report.note("A limit of 2 000 a second, half of which each key uses.");
+    Ok(report)
+}
+
+fn memory(effort: Effort, counting: Counting) -> Result<Report> {
+    let columns = ["what", "heap bytes", "at the worst", "resident bytes", "allocations", "bar"];
+    let mut report = Report::new("What a key weighs", "limits", effort, &columns);
+    let keys = effort.keys();
+    for (index, case) in Group::KeyMemory.cases().iter().enumerate() {
+        let Weight { resident, heap } = weigh(Group::KeyMemory, case.name, keys, counting)?;
+        let [kept, peak, allocations] = heap.map_or([NONE; 3].map(str::to_owned), |heap| {
+            [heap.kept, heap.peak, heap.allocations].map(figure)
+        });
+        let bar = (index == 0).then(|| Bar::at_most("bytes", 36.0, resident).to_string());
+        let bar = bar.unwrap_or_else(|| NONE.to_owned());
+        report.row([case.name.to_owned(), kept, peak, figure(resident), allocations, bar]);
+    }
+    report.note(format!("Of {keys} keys; a Limiter is made for as many."));
+    counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
+    Ok(report)
+}
+
+fn admitted(effort: Effort, counting: Counting) -> Result<Report> {
+    let title = "Admitted, through axum's Router::layer";
+    let mut report = Report::new(title, "limits", effort, &REQUESTS);
+    requests(&mut report, Group::Admitted, effort, counting, |name, added, _| {
+        let has_bar = name == "+ ours, a limit by IP, all headers";
+        has_bar.then(|| Bar::at_most("added ns", 250.0, added))
+    })?;
+    report.note("One thread; every request is a clone of one with four headers and four cookies.");
+    Ok(report)
+}
+
+fn refused(effort: Effort, counting: Counting) -> Result<Report> {
+    let title = "Refused, through axum's Router::layer";
+    let mut report = Report::new(title, "limits", effort, &REQUESTS);
+    requests(&mut report, Group::Refused, effort, counting, |name, _, ratio| {
+        let has_bar = name == "ours, all headers and a problem document";
+        has_bar.then(|| Bar::at_most("x floor", 1.5, ratio))
+    })?;
+    report.note("The same request, of a program unless it is said.");
+    Ok(report)
+}
+
+/// A row for each case of a group beside the first, with a bar by its name, by what it takes more
+/// than the first, and by how many times as much.
+fn requests(
+    report: &mut Report,
+    group: Group,
+    effort: Effort,
+    counting: Counting,
+    bar: fn(&str, f64, f64) -> Option<Bar>,
+) -> Result<()> {
+    let cases = group.cases();
+    let (times, counts) = (time(cases, effort), count(group, effort, counting)?);
+    for ((case, ns), counted) in cases.iter().zip(&times).zip(&counts) {
+        let [added, ratio] =
+            [Samples::over, Samples::ratio_to].map(|beside| beside(ns, &times[0]).median());
+        report.row([
+            case.name.to_owned(),
+            figure(ns.median()),
+            range(ns),
+            figure(ratio),
+            figure(added),
+            cell(counted, |counts| counts.instructions),
+            cell(counted, |counts| counts.allocations),
+            cell(counted, |counts| counts.bytes),
+            bar(case.name, added, ratio).map_or(NONE.to_owned(), |bar| bar.to_string()),
+        ]);
+    }
+    counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
+    Ok(())
+}
+
+fn cell(counts: &Option<Counts>, field: fn(&Counts) -> f64) -> String {
+    counts.as_ref().map_or(NONE.to_owned(), |counts| figure(field(counts)))
+}
+
+/// Our checks, and the ones of governor to compare them with.
+const PEERS: [(&str, &str); 6] = [
+    ("Limiter, the time given", "governor"),
+    ("Limiter", "governor"),
+    ("Limiter, SystemClock", "governor"),
+    ("Limiter, zipf", "governor, zipf"),
+    ("Limiter, refused", "governor, refused"),
+    ("Limiter, IpAddr", "governor, IpAddr"),
+];
+
+const REQUESTS: [&str; 9] = [
+    "case",
+    "ns/op",
+    "min..max",
+    "x floor",
+    "ns over floor",
+    "instr/op",
+    "allocs/op",
+    "bytes/op",
+    "bar",
+];

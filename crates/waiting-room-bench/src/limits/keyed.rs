@@ -1,0 +1,187 @@
+//! The check of one key among many: ours and governor's.
+//!
+//! A [`Limiter`] is given the time, governor reads its clock in each check. So the rows to compare
+//! are those in which ours reads the same clock.
+
+use std::{
+    hash::Hash,
+    net::{IpAddr, Ipv4Addr},
+    num::NonZeroU32,
+    time::Duration,
+};
+
+use governor::{
+    Quota as GovernorQuota, RateLimiter,
+    clock::{Clock as _, QuantaClock, Reference},
+};
+use waiting_room_core::{
+    Algorithm, Clock, KeyHash, KeyHasher, Limiter, Quota, SystemClock, Timestamp,
+};
+
+use super::turns::{
+    OPENING,
+    Outcome::{self, Allowed, Refused},
+    Spread::{self, Uniform, Zipf},
+    Turns,
+};
+use crate::case::{Case, Repeat};
+
+/// With one key.
+pub(crate) const ONE: &[Case] = &cases::<1>();
+/// With a thousand, which the caches of a core hold.
+pub(crate) const THOUSAND: &[Case] = &cases::<1_000>();
+/// With so many that they are in memory.
+pub(crate) const MILLION: &[Case] = &cases::<MANY>();
+
+/// On two threads at a time.
+pub(crate) const TWO_THREADS: &[Case] = &[
+    Case { name: "Limiter, 1 key", set_up: || ours_on_two(1, Uniform) },
+    Case { name: "Limiter, 1 000 keys", set_up: || ours_on_two(1_000, Uniform) },
+    Case { name: "Limiter, 1 000 keys, zipf", set_up: || ours_on_two(1_000, Zipf) },
+    Case { name: "Limiter, 1 000 000 keys", set_up: || ours_on_two(MANY, Uniform) },
+    Case { name: "Limiter, 1 000 000 keys, zipf", set_up: || ours_on_two(MANY, Zipf) },
+    Case { name: "governor, 1 key", set_up: || governor_on_two(1, Uniform) },
+    Case { name: "governor, 1 000 keys", set_up: || governor_on_two(1_000, Uniform) },
+    Case { name: "governor, 1 000 keys, zipf", set_up: || governor_on_two(1_000, Zipf) },
+    Case { name: "governor, 1 000 000 keys", set_up: || governor_on_two(MANY, Uniform) },
+    Case { name: "governor, 1 000 000 keys, zipf", set_up: || governor_on_two(MANY, Zipf) },
+];
+
+/// Without optimization, where no time means anything, it takes too long to make a million known.
+const MANY: u32 = if cfg!(debug_assertions) { 5_000 } else { 1_000_000 };
+
+const fn cases<const KEYS: u32>() -> [Case; 13] {
+    [
+        Case { name: "Limiter, the time given", set_up: || ours(KEYS, given, Uniform, Allowed) },
+        Case { name: "Limiter", set_up: || ours(KEYS, quanta(), Uniform, Allowed) },
+        Case { name: "Limiter, SystemClock", set_up: || ours(KEYS, system(), Uniform, Allowed) },
+        Case { name: "Limiter, zipf", set_up: || ours(KEYS, quanta(), Zipf, Allowed) },
+        Case { name: "Limiter, refused", set_up: || ours(KEYS, quanta(), Uniform, Refused) },
+        Case { name: "Limiter, IpAddr", set_up: || ours_by_address(KEYS) },
+        Case { name: "governor", set_up: || governor(KEYS, number, Uniform, Allowed) },
+        Case { name: "governor, zipf", set_up: || governor(KEYS, number, Zipf, Allowed) },
+        Case { name: "governor, refused", set_up: || governor(KEYS, number, Uniform, Refused) },
+        Case { name: "governor, IpAddr", set_up: || governor(KEYS, address, Uniform, Allowed) },
+        Case { name: "governor, ahash", set_up: || governor_with_ahash(KEYS, number) },
+        Case { name: "governor, ahash, IpAddr", set_up: || governor_with_ahash(KEYS, address) },
+        Case { name: "governor direct, no keys", set_up: governor_direct },
+    ]
+}
+
+fn ours(
+    keys: u32,
+    clock: impl Fn(Timestamp) -> Timestamp + 'static,
+    spread: Spread,
+    outcome: Outcome,
+) -> Repeat {
+    let (limiter, hasher) = (limiter(keys, outcome), hasher());
+    Turns::new(keys, spread).check(outcome, move |key, now| {
+        limiter.charge(hasher.hash(&number(key)), 0, 1, clock(now)).is_ok()
+    })
+}
+
+fn ours_by_address(keys: u32) -> Repeat {
+    let (limiter, hasher, clock) = (limiter(keys, Allowed), hasher(), quanta());
+    Turns::new(keys, Uniform).check(Allowed, move |key, now| {
+        limiter.charge(address_hash(&hasher, address(key)), 0, 1, clock(now)).is_ok()
+    })
+}
+
+fn ours_on_two(keys: u32, spread: Spread) -> Repeat {
+    let (limiter, hasher, clock) = (limiter(keys, Allowed), hasher(), quanta());
+    Turns::new(keys, spread).check_on_two(move |key, now| {
+        limiter.charge(hasher.hash(&number(key)), 0, 1, clock(now)).is_ok()
+    })
+}
+
+fn governor<K: Hash + Eq + Clone + 'static>(
+    keys: u32,
+    key: fn(u32) -> K,
+    spread: Spread,
+    outcome: Outcome,
+) -> Repeat {
+    let limiter = RateLimiter::keyed(governor_quota(outcome));
+    Turns::new(keys, spread).check(outcome, move |turn, _| limiter.check_key(&key(turn)).is_ok())
+}
+
+fn governor_with_ahash<K: Hash + Eq + Clone + 'static>(keys: u32, key: fn(u32) -> K) -> Repeat {
+    let hasher = ahash::RandomState::with_seeds(3, 1, 4, 1);
+    let limiter = RateLimiter::dashmap_with_hasher(governor_quota(Allowed), hasher);
+    Turns::new(keys, Uniform).check(Allowed, move |turn, _| limiter.check_key(&key(turn)).is_ok())
+}
+
+fn governor_on_two(keys: u32, spread: Spread) -> Repeat {
+    let limiter = RateLimiter::keyed(governor_quota(Allowed));
+    Turns::new(keys, spread).check_on_two(move |turn, _| limiter.check_key(&number(turn)).is_ok())
+}
+
+fn governor_direct() -> Repeat {
+    let limiter = RateLimiter::direct(governor_quota(Allowed));
+    Turns::new(1, Uniform).check(Allowed, move |_, _| limiter.check().is_ok())
+}
+
+/// The time that is given.
+fn given(now: Timestamp) -> Timestamp {
+    now
+}
+
+/// The clock that governor reads.
+fn quanta() -> impl Fn(Timestamp) -> Timestamp + Sync {
+    let clock = QuantaClock::default();
+    let start = clock.now();
+    move |_| {
+        let since_start = clock.now().duration_since(start).as_u64();
+        Timestamp::from_nanos(OPENING.as_nanos() + since_start)
+    }
+}
+
+/// The clock of the layer.
+fn system() -> impl Fn(Timestamp) -> Timestamp {
+    let clock = SystemClock::new();
+    move |_| clock.now()
+}
+
+/// A limit that every check keeps, or one that the first check of a key uses up.
+fn limiter(keys: u32, outcome: Outcome) -> Limiter {
+    let quota = match outcome {
+        Allowed => Quota::per_second(NEVER_USED_UP.get().into()),
+        Refused => Quota::per_day(1),
+    };
+    let keys = usize::try_from(keys).expect("there are fewer keys than bytes");
+    Limiter::new(Algorithm::Gcra, &[quota], keys).expect("the quota can be kept")
+}
+
+/// The same limit for governor.
+pub(super) fn governor_quota(outcome: Outcome) -> GovernorQuota {
+    match outcome {
+        Allowed => GovernorQuota::per_second(NEVER_USED_UP),
+        Refused => {
+            GovernorQuota::with_period(Duration::from_secs(86_400)).expect("a day is not nothing")
+        }
+    }
+}
+
+pub(super) fn hasher() -> KeyHasher {
+    KeyHasher::new([3, 1, 4, 1])
+}
+
+/// The number of an account: not one after another.
+pub(super) fn number(key: u32) -> u64 {
+    u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// The address of a client: not one after another.
+pub(super) fn address(key: u32) -> IpAddr {
+    Ipv4Addr::from(key.wrapping_mul(0x9e37_79b1)).into()
+}
+
+/// The hash of an address, as the layer makes it.
+fn address_hash(hasher: &KeyHasher, address: IpAddr) -> KeyHash {
+    match address {
+        IpAddr::V4(address) => hasher.hash(&address.to_bits()),
+        IpAddr::V6(address) => hasher.hash(&address.to_bits()),
+    }
+}
+
+/// One a nanosecond: faster than anything can check.
+const NEVER_USED_UP: NonZeroU32 = NonZeroU32::new(1_000_000_000).expect("it is not zero");

@@ -1,0 +1,94 @@
+//! Requests that a limit refuses, through an axum router.
+
+use std::{convert::Infallible, future::ready};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::Request,
+    middleware::{Next, from_fn},
+    response::Response,
+};
+use http::StatusCode;
+use tower::{ServiceExt, layer::layer_fn, service_fn};
+
+use super::{
+    routers::{self, Headers},
+    turns::Outcome,
+};
+use crate::{
+    case::{Case, Repeat},
+    setting::{Template, drive_router, hello, runtime},
+};
+
+/// An application that refuses everything.
+pub(crate) struct Refusing {
+    pub(crate) name: &'static str,
+    pub(crate) app: fn() -> Router,
+}
+
+/// The floor first; then ours, and others.
+pub(crate) const REFUSING: &[Refusing] = &[
+    Refusing { name: "a layer answering 429, no body (the floor)", app: bare },
+    Refusing { name: "axum::middleware::from_fn answering 429", app: by_function },
+    Refusing { name: "ours, all headers and a problem document", app: ours },
+    Refusing { name: "tower_governor, by IP", app: || governor(Headers::None) },
+    Refusing { name: "tower_governor, by IP, use_headers", app: || governor(Headers::All) },
+    Refusing { name: "tower-resilience, no key", app: resilience },
+];
+
+/// The same as cases, and the page that a browser gets.
+pub(crate) const CASES: &[Case] = &[
+    case::<0>(),
+    case::<1>(),
+    case::<2>(),
+    case::<3>(),
+    case::<4>(),
+    case::<5>(),
+    Case { name: "ours, to a browser: the page", set_up: || sent(ours(), Template::new([""])) },
+];
+
+const fn case<const INDEX: usize>() -> Case {
+    let set_up = || sent((REFUSING[INDEX].app)(), Template::new(["other=1"]).of_a_program());
+    Case { name: REFUSING[INDEX].name, set_up }
+}
+
+fn bare() -> Router {
+    let refuse = |_: Request| {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+        ready(Ok::<_, Infallible>(response))
+    };
+    hello().layer(layer_fn(move |_| service_fn(refuse)))
+}
+
+fn by_function() -> Router {
+    hello().layer(from_fn(|_: Request, _: Next| ready(StatusCode::TOO_MANY_REQUESTS)))
+}
+
+fn ours() -> Router {
+    used_up(routers::ours(Outcome::Refused, Headers::All))
+}
+
+fn governor(headers: Headers) -> Router {
+    used_up(routers::governor(Outcome::Refused, headers))
+}
+
+fn resilience() -> Router {
+    used_up(routers::resilience(Outcome::Refused))
+}
+
+/// Uses up what is allowed from this machine.
+fn used_up(router: Router) -> Router {
+    let router = router.with_state::<()>(());
+    let request = Template::new(["other=1"]).with_peer().request(Body::empty());
+    let sending = router.clone().oneshot(request);
+    let first = std::thread::spawn(|| runtime().block_on(sending)).join();
+    let Ok(Ok(response)) = first else { unreachable!("an application here cannot fail") };
+    assert_eq!(response.status(), StatusCode::OK, "the first request is allowed");
+    router
+}
+
+fn sent(router: Router, template: Template) -> Repeat {
+    drive_router(router, template.answered(StatusCode::TOO_MANY_REQUESTS).with_peer())
+}

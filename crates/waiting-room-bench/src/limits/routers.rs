@@ -1,0 +1,84 @@
+//! Applications behind limits: ours, and those of others.
+
+use std::time::Duration;
+
+use axum::{Router, error_handling::HandleErrorLayer};
+use http::StatusCode;
+use tower::ServiceBuilder;
+use tower_governor::{GovernorLayer, governor::GovernorConfigBuilder};
+use tower_resilience_ratelimiter::RateLimiterLayer;
+use tower_waiting_room::{Quota, RateHeaders, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
+
+use super::turns::Outcome;
+use crate::setting::hello;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Whether the answers tell about the limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Headers {
+    All,
+    None,
+}
+
+/// Behind one limit for each address.
+pub(super) fn ours(outcome: Outcome, headers: Headers) -> Router {
+    layered([RateLimit::per_ip(quota(outcome))], headers)
+}
+
+/// Behind a limit for each address and one for all.
+pub(super) fn two_of_ours() -> Router {
+    let quota = quota(Outcome::Allowed);
+    layered([RateLimit::per_ip(quota), RateLimit::service(quota)], Headers::All)
+}
+
+fn layered(limits: impl IntoIterator<Item = RateLimit>, headers: Headers) -> Router {
+    let headers = match headers {
+        Headers::All => RateHeaders::Default,
+        Headers::None => RateHeaders::None,
+    };
+    let config = WaitingRoomConfig::builder("shop").rate_headers(headers);
+    let config = limits.into_iter().fold(config, |config, limit| config.rate_limit(limit));
+    hello().layer(WaitingRoomLayer::new(config.build().expect("the config is right")))
+}
+
+/// Behind tower_governor, by the address of the peer as it does by default.
+pub(super) fn governor(outcome: Outcome, headers: Headers) -> Router {
+    let (period, burst) = match outcome {
+        Outcome::Allowed => (Duration::from_nanos(1), u32::MAX),
+        Outcome::Refused => (DAY, 1),
+    };
+    let mut config = GovernorConfigBuilder::default();
+    config.period(period).burst_size(burst);
+    let wrong = "neither the period nor the burst is zero";
+    match headers {
+        Headers::All => {
+            hello().layer(GovernorLayer::new(config.use_headers().finish().expect(wrong)))
+        }
+        Headers::None => hello().layer(GovernorLayer::new(config.finish().expect(wrong))),
+    }
+}
+
+/// Behind the limiter of tower-resilience, which has no keys and tells nothing.
+pub(super) fn resilience(outcome: Outcome) -> Router {
+    let limit = match outcome {
+        Outcome::Allowed => usize::MAX,
+        Outcome::Refused => 1,
+    };
+    let layer = RateLimiterLayer::builder()
+        .limit_for_period(limit)
+        .refresh_period(DAY)
+        .timeout_duration(Duration::ZERO)
+        .build()
+        .expect("neither the limit nor the period is zero");
+    let refuse = HandleErrorLayer::new(|_| async { StatusCode::TOO_MANY_REQUESTS });
+    hello().layer(ServiceBuilder::new().layer(refuse).layer(layer))
+}
+
+/// A quota that nobody uses up, or one that the first request does.
+fn quota(outcome: Outcome) -> Quota {
+    match outcome {
+        Outcome::Allowed => Quota::per_second(1_000_000_000),
+        Outcome::Refused => Quota::new(1, DAY),
+    }
+}

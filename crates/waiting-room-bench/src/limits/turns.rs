@@ -1,0 +1,112 @@
+//! Whose turn it is: keys drawn before anything is timed, and the loop that checks them.
+
+use std::thread;
+
+use rand::{RngExt, SeedableRng, rngs::Xoshiro256PlusPlus};
+use rand_distr::Zipf;
+use waiting_room_core::Timestamp;
+
+use crate::case::Repeat;
+
+/// How often each of so many keys is checked.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Spread {
+    /// All alike.
+    Uniform,
+    /// The most frequent twice as often as the second and three times as often as the third.
+    Zipf,
+}
+
+/// What becomes of every check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Allowed,
+    Refused,
+}
+
+/// The keys from 0, in the order in which they are checked; the last is followed by the first.
+pub(super) struct Turns {
+    keys: u32,
+    drawn: Box<[u32]>,
+}
+
+impl Turns {
+    pub(super) fn new(keys: u32, spread: Spread) -> Self {
+        let mut chance = Xoshiro256PlusPlus::seed_from_u64(SEED);
+        let draw = || match spread {
+            Spread::Uniform => chance.random_range(0..keys),
+            Spread::Zipf => {
+                let law = Zipf::new(f64::from(keys), 1.0).expect("there are keys");
+                rank(chance.sample(law)).min(keys) - 1
+            }
+        };
+        Self { keys, drawn: std::iter::repeat_with(draw).take(DRAWN).collect() }
+    }
+
+    /// Checks every key once, so that all of them are known, and then one turn after another.
+    pub(super) fn check(
+        self,
+        outcome: Outcome,
+        check: impl Fn(u32, Timestamp) -> bool + 'static,
+    ) -> Repeat {
+        (0..self.keys).for_each(|key| _ = check(key, time(0)));
+        let mut begin = 0;
+        Repeat::new(move |times| {
+            self.run(begin, times, outcome, &check);
+            begin += times;
+        })
+    }
+
+    /// The same on two threads, with as many checks on each.
+    pub(super) fn check_on_two(
+        self,
+        check: impl Fn(u32, Timestamp) -> bool + Sync + 'static,
+    ) -> Repeat {
+        (0..self.keys).for_each(|key| _ = check(key, time(0)));
+        let mut begin = 0;
+        Repeat::new(move |times| {
+            let (turns, check) = (&self, &check);
+            thread::scope(|scope| {
+                // Apart by half, so that the threads do not check the same key after each other.
+                for begin in [begin, begin + DRAWN as u64 / 2] {
+                    scope.spawn(move || turns.run(begin, times, Outcome::Allowed, check));
+                }
+            });
+            begin += times;
+        })
+    }
+
+    fn run(
+        &self,
+        begin: u64,
+        times: u64,
+        outcome: Outcome,
+        check: &impl Fn(u32, Timestamp) -> bool,
+    ) {
+        let turns = begin..begin + times;
+        let allowed = turns.filter(|&turn| check(self.key(turn), time(turn))).count();
+        let expected = if outcome == Outcome::Allowed { times } else { 0 };
+        assert_eq!(allowed as u64, expected, "the case measures something else");
+    }
+
+    fn key(&self, turn: u64) -> u32 {
+        self.drawn[usize::try_from(turn).expect("it is not turned that often") % DRAWN]
+    }
+}
+
+/// When a turn is checked, where the time is given: a microsecond after the one before.
+fn time(turn: u64) -> Timestamp {
+    Timestamp::from_nanos(OPENING.as_nanos() + turn * 1_000)
+}
+
+/// The rank that a distribution of whole numbers from 1 has drawn.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a whole u32")]
+fn rank(drawn: f64) -> u32 {
+    drawn as u32
+}
+
+/// When the first key is checked.
+pub(super) const OPENING: Timestamp = Timestamp::from_secs(1_700_000_000);
+
+const DRAWN: usize = 1 << 20;
+const SEED: u64 = 1;
