@@ -1,6 +1,6 @@
 //! One limit, for many keys.
 
-use std::{convert::Infallible, fmt, sync::Arc};
+use std::{convert::Infallible, fmt, sync::Arc, time::Duration};
 
 use super::{
     Algorithm, Charge, Decision, FixedWindow, Gcra, KeyHash, LeakyQueue, Meter, Quota,
@@ -248,7 +248,21 @@ impl<M: Meter<State = u64> + 'static> Memory for InWords<M> {
         now: Timestamp,
     ) -> Result<(Decision, Charge), Decision> {
         let meter = self.meters.of(tier);
-        self.words.update(key, |word| meter.check(word, cost, now))
+        // As `Meter::check`, but nothing is described before the number is settled: a number that
+        // another thread has changed is tried again.
+        let mut last = 0;
+        let taken = self.words.update(key, |word| {
+            let taken = meter.take(word, cost, now);
+            last = *word;
+            taken.ok_or(())
+        });
+        match taken {
+            Ok((delay, charge)) => {
+                let decision = meter.describe(&last, Some(Duration::ZERO), now);
+                Ok((decision.with_delay(delay), charge))
+            }
+            Err(()) => Err(meter.describe(&last, meter.wait(&last, cost, now), now)),
+        }
     }
 
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {

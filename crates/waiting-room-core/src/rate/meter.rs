@@ -72,18 +72,30 @@ pub trait Meter: Clone + Debug + Send + Sync {
         cost: u64,
         now: Timestamp,
     ) -> Result<(Decision, Charge), Decision> {
-        match self.wait(state, cost, now) {
-            Some(Duration::ZERO) => {
-                let delay = if cost > 0 { self.delay(state, now) } else { Duration::ZERO };
-                let charge = self.spend(state, cost, now);
+        match self.take(state, cost, now) {
+            Some((delay, charge)) => {
                 let decision = self.describe(state, Some(Duration::ZERO), now);
                 Ok((decision.with_delay(delay), charge))
             }
-            _ => {
+            None => {
                 self.refused(state, cost, now);
                 Err(self.describe(state, self.wait(state, cost, now), now))
             }
         }
+    }
+
+    /// Spends a cost if it is allowed: how long to hold the request, and the receipt.
+    fn take(
+        &self,
+        state: &mut Self::State,
+        cost: u64,
+        now: Timestamp,
+    ) -> Option<(Duration, Charge)> {
+        if self.wait(state, cost, now) != Some(Duration::ZERO) {
+            return None;
+        }
+        let delay = if cost > 0 { self.delay(state, now) } else { Duration::ZERO };
+        Some((delay, self.spend(state, cost, now)))
     }
 
     /// The decision, with the numbers of this state in it.
