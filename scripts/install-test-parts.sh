@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the end-to-end tests need and a Rust toolchain does not bring: a browser with its
-# driver, curl, Node with axe-core, and Python with requests. For Debian; asks nothing, and does
-# nothing where everything is there.
+# driver, curl, and the clients for Node and Python. For Debian; asks nothing, and does nothing
+# where everything is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,17 +33,16 @@ if ((${#packages[@]})); then
         fail "apt-get could not install ${packages[*]}"
 fi
 
-# --- From PyPI: requests, in .venv ---
-requests=2.34.2
-if ! .venv/bin/python -c "import requests; assert requests.__version__ == '$requests'" 2>/dev/null; then
-    python3 -m venv --clear .venv || fail "python3 cannot make .venv"
-    .venv/bin/pip install --quiet --disable-pip-version-check "requests==$requests" ||
-        fail "pip could not install requests $requests"
-fi
+# --- From PyPI: what tests/requirements.txt pins, in .venv ---
+.venv/bin/python -c 'import pip' 2>/dev/null || python3 -m venv --clear .venv ||
+    fail "python3 cannot make .venv"
+.venv/bin/pip install --quiet --disable-pip-version-check --requirement tests/requirements.txt ||
+    fail "pip could not install what tests/requirements.txt asks for"
 
-# --- From npm: axe-core, in tests/node_modules ---
-wanted=$(node -p 'require("./tests/package.json").dependencies["axe-core"]')
-if [[ $(node -p 'require("./tests/node_modules/axe-core/package.json").version' 2>/dev/null) != "$wanted" ]]; then
+# --- From npm: what tests/package.json pins, in tests/node_modules ---
+(($(node -p 'parseInt(process.versions.node)') >= 20)) ||
+    fail "node $(node --version) is too old for the clients in tests/package.json: 20 or newer"
+if ! npm ls --prefix tests >/dev/null 2>&1; then
     npm install --prefix tests --silent --no-package-lock --no-audit --no-fund --ignore-scripts ||
-        fail "npm could not install axe-core $wanted"
+        fail "npm could not install what tests/package.json asks for"
 fi

@@ -49,12 +49,17 @@ impl Program {
     }
 
     /// Runs it, and returns what it wrote to its standard output.
+    ///
+    /// # Panics
+    ///
+    /// If it fails. Where a script lacks a package, the message says how to install it.
     pub async fn run(mut self) -> String {
         let Ok(output) = time::timeout(PATIENCE, self.command.output()).await else {
             panic!("{} did not end within {PATIENCE:?}", self.name);
         };
         let output = output.unwrap_or_else(|error| panic!("{}: {error}", self.name));
         let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!lacks_a_package(&said), "{} lacks a package: {INSTALL}: {said}", self.name);
         assert!(output.status.success(), "{}: {}: {said}", self.name, output.status);
         String::from_utf8(output.stdout).unwrap()
     }
@@ -84,5 +89,12 @@ pub fn workspace(path: &str) -> PathBuf {
 }
 
 fn missing(part: &str) -> ! {
-    panic!("{part} is not installed: run scripts/install-test-parts.sh")
+    panic!("{part} is not installed: {INSTALL}")
 }
+
+/// Whether it was Node or Python that said so, of a package that a script imports.
+fn lacks_a_package(said: &str) -> bool {
+    ["ERR_MODULE_NOT_FOUND", "ModuleNotFoundError"].iter().any(|error| said.contains(error))
+}
+
+const INSTALL: &str = "run scripts/install-test-parts.sh";

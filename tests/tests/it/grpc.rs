@@ -15,11 +15,11 @@ use tonic_health::pb::{
     health_client::HealthClient,
 };
 use tonic_types::StatusExt;
-use tower_waiting_room::{WaitingRoomHandle, WaitingRoomLayer};
+use tower_waiting_room::{WaitingRoomConfigBuilder, WaitingRoomHandle, WaitingRoomLayer};
 
-/// A health service with a room in front of it.
-fn serve() -> (Process, WaitingRoomHandle) {
-    let layer = WaitingRoomLayer::new(config().build().unwrap());
+/// A health service behind the layer.
+pub(crate) fn serve(config: WaitingRoomConfigBuilder) -> (Process, WaitingRoomHandle) {
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
     let handle = layer.handle();
     let process = Process::start(async |listener: TcpListener| {
         let (_reporter, health) = tonic_health::server::health_reporter();
@@ -30,7 +30,7 @@ fn serve() -> (Process, WaitingRoomHandle) {
     (process, handle)
 }
 
-async fn connect(process: &Process) -> HealthClient<Channel> {
+pub(crate) async fn connect(process: &Process) -> HealthClient<Channel> {
     let address = format!("http://localhost:{}", process.port());
     HealthClient::new(Channel::from_shared(address).unwrap().connect().await.unwrap())
 }
@@ -46,13 +46,13 @@ fn token(metadata: &tonic::metadata::MetadataMap) -> String {
     metadata.get("waiting-room-token").unwrap().to_str().unwrap().to_owned()
 }
 
-fn retry_delay(status: &Status) -> Duration {
+pub(crate) fn retry_delay(status: &Status) -> Duration {
     status.get_error_details().retry_info().unwrap().retry_delay.unwrap()
 }
 
 #[tokio::test]
 async fn a_waiting_caller_gets_resource_exhausted_and_is_told_when_to_try_again() {
-    let (process, handle) = serve();
+    let (process, handle) = serve(config());
     handle.queue_all().await.unwrap();
     let mut client = connect(&process).await;
     let status = client.check(HealthCheckRequest::default()).await.unwrap_err();
@@ -70,7 +70,7 @@ async fn a_waiting_caller_gets_resource_exhausted_and_is_told_when_to_try_again(
 
 #[tokio::test]
 async fn a_caller_who_brings_the_token_back_is_let_in() {
-    let (process, handle) = serve();
+    let (process, handle) = serve(config());
     let mut inside = connect(&process).await;
     let guest = inside.check(call("")).await.unwrap();
     assert_eq!(guest.get_ref().status(), ServingStatus::Serving);

@@ -9,6 +9,7 @@ mod curl;
 mod curl_oddities;
 mod grpc;
 mod hyper_service;
+mod interop;
 mod node;
 mod python;
 mod restart;

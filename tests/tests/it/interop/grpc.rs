@@ -1,0 +1,40 @@
+//! tonic's client, with a rate limit in its way.
+
+use std::time::Duration;
+
+use tests::obey;
+use tonic::{Code, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tower_waiting_room::{Quota, RateLimit, WaitingRoomConfig};
+
+use crate::grpc::{connect, retry_delay, serve};
+
+#[tokio::test]
+async fn a_caller_over_the_limit_is_told_how_long_to_wait_and_then_succeeds() {
+    let once = RateLimit::service(Quota::new(1, WINDOW));
+    let (process, _) = serve(WaitingRoomConfig::builder("api").rate_limit(once));
+    let mut client = connect(&process).await;
+    let admitted = client.check(HealthCheckRequest::default()).await.unwrap();
+    assert_eq!(admitted.metadata().get("ratelimit-policy").unwrap(), r#""service";q=1;w=2"#);
+
+    let refused = client.check(HealthCheckRequest::default()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
+    let (delay, pushback) = (retry_delay(&refused), pushback(&refused));
+    assert!(WINDOW / 2 < delay && delay <= WINDOW, "{delay:?}");
+    // For a library in whole milliseconds, and not earlier.
+    assert!(
+        (delay..delay + Duration::from_millis(1)).contains(&pushback),
+        "{delay:?} {pushback:?}"
+    );
+
+    obey(delay).await;
+    client.check(HealthCheckRequest::default()).await.unwrap();
+}
+
+/// When to try again, as the header for libraries says it.
+fn pushback(status: &Status) -> Duration {
+    let millis = status.metadata().get("grpc-retry-pushback-ms").unwrap().to_str().unwrap();
+    Duration::from_millis(millis.parse().unwrap())
+}
+
+const WINDOW: Duration = Duration::from_secs(2);
