@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the end-to-end tests need and a Rust toolchain does not bring: a browser with its
-# driver, curl, and the clients for Node and Python. For Debian; asks nothing, and does nothing
-# where everything is there.
+# driver, curl, OpenSSL for a client in Rust, and the clients for Node and Python. For Debian; asks
+# nothing, and does nothing where everything is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,6 +22,8 @@ has chromedriver || packages+=(chromium-driver)
 has node || packages+=(nodejs)
 has npm || packages+=(npm)
 has python3 || packages+=(python3)
+has pkg-config || packages+=(pkg-config)
+pkg-config --exists openssl 2>/dev/null || packages+=(libssl-dev)
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
 
 if ((${#packages[@]})); then

@@ -9,4 +9,5 @@ mod clients;
 mod grpc;
 mod octokit;
 mod parsers;
+mod reqwest;
 mod structured_fields;
