@@ -8,6 +8,8 @@ use waiting_room_sim::{
     Coverage, Day, DayError, Divergence, Plan, Scenario, Trace, conformance, fresh_seeds,
 };
 
+use crate::accuracy::{Crowd, Traffic};
+
 /// Lets a crowd loose on a waiting room and checks every promise from outside.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
@@ -20,6 +22,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
+    /// Measure how often rate-limit algorithms are wrong, and how much they let through.
+    Accuracy(Accuracy),
     /// Hold the room in memory against a naive model, command by command.
     Conformance(Conformance),
 }
@@ -36,6 +40,25 @@ pub(crate) struct Chance {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct Accuracy {
+    /// Run this seed, to repeat a run.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Scale each kind of traffic to about so many requests; without it, as in the documentation.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    requests: Option<u64>,
+    /// Requests in each minute of the day of the real crowd, as `minute,requests`.
+    #[arg(long, default_value = WORLD_CUP)]
+    trace: PathBuf,
+    /// Also write `accuracy.csv` and `accuracy.svg` into this directory.
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+    /// Print the figures as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct Conformance {
     #[command(flatten)]
     pub chance: Chance,
@@ -49,7 +72,7 @@ pub(crate) struct Simulate {
     #[command(flatten)]
     pub chance: Chance,
     /// Requests in each minute, as `minute,requests`.
-    #[arg(long, default_value = "examples/shop/data/worldcup98-1998-06-30.csv")]
+    #[arg(long, default_value = WORLD_CUP)]
     trace: PathBuf,
     /// Scale the trace to so many visits.
     #[arg(long, default_value_t = 10_000_000)]
@@ -94,6 +117,21 @@ pub(crate) struct Simulate {
 enum After {
     AdmitAtOnce,
     Hold,
+}
+
+impl Accuracy {
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed.unwrap_or_else(|| fresh_seeds(1)[0])
+    }
+
+    pub(crate) fn traffic(&self) -> Result<Vec<Traffic>, DayError> {
+        let crowd = Crowd::new(&Trace::from(&Day::open(&self.trace)?));
+        let scale = |traffic: Traffic| match self.requests {
+            Some(requests) => traffic.scaled_to(requests),
+            None => traffic,
+        };
+        Ok(Traffic::all(crowd).into_iter().map(scale).collect())
+    }
 }
 
 impl Chance {
@@ -144,3 +182,6 @@ pub(crate) fn hold_against_the_model(seed: u64, commands: u64) -> Result<Coverag
 fn at_least_one(rate: f64) -> u32 {
     rate.ceil().clamp(1.0, f64::from(u32::MAX)) as u32
 }
+
+/// A day of the World Cup of 1998, in this repository.
+const WORLD_CUP: &str = "examples/shop/data/worldcup98-1998-06-30.csv";

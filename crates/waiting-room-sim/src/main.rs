@@ -2,6 +2,7 @@
 //!
 //! Exits with 1 if a promise was broken, and with 2 if it could not be tried.
 
+mod accuracy;
 mod cli;
 mod parallel;
 mod report;
@@ -16,6 +17,7 @@ use crate::cli::{Cli, Task};
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let kept = match &cli.task {
+        Some(Task::Accuracy(args)) => accuracy(args),
         Some(Task::Conformance(args)) => conformance(args),
         None => simulate(&cli.simulate),
     };
@@ -68,4 +70,24 @@ fn conformance(args: &cli::Conformance) -> Result<bool, Box<dyn std::error::Erro
     }
     print!("{tried}");
     Ok(agreed)
+}
+
+/// Holds rate-limit algorithms against an exact log. Answers whether the sliding log agreed with it.
+fn accuracy(args: &cli::Accuracy) -> Result<bool, Box<dyn std::error::Error>> {
+    let traffic = args.traffic()?;
+    let seed = args.seed();
+    eprintln!("seed: {seed}");
+    let study = accuracy::Study::run(seed, &traffic, parallel::cores());
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(study.rows())?);
+    } else {
+        println!("{}", accuracy::table(&study));
+    }
+    if let Some(directory) = &args.out {
+        accuracy::write(&study, directory)?;
+    }
+    if !study.log_is_exact() {
+        eprintln!("seed {seed}: the sliding log was wrong");
+    }
+    Ok(study.log_is_exact())
 }

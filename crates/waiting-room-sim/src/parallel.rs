@@ -11,11 +11,24 @@ use std::{
 
 /// Applies `run` to each item, on as many threads as there are cores; the results are in order.
 pub(crate) fn map<T: Sync, R: Send>(items: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    map_on(cores(), items, run)
+}
+
+/// As many threads as can run at once.
+pub(crate) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// Applies `run` to each item, on so many threads; the results are in order.
+pub(crate) fn map_on<T: Sync, R: Send>(
+    threads: usize,
+    items: &[T],
+    run: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());
     thread::scope(|scope| {
-        for _ in 0..cores.min(items.len()) {
+        for _ in 0..threads.min(items.len()) {
             scope.spawn(|| {
                 while let Some((index, item)) = {
                     let index = next.fetch_add(1, Ordering::Relaxed);

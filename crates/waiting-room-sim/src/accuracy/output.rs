@@ -1,0 +1,60 @@
+//! The figures as a table, as a file, and as a picture.
+
+use std::{error::Error, fs, path::Path};
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::{plot::plot, row::Row, study::Study};
+
+/// One row for each kind of traffic and each algorithm.
+pub(crate) fn table(study: &Study) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    table.set_header(COLUMNS.iter().map(|(name, _)| *name));
+    for row in study.rows() {
+        table.add_row(COLUMNS.iter().map(|(_, column)| column(row)));
+    }
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// Writes `accuracy.csv` and `accuracy.svg`, and the directory if there is none.
+///
+/// # Errors
+///
+/// Whatever keeps a file from being written.
+pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(directory)?;
+    let mut file = csv::Writer::from_path(directory.join("accuracy.csv"))?;
+    study.rows().iter().try_for_each(|row| file.serialize(row))?;
+    file.flush()?;
+    svg::save(directory.join("accuracy.svg"), &plot(study))?;
+    Ok(())
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.3} %", 100.0 * share)
+}
+
+fn or_dash<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), text)
+}
+
+type Column = fn(&Row) -> String;
+
+const COLUMNS: &[(&str, Column)] = &[
+    ("traffic", Row::title),
+    ("algorithm", |row| row.algorithm.to_owned()),
+    ("requests", |row| row.requests.to_string()),
+    ("open: refused", |row| or_dash(row.open_wrongly_refused, |count| count.to_string())),
+    ("allowed", |row| or_dash(row.open_wrongly_allowed, |count| count.to_string())),
+    ("wrong", |row| or_dash(row.open_wrong_share, percent)),
+    ("rate error", |row| or_dash(row.mean_rate_error, percent)),
+    ("closed: refused", |row| row.closed_wrongly_refused.to_string()),
+    ("allowed", |row| row.closed_wrongly_allowed.to_string()),
+    ("wrong", |row| percent(row.closed_wrong_share)),
+    ("above exact", |row| or_dash(row.admitted_above_exact, |s| format!("{:+.3} %", 100.0 * s))),
+    ("in any window", |row| row.most_in_any_window.to_string()),
+];

@@ -1,0 +1,145 @@
+//! The traffic of the study: many sources that do not know of each other.
+
+use std::time::Duration;
+
+use rand::RngExt;
+use rand_distr::{Distribution, Exp1};
+use rand_pcg::Pcg64Mcg;
+use waiting_room_core::{Quota, Timestamp};
+
+use super::{
+    crowd::Crowd,
+    rates::{Rates, pareto},
+};
+
+/// Sources of one kind under one quota.
+#[derive(Clone, Debug)]
+pub(crate) struct Traffic {
+    pub name: &'static str,
+    pub quota: Quota,
+    pub sources: u64,
+    pattern: Pattern,
+}
+
+#[derive(Clone, Debug)]
+enum Pattern {
+    Crowd(Crowd),
+    /// Busy a tenth of the time and silent otherwise, for times with a heavy tail.
+    OnOff {
+        rates: Rates,
+        minutes: f64,
+    },
+    /// Poisson processes.
+    Steady {
+        rates: Rates,
+        minutes: f64,
+    },
+}
+
+impl Traffic {
+    /// The traffic of the study in its full size.
+    pub(crate) fn all(crowd: Crowd) -> Vec<Self> {
+        let steady = |name, limit, sources, rates, minutes| Self {
+            name,
+            quota: Quota::per_minute(limit),
+            sources,
+            pattern: Pattern::Steady { rates, minutes },
+        };
+        let pareto = Rates::Pareto { least: 1.0 };
+        let log_normal = Rates::LogNormal { median: 5.0 };
+        let bursts = Pattern::OnOff { rates: Rates::Pareto { least: 2.0 }, minutes: 30.0 };
+        let per_minute = Quota::per_minute;
+        vec![
+            steady("Pareto rates", 50, 270_000, pareto, 20.0),
+            steady("Pareto rates", 1_000, 270_000, pareto, 10.0),
+            steady("lognormal rates", 50, 270_000, log_normal, 14.0),
+            Self { name: "on and off", quota: per_minute(50), sources: 60_000, pattern: bursts },
+            steady("near the limit", 50, 12_000, Rates::Around(50.0), 10.0),
+            Self {
+                name: "a real crowd",
+                quota: per_minute(50),
+                sources: 300_000,
+                pattern: Pattern::Crowd(crowd),
+            },
+        ]
+    }
+
+    /// The same with so many sources that they make about this many requests.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    pub(crate) fn scaled_to(self, requests: u64) -> Self {
+        let sources = (requests as f64 / self.mean_requests()).ceil().clamp(1.0, 1e9) as u64;
+        Self { sources, ..self }
+    }
+
+    /// The times of one source, in order.
+    pub(super) fn arrivals(&self, rng: &mut Pcg64Mcg) -> Vec<Timestamp> {
+        // Windows begin at the same times for all sources, and sources do not know when.
+        let begin = self.quota.window().as_secs_f64() * rng.random::<f64>();
+        let times = match &self.pattern {
+            Pattern::Crowd(crowd) => crowd.client(rng),
+            Pattern::OnOff { rates, minutes } => on_off(rates.sample(rng), *minutes, rng),
+            Pattern::Steady { rates, minutes } => {
+                let mut times = Vec::new();
+                poisson(&mut times, rates.sample(rng), 0.0..60.0 * minutes, rng);
+                times
+            }
+        };
+        times.into_iter().map(|time| at(begin + time)).collect()
+    }
+
+    /// How many requests a source makes on average, about.
+    fn mean_requests(&self) -> f64 {
+        match &self.pattern {
+            Pattern::Crowd(_) => Crowd::MEAN_REQUESTS,
+            Pattern::OnOff { rates, minutes } | Pattern::Steady { rates, minutes } => {
+                rates.mean() * minutes
+            }
+        }
+    }
+}
+
+/// A source with this mean rate whose requests all come in its busy times.
+fn on_off(rate: f64, minutes: f64, rng: &mut Pcg64Mcg) -> Vec<f64> {
+    let (mut times, end) = (Vec::new(), 60.0 * minutes);
+    let mut is_on = rng.random_bool(DUTY);
+    let mut now = 0.0;
+    while now < end {
+        let mean = if is_on { DUTY * MEAN_CYCLE } else { (1.0 - DUTY) * MEAN_CYCLE };
+        let least = mean * (STRETCH_TAIL - 1.0) / STRETCH_TAIL;
+        let until = (now + pareto(least, STRETCH_TAIL, rng)).min(end);
+        if is_on {
+            poisson(&mut times, rate / DUTY, now..until, rng);
+        }
+        (now, is_on) = (until, !is_on);
+    }
+    times
+}
+
+/// Adds the times of a Poisson process with so many a minute.
+fn poisson(times: &mut Vec<f64>, rate: f64, span: std::ops::Range<f64>, rng: &mut Pcg64Mcg) {
+    let mut now = span.start;
+    while times.len() < MOST_REQUESTS {
+        let gap: f64 = Exp1.sample(rng);
+        now += 60.0 * gap / rate;
+        if now >= span.end {
+            break;
+        }
+        times.push(now);
+    }
+}
+
+/// A time of the study in whole microseconds.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "days, not ages")]
+fn at(seconds: f64) -> Timestamp {
+    START + Duration::from_micros((seconds * 1e6) as u64)
+}
+
+/// When the study begins: at midnight, and so with a window of any length that divides a day.
+pub(super) const START: Timestamp = Timestamp::from_secs(20_000 * 86_400);
+/// A source that would make more stops here: the times of one source are in memory.
+const MOST_REQUESTS: usize = 4_000_000;
+const DUTY: f64 = 0.1;
+/// From one busy time to the next, in seconds.
+const MEAN_CYCLE: f64 = 60.0;
+/// The exponent of how long busy and silent times last.
+const STRETCH_TAIL: f64 = 1.5;
