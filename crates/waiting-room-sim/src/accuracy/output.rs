@@ -27,11 +27,16 @@ pub(crate) fn table(study: &Study) -> Table {
 /// Whatever keeps a file from being written.
 pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(directory)?;
-    let mut file = csv::Writer::from_path(directory.join("accuracy.csv"))?;
-    study.rows().iter().try_for_each(|row| file.serialize(row))?;
-    file.flush()?;
+    fs::write(directory.join("accuracy.csv"), csv(study)?)?;
     svg::save(directory.join("accuracy.svg"), &plot(study))?;
     Ok(())
+}
+
+/// The same rows as CSV.
+pub(super) fn csv(study: &Study) -> Result<String, Box<dyn Error>> {
+    let mut file = csv::Writer::from_writer(Vec::new());
+    study.rows().iter().try_for_each(|row| file.serialize(row))?;
+    Ok(String::from_utf8(file.into_inner()?)?)
 }
 
 fn percent(share: f64) -> String {

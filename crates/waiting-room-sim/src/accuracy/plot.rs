@@ -28,7 +28,7 @@ pub(super) fn plot(study: &Study) -> Document {
             70.5,
         ));
     }
-    picture = picture.add(text("● open loop   ○ closed loop", 480.0, 70.5));
+    picture = picture.add(text("● open loop", 480.0, 70.5)).add(text("○ closed loop", 570.0, 70.5));
     for panel in [&WRONG, &FULLEST] {
         picture = with_axis(picture, panel, TOP + BAND * bands.len() as f64);
     }
@@ -142,7 +142,7 @@ struct Panel {
 
 /// Nothing has no place on a logarithmic axis; it gets one of its own at the left.
 const WRONG: Panel = Panel {
-    title: "Wrong decisions",
+    title: "Share of wrong decisions",
     left: 176.0,
     ticks: &[
         (0.0, "none"),
@@ -160,7 +160,7 @@ const WRONG: Panel = Panel {
 };
 
 const FULLEST: Panel = Panel {
-    title: "Most in any window, by the limit",
+    title: "Most in any window, in multiples of the limit",
     left: 640.0,
     ticks: &[(0.0, "0"), (1.0, "1"), (2.0, "2")],
     place: |multiple| 640.0 + 125.0 * multiple,

@@ -107,3 +107,28 @@ fn share(wrong: Wrong, requests: u64) -> f64 {
 }
 
 pub(super) const ADVERSARY: &str = "adversary";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row_of_the_log(tally: Tally) -> Row {
+        let tally = Tally { requests: 100, admitted: 50, admitted_exactly: 50, most: 50, ..tally };
+        Row::new(1, "a few", &Quota::per_minute(50), 1, Candidate::SlidingLog, &tally)
+    }
+
+    #[test]
+    fn a_single_wrong_decision_in_either_loop_is_not_exact() {
+        let one = Wrong { refused: 1, allowed: 0 };
+        assert!(row_of_the_log(Tally::default()).is_exact());
+        assert!(!row_of_the_log(Tally { open: one, ..Tally::default() }).is_exact());
+        assert!(!row_of_the_log(Tally { closed: one, ..Tally::default() }).is_exact());
+    }
+
+    #[test]
+    fn one_more_than_the_limit_in_a_window_is_not_exact() {
+        let row = row_of_the_log(Tally::default());
+        assert!(!Row { most_in_any_window: 51, ..row.clone() }.is_exact());
+        assert!(!Row { admitted_above_exact: Some(0.02), ..row }.is_exact());
+    }
+}

@@ -143,3 +143,65 @@ const DUTY: f64 = 0.1;
 const MEAN_CYCLE: f64 = 60.0;
 /// The exponent of how long busy and silent times last.
 const STRETCH_TAIL: f64 = 1.5;
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+    use crate::accuracy::tests::{seeds, small_traffic};
+
+    #[test]
+    fn a_poisson_process_has_its_rate_and_uneven_gaps() {
+        for seed in seeds(3) {
+            let (mut times, mut rng) = (Vec::new(), Pcg64Mcg::seed_from_u64(seed));
+            poisson(&mut times, 60.0, 0.0..60_000.0, &mut rng);
+            // Seven standard deviations.
+            assert!(times.len().abs_diff(60_000) < 1_700);
+            let long = times.windows(2).filter(|pair| pair[1] - pair[0] > 1.0).count();
+            let share = long as f64 / times.len() as f64;
+            assert!((share - (-1.0_f64).exp()).abs() < 0.015, "{share}");
+        }
+    }
+
+    #[test]
+    fn a_bursty_source_makes_its_requests_in_a_tenth_of_the_time() {
+        for seed in seeds(3) {
+            let mut rng = Pcg64Mcg::seed_from_u64(seed);
+            let (mut requests, mut busy) = (0, 0);
+            for _ in 0..2_000 {
+                let times = on_off(600.0, 30.0, &mut rng);
+                requests += times.len();
+                busy += times.chunk_by(|a, b| a.floor() >= b.floor()).count();
+            }
+            let rate = requests as f64 / (2_000.0 * 30.0);
+            assert!((500.0..750.0).contains(&rate), "{rate}");
+            // Stretches of busy time end within seconds, which count in full.
+            let share = busy as f64 / (2_000.0 * 1_800.0);
+            assert!((0.08..0.16).contains(&share), "{share}");
+        }
+    }
+
+    #[test]
+    fn times_are_in_order_and_whole_microseconds() {
+        let mut rng = Pcg64Mcg::seed_from_u64(7);
+        for traffic in small_traffic(1_000) {
+            for _ in 0..100 {
+                let times = traffic.arrivals(&mut rng);
+                assert!(times.is_sorted());
+                assert!(times.iter().all(|time| time.as_nanos() % 1_000 == 0));
+                assert!(times.iter().all(|&time| time >= START));
+            }
+        }
+    }
+
+    #[test]
+    fn as_many_sources_come_as_make_the_requests() {
+        let near = small_traffic(600_000).swap_remove(4);
+        assert_eq!((near.name, near.sources), ("near the limit", 1_200));
+        assert_eq!(near.clone().scaled_to(1).sources, 1);
+        let mut rng = Pcg64Mcg::seed_from_u64(7);
+        let requests: usize = (0..near.sources).map(|_| near.arrivals(&mut rng).len()).sum();
+        assert!(requests.abs_diff(600_000) < 18_000, "{requests}");
+    }
+}
