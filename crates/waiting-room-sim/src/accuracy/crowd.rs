@@ -83,14 +83,13 @@ mod tests {
         for seed in seeds(3) {
             let crowd = Crowd::new(&[0, 300, 0, 100].into_iter().collect());
             let mut rng = Pcg64Mcg::seed_from_u64(seed);
-            let mut came = [0; 4];
-            for _ in 0..40_000 {
-                let first = crowd.client(&mut rng)[0];
-                *came.get_mut((first / 60.0) as usize).unwrap() += 1;
-            }
-            let [none, many, still_none, some] = came;
-            assert_eq!((none, still_none), (0, 0));
-            assert!((29_000..31_000).contains(&many) && (9_000..11_000).contains(&some));
+            let firsts: Vec<_> = (0..40_000).map(|_| crowd.client(&mut rng)[0] / 60.0).collect();
+            let in_minute = |minute: f64| {
+                firsts.iter().filter(|&&first| (minute..minute + 1.0).contains(&first)).count()
+            };
+            assert_eq!((in_minute(0.0), in_minute(2.0)), (0, 0));
+            assert!(in_minute(1.0).abs_diff(30_000) < 1_000);
+            assert_eq!(in_minute(1.0) + in_minute(3.0), firsts.len());
         }
     }
 

@@ -83,3 +83,21 @@ fn chance(seed: u64, traffic: usize) -> u64 {
 
 /// So many sources one thread tries out at a time. Sums of fractions depend on it.
 const BATCH: u64 = 500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accuracy::tests::small_traffic;
+
+    #[test]
+    fn one_wrong_decision_of_the_log_fails_the_study_and_of_the_others_does_not() {
+        let study = Study::run(1, &small_traffic(1_000), 1);
+        assert!(study.log_is_exact());
+        for wrong in 0..study.rows.len() {
+            let mut study = study.clone();
+            study.rows[wrong].closed_wrongly_allowed += 1;
+            let is_log = study.rows[wrong].algorithm == "sliding log";
+            assert_eq!(study.log_is_exact(), !is_log);
+        }
+    }
+}

@@ -56,3 +56,33 @@ impl Wrong {
         self.allowed += other.allowed;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_added_up_keeps_the_fullest_window() {
+        let one = Tally {
+            requests: 9,
+            open: Wrong { refused: 1, allowed: 2 },
+            closed: Wrong { refused: 3, allowed: 4 },
+            rate_error: 0.5,
+            admitted: 6,
+            admitted_exactly: 5,
+            most: 7,
+        };
+        let mut sum = one;
+        sum.add(&Tally { most: 2, ..one });
+        let twice = Tally {
+            requests: 18,
+            open: Wrong { refused: 2, allowed: 4 },
+            closed: Wrong { refused: 6, allowed: 8 },
+            rate_error: 1.0,
+            admitted: 12,
+            admitted_exactly: 10,
+            most: 7,
+        };
+        assert_eq!(sum, twice);
+    }
+}

@@ -60,6 +60,19 @@ fn the_sliding_log_is_never_wrong_and_the_fixed_window_often_is() {
 }
 
 #[test]
+fn all_algorithms_see_the_same_requests_of_all_sources() {
+    let study = small_study(3, 2);
+    for rows in study.rows()[..24].chunks(4) {
+        let exactly = rows[3].admitted;
+        for row in rows {
+            assert_eq!((row.traffic, row.requests), (rows[0].traffic, rows[0].requests));
+            let above = row.admitted as f64 / exactly as f64 - 1.0;
+            assert!((row.admitted_above_exact.unwrap() - above).abs() < 1e-12, "{row:?}");
+        }
+    }
+}
+
+#[test]
 fn near_the_limit_the_counter_is_a_few_times_better_than_the_fixed_window() {
     for seed in seeds(2) {
         let study = small_study(seed, 2);

@@ -196,6 +196,16 @@ mod tests {
     }
 
     #[test]
+    fn sources_begin_at_any_time_of_a_window() {
+        let (near, mut rng) = (small_traffic(1).swap_remove(4), Pcg64Mcg::seed_from_u64(7));
+        let firsts: Vec<_> = (0..600).map(|_| near.arrivals(&mut rng)[0].as_secs() % 60).collect();
+        for quarter in 0..4 {
+            let share = firsts.iter().filter(|&&first| first / 15 == quarter).count();
+            assert!((90..210).contains(&share), "{share} in quarter {quarter}");
+        }
+    }
+
+    #[test]
     fn as_many_sources_come_as_make_the_requests() {
         let near = small_traffic(600_000).swap_remove(4);
         assert_eq!((near.name, near.sources), ("near the limit", 1_200));
