@@ -20,6 +20,8 @@ mod source;
 mod spend;
 mod stage;
 
+#[cfg(test)]
+pub(crate) use self::limit::Cost;
 pub(crate) use self::{
     config::RateConfig,
     limits::Limits,

@@ -3,7 +3,9 @@
 //! Everything goes through the builder, so that a file and code mean the same and fail the same.
 //! Durations are written as `5m`, `90s` or `1m 30s`, names in `snake_case`.
 
-use std::time::Duration;
+mod rates;
+
+use std::{path::PathBuf, time::Duration};
 
 use http::{Method, StatusCode};
 use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly;
@@ -12,10 +14,11 @@ use waiting_room_core::{
     ConfigError, ConfigErrorKind, CookieTest, QueueingMethod, Recovery, RoomSwitch, SessionRenewal,
 };
 
+use self::rates::{ClientIpFile, RateLimitFile, Rates};
 use super::{DebugHeader, Enforcement, WaitingRoomConfig};
 use crate::{
     bypass::Bypass,
-    respond::Page,
+    respond::{Page, RateHeaders},
     token::{CookieSettings, KeyRing, SameSite, TokenKey},
     visit::ClientKind,
 };
@@ -39,6 +42,12 @@ pub(super) struct ConfigFile {
     /// The utilization, in percent, from which on the test is made.
     cookie_test: Option<u8>,
     recovery: Option<RecoveryName>,
+    #[serde(default)]
+    rate_limits: Vec<RateLimitFile>,
+    rate_limits_file: Option<PathBuf>,
+    rate_headers: Option<RateHeaders>,
+    client_ip: Option<ClientIpFile>,
+    max_held_requests: Option<usize>,
     /// Base64; the first seals, all open.
     #[serde(default)]
     keys: Vec<String>,
@@ -151,6 +160,14 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
         if file.disable_session_renewal == Some(true) {
             builder = builder.session_renewal(SessionRenewal::Fixed);
         }
+        let rates = Rates {
+            limits: file.rate_limits,
+            file: file.rate_limits_file,
+            headers: file.rate_headers,
+            client_ip: file.client_ip,
+            max_held: file.max_held_requests,
+        };
+        builder = rates.apply(builder)?;
         if let Some(keys) = key_ring(&file.keys)? {
             builder = builder.keys(keys);
         }
@@ -187,6 +204,14 @@ fn key_ring(keys: &[String]) -> Result<Option<KeyRing>, ConfigError> {
     Ok(Some(ring))
 }
 
+/// A method; `field` and `rule` are named in the error.
+fn method(field: &'static str, rule: &str, text: &str) -> Result<Method, ConfigError> {
+    Method::from_bytes(text.as_bytes()).map_err(|_| {
+        let given = format!("{text:?} in the rule {rule:?}");
+        ConfigError::new(ConfigErrorKind::Malformed, field, given, "a method")
+    })
+}
+
 impl CookieFile {
     fn settings(self) -> CookieSettings {
         let mut cookie = CookieSettings::default();
@@ -211,12 +236,9 @@ impl Rule {
             },
             RuleTest::Path(path) => Bypass::path(name, path),
             RuleTest::PathPrefix(prefix) => Bypass::path_prefix(name, prefix),
-            RuleTest::Method(method) => {
-                let parsed = Method::from_bytes(method.as_bytes()).map_err(|_| {
-                    let given = format!("{method:?} in the rule {name:?}");
-                    ConfigError::new(ConfigErrorKind::Malformed, "bypass", given, "a method")
-                })?;
-                Bypass::method(name, parsed)
+            RuleTest::Method(text) => {
+                let method = method("bypass", &name, &text)?;
+                Bypass::method(name, method)
             }
         })
     }

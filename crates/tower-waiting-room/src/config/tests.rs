@@ -1,5 +1,7 @@
 //! A configuration that exists can be obeyed, whichever way it came.
 
+mod rates;
+
 use super::*;
 
 #[track_caller]

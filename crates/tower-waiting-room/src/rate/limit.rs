@@ -3,6 +3,7 @@
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use http::Method;
+use serde::Deserialize;
 use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Limiter, Quota};
 
 use crate::{
@@ -280,7 +281,8 @@ impl fmt::Debug for RateLimit {
 }
 
 /// What happens to a request that is over a limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OverLimit {
     /// A soft limit: it goes on, marked with [`OverSoftLimit`](crate::OverSoftLimit) in its
@@ -294,7 +296,8 @@ pub enum OverLimit {
 }
 
 /// What happens to a request without the key of a limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MissingKey {
     /// The address of the client takes the place of the key. Where that is unknown as well, the

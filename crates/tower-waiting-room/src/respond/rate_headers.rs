@@ -15,6 +15,7 @@ mod policy_line;
 mod report;
 
 use http::{HeaderMap, HeaderName, StatusCode};
+use serde::Deserialize;
 use waiting_room_core::Timestamp;
 
 pub use self::policy_line::QuotaUnit;
@@ -29,7 +30,8 @@ pub(crate) use self::{
 /// With several limits, the headers that hold a single number tell of the one that binds: with the
 /// least remaining, or the longest wait once a request is refused. The lists name all of them.
 /// Whatever is chosen, a refusal has `Retry-After` in whole seconds, unless waiting is pointless.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RateHeaders {
     /// Those of the chapter about rate limiters in Alex Xu's *System Design Interview*:

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::HeaderValue;
+use serde::Deserialize;
 use sfv::{Integer, ItemSerializer, StringRef, key_ref, string_ref};
 use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Quota};
 
@@ -9,7 +10,8 @@ use super::number;
 use crate::respond::problem;
 
 /// In what a quota is counted, as the headers say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum QuotaUnit {
     /// Bytes of content.

@@ -1,0 +1,214 @@
+//! Rate limits in a file are those of the builder.
+
+use http::Method;
+use waiting_room_core::{Algorithm, Alignment, Quota, Refusals};
+
+use super::*;
+use crate::{
+    client_ip::TrustedProxies,
+    key::Key,
+    rate::{Cost, MissingKey, OverLimit},
+    respond::QuotaUnit,
+};
+
+/// What limits and client addresses come to; they have no equality of their own.
+fn rates_of(config: &WaitingRoomConfig) -> String {
+    let RateConfig { limits, client_ip, headers, source, max_held } = &config.rates;
+    let limits: Vec<_> = limits.iter().map(all_of).collect();
+    let path = source.as_ref().map(|source| &source.path);
+    format!("{limits:#?} {client_ip:#?} {headers:?} {path:?} {max_held}")
+}
+
+/// All that a limit says without a closure.
+fn all_of(limit: &RateLimit) -> impl std::fmt::Debug {
+    let cost = match &limit.cost {
+        Cost::By(_) => None,
+        Cost::Fixed(cost) => Some(*cost),
+    };
+    let what = (limit.name.clone(), limit.quota, limit.key.clone(), limit.algorithm);
+    let which = (limit.methods.clone(), limit.matchers.clone(), cost, limit.unit);
+    (what, which, limit.over_limit, limit.missing_key, limit.max_keys, limit.is_adjustable)
+}
+
+#[test]
+fn rate_limits_in_a_file_and_in_code_mean_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("limits.yaml");
+    let rule = "{ key: path, rate_limit: { unit: minute, requests_per_unit: 9 } }";
+    std::fs::write(&path, format!("domain: api\ndescriptors: [ {rule} ]\n")).unwrap();
+    let from_file: WaitingRoomConfig = serde_json::from_value(serde_json::json!({
+        "name": "api",
+        "rate_limits": [
+            {
+                "name": "per_ip", "key": "address",
+                "quota": { "limit": 120, "window": "1m", "burst": 20 }
+            },
+            {
+                "name": "login", "key": ["header.x-api-key", "cookie.a", "method", "path"],
+                "quota": { "limit": 5, "window": "1m 30s" }, "algorithm": "sliding_log",
+                "methods": ["POST", "PUT"], "path": "/login", "path_prefix": "/l",
+                "cost": 2, "unit": "content_bytes", "over_limit": "shadow",
+                "missing_key": "refuse", "max_keys": 100, "adjustable": true
+            },
+            {
+                "name": "all", "key": "everyone", "quota": { "limit": 9, "window": "1s" },
+                "algorithm": "leaky_queue", "missing_key": "bypass", "over_limit": "refuse"
+            }
+        ],
+        "rate_limits_file": path, "rate_headers": "draft11_strict", "max_held_requests": 7,
+        "client_ip": {
+            "header": "X-Forwarded-For", "trusted": ["10.0.0.0/8", "::1"], "ipv6_prefix": 56
+        }
+    }))
+    .unwrap();
+    let quota = Quota::new(5, Duration::from_secs(90));
+    let key = Key::header("x-api-key").and(Key::cookie("a")).and(Key::method()).and(Key::path());
+    let login = RateLimit::new("login", quota, key)
+        .algorithm(Algorithm::SlidingLog(Refusals::Ignore))
+        .methods([Method::POST, Method::PUT])
+        .path("/login")
+        .path_prefix("/l")
+        .cost(2)
+        .unit(QuotaUnit::ContentBytes)
+        .over_limit(OverLimit::Shadow)
+        .missing_key(MissingKey::Refuse)
+        .max_keys(100)
+        .adjustable();
+    let all = RateLimit::new("all", Quota::per_second(9), Key::everyone())
+        .algorithm(Algorithm::LeakyQueue)
+        .missing_key(MissingKey::Bypass);
+    let proxies = TrustedProxies::networks(["10.0.0.0/8", "::1"]).unwrap();
+    let built = WaitingRoomConfig::builder("api")
+        .rate_limit(RateLimit::per_ip(Quota::per_minute(120).burst(20)))
+        .rate_limit(login)
+        .rate_limit(all)
+        .rate_limits_file(&path)
+        .rate_headers(RateHeaders::Draft11Strict)
+        .client_ip(ClientIp::x_forwarded_for(proxies).ipv6_prefix(56))
+        .max_held_requests(7)
+        .build()
+        .unwrap();
+    assert_eq!(rates_of(&from_file), rates_of(&built));
+    assert!(!from_file.has_room);
+}
+
+#[test]
+fn every_name_in_a_file_is_that_of_the_variant_in_code() {
+    for (name, algorithm) in [
+        ("fixed_window", Algorithm::FixedWindow(Alignment::Epoch)),
+        ("gcra", Algorithm::Gcra),
+        ("leaky_queue", Algorithm::LeakyQueue),
+        ("sliding_counter", Algorithm::SlidingCounter),
+        ("sliding_log", Algorithm::SlidingLog(Refusals::Ignore)),
+        ("token_bucket", Algorithm::TokenBucket),
+    ] {
+        let config = with_limit(&format!(r#""key": "path", "algorithm": "{name}""#)).unwrap();
+        assert_eq!(config.rates.limits.code[0].algorithm, algorithm, "{name}");
+    }
+    for (name, headers) in [
+        ("book", RateHeaders::Book),
+        ("default", RateHeaders::Default),
+        ("draft11_strict", RateHeaders::Draft11Strict),
+        ("draft6", RateHeaders::Draft6),
+        ("draft7", RateHeaders::Draft7),
+        ("none", RateHeaders::None),
+    ] {
+        let config = beside_a_limit(&format!(r#""rate_headers": "{name}""#)).unwrap();
+        assert_eq!(config.rates.headers, headers, "{name}");
+    }
+    for (file, client_ip) in [
+        (r#"{ "ipv6_prefix": 48 }"#, ClientIp::peer().ipv6_prefix(48)),
+        (r#"{ "header": "forwarded", "hops": 1 }"#, ClientIp::forwarded(TrustedProxies::hops(1))),
+        (
+            r#"{ "header": "cf-connecting-ip", "hops": 2 }"#,
+            ClientIp::header("cf-connecting-ip", TrustedProxies::hops(2)),
+        ),
+    ] {
+        let config = beside_a_limit(&format!(r#""client_ip": {file}"#)).unwrap();
+        assert_eq!(format!("{:?}", config.rates.client_ip), format!("{client_ip:?}"));
+    }
+}
+
+/// A config with these fields and a limit.
+fn beside_a_limit(fields: &str) -> serde_json::Result<WaitingRoomConfig> {
+    let limit = r#"{ "name": "x", "key": "path", "quota": { "limit": 5, "window": "1m" } }"#;
+    serde_json::from_str(&format!(r#"{{ "name": "api", "rate_limits": [{limit}], {fields} }}"#))
+}
+
+/// A config with a limit that has these fields besides a name and a quota.
+fn with_limit(fields: &str) -> serde_json::Result<WaitingRoomConfig> {
+    let limit = r#""name": "x", "quota": { "limit": 5, "window": "1m" }"#;
+    let limits = format!(r#""rate_limits": [{{ {limit}, {fields} }}]"#);
+    serde_json::from_str(&format!(r#"{{ "name": "api", {limits} }}"#))
+}
+
+#[test]
+fn what_is_wrong_with_a_limit_in_a_file_is_named() {
+    for (fields, message) in [
+        (r#""cost": 1"#, "missing field `key`"),
+        (r#""key": "path", "tier": 1"#, "unknown field `tier`"),
+        (r#""key": "path", "algorithm": "leaky""#, "unknown variant `leaky`, expected one of"),
+        (r#""key": "path", "over_limit": "warn""#, "unknown variant `warn`, expected one of"),
+        (r#""key": 5"#, "key is neither a name nor a list of names"),
+        (
+            r#""key": "ip""#,
+            "key is \"ip\" in the limit \"x\", expected address, everyone, method, path, \
+             cookie.<name> or header.<name>",
+        ),
+        (r#""key": []"#, "key is empty in the limit \"x\", expected address, everyone"),
+        (
+            r#""key": ["path", "header.a b"]"#,
+            "key is \"a b\" in the limit \"x\", expected the name of a header",
+        ),
+        (
+            r#""key": "path", "methods": ["PO ST"]"#,
+            "rate_limit is \"PO ST\" in the rule \"x\", expected a method",
+        ),
+        (
+            r#""key": "path", "path": "login""#,
+            "rate_limit is \"login\" in the rule \"x\", expected a path that begins with '/'",
+        ),
+        (r#""key": "path", "max_keys": 0"#, "max_keys is 0, expected at least 1"),
+        (
+            r#""key": "path", "algorithm": "leaky_queue", "over_limit": "mark""#,
+            "over_limit is Mark for the leaky queue \"x\", expected Refuse",
+        ),
+    ] {
+        let error = with_limit(fields).unwrap_err().to_string();
+        assert!(error.contains(message), "{error:?} should contain {message:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_beside_the_limits_in_a_file_is_named() {
+    for (fields, message) in [
+        (r#""rate_headers": "draft8""#, "unknown variant `draft8`, expected one of"),
+        (r#""max_held_requests": 0"#, "max_held_requests is 0, expected at least 1"),
+        (r#""rate_limits_file": "/nowhere/a.yaml""#, "rate_limits_file is /nowhere/a.yaml: cannot"),
+        (r#""client_ip": { "hop": 1 }"#, "unknown field `hop`"),
+        (
+            r#""client_ip": { "header": "forwarded" }"#,
+            "client_ip is a header alone, expected trusted or hops as well",
+        ),
+        (
+            r#""client_ip": { "hops": 1 }"#,
+            "client_ip is proxies alone, expected the header that they set as well",
+        ),
+        (
+            r#""client_ip": { "header": "forwarded", "hops": 1, "trusted": ["::1"] }"#,
+            "client_ip is trusted and hops, expected one of the two",
+        ),
+        (
+            r#""client_ip": { "header": "forwarded", "trusted": ["10.0.0.1/8"] }"#,
+            "trusted_proxies is \"10.0.0.1/8\", expected the address 10.0.0.1 or the network",
+        ),
+        (
+            r#""client_ip": { "header": "a b", "hops": 1 }"#,
+            "client_ip is \"a b\", expected the name of a header",
+        ),
+        (r#""client_ip": { "ipv6_prefix": 129 }"#, "ipv6_prefix is 129, expected 1 to 128"),
+    ] {
+        let error = beside_a_limit(fields).unwrap_err().to_string();
+        assert!(error.contains(message), "{error:?} should contain {message:?}");
+    }
+}
