@@ -29,6 +29,9 @@ step "a short simulation with a fresh seed"
 cargo run --quiet -p waiting-room-sim -- \
     --trace examples/shop/data/worldcup98-1998-06-30.csv --visits 20000 --limit 20 --rate 20 --seeds 2
 
+step "rate limits against an exact log, with a fresh seed"
+cargo run --quiet -p waiting-room-sim -- accuracy --requests 20000
+
 step "dependencies"
 if command -v cargo-deny >/dev/null; then
     cargo deny --log-level error check licenses bans sources

@@ -8,6 +8,9 @@ echo "== a whole day at full rate in virtual time, ten seeds, two settings of th
 cargo run --release -p waiting-room-sim -- --trace "$day" --visits 10000000 --seeds 10
 cargo run --release -p waiting-room-sim -- --trace "$day" --visits 10000000 --seeds 10 --peak-factor 3
 
+echo "== how often rate-limit algorithms are wrong"
+cargo run --release -p waiting-room-sim -- accuracy --trace "$day" --seed 17 --out docs/figures
+
 echo "== its steepest hour over loopback"
 cargo run --release -p shop -- --replay "$day"
 

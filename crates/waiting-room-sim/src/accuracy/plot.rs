@@ -160,9 +160,9 @@ const WRONG: Panel = Panel {
 };
 
 const FULLEST: Panel = Panel {
-    title: "Most in any window, in multiples of the limit",
+    title: "Most in any window, closed loop",
     left: 640.0,
-    ticks: &[(0.0, "0"), (1.0, "1"), (2.0, "2")],
+    ticks: &[(0.0, "0"), (1.0, "the limit"), (2.0, "twice")],
     place: |multiple| 640.0 + 125.0 * multiple,
 };
 
