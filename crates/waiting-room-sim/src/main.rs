@@ -84,7 +84,8 @@ fn accuracy(args: &cli::Accuracy) -> Result<bool, Box<dyn std::error::Error>> {
         println!("{}", accuracy::table(&study));
     }
     if let Some(directory) = &args.out {
-        accuracy::write(&study, directory)?;
+        accuracy::write(&study, directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
     if !study.log_is_exact() {
         eprintln!("seed {seed}: the sliding log was wrong");

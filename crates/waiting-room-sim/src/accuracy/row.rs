@@ -28,6 +28,7 @@ pub(crate) struct Row {
     pub closed_wrongly_allowed: u64,
     pub closed_wrong_share: f64,
     pub admitted: u64,
+    pub admitted_exactly: Option<u64>,
     /// How many more than an exact limiter admits, as a share of those.
     pub admitted_above_exact: Option<f64>,
     pub most_in_any_window: u64,
@@ -45,14 +46,15 @@ impl Row {
         candidate: Candidate,
         tally: &Tally,
     ) -> Self {
-        let has_rate = candidate.used() == Used::Count;
-        let exact = tally.admitted_exactly as f64;
+        let has_rate = candidate.used() == Used::Count && tally.requests > 0;
+        let (admitted, exact) = (tally.admitted as f64, tally.admitted_exactly as f64);
         Self {
             open_wrongly_refused: Some(tally.open.refused),
             open_wrongly_allowed: Some(tally.open.allowed),
             open_wrong_share: Some(share(tally.open, tally.requests)),
             mean_rate_error: has_rate.then(|| tally.rate_error / tally.requests as f64),
-            admitted_above_exact: Some(tally.admitted as f64 / exact - 1.0),
+            admitted_exactly: Some(tally.admitted_exactly),
+            admitted_above_exact: (tally.admitted_exactly > 0).then(|| admitted / exact - 1.0),
             traffic,
             sources,
             ..Self::of_attack(seed, quota, candidate, tally)
@@ -77,6 +79,7 @@ impl Row {
             closed_wrongly_allowed: tally.closed.allowed,
             closed_wrong_share: share(tally.closed, tally.requests),
             admitted: tally.admitted,
+            admitted_exactly: None,
             admitted_above_exact: None,
             most_in_any_window: tally.most,
             most_by_limit: tally.most as f64 / quota.limit() as f64,
@@ -93,7 +96,7 @@ impl Row {
         ];
         wrong == [0; 4]
             && self.most_in_any_window <= self.limit
-            && self.admitted_above_exact.is_none_or(|share| share.abs() < f64::EPSILON)
+            && self.admitted_exactly.is_none_or(|exactly| exactly == self.admitted)
     }
 
     /// What the traffic is called, with its limit.
@@ -129,6 +132,15 @@ mod tests {
     fn one_more_than_the_limit_in_a_window_is_not_exact() {
         let row = row_of_the_log(Tally::default());
         assert!(!Row { most_in_any_window: 51, ..row.clone() }.is_exact());
-        assert!(!Row { admitted_above_exact: Some(0.02), ..row }.is_exact());
+        assert!(!Row { admitted: 51, ..row }.is_exact());
+    }
+
+    #[test]
+    fn of_nothing_there_is_no_share() {
+        let quota = Quota::per_minute(50);
+        let row = Row::new(1, "none", &quota, 1, Candidate::FixedWindow, &Tally::default());
+        assert_eq!((row.mean_rate_error, row.admitted_above_exact), (None, None));
+        assert_eq!((row.open_wrong_share, row.closed_wrong_share), (Some(0.0), 0.0));
+        assert!(row.is_exact());
     }
 }

@@ -64,6 +64,7 @@ fn all_algorithms_see_the_same_requests_of_all_sources() {
     let study = small_study(3, 2);
     for rows in study.rows()[..24].chunks(4) {
         let exactly = rows[3].admitted;
+        assert!(rows.iter().all(|row| row.admitted_exactly == Some(exactly)));
         for row in rows {
             assert_eq!((row.traffic, row.requests), (rows[0].traffic, rows[0].requests));
             let above = row.admitted as f64 / exactly as f64 - 1.0;
