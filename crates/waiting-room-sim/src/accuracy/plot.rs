@@ -21,14 +21,7 @@ pub(super) fn plot(study: &Study) -> Document {
         .set("fill", INK)
         .add(text("Rate limits against an exact log", 16.0, 26.0).set("font-size", 18))
         .add(text(&subtitle(study), 16.0, 46.0));
-    for (candidate, x) in Candidate::ALL.into_iter().zip([16.0, 146.0, 286.0, 366.0]) {
-        picture = picture.add(dot(candidate.name(), x + 5.0, 66.0, true)).add(text(
-            candidate.name(),
-            x + 16.0,
-            70.5,
-        ));
-    }
-    picture = picture.add(text("● open loop", 480.0, 70.5)).add(text("○ closed loop", 570.0, 70.5));
+    picture = with_legend(picture);
     for panel in [&WRONG, &FULLEST] {
         picture = with_axis(picture, panel, TOP + BAND * bands.len() as f64);
     }
@@ -44,6 +37,15 @@ fn subtitle(study: &Study) -> String {
     let requests = study.rows().chunks(Candidate::ALL.len()).map(|band| band[0].requests);
     let millions = requests.sum::<u64>() as f64 / 1e6;
     format!("{millions:.1} million requests, seed {}", study.seed())
+}
+
+/// Which colour is which algorithm, and which dot is which loop.
+fn with_legend(mut picture: Document) -> Document {
+    for (candidate, x) in Candidate::ALL.into_iter().zip([16.0, 146.0, 286.0, 366.0]) {
+        let name = candidate.name();
+        picture = picture.add(dot(name, x + 5.0, 66.0, true)).add(text(name, x + 16.0, 70.5));
+    }
+    picture.add(text("● open loop", 480.0, 70.5)).add(text("○ closed loop", 570.0, 70.5))
 }
 
 /// Title, lines and numbers of an axis.
