@@ -44,17 +44,13 @@ pub(crate) fn limited(quota: Quota) -> WaitingRoomConfigBuilder {
 impl Api {
     /// Serves with this config.
     pub(crate) fn open(config: WaitingRoomConfigBuilder) -> Self {
-        Self::open_in(config, |app| app)
+        let layer = WaitingRoomLayer::new(config.build().unwrap());
+        Self::of(&layer, application().layer(layer.clone()))
     }
 
-    /// Serves with this config, and with `outer` around the layer.
-    pub(crate) fn open_in(
-        config: WaitingRoomConfigBuilder,
-        outer: impl FnOnce(Router) -> Router,
-    ) -> Self {
-        let layer = WaitingRoomLayer::new(config.build().unwrap());
+    /// Serves `app`, which is behind `layer` already.
+    pub(crate) fn of(layer: &WaitingRoomLayer, app: Router) -> Self {
         let (handle, record) = (layer.handle(), Record::default());
-        let app = outer(application().layer(layer));
         let app = app.layer(from_fn_with_state(record.clone(), write_down));
         let app = app.into_make_service_with_connect_info::<SocketAddr>();
         let process = Process::start(async |listener| axum::serve(listener, app).await.unwrap());

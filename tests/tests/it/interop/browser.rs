@@ -1,13 +1,12 @@
 //! A script in a browser, of another origin than the limits.
 
-use axum::Router;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
-use tests::{Browser, House, config};
+use tests::{Browser, House, application, config};
 use tower_http::cors::{Any, CorsLayer};
-use tower_waiting_room::{EXPOSED_HEADERS, Quota, RateHeaders};
+use tower_waiting_room::{EXPOSED_HEADERS, Quota, RateHeaders, WaitingRoomLayer};
 
-use super::api::{Api, Visit, limited};
+use super::api::{Api, limited};
 
 /// Asks with a header that needs a preflight, and tells the status and the headers it can read.
 const ASK: &str = "async address => {
@@ -15,9 +14,26 @@ const ASK: &str = "async address => {
     return [answer.status, Object.fromEntries(answer.headers)];
 }";
 
-fn cors(app: Router) -> Router {
-    let cors = CorsLayer::new().allow_origin(Any).allow_headers(Any);
-    app.layer(cors.expose_headers(EXPOSED_HEADERS))
+fn cors() -> CorsLayer {
+    CorsLayer::new().allow_origin(Any).allow_headers(Any).expose_headers(EXPOSED_HEADERS)
+}
+
+/// One request an hour.
+fn once(profile: RateHeaders) -> WaitingRoomLayer {
+    let config = limited(Quota::per_hour(1)).rate_headers(profile);
+    WaitingRoomLayer::new(config.build().unwrap())
+}
+
+async fn ask_twice(browser: &Browser, api: &Api) -> [Value; 2] {
+    let ask = format!("({ASK})('{}')", api.url("/"));
+    [browser.promised(&ask).await, browser.promised(&ask).await]
+}
+
+/// A browser on a page of another origin.
+async fn elsewhere() -> (Browser, House) {
+    let (browser, house) = (Browser::start().await, House::open(config()));
+    browser.goto(&house.url("/about")).await;
+    (browser, house)
 }
 
 /// What the server has told about limits.
@@ -43,9 +59,8 @@ fn entry((name, value): (&str, &str)) -> (String, Value) {
 
 #[tokio::test]
 async fn a_script_reads_all_about_limits_on_a_success_and_on_a_refusal() {
-    let elsewhere = House::open(config());
-    let browser = Browser::start().await;
-    browser.goto(&elsewhere.url("/about")).await;
+    let (browser, _elsewhere) = elsewhere().await;
+    // So many of these headers has a success.
     for (profile, on_success) in [
         (RateHeaders::Book, 2),
         (RateHeaders::Default, 5),
@@ -53,18 +68,29 @@ async fn a_script_reads_all_about_limits_on_a_success_and_on_a_refusal() {
         (RateHeaders::Draft6, 4),
         (RateHeaders::Draft7, 2),
     ] {
-        let api = Api::open_in(limited(Quota::per_hour(1)).rate_headers(profile), cors);
-        let ask = format!("({ASK})('{}')", api.url("/"));
-        let [admitted, refused] = [browser.promised(&ask).await, browser.promised(&ask).await];
+        let layer = once(profile);
+        let api = Api::of(&layer, application().layer(layer.clone()).layer(cors()));
+        let [admitted, refused] = ask_twice(&browser, &api).await;
         assert_eq!((&admitted[0], &refused[0]), (&json!(200), &json!(429)), "{profile:?}");
-
-        // The only request that the limit allows was not the preflight.
-        let (preflights, asked): (Vec<_>, Vec<Visit>) =
-            api.visits().into_iter().partition(|visit| visit.method == Method::OPTIONS);
-        assert!(!preflights.is_empty() && asked.len() == 2, "{profile:?}");
+        let mut asked = api.visits();
+        asked.retain(|visit| visit.method == Method::GET);
         assert_eq!(read(&admitted).as_object().unwrap().len(), on_success, "{profile:?}");
         assert_eq!(read(&admitted), told(&asked[0].headers), "{profile:?}");
         assert_eq!(read(&refused), told(&asked[1].headers), "{profile:?}");
         assert_eq!(read(&refused)["retry-after"], "3600", "{profile:?}");
     }
+}
+
+#[tokio::test]
+async fn a_preflight_that_comes_to_the_limit_is_not_counted() {
+    let (browser, _elsewhere) = elsewhere().await;
+    let layer = once(RateHeaders::Default);
+    // The wrong way round: the limit stands in front of CORS.
+    let api = Api::of(&layer, application().layer(cors()).layer(layer.clone()));
+    let [admitted, refused] = ask_twice(&browser, &api).await;
+    assert_eq!(api.visits()[0].method, Method::OPTIONS);
+    assert_eq!((&admitted[0], &admitted[1]["x-ratelimit-remaining"]), (&json!(200), &json!("0")));
+    // That it was refused, and until when, a script cannot see then.
+    assert_eq!(api.visits().last().unwrap().status, StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused.as_str().unwrap().contains("Failed to fetch"), "{refused}");
 }

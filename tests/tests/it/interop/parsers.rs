@@ -29,7 +29,9 @@ async fn next(api: &Api) -> HeaderMap {
 }
 
 async fn use_up(api: &Api) {
-    while next(api).await.get("retry-after").is_none() {}
+    for _ in 0..10 {
+        next(api).await;
+    }
 }
 
 #[tokio::test]

@@ -13,11 +13,11 @@ async fn a_caller_who_asks_again_at_once_does_not_come_too_early() {
     tokio::join!(obeys_a_limit(ask_twice), obeys_a_room(ask_twice));
 }
 
-/// Asks until it has succeeded twice, without a pause of its own.
+/// Asks a third time, as one of the two others is refused, without a pause of its own.
 async fn ask_twice(api: &Api) -> String {
     let client = ClientBuilder::new(Client::new()).with(RetryAfterMiddleware::new()).build();
     let mut successes = String::new();
-    while successes.lines().count() < 2 {
+    for _ in 0..3 {
         let response = client.get(api.url("/")).send().await.unwrap();
         if response.status().is_success() {
             successes.push_str("200\n");
