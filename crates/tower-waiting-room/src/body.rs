@@ -40,6 +40,13 @@ impl<B> ResponseBody<B> {
     }
 }
 
+/// The empty body, which `tower_http::cors` answers preflights with.
+impl<B: Default> Default for ResponseBody<B> {
+    fn default() -> Self {
+        Self::inner(B::default())
+    }
+}
+
 impl<B> Body for ResponseBody<B>
 where
     B: Body,
