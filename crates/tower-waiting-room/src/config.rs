@@ -54,6 +54,28 @@ use crate::{
 /// # let _ = config;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
+///
+/// Rate limits too, as far as they need no closure:
+///
+/// ```
+/// # use tower_waiting_room::WaitingRoomConfig;
+/// let config: WaitingRoomConfig = serde_json::from_str(
+///     r#"{
+///         "name": "api",
+///         "client_ip": { "header": "x-forwarded-for", "trusted": ["10.0.0.0/8"] },
+///         "rate_headers": "draft11_strict",
+///         "rate_limits": [
+///             { "name": "per_ip", "key": "address", "quota": { "limit": 120, "window": "1m" } },
+///             {
+///                 "name": "writes", "key": ["header.x-api-key", "path"], "methods": ["POST"],
+///                 "quota": { "limit": 1000, "window": "1h", "burst": 50 }, "over_limit": "mark"
+///             }
+///         ]
+///     }"#,
+/// )?;
+/// # let _ = config;
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "file::ConfigFile")]
 pub struct WaitingRoomConfig {

@@ -27,7 +27,7 @@
 //! | `window` | a duration such as `10s` or `1m 30s` |
 //! | `algorithm` | `gcra` if not given |
 //! | `burst` | how many at once, for the algorithms that have one |
-//! | `cost` | what a request costs, instead of what the code says |
+//! | `cost` | what a request costs: 1 if not given |
 //! | `name` | in headers and metrics, instead of the path |
 //! | `unlimited` | alone: applies, and limits nothing |
 //!
@@ -101,7 +101,7 @@ pub(crate) struct Entry {
 pub(crate) struct FileLimit {
     pub(crate) quota: Quota,
     pub(crate) algorithm: Algorithm,
-    /// What each request costs; with none, what the code says.
+    /// What each request costs, if it is not 1.
     pub(crate) cost: Option<u64>,
     pub(crate) over_limit: OverLimit,
 }
