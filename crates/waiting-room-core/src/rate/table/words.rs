@@ -114,16 +114,12 @@ impl Words {
     }
 
     fn find(&self, key: KeyHash) -> Option<&Place> {
-        let bits = key.bits().get();
-        for place in &self.first(key).places {
-            match place.key.load(Ordering::Relaxed) {
-                found if found == bits => return Some(place),
-                // A key goes to its second group only when the first has no free place left.
-                NOBODY => return None,
-                _ => {}
-            }
-        }
-        self.second(key).places.iter().find(|place| place.key.load(Ordering::Relaxed) == bits)
+        let first = self.first(key);
+        // A key goes to its second group only when the first has no free place left.
+        first.find(key.bits().get()).or_else(|| match first.find(NOBODY) {
+            Some(_) => None,
+            None => self.second(key).find(key.bits().get()),
+        })
     }
 
     /// The place of a key, which gets one if it has none: a free one, or that of the least used.
@@ -172,6 +168,27 @@ impl fmt::Debug for Words {
     }
 }
 
+impl Group {
+    /// A place that stands for this key, or for nobody.
+    ///
+    /// All places of a cache line are looked at, without a branch: in which one a key stands nobody
+    /// can foresee, so a loop that ended there would lose more by it than it saves. To fetch the
+    /// other line, where few keys stand, would cost more again.
+    #[inline]
+    fn find(&self, key: u64) -> Option<&Place> {
+        let (near, far) = self.places.split_at(LINE);
+        one_of(near, key).or_else(|| one_of(far, key))
+    }
+}
+
+#[inline]
+fn one_of(places: &[Place], key: u64) -> Option<&Place> {
+    let found = places.iter().enumerate().fold(GROUP, |found, (index, place)| {
+        if place.key.load(Ordering::Relaxed) == key { index } else { found }
+    });
+    places.get(found)
+}
+
 impl Place {
     /// Free places first, in their order; then the least used.
     fn rank(&self) -> (bool, u64) {
@@ -182,6 +199,8 @@ impl Place {
 
 /// The places of a group.
 const GROUP: usize = 7;
+/// The places of a cache line.
+const LINE: usize = 4;
 /// How many keys can get a place at a time.
 const LOCKS: usize = 64;
 /// Stands in a place that belongs to no key; no hash is zero.
