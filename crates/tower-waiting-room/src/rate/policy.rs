@@ -37,8 +37,10 @@ impl Policy {
     ) -> Result<Self, ConfigError> {
         let quotas = limit.quotas();
         let limiter = match before.filter(|before| before.limit.shares_memory_with(&limit)) {
-            Some(before) if before.limiter.quotas() == quotas => before.limiter.clone(),
-            Some(before) => before.limiter.with_quotas(&quotas, now)?,
+            Some(before) => {
+                before.limiter.change_quotas(&quotas, now)?;
+                before.limiter.clone()
+            }
             None => Limiter::new(limit.algorithm, &quotas, limit.max_keys)?,
         };
         let line = |quota| PolicyLine::new(&limit.name, quota, limit.algorithm, limit.unit);

@@ -118,6 +118,12 @@ impl Meter for FixedWindow {
         self.open(state, now).used
     }
 
+    fn replenished_at(&self, state: &FixedWindowState, now: Timestamp) -> Timestamp {
+        let state = self.open(state, now);
+        let end = Timestamp::from_nanos(state.start.saturating_add(self.window));
+        if state.used > 0 { end.max(now) } else { now }
+    }
+
     fn take_over(&self, state: &mut FixedWindowState, from: &Self, now: Timestamp) {
         if (self.window, self.alignment) != (from.window, from.alignment) {
             *state = FixedWindowState { start: self.start(now), used: from.used(state, now) };

@@ -93,6 +93,10 @@ impl Meter for Gcra {
         Self::backlog(*empty_at, now)
     }
 
+    fn replenished_at(&self, empty_at: &u64, now: Timestamp) -> Timestamp {
+        Timestamp::from_nanos(*empty_at).max(now)
+    }
+
     fn take_over(&self, empty_at: &mut u64, _: &Self, now: Timestamp) {
         *empty_at = (*empty_at).min(now.as_nanos().saturating_add(self.span));
     }

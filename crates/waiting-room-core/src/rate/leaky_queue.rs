@@ -79,6 +79,10 @@ impl Meter for LeakyQueue {
         self.places.used(free_at, now)
     }
 
+    fn replenished_at(&self, free_at: &u64, now: Timestamp) -> Timestamp {
+        self.places.replenished_at(free_at, now)
+    }
+
     fn delay(&self, free_at: &u64, now: Timestamp) -> Duration {
         Duration::from_nanos(free_at.saturating_sub(now.as_nanos()))
     }

@@ -1,18 +1,23 @@
 //! One limit, for many keys.
 
-use std::{convert::Infallible, fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use super::{
-    Algorithm, Charge, Decision, FixedWindow, Gcra, KeyHash, LeakyQueue, Meter, Quota,
-    SlidingCounter, SlidingLog, TokenBucket,
-    table::{Shelves, Words},
+    Algorithm, Charge, Decision, KeyHash, Quota,
+    memory::{Memory, remember},
 };
 use crate::{ConfigError, ConfigErrorKind, Timestamp};
 
 /// A limit with its memory of keys.
 ///
-/// Every key has the first of its quotas, unless it is asked for in another *tier*. All tiers share
-/// one memory: a key that changes its tier keeps what it has used.
+/// Every key has the first of its quotas, unless it is asked for in another *tier*. By the token
+/// bucket, GCRA and the leaky queue, a key that changes its tier keeps what it has used; windows and
+/// logs count in each tier by itself.
+///
+/// Clones are the same limiter.
 ///
 /// ```
 /// use waiting_room_core::{Algorithm, KeyHasher, Limiter, Quota, Timestamp};
@@ -28,8 +33,9 @@ use crate::{ConfigError, ConfigErrorKind, Timestamp};
 #[derive(Clone)]
 pub struct Limiter {
     algorithm: Algorithm,
-    quotas: Arc<[Quota]>,
     keys: usize,
+    /// Locked while they are changed.
+    quotas: Arc<Mutex<Vec<Quota>>>,
     memory: Arc<dyn Memory>,
 }
 
@@ -49,7 +55,7 @@ impl Limiter {
     pub fn new(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> Result<Self, ConfigError> {
         Self::validate(algorithm, quotas, keys)?;
         let memory = remember(algorithm, quotas, keys);
-        Ok(Self { algorithm, quotas: quotas.into(), keys, memory })
+        Ok(Self { algorithm, keys, quotas: Arc::new(Mutex::new(quotas.to_vec())), memory })
     }
 
     /// Checks all that [`new`](Self::new) checks, and makes nothing.
@@ -87,9 +93,10 @@ impl Limiter {
         self.algorithm
     }
 
-    /// The quotas, by tier.
-    pub fn quotas(&self) -> &[Quota] {
-        &self.quotas
+    /// The quotas in force, by tier.
+    #[must_use]
+    pub fn quotas(&self) -> Vec<Quota> {
+        self.locked_quotas().clone()
     }
 
     /// How many keys are remembered at most, if all are in use.
@@ -130,6 +137,9 @@ impl Limiter {
         cost: u64,
         now: Timestamp,
     ) -> Result<(Decision, Charge), Decision> {
+        if cost == 0 {
+            return Ok((self.look(key, tier, 0, now), Charge::new(0, now, 0)));
+        }
         self.memory.charge(key, tier, cost, now)
     }
 
@@ -151,16 +161,24 @@ impl Limiter {
         self.memory.forgive(key);
     }
 
-    /// The same limit with other quotas and the same memory: what was used stays used, and nobody
-    /// waits longer than the new quotas can make them.
+    /// Puts other quotas in force, for all clones: what was used stays used, and nobody waits longer
+    /// than the new quotas can make them.
     ///
     /// # Errors
     ///
-    /// A quota that the algorithm cannot keep.
-    pub fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Result<Self, ConfigError> {
+    /// A quota that the algorithm cannot keep; the old ones stay.
+    pub fn change_quotas(&self, quotas: &[Quota], now: Timestamp) -> Result<(), ConfigError> {
         Self::validate(self.algorithm, quotas, self.keys)?;
-        let memory = self.memory.with_quotas(quotas, now);
-        Ok(Self { quotas: quotas.into(), memory, ..self.clone() })
+        let mut in_force = self.locked_quotas();
+        if *in_force != quotas {
+            self.memory.change_quotas(quotas, now);
+            *in_force = quotas.to_vec();
+        }
+        Ok(())
+    }
+
+    fn locked_quotas(&self) -> MutexGuard<'_, Vec<Quota>> {
+        self.quotas.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a refusal changes something.
@@ -173,230 +191,9 @@ impl fmt::Debug for Limiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter")
             .field("algorithm", &self.algorithm)
-            .field("quotas", &self.quotas)
+            .field("quotas", &self.quotas())
             .field("max_keys", &self.keys)
             .finish_non_exhaustive()
-    }
-}
-
-/// The states of many keys, and the meters that read them.
-trait Memory: Send + Sync {
-    fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision;
-    fn charge(
-        &self,
-        key: KeyHash,
-        tier: usize,
-        cost: u64,
-        now: Timestamp,
-    ) -> Result<(Decision, Charge), Decision>;
-    fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp);
-    fn forgive(&self, key: KeyHash);
-    fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory>;
-    fn len(&self) -> usize;
-}
-
-/// The meters of all tiers, and how to make others.
-struct Meters<M> {
-    tiers: Box<[M]>,
-    make: Arc<dyn Fn(&Quota) -> M + Send + Sync>,
-}
-
-impl<M: Meter> Meters<M> {
-    fn new(quotas: &[Quota], make: impl Fn(&Quota) -> M + Send + Sync + 'static) -> Self {
-        Self { tiers: quotas.iter().map(&make).collect(), make: Arc::new(make) }
-    }
-
-    fn with_quotas(&self, quotas: &[Quota]) -> Self {
-        let tiers = quotas.iter().map(|quota| (self.make)(quota)).collect();
-        Self { tiers, make: Arc::clone(&self.make) }
-    }
-
-    fn of(&self, tier: usize) -> &M {
-        self.tiers.get(tier).or(self.tiers.last()).expect("a limiter has a quota")
-    }
-
-    /// Takes a state over from other meters. Of whom it is nobody knows, so no tier is favoured:
-    /// the state is the most used that any tier makes of it.
-    fn take_over(&self, state: &mut M::State, from: &Self, now: Timestamp) {
-        let states = self.tiers.iter().enumerate().map(|(tier, meter)| {
-            let mut state = state.clone();
-            meter.take_over(&mut state, from.of(tier), now);
-            state
-        });
-        if let Some(most) = states.max_by_key(|state| self.of(0).used(state, now)) {
-            *state = most;
-        }
-    }
-}
-
-/// Meters whose state is one number.
-struct InWords<M> {
-    meters: Meters<M>,
-    words: Arc<Words>,
-}
-
-impl<M: Meter<State = u64> + 'static> Memory for InWords<M> {
-    fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision {
-        self.meters.of(tier).look(&self.words.get(key), cost, now)
-    }
-
-    fn charge(
-        &self,
-        key: KeyHash,
-        tier: usize,
-        cost: u64,
-        now: Timestamp,
-    ) -> Result<(Decision, Charge), Decision> {
-        let meter = self.meters.of(tier);
-        // As `Meter::check`, but nothing is described before the number is settled: a number that
-        // another thread has changed is tried again.
-        let mut last = 0;
-        let taken = self.words.update(key, |word| {
-            let taken = meter.take(word, cost, now);
-            last = *word;
-            taken.ok_or(())
-        });
-        match taken {
-            Ok((delay, charge)) => {
-                let decision = meter.describe(&last, Some(Duration::ZERO), now);
-                Ok((decision.with_delay(delay), charge))
-            }
-            Err(()) => Err(meter.describe(&last, meter.wait(&last, cost, now), now)),
-        }
-    }
-
-    fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {
-        // What was given up with a place is not given back to whoever has it now.
-        if cost < charge.cost && !self.words.knows(key) {
-            return;
-        }
-        let meter = self.meters.of(tier);
-        let Ok(settled) = self
-            .words
-            .update(key, |word| Ok::<_, Infallible>(settle(meter, word, charge, cost, now)));
-        *charge = settled;
-    }
-
-    fn forgive(&self, key: KeyHash) {
-        if self.words.knows(key) {
-            let Ok(()) = self.words.update(key, |word| {
-                *word = 0;
-                Ok::<_, Infallible>(())
-            });
-        }
-    }
-
-    fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory> {
-        let meters = self.meters.with_quotas(quotas);
-        self.words.update_all(|mut word| {
-            meters.take_over(&mut word, &self.meters, now);
-            word
-        });
-        Arc::new(Self { meters, words: Arc::clone(&self.words) })
-    }
-
-    fn len(&self) -> usize {
-        self.words.len()
-    }
-}
-
-/// Meters with a state of any size.
-struct OnShelves<M: Meter> {
-    meters: Meters<M>,
-    shelves: Arc<Shelves<M::State>>,
-}
-
-impl<M: Meter + 'static> OnShelves<M> {
-    fn update<T>(
-        &self,
-        key: KeyHash,
-        tier: usize,
-        now: Timestamp,
-        change: impl Fn(&M, &mut M::State) -> T,
-    ) -> T {
-        let meter = self.meters.of(tier);
-        self.shelves.update(key, |state| change(meter, state), |state| meter.used(state, now))
-    }
-}
-
-impl<M: Meter + 'static> Memory for OnShelves<M> {
-    fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision {
-        self.shelves.look(key, |state| self.meters.of(tier).look(state, cost, now))
-    }
-
-    fn charge(
-        &self,
-        key: KeyHash,
-        tier: usize,
-        cost: u64,
-        now: Timestamp,
-    ) -> Result<(Decision, Charge), Decision> {
-        self.update(key, tier, now, |meter, state| meter.check(state, cost, now))
-    }
-
-    fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {
-        // What was given up with a place is not given back to whoever has it now.
-        if cost < charge.cost && !self.shelves.knows(key) {
-            return;
-        }
-        *charge =
-            self.update(key, tier, now, |meter, state| settle(meter, state, charge, cost, now));
-    }
-
-    fn forgive(&self, key: KeyHash) {
-        self.update(key, 0, Timestamp::ZERO, |_, state| *state = M::State::default());
-    }
-
-    fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory> {
-        let meters = self.meters.with_quotas(quotas);
-        self.shelves.update_all(|state| meters.take_over(state, &self.meters, now));
-        Arc::new(Self { meters, shelves: Arc::clone(&self.shelves) })
-    }
-
-    fn len(&self) -> usize {
-        self.shelves.len()
-    }
-}
-
-/// Corrects a charge; gives the receipt for what it cost at last.
-fn settle<M: Meter>(
-    meter: &M,
-    state: &mut M::State,
-    charge: &Charge,
-    cost: u64,
-    now: Timestamp,
-) -> Charge {
-    let Some(missing) = cost.checked_sub(charge.cost) else {
-        return meter.refund(state, charge, charge.cost - cost, now);
-    };
-    meter.spend(state, missing, now);
-    // What was spent later is given back as if it had been spent with the first: at most less.
-    Charge { cost, ..*charge }
-}
-
-fn remember(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> Arc<dyn Memory> {
-    fn in_words<M: Meter<State = u64> + 'static>(
-        meters: Meters<M>,
-        keys: usize,
-    ) -> Arc<dyn Memory> {
-        Arc::new(InWords { meters, words: Arc::new(Words::new(keys)) })
-    }
-    fn on_shelves<M: Meter + 'static>(meters: Meters<M>, keys: usize) -> Arc<dyn Memory> {
-        Arc::new(OnShelves { meters, shelves: Arc::new(Shelves::new(keys)) })
-    }
-    match algorithm {
-        Algorithm::FixedWindow(alignment) => {
-            let make = move |quota: &Quota| FixedWindow::new(quota, alignment);
-            on_shelves(Meters::new(quotas, make), keys)
-        }
-        Algorithm::Gcra => in_words(Meters::new(quotas, Gcra::new), keys),
-        Algorithm::LeakyQueue => in_words(Meters::new(quotas, LeakyQueue::new), keys),
-        Algorithm::SlidingCounter => on_shelves(Meters::new(quotas, SlidingCounter::new), keys),
-        Algorithm::SlidingLog(refusals) => {
-            let make = move |quota: &Quota| SlidingLog::new(quota, refusals);
-            on_shelves(Meters::new(quotas, make), keys)
-        }
-        Algorithm::TokenBucket => in_words(Meters::new(quotas, TokenBucket::new), keys),
     }
 }
 
@@ -527,6 +324,137 @@ mod tests {
         ] {
             let error = Limiter::new(algorithm, &[quota], 10).unwrap_err();
             assert_eq!(error.to_string(), message);
+        }
+    }
+
+    const LOG: Algorithm = Algorithm::SlidingLog(Refusals::Ignore);
+    const DAILY: Algorithm = Algorithm::FixedWindow(Alignment::Epoch);
+
+    fn after(secs: u64) -> Timestamp {
+        NOW + Duration::from_secs(secs)
+    }
+
+    #[test]
+    fn tiers_with_other_windows_keep_out_of_each_others_states() {
+        let ann = key("ann");
+        let tiers = [Quota::per_second(10), Quota::per_hour(1_000)];
+        let log = Limiter::new(LOG, &tiers, 100).unwrap();
+        log.charge(ann, 0, 1, NOW).unwrap();
+        assert!(log.look(ann, 1, 1_000, after(7_200)).allowed);
+
+        let tiers = [Quota::per_day(100), Quota::per_minute(10)];
+        let daily = Limiter::new(DAILY, &tiers, 1).unwrap();
+        daily.charge(ann, 0, 100, NOW).unwrap();
+        daily.charge(ann, 1, 1, after(120)).unwrap();
+        daily.charge(key("bob"), 1, 1, after(120)).unwrap();
+        assert!(!daily.look(ann, 0, 1, after(121)).allowed);
+
+        let tiers = [Quota::per_minute(5), Quota::per_minute(100)];
+        let penal = Limiter::new(Algorithm::SlidingLog(Refusals::Count), &tiers, 100).unwrap();
+        penal.charge(ann, 1, 100, NOW).unwrap();
+        _ = penal.charge(ann, 0, 6, after(1));
+        assert!(!penal.look(ann, 1, 1, after(1)).allowed);
+    }
+
+    #[test]
+    fn a_charge_under_quotas_that_were_changed_means_no_more_than_it_did() {
+        let ann = key("ann");
+        let log = Limiter::new(LOG, &[Quota::per_minute(5)], 100).unwrap();
+        let (_, mut charge) = log.charge(ann, 0, 1, NOW).unwrap();
+        log.change_quotas(&[Quota::per_hour(5)], NOW).unwrap();
+        log.settle(ann, 0, &mut charge, 2, after(1));
+        assert!(log.look(ann, 0, 5, after(7_200)).allowed);
+
+        let gcra = Limiter::new(Algorithm::Gcra, &[Quota::per_day(1)], 100).unwrap();
+        let (_, mut charge) = gcra.charge(ann, 0, 1, NOW).unwrap();
+        gcra.change_quotas(&[Quota::per_minute(10)], NOW).unwrap();
+        gcra.charge(ann, 0, 10, after(60)).unwrap();
+        gcra.settle(ann, 0, &mut charge, 0, after(60));
+        assert!(gcra.look(ann, 0, 0, after(60)).remaining <= 1);
+    }
+
+    #[test]
+    fn quotas_may_change_under_traffic_and_keep_nobody_out_for_longer_than_they_can() {
+        for algorithm in ALL {
+            let limiter = Limiter::new(algorithm, &[Quota::per_day(20)], 1_000).unwrap();
+            let keys: Vec<_> = (0..200).map(|number: u64| key(&number.to_string())).collect();
+            let done = std::sync::atomic::AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                        keys.iter().for_each(|&key| _ = limiter.charge(key, 0, 1, NOW));
+                    }
+                });
+                for _ in 0..20 {
+                    for quota in [Quota::per_day(20), Quota::per_second(20)] {
+                        limiter.change_quotas(&[quota], NOW).unwrap();
+                    }
+                }
+                done.store(true, std::sync::atomic::Ordering::Relaxed);
+            });
+            // Two seconds for what was used, and two for a counter of two windows.
+            let out = keys.iter().filter(|&&key| !limiter.look(key, 0, 20, after(5)).allowed);
+            assert_eq!(out.count(), 0, "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn newcomers_after_a_flood_begin_with_no_more_than_changed_quotas_can_mean() {
+        let limiter = Limiter::new(Algorithm::Gcra, &[Quota::per_day(1)], 1).unwrap();
+        for number in 0..40_u64 {
+            let flooding = key(&number.to_string());
+            limiter.settle(flooding, 0, &mut Charge::new(0, NOW, 0), 1, NOW);
+        }
+        limiter.change_quotas(&[Quota::per_second(100)], NOW).unwrap();
+        assert!(limiter.charge(key("newcomer"), 0, 1, after(2)).is_ok());
+    }
+
+    #[test]
+    fn who_is_used_up_makes_room_after_those_who_are_replenished_sooner() {
+        for algorithm in [Algorithm::FixedWindow(Alignment::FirstHit), LOG] {
+            let limiter = Limiter::new(algorithm, &[Quota::per_minute(2)], 8).unwrap();
+            let offender = key("offender");
+            limiter.charge(offender, 0, 1, NOW).unwrap();
+            for number in 0..15_u64 {
+                limiter.charge(key(&number.to_string()), 0, 2, after(1)).unwrap();
+            }
+            limiter.charge(offender, 0, 2, after(60)).unwrap();
+            _ = limiter.charge(key("newcomer"), 0, 1, after(60));
+            assert!(limiter.charge(offender, 0, 2, after(62)).is_err(), "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn to_forgive_a_stranger_forgives_nobody() {
+        for algorithm in ALL {
+            let limiter = Limiter::new(algorithm, &[Quota::per_minute(2)], 8).unwrap();
+            let keys: Vec<_> = (0..16).map(|number: u64| key(&number.to_string())).collect();
+            keys.iter().for_each(|&key| _ = limiter.charge(key, 0, 2, NOW));
+            limiter.forgive(key("stranger"));
+            let forgiven = keys.iter().filter(|&&key| limiter.look(key, 0, 1, NOW).allowed);
+            assert_eq!(forgiven.count(), 0, "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn a_look_at_a_newcomer_in_a_full_table_sees_what_its_charge_will_see() {
+        for algorithm in ALL {
+            let limiter = Limiter::new(algorithm, &[Quota::per_minute(2)], 1).unwrap();
+            for number in 0..32_u64 {
+                _ = limiter.charge(key(&number.to_string()), 0, 2, NOW);
+            }
+            let looked = limiter.look(key("newcomer"), 0, 1, NOW).allowed;
+            assert_eq!(looked, limiter.charge(key("newcomer"), 0, 1, NOW).is_ok());
+            assert!(!looked, "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn what_costs_nothing_takes_no_place() {
+        for algorithm in ALL {
+            let limiter = Limiter::new(algorithm, &[Quota::per_minute(2)], 1).unwrap();
+            assert!(limiter.charge(key("ann"), 0, 0, NOW).is_ok());
+            assert!(limiter.is_empty(), "{algorithm:?}");
         }
     }
 }

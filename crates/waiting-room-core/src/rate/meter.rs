@@ -40,6 +40,9 @@ pub trait Meter: Clone + Debug + Send + Sync {
     /// full table, the one with the least makes room.
     fn used(&self, state: &Self::State, now: Timestamp) -> u64;
 
+    /// When everything that was used will be there again, if nothing more is used; not before `now`.
+    fn replenished_at(&self, state: &Self::State, now: Timestamp) -> Timestamp;
+
     /// How long a request that was allowed at `now` is to be held.
     fn delay(&self, _state: &Self::State, _now: Timestamp) -> Duration {
         Duration::ZERO

@@ -27,6 +27,7 @@ mod gcra;
 mod key;
 mod leaky_queue;
 mod limiter;
+mod memory;
 mod meter;
 mod quota;
 mod set;

@@ -209,6 +209,12 @@ impl Algorithm {
             let expected = "at most one a nanosecond; count in larger units";
             return too_large(quota.to_string(), expected);
         }
+        let passed_in = quota.interval_nanos().saturating_mul(quota.limit());
+        let excess = passed_in.saturating_sub(quota.window_nanos());
+        if self.has_burst() && excess > quota.window_nanos() / 1_000 {
+            let expected = "one that whole nanoseconds can keep; count in larger units";
+            return too_large(quota.to_string(), expected);
+        }
         if self.has_burst() && quota.replenished_in() > 100 * Quota::MAX_WINDOW {
             let expected = "one that is replenished within 100 years";
             return Err(ConfigError::new(ConfigErrorKind::TooLarge, "burst", quota, expected));

@@ -145,6 +145,16 @@ impl Meter for SlidingCounter {
         scale(state.previous, weight, self.window).saturating_add(state.current)
     }
 
+    fn replenished_at(&self, state: &SlidingCounterState, now: Timestamp) -> Timestamp {
+        let state = self.turned(state, now);
+        let windows = match (state.previous, state.current) {
+            (0, 0) => return now,
+            (_, 0) => self.window,
+            (_, _) => self.window.saturating_mul(2),
+        };
+        Timestamp::from_nanos(state.start.saturating_add(windows)).max(now)
+    }
+
     fn take_over(&self, state: &mut SlidingCounterState, from: &Self, now: Timestamp) {
         *state = if self.window == from.window {
             self.turned(state, now)

@@ -123,6 +123,14 @@ impl Meter for SlidingLog {
         }
     }
 
+    fn replenished_at(&self, log: &TickLog, now: Timestamp) -> Timestamp {
+        if self.used(log, now) == 0 {
+            return now;
+        }
+        let last = log.newest().saturating_add(self.window).saturating_mul(self.tick);
+        Timestamp::from_nanos(last).max(now)
+    }
+
     fn take_over(&self, log: &mut TickLog, from: &Self, now: Timestamp) {
         let old = mem::take(log);
         // Coarser ticks than ours may have rounded an event up to a time that is yet to come.

@@ -78,6 +78,10 @@ impl Meter for TokenBucket {
         self.missing.used(full_at, now)
     }
 
+    fn replenished_at(&self, full_at: &u64, now: Timestamp) -> Timestamp {
+        self.missing.replenished_at(full_at, now)
+    }
+
     fn take_over(&self, full_at: &mut u64, from: &Self, now: Timestamp) {
         self.missing.take_over(full_at, &from.missing, now);
     }

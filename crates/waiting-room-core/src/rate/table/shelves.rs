@@ -2,89 +2,145 @@
 
 use std::{
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{super::KeyHash, first_group};
+use arc_swap::ArcSwap;
 
-/// A state for each of so many keys, on shelves of a few.
-pub(in crate::rate) struct Shelves<S>(Box<[Shelf<S>]>);
+use super::{
+    super::{KeyHash, Meter},
+    first_group,
+};
+use crate::Timestamp;
 
-type Shelf<S> = Mutex<Vec<(KeyHash, S)>>;
+/// A state for each of so many keys, on shelves of a few, and the meter that reads them.
+pub(in crate::rate) struct Shelves<M: Meter> {
+    meter: ArcSwap<M>,
+    shelves: Box<[Mutex<Shelf<M>>]>,
+}
 
-impl<S: Default> Shelves<S> {
+/// Some keys with their states.
+struct Shelf<M: Meter> {
+    /// The meter that the states are by; another takes them over when it first comes by.
+    meter: Arc<M>,
+    states: Vec<(KeyHash, M::State)>,
+}
+
+impl<M: Meter> Shelves<M> {
     /// A table for `keys` keys that are in use at a time. Memory is taken as keys come.
-    pub(in crate::rate) fn new(keys: usize) -> Self {
+    pub(in crate::rate) fn new(meter: M, keys: usize) -> Self {
+        let meter = Arc::new(meter);
+        let shelf = |_| Mutex::new(Shelf { meter: Arc::clone(&meter), states: Vec::new() });
         let shelves = keys.saturating_mul(2).div_ceil(SHELF).max(1);
-        Self((0..shelves).map(|_| Mutex::default()).collect())
+        Self { shelves: (0..shelves).map(shelf).collect(), meter: ArcSwap::new(meter) }
     }
 
-    /// Looks at the state of a key; at a new one if it is not known.
-    pub(in crate::rate) fn look<T>(&self, key: KeyHash, look: impl FnOnce(&S) -> T) -> T {
-        let shelf = self.shelf(key);
-        match shelf.iter().find(|(holder, _)| *holder == key) {
-            Some((_, state)) => look(state),
-            None => look(&S::default()),
+    /// Puts another meter in force.
+    pub(in crate::rate) fn change_meter(&self, meter: M) {
+        self.meter.store(Arc::new(meter));
+    }
+
+    /// Looks at the state of a key; of one that is not known, at what it would begin with.
+    pub(in crate::rate) fn look<T>(
+        &self,
+        key: KeyHash,
+        now: Timestamp,
+        look: impl FnOnce(&M, &M::State) -> T,
+    ) -> T {
+        let shelf = &*self.shelf(key, now);
+        let known = shelf.states.iter().find(|(holder, _)| *holder == key);
+        let is_full = shelf.used(now) >= SHELF;
+        match known.or_else(|| shelf.states.get(shelf.least(now)?).filter(|_| is_full)) {
+            Some((_, state)) => look(&shelf.meter, state),
+            None => look(&shelf.meter, &M::State::default()),
         }
     }
 
     /// Whether a key has a place.
     pub(in crate::rate) fn knows(&self, key: KeyHash) -> bool {
-        self.shelf(key).iter().any(|(holder, _)| *holder == key)
+        self.lock(key).states.iter().any(|(holder, _)| *holder == key)
     }
 
-    /// Changes the state of a key. One that is not known and is not changed to have `used`
-    /// anything gets no place.
+    /// Forgets a key.
+    pub(in crate::rate) fn forget(&self, key: KeyHash) {
+        self.lock(key).states.retain(|(holder, _)| *holder != key);
+    }
+
+    /// Changes the state of a key. One that is not known and has used nothing then gets no place.
     pub(in crate::rate) fn update<T>(
         &self,
         key: KeyHash,
-        change: impl Fn(&mut S) -> T,
-        used: impl Fn(&S) -> u64,
+        now: Timestamp,
+        change: impl FnOnce(&M, &mut M::State) -> T,
     ) -> T {
-        let mut shelf = self.shelf(key);
-        if let Some((_, state)) = shelf.iter_mut().find(|(holder, _)| *holder == key) {
-            return change(state);
+        let shelf = &mut *self.shelf(key, now);
+        let meter = Arc::clone(&shelf.meter);
+        if let Some((_, state)) = shelf.states.iter_mut().find(|(holder, _)| *holder == key) {
+            return change(&meter, state);
         }
         // Who is replenished needs no place: to be new is the same.
-        shelf.retain(|(_, state)| used(state) > 0);
-        if shelf.len() < SHELF {
-            let mut state = S::default();
-            let given = change(&mut state);
-            if used(&state) > 0 {
-                shelf.push((key, state));
-            }
-            return given;
+        shelf.states.retain(|(_, state)| meter.used(state, now) > 0);
+        if let Some(least) = shelf.least(now).filter(|_| shelf.states.len() >= SHELF) {
+            let (holder, state) = &mut shelf.states[least];
+            *holder = key;
+            return change(&meter, state);
         }
-        let least = shelf.iter_mut().min_by_key(|(_, state)| used(state));
-        let (holder, state) = least.expect("a full shelf has places");
-        *holder = key;
-        change(state)
-    }
-
-    /// Changes the states of all keys.
-    pub(in crate::rate) fn update_all(&self, change: impl Fn(&mut S)) {
-        for shelf in &self.0 {
-            let mut shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
-            shelf.iter_mut().for_each(|(_, state)| change(state));
+        let mut state = M::State::default();
+        let given = change(&meter, &mut state);
+        if meter.used(&state, now) > 0 {
+            shelf.states.push((key, state));
         }
+        given
     }
 
     /// How many keys have a place.
     pub(in crate::rate) fn len(&self) -> usize {
-        let len = |shelf: &Shelf<S>| shelf.lock().unwrap_or_else(PoisonError::into_inner).len();
-        self.0.iter().map(len).sum()
+        let len = |shelf: &Mutex<Shelf<M>>| unpoisoned(shelf).states.len();
+        self.shelves.iter().map(len).sum()
     }
 
-    fn shelf(&self, key: KeyHash) -> MutexGuard<'_, Vec<(KeyHash, S)>> {
-        let shelf = &self.0[first_group(key, self.0.len())];
-        shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The shelf of a key, with its states as the meter in force reads them.
+    fn shelf(&self, key: KeyHash, now: Timestamp) -> MutexGuard<'_, Shelf<M>> {
+        let mut guard = self.lock(key);
+        let (shelf, meter) = (&mut *guard, self.meter.load());
+        if !Arc::ptr_eq(&shelf.meter, &meter) {
+            for (_, state) in &mut shelf.states {
+                meter.take_over(state, &shelf.meter, now);
+            }
+            shelf.meter = Arc::clone(&meter);
+        }
+        guard
+    }
+
+    fn lock(&self, key: KeyHash) -> MutexGuard<'_, Shelf<M>> {
+        unpoisoned(&self.shelves[first_group(key, self.shelves.len())])
     }
 }
 
-impl<S> fmt::Debug for Shelves<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shelves").field("places", &(self.0.len() * SHELF)).finish()
+impl<M: Meter> Shelf<M> {
+    /// How many keys have used something.
+    fn used(&self, now: Timestamp) -> usize {
+        self.states.iter().filter(|(_, state)| self.meter.used(state, now) > 0).count()
     }
+
+    /// The key that makes room: one that has something left before one that has not, and then the
+    /// one that is replenished first.
+    fn least(&self, now: Timestamp) -> Option<usize> {
+        let rank = |(_, state): &(KeyHash, M::State)| {
+            (self.meter.remaining(state, now) == 0, self.meter.replenished_at(state, now))
+        };
+        (0..self.states.len()).min_by_key(|&index| rank(&self.states[index]))
+    }
+}
+
+impl<M: Meter> fmt::Debug for Shelves<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shelves").field("places", &(self.shelves.len() * SHELF)).finish()
+    }
+}
+
+fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The places of a shelf.
@@ -92,44 +148,78 @@ const SHELF: usize = 16;
 
 #[cfg(test)]
 mod tests {
-    use super::{super::super::KeyHasher, *};
+    use super::*;
+    use crate::{Alignment, FixedWindow, KeyHasher, Quota};
 
-    /// A state that is its own measure.
-    fn add(shelves: &Shelves<u64>, key: KeyHash, more: u64) -> u64 {
-        let change = |state: &mut u64| {
-            *state += more;
-            *state
-        };
-        shelves.update(key, change, |state| *state)
+    const NOW: Timestamp = Timestamp::from_secs(60_000);
+
+    fn shelves(keys: usize) -> Shelves<FixedWindow> {
+        Shelves::new(FixedWindow::new(&Quota::per_minute(100), Alignment::FirstHit), keys)
+    }
+
+    /// Spends, and says how much is left then.
+    fn spend(shelves: &Shelves<FixedWindow>, key: KeyHash, cost: u64, now: Timestamp) -> u64 {
+        shelves.update(key, now, |meter, state| {
+            meter.spend(state, cost, now);
+            meter.remaining(state, now)
+        })
+    }
+
+    fn left(shelves: &Shelves<FixedWindow>, key: KeyHash, now: Timestamp) -> u64 {
+        shelves.look(key, now, |meter, state| meter.remaining(state, now))
+    }
+
+    fn after(secs: u64) -> Timestamp {
+        NOW + std::time::Duration::from_secs(secs)
     }
 
     #[test]
     fn as_many_keys_as_it_was_made_for_are_kept_apart() {
-        let (shelves, hasher) = (Shelves::new(10_000), KeyHasher::new([3, 1, 4, 1]));
+        let (shelves, hasher) = (shelves(10_000), KeyHasher::new([3, 1, 4, 1]));
         let keys: Vec<_> = (0..10_000).map(|key: u64| hasher.hash(&key)).collect();
-        keys.iter().for_each(|&key| _ = add(&shelves, key, 7));
-        let shared = keys.iter().filter(|&&key| shelves.look(key, |state| *state) != 7).count();
+        keys.iter().for_each(|&key| _ = spend(&shelves, key, 7, NOW));
+        let shared = keys.iter().filter(|&&key| left(&shelves, key, NOW) != 93).count();
         assert!(shared < 100, "{shared} of 10000 share a place or have none");
     }
 
     #[test]
-    fn the_least_used_key_makes_room_and_leaves_what_it_had_used() {
-        let (shelves, hasher) = (Shelves::new(8), KeyHasher::new([3, 1, 4, 1]));
-        (1..=16_u64).for_each(|key| _ = add(&shelves, hasher.hash(&key), key));
-        assert_eq!(add(&shelves, hasher.hash(&17_u64), 1), 2);
-        assert!(!shelves.knows(hasher.hash(&1_u64)));
-        assert!((2..=17_u64).all(|key| shelves.knows(hasher.hash(&key))));
+    fn the_key_that_is_replenished_first_makes_room_and_leaves_what_it_had_used() {
+        let (shelves, hasher) = (shelves(8), KeyHasher::new([3, 1, 4, 1]));
+        (0..16_u64).for_each(|key| _ = spend(&shelves, hasher.hash(&key), 10 + key, after(key)));
+        let newcomer = hasher.hash(&16_u64);
+        assert_eq!(left(&shelves, newcomer, after(16)), 90);
+        assert_eq!(spend(&shelves, newcomer, 1, after(16)), 89);
+        assert!(!shelves.knows(hasher.hash(&0_u64)));
+        assert!((1..=16_u64).all(|key| shelves.knows(hasher.hash(&key))));
         assert_eq!(shelves.len(), SHELF);
     }
 
     #[test]
+    fn who_has_nothing_left_makes_room_last() {
+        let (shelves, hasher) = (shelves(8), KeyHasher::new([3, 1, 4, 1]));
+        let offender = hasher.hash("offender");
+        spend(&shelves, offender, 100, NOW);
+        (0..15_u64).for_each(|key| _ = spend(&shelves, hasher.hash(&key), 1, after(10)));
+        (0..99_u64).for_each(|key| _ = spend(&shelves, hasher.hash(&(100 + key)), 1, after(20)));
+        assert_eq!(left(&shelves, offender, after(20)), 0);
+    }
+
+    #[test]
     fn who_has_used_nothing_gets_no_place_and_keeps_none() {
-        let (shelves, hasher) = (Shelves::new(8), KeyHasher::new([3, 1, 4, 1]));
-        add(&shelves, hasher.hash("ann"), 0);
+        let (shelves, hasher) = (shelves(8), KeyHasher::new([3, 1, 4, 1]));
+        spend(&shelves, hasher.hash("ann"), 0, NOW);
         assert_eq!(shelves.len(), 0);
-        add(&shelves, hasher.hash("bob"), 1);
-        shelves.update_all(|state| *state = 0);
-        add(&shelves, hasher.hash("cyd"), 1);
+        spend(&shelves, hasher.hash("bob"), 1, NOW);
+        spend(&shelves, hasher.hash("cyd"), 1, after(60));
         assert_eq!(shelves.len(), 1);
+    }
+
+    #[test]
+    fn another_meter_takes_the_states_over() {
+        let (shelves, ann) = (shelves(8), KeyHasher::new([3, 1, 4, 1]).hash("ann"));
+        spend(&shelves, ann, 60, NOW);
+        let other = FixedWindow::new(&Quota::per_minute(70), Alignment::FirstHit);
+        shelves.change_meter(other);
+        assert_eq!(left(&shelves, ann, NOW), 10);
     }
 }

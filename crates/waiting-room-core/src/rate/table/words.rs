@@ -6,7 +6,7 @@
 use std::{
     fmt,
     sync::{
-        Mutex, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -16,7 +16,7 @@ use super::{super::KeyHash, first_group, second_group};
 /// One number for each of so many keys.
 pub(in crate::rate) struct Words {
     groups: Box<[Group]>,
-    /// Held while a key gets its place, so that it does not get two.
+    /// Held while a key gets a place in a group, so that it does not get two.
     placing: Box<[Mutex<()>]>,
 }
 
@@ -47,9 +47,12 @@ impl Words {
         }
     }
 
-    /// The number of a key; 0 for one that is not known.
+    /// The number of a key; of one that is not known, the one it would begin with.
     pub(in crate::rate) fn get(&self, key: KeyHash) -> u64 {
-        self.find(key).map_or(0, |place| place.word.load(Ordering::Relaxed))
+        match self.find(key) {
+            Some(place) => place.word.load(Ordering::Relaxed),
+            None => self.start(key),
+        }
     }
 
     /// Whether a key has a place.
@@ -68,8 +71,8 @@ impl Words {
         let mut place = match self.find(key) {
             Some(place) => place,
             None => {
-                // Who would be refused even as a new key needs no place.
-                change(&mut 0)?;
+                // Who is refused at once needs no place.
+                change(&mut self.start(key))?;
                 self.place(key)
             }
         };
@@ -78,17 +81,14 @@ impl Words {
             let outcome = loop {
                 let mut next = word;
                 let given = change(&mut next)?;
-                match place.word.compare_exchange_weak(
-                    word,
-                    next,
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                ) {
+                // Either this is seen by who takes the place away, or that is seen below.
+                let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
+                match place.word.compare_exchange_weak(word, next, success, failure) {
                     Ok(_) => break given,
                     Err(newer) => word = newer,
                 }
             };
-            if place.key.load(Ordering::Relaxed) == key.bits().get() {
+            if place.key.load(Ordering::SeqCst) == key.bits().get() {
                 return Ok(outcome);
             }
             // Another key took the place in between, with all that was used there.
@@ -96,14 +96,16 @@ impl Words {
         }
     }
 
-    /// Changes the numbers of all keys.
+    /// Changes all numbers, also those that only newcomers would begin with.
     pub(in crate::rate) fn update_all(&self, change: impl Fn(u64) -> u64) {
-        for place in self.groups.iter().flat_map(|group| &group.places) {
-            if place.key.load(Ordering::Relaxed) != NOBODY {
-                let _ = place
-                    .word
-                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| Some(change(word)));
-            }
+        let update = |word: &AtomicU64| {
+            // Nothing was used; fails, and leaves it so.
+            let changed = |word| (word != 0).then(|| change(word));
+            let _ = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, changed);
+        };
+        for group in &self.groups {
+            group.places.iter().for_each(|place| update(&place.word));
+            update(&group.given_up);
         }
     }
 
@@ -122,35 +124,56 @@ impl Words {
         })
     }
 
+    /// What a key begins with that has no place: as much as any key has used that it may be.
+    fn start(&self, key: KeyHash) -> u64 {
+        let groups = [self.first(key), self.second(key)];
+        let (_, place) = Group::least(groups);
+        let given_up = groups.map(|group| group.given_up.load(Ordering::Relaxed));
+        let least = place.rank().1;
+        given_up.into_iter().fold(least, u64::max)
+    }
+
     /// The place of a key, which gets one if it has none: a free one, or that of the least used.
+    ///
+    /// Both groups are locked, so that nobody else gives a place in them away. Their holders are
+    /// not: one may change its number until it sees that the place is not its own any more.
     #[cold]
     fn place(&self, key: KeyHash) -> &Place {
-        let lock = &self.placing[first_group(key, self.placing.len())];
-        let _placing = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let groups = [self.first(key), self.second(key)];
-        loop {
-            if let Some(place) = self.find(key) {
-                return place;
-            }
-            let (group, place) = groups
-                .iter()
-                .flat_map(|group| group.places.iter().map(move |place| (group, place)))
-                .min_by_key(|(_, place)| place.rank())
-                .expect("a group has places");
-            let holder = place.key.load(Ordering::Relaxed);
-            if holder != NOBODY {
-                group.given_up.fetch_max(place.word.load(Ordering::Relaxed), Ordering::Relaxed);
-            }
-            // The number is right before the place has its key, so nobody reads less.
-            for group in groups {
-                place.word.fetch_max(group.given_up.load(Ordering::Relaxed), Ordering::Relaxed);
-            }
-            let (relaxed, key) = (Ordering::Relaxed, key.bits().get());
-            if place.key.compare_exchange(holder, key, relaxed, relaxed).is_ok() {
-                return place;
-            }
-            // A key that holds another of the locks was quicker.
+        let _placing = self.lock(key);
+        if let Some(place) = self.find(key) {
+            return place;
         }
+        let groups = [self.first(key), self.second(key)];
+        let (group, place) = Group::least(groups);
+        let give_up = || {
+            let word = place.word.load(Ordering::SeqCst);
+            group.given_up.fetch_max(word, Ordering::SeqCst);
+        };
+        let is_taken = place.key.load(Ordering::Relaxed) != NOBODY;
+        if is_taken {
+            give_up();
+        }
+        // The number is right before the place has its key, so nobody reads less.
+        for group in groups {
+            place.word.fetch_max(group.given_up.load(Ordering::SeqCst), Ordering::SeqCst);
+        }
+        place.key.store(key.bits().get(), Ordering::SeqCst);
+        if is_taken {
+            // What the holder has added before it could see that.
+            give_up();
+        }
+        place
+    }
+
+    /// The locks of both groups of a key, in an order that all threads keep to.
+    fn lock(&self, key: KeyHash) -> (MutexGuard<'_, ()>, Option<MutexGuard<'_, ()>>) {
+        let lock =
+            |index: usize| self.placing[index].lock().unwrap_or_else(PoisonError::into_inner);
+        let groups = self.groups.len();
+        let one = first_group(key, groups) % LOCKS;
+        let other = second_group(key, groups) % LOCKS;
+        let low = lock(one.min(other));
+        (low, (one != other).then(|| lock(one.max(other))))
     }
 
     fn first(&self, key: KeyHash) -> &Group {
@@ -169,6 +192,15 @@ impl fmt::Debug for Words {
 }
 
 impl Group {
+    /// The place of two groups that is given to the next key.
+    fn least(groups: [&Self; 2]) -> (&Self, &Place) {
+        groups
+            .into_iter()
+            .flat_map(|group| group.places.iter().map(move |place| (group, place)))
+            .min_by_key(|(_, place)| place.rank())
+            .expect("a group has places")
+    }
+
     /// A place that stands for this key, or for nobody.
     ///
     /// All places of a cache line are looked at, without a branch: in which one a key stands nobody
@@ -201,7 +233,7 @@ impl Place {
 const GROUP: usize = 7;
 /// The places of a cache line.
 const LINE: usize = 4;
-/// How many keys can get a place at a time.
+/// How many locks there are for groups.
 const LOCKS: usize = 64;
 /// Stands in a place that belongs to no key; no hash is zero.
 const NOBODY: u64 = 0;
@@ -277,5 +309,25 @@ mod tests {
         });
         assert_eq!(words.get(hasher.hash("shared")), 4 * TIMES);
         (0..500).for_each(|key: u64| assert_eq!(words.get(hasher.hash(&key)), 4 * TIMES / 500));
+    }
+
+    /// A key is put out of its place again and again while it counts.
+    #[test]
+    fn what_is_added_while_the_place_is_given_away_is_not_lost() {
+        let (words, hasher) = (Words::new(1), HASHER());
+        let ann = hasher.hash("ann");
+        thread::scope(|scope| {
+            let counting = scope.spawn(|| {
+                for _ in 0..3_000 {
+                    let before = add(&words, ann, 1_000);
+                    assert!(add(&words, ann, 1) > before);
+                }
+            });
+            let mut number = 0_u64;
+            while !counting.is_finished() {
+                number += 1;
+                add(&words, hasher.hash(&number), 1);
+            }
+        });
     }
 }
