@@ -12,8 +12,6 @@ use tower_waiting_room::{Quota, RateHeaders, RateLimit, WaitingRoomConfig, Waiti
 use super::turns::Outcome;
 use crate::setting::hello;
 
-const DAY: Duration = Duration::from_secs(86_400);
-
 /// Whether the answers tell about the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Headers {
@@ -45,8 +43,8 @@ fn layered(limits: impl IntoIterator<Item = RateLimit>, headers: Headers) -> Rou
 /// Behind tower_governor, by the address of the peer as it does by default.
 pub(super) fn governor(outcome: Outcome, headers: Headers) -> Router {
     let (period, burst) = match outcome {
-        Outcome::Allowed => (Duration::from_nanos(1), u32::MAX),
-        Outcome::Refused => (DAY, 1),
+        Outcome::Allowed => (Duration::from_nanos(1), BURST),
+        Outcome::Refused => (LONG, 1),
     };
     let mut config = GovernorConfigBuilder::default();
     config.period(period).burst_size(burst);
@@ -67,7 +65,7 @@ pub(super) fn resilience(outcome: Outcome) -> Router {
     };
     let layer = RateLimiterLayer::builder()
         .limit_for_period(limit)
-        .refresh_period(DAY)
+        .refresh_period(LONG)
         .timeout_duration(Duration::ZERO)
         .build()
         .expect("neither the limit nor the period is zero");
@@ -78,7 +76,14 @@ pub(super) fn resilience(outcome: Outcome) -> Router {
 /// A quota that nobody uses up, or one that the first request does.
 fn quota(outcome: Outcome) -> Quota {
     match outcome {
-        Outcome::Allowed => Quota::per_second(1_000_000_000),
-        Outcome::Refused => Quota::new(1, DAY),
+        Outcome::Allowed => Quota::per_second(1_000_000_000).burst(BURST.into()),
+        Outcome::Refused => Quota::new(1, LONG),
     }
 }
+
+/// As much at once as limits usually allow, so that the numbers in the headers have their length;
+/// it is there again before the next request.
+const BURST: u32 = 100;
+
+/// Longer than anything here is measured.
+const LONG: Duration = Duration::from_secs(900);

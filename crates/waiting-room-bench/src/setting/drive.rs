@@ -30,10 +30,12 @@ where
     })
 }
 
-/// The same to a router.
+/// The same to a router, after the first thousand: a layer may look at these more closely.
 pub(crate) fn drive_router(router: Router, template: Template) -> Repeat {
     // As `axum::serve` does: otherwise the layers are put around the handler for every request.
-    drive(router.with_state::<()>(()), template, Body::empty)
+    let mut repeat = drive(router.with_state::<()>(()), template, Body::empty);
+    repeat.run(1_024);
+    repeat
 }
 
 /// The smallest application that says something.
