@@ -1,6 +1,7 @@
 //! What all six algorithms promise, and that each does what its definition says.
 
 mod bursts;
+mod described;
 mod extremes;
 mod honesty;
 mod oracles;

@@ -1,0 +1,26 @@
+//! A limiter says of a key what the meter says of its state.
+
+use std::time::Duration;
+
+use crate::{
+    Algorithm, Gcra, KeyHasher, LeakyQueue, Limiter, Meter, Quota, Timestamp, TokenBucket,
+};
+
+#[test]
+fn a_limiter_describes_a_check_as_its_meter_does() {
+    let quota = Quota::per_minute(3);
+    describes_as(&Gcra::new(&quota), Algorithm::Gcra, quota);
+    describes_as(&LeakyQueue::new(&quota), Algorithm::LeakyQueue, quota);
+    describes_as(&TokenBucket::new(&quota), Algorithm::TokenBucket, quota);
+}
+
+fn describes_as<M: Meter>(meter: &M, algorithm: Algorithm, quota: Quota) {
+    let limiter = Limiter::new(algorithm, &[quota], 10).unwrap();
+    let (key, mut state) = (KeyHasher::new([3, 1, 4, 1]).hash("ann"), M::State::default());
+    let mut now = Timestamp::from_secs(1_000);
+    for cost in [1, 2, 1, 0, 3, 4, 1] {
+        let said = limiter.charge(key, 0, cost, now);
+        assert_eq!(said, meter.check(&mut state, cost, now), "{algorithm:?}, {cost} at {now:?}");
+        now = now + Duration::from_secs(7);
+    }
+}
