@@ -37,10 +37,7 @@ impl Policy {
     ) -> Result<Self, ConfigError> {
         let quotas = limit.quotas();
         let limiter = match before.filter(|before| before.limit.shares_memory_with(&limit)) {
-            Some(before) => {
-                before.limiter.change_quotas(&quotas, now)?;
-                before.limiter.clone()
-            }
+            Some(before) => before.limiter.with_quotas(&quotas, now)?,
             None => Limiter::new(limit.algorithm, &quotas, limit.max_keys)?,
         };
         let line = |quota| PolicyLine::new(&limit.name, quota, limit.algorithm, limit.unit);

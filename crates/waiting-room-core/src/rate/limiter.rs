@@ -161,20 +161,20 @@ impl Limiter {
         self.memory.forgive(key);
     }
 
-    /// Puts other quotas in force, for all clones: what was used stays used, and nobody waits longer
-    /// than the new quotas can make them.
+    /// The same limiter with other quotas: what was used stays used, and nobody waits longer than the
+    /// new quotas can make them. Whoever still has the old one goes by the new quotas as well.
     ///
     /// # Errors
     ///
     /// A quota that the algorithm cannot keep; the old ones stay.
-    pub fn change_quotas(&self, quotas: &[Quota], now: Timestamp) -> Result<(), ConfigError> {
+    pub fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Result<Self, ConfigError> {
         Self::validate(self.algorithm, quotas, self.keys)?;
         let mut in_force = self.locked_quotas();
-        if *in_force != quotas {
-            self.memory.change_quotas(quotas, now);
-            *in_force = quotas.to_vec();
+        if *in_force == quotas {
+            return Ok(self.clone());
         }
-        Ok(())
+        *in_force = quotas.to_vec();
+        Ok(Self { memory: self.memory.with_quotas(quotas, now), ..self.clone() })
     }
 
     fn locked_quotas(&self) -> MutexGuard<'_, Vec<Quota>> {
@@ -361,16 +361,16 @@ mod tests {
         let ann = key("ann");
         let log = Limiter::new(LOG, &[Quota::per_minute(5)], 100).unwrap();
         let (_, mut charge) = log.charge(ann, 0, 1, NOW).unwrap();
-        log.change_quotas(&[Quota::per_hour(5)], NOW).unwrap();
+        let newer = log.with_quotas(&[Quota::per_hour(5)], NOW).unwrap();
         log.settle(ann, 0, &mut charge, 2, after(1));
-        assert!(log.look(ann, 0, 5, after(7_200)).allowed);
+        assert!(newer.look(ann, 0, 5, after(7_200)).allowed);
 
         let gcra = Limiter::new(Algorithm::Gcra, &[Quota::per_day(1)], 100).unwrap();
         let (_, mut charge) = gcra.charge(ann, 0, 1, NOW).unwrap();
-        gcra.change_quotas(&[Quota::per_minute(10)], NOW).unwrap();
-        gcra.charge(ann, 0, 10, after(60)).unwrap();
+        let newer = gcra.with_quotas(&[Quota::per_minute(10)], NOW).unwrap();
+        newer.charge(ann, 0, 10, after(60)).unwrap();
         gcra.settle(ann, 0, &mut charge, 0, after(60));
-        assert!(gcra.look(ann, 0, 0, after(60)).remaining <= 1);
+        assert!(newer.look(ann, 0, 0, after(60)).remaining <= 1);
     }
 
     #[test]
@@ -387,7 +387,7 @@ mod tests {
                 });
                 for _ in 0..20 {
                     for quota in [Quota::per_day(20), Quota::per_second(20)] {
-                        limiter.change_quotas(&[quota], NOW).unwrap();
+                        _ = limiter.with_quotas(&[quota], NOW).unwrap();
                     }
                 }
                 done.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -405,7 +405,7 @@ mod tests {
             let flooding = key(&number.to_string());
             limiter.settle(flooding, 0, &mut Charge::new(0, NOW, 0), 1, NOW);
         }
-        limiter.change_quotas(&[Quota::per_second(100)], NOW).unwrap();
+        let limiter = limiter.with_quotas(&[Quota::per_second(100)], NOW).unwrap();
         assert!(limiter.charge(key("newcomer"), 0, 1, after(2)).is_ok());
     }
 

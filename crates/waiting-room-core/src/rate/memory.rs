@@ -34,7 +34,8 @@ pub(super) trait Memory: Send + Sync {
     ) -> Result<(Decision, Charge), Decision>;
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp);
     fn forgive(&self, key: KeyHash);
-    fn change_quotas(&self, quotas: &[Quota], now: Timestamp);
+    /// The same memory by other quotas, which are in force for all that go by it from then on.
+    fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory>;
     fn len(&self) -> usize;
 }
 
@@ -66,13 +67,21 @@ fn of_tier<T>(tiers: &[T], tier: usize) -> &T {
 
 /// States of one number, for meters whose numbers mean a time, the same for all of them.
 struct InWords<M> {
+    /// By tier; in force unless others are by now.
+    meters: Vec<M>,
+    /// How often the meters had been replaced when these came.
+    age: u64,
+    shared: Arc<SharedWords<M>>,
+}
+
+/// What all that goes by the same words has in common.
+struct SharedWords<M> {
     make: Make<M>,
-    /// By tier.
-    meters: ArcSwap<Vec<M>>,
-    /// How often the meters were replaced. Counted after it has happened, and before the states are
+    words: Words,
+    in_force: ArcSwap<Vec<M>>,
+    /// How often the meters were replaced. Counted after it has happened, and before the words are
     /// taken over.
     changes: AtomicU64,
-    words: Words,
 }
 
 impl<M: Meter<State = u64> + 'static> InWords<M> {
@@ -81,30 +90,37 @@ impl<M: Meter<State = u64> + 'static> InWords<M> {
         keys: usize,
         make: impl Fn(&Quota) -> M + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            meters: ArcSwap::from_pointee(quotas.iter().map(&make).collect()),
+        let meters: Vec<M> = quotas.iter().map(&make).collect();
+        let shared = SharedWords {
             make: Box::new(make),
-            changes: AtomicU64::new(0),
             words: Words::new(keys),
-        }
+            in_force: ArcSwap::from_pointee(meters.clone()),
+            changes: AtomicU64::new(0),
+        };
+        Self { meters, age: 0, shared: Arc::new(shared) }
     }
 
-    /// Changes the number of a key by the meter of its tier.
+    /// Does something to the word of a key by the meter of its tier.
     ///
-    /// If the meters were replaced meanwhile, the number may have been changed by an old one after
+    /// If the meters were replaced meanwhile, the word may have been changed by an old one after
     /// a new one has taken it over; so it is taken over again.
-    fn update<T, E>(
+    fn by_meter<T, E>(
         &self,
         key: KeyHash,
         tier: usize,
         now: Timestamp,
-        change: impl FnOnce(&M, &Words) -> Result<T, E>,
+        act: impl FnOnce(&M, &Words) -> Result<T, E>,
     ) -> Result<T, E> {
-        let changes = self.changes.load(Ordering::SeqCst);
-        let given = change(of_tier(&self.meters.load(), tier), &self.words)?;
-        if self.changes.load(Ordering::SeqCst) != changes {
-            let meters = self.meters.load();
-            let Ok(()) = self.words.update(key, |word| {
+        let SharedWords { words, in_force, changes, .. } = &*self.shared;
+        let before = changes.load(Ordering::SeqCst);
+        let given = if before == self.age {
+            act(of_tier(&self.meters, tier), words)?
+        } else {
+            act(of_tier(&in_force.load(), tier), words)?
+        };
+        if changes.load(Ordering::SeqCst) != before {
+            let meters = in_force.load();
+            let Ok(()) = words.update(key, |word| {
                 *word = taken_over(&meters, *word, now);
                 Ok::<_, Infallible>(())
             });
@@ -125,7 +141,10 @@ fn taken_over<M: Meter<State = u64>>(meters: &[M], word: u64, now: Timestamp) ->
 
 impl<M: Meter<State = u64> + 'static> Memory for InWords<M> {
     fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision {
-        of_tier(&self.meters.load(), tier).look(&self.words.get(key), cost, now)
+        let Ok(decision) = self.by_meter(key, tier, now, |meter, words| {
+            Ok::<_, Infallible>(meter.look(&words.get(key), cost, now))
+        });
+        decision
     }
 
     fn charge(
@@ -135,7 +154,7 @@ impl<M: Meter<State = u64> + 'static> Memory for InWords<M> {
         cost: u64,
         now: Timestamp,
     ) -> Result<(Decision, Charge), Decision> {
-        self.update(key, tier, now, |meter, words| {
+        self.by_meter(key, tier, now, |meter, words| {
             // As `Meter::check`, but nothing is described before the number is settled: a number
             // that another thread has changed is tried again.
             let mut last = 0;
@@ -156,43 +175,45 @@ impl<M: Meter<State = u64> + 'static> Memory for InWords<M> {
 
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {
         // What was given up with a place is not given back to whoever has it now.
-        if cost < charge.cost && !self.words.knows(key) {
+        if cost < charge.cost && !self.shared.words.knows(key) {
             return;
         }
-        let Ok(settled) = self.update(key, tier, now, |meter, words| {
+        let Ok(settled) = self.by_meter(key, tier, now, |meter, words| {
             words.update(key, |word| Ok::<_, Infallible>(settle(meter, word, charge, cost, now)))
         });
         *charge = settled;
     }
 
     fn forgive(&self, key: KeyHash) {
-        if self.words.knows(key) {
-            let Ok(()) = self.words.update(key, |word| {
+        if self.shared.words.knows(key) {
+            let Ok(()) = self.shared.words.update(key, |word| {
                 *word = 0;
                 Ok::<_, Infallible>(())
             });
         }
     }
 
-    fn change_quotas(&self, quotas: &[Quota], now: Timestamp) {
-        let meters: Arc<Vec<M>> = Arc::new(quotas.iter().map(&self.make).collect());
-        self.meters.store(Arc::clone(&meters));
-        self.changes.fetch_add(1, Ordering::SeqCst);
-        self.words.update_all(|word| taken_over(&meters, word, now));
+    fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory> {
+        let SharedWords { make, words, in_force, changes } = &*self.shared;
+        let meters: Vec<M> = quotas.iter().map(make).collect();
+        in_force.store(Arc::new(meters.clone()));
+        let age = changes.fetch_add(1, Ordering::SeqCst) + 1;
+        words.update_all(|word| taken_over(&meters, word, now));
+        Arc::new(Self { meters, age, shared: Arc::clone(&self.shared) })
     }
 
     fn len(&self) -> usize {
-        self.words.len()
+        self.shared.words.len()
     }
 }
 
 /// States of any size. Each tier has its own: in another window the same state means another
 /// thing.
 struct OnShelves<M: Meter> {
-    make: Make<M>,
+    make: Arc<Make<M>>,
     keys: usize,
     /// By tier.
-    tiers: ArcSwap<Vec<Arc<Shelves<M>>>>,
+    tiers: Vec<Arc<Shelves<M>>>,
 }
 
 impl<M: Meter + 'static> OnShelves<M> {
@@ -201,16 +222,14 @@ impl<M: Meter + 'static> OnShelves<M> {
         keys: usize,
         make: impl Fn(&Quota) -> M + Send + Sync + 'static,
     ) -> Self {
-        let tiers = quotas.iter().map(|quota| Arc::new(Shelves::new(make(quota), keys)));
-        let tiers = ArcSwap::from_pointee(tiers.collect());
-        Self { make: Box::new(make), keys, tiers }
+        let tiers = quotas.iter().map(|quota| Arc::new(Shelves::new(make(quota), keys))).collect();
+        Self { make: Arc::new(Box::new(make)), keys, tiers }
     }
 }
 
 impl<M: Meter + 'static> Memory for OnShelves<M> {
     fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision {
-        of_tier(&self.tiers.load(), tier)
-            .look(key, now, |meter, state| meter.look(state, cost, now))
+        of_tier(&self.tiers, tier).look(key, now, |meter, state| meter.look(state, cost, now))
     }
 
     fn charge(
@@ -220,13 +239,11 @@ impl<M: Meter + 'static> Memory for OnShelves<M> {
         cost: u64,
         now: Timestamp,
     ) -> Result<(Decision, Charge), Decision> {
-        of_tier(&self.tiers.load(), tier)
-            .update(key, now, |meter, state| meter.check(state, cost, now))
+        of_tier(&self.tiers, tier).update(key, now, |meter, state| meter.check(state, cost, now))
     }
 
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {
-        let tiers = self.tiers.load();
-        let shelves = of_tier(&tiers, tier);
+        let shelves = of_tier(&self.tiers, tier);
         // What was given up with a place is not given back to whoever has it now.
         if cost < charge.cost && !shelves.knows(key) {
             return;
@@ -235,23 +252,22 @@ impl<M: Meter + 'static> Memory for OnShelves<M> {
     }
 
     fn forgive(&self, key: KeyHash) {
-        self.tiers.load().iter().for_each(|shelves| shelves.forget(key));
+        self.tiers.iter().for_each(|shelves| shelves.forget(key));
     }
 
-    fn change_quotas(&self, quotas: &[Quota], _: Timestamp) {
-        let tiers = self.tiers.load();
-        let changed = quotas.iter().enumerate().map(|(tier, quota)| match tiers.get(tier) {
+    fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory> {
+        let changed = quotas.iter().enumerate().map(|(tier, quota)| match self.tiers.get(tier) {
             Some(shelves) => {
-                shelves.change_meter((self.make)(quota));
+                shelves.change_meter((self.make)(quota), now);
                 Arc::clone(shelves)
             }
             None => Arc::new(Shelves::new((self.make)(quota), self.keys)),
         });
-        self.tiers.store(Arc::new(changed.collect()));
+        Arc::new(Self { tiers: changed.collect(), make: Arc::clone(&self.make), keys: self.keys })
     }
 
     fn len(&self) -> usize {
-        self.tiers.load().iter().map(|shelves| shelves.len()).sum()
+        self.tiers.iter().map(|shelves| shelves.len()).sum()
     }
 }
 
@@ -266,7 +282,10 @@ fn settle<M: Meter>(
     let Some(missing) = cost.checked_sub(charge.cost) else {
         return meter.refund(state, charge, charge.cost - cost, now);
     };
-    meter.spend(state, missing, now);
-    // What was spent later is given back as if it had been spent with the first: at most less.
-    Charge { cost, ..*charge }
+    let spent = meter.spend(state, missing, now);
+    match charge.cost {
+        0 => spent,
+        // What was spent later is given back as if it had been spent with the first: at most less.
+        _ => Charge { cost, ..*charge },
+    }
 }

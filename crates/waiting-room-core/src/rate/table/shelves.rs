@@ -15,29 +15,36 @@ use crate::Timestamp;
 
 /// A state for each of so many keys, on shelves of a few, and the meter that reads them.
 pub(in crate::rate) struct Shelves<M: Meter> {
-    meter: ArcSwap<M>,
+    in_force: ArcSwap<InForce<M>>,
     shelves: Box<[Mutex<Shelf<M>>]>,
+}
+
+/// A meter, and since when it is in force.
+struct InForce<M> {
+    meter: M,
+    since: Timestamp,
 }
 
 /// Some keys with their states.
 struct Shelf<M: Meter> {
-    /// The meter that the states are by; another takes them over when it first comes by.
-    meter: Arc<M>,
+    /// What the states are by. Another meter takes them over when it first comes by, as they were
+    /// when it was put in force.
+    by: Arc<InForce<M>>,
     states: Vec<(KeyHash, M::State)>,
 }
 
 impl<M: Meter> Shelves<M> {
     /// A table for `keys` keys that are in use at a time. Memory is taken as keys come.
     pub(in crate::rate) fn new(meter: M, keys: usize) -> Self {
-        let meter = Arc::new(meter);
-        let shelf = |_| Mutex::new(Shelf { meter: Arc::clone(&meter), states: Vec::new() });
+        let by = Arc::new(InForce { meter, since: Timestamp::ZERO });
+        let shelf = |_| Mutex::new(Shelf { by: Arc::clone(&by), states: Vec::new() });
         let shelves = keys.saturating_mul(2).div_ceil(SHELF).max(1);
-        Self { shelves: (0..shelves).map(shelf).collect(), meter: ArcSwap::new(meter) }
+        Self { shelves: (0..shelves).map(shelf).collect(), in_force: ArcSwap::new(by) }
     }
 
     /// Puts another meter in force.
-    pub(in crate::rate) fn change_meter(&self, meter: M) {
-        self.meter.store(Arc::new(meter));
+    pub(in crate::rate) fn change_meter(&self, meter: M, now: Timestamp) {
+        self.in_force.store(Arc::new(InForce { meter, since: now }));
     }
 
     /// Looks at the state of a key; of one that is not known, at what it would begin with.
@@ -47,12 +54,12 @@ impl<M: Meter> Shelves<M> {
         now: Timestamp,
         look: impl FnOnce(&M, &M::State) -> T,
     ) -> T {
-        let shelf = &*self.shelf(key, now);
+        let shelf = &*self.shelf(key);
         let known = shelf.states.iter().find(|(holder, _)| *holder == key);
         let is_full = shelf.used(now) >= SHELF;
         match known.or_else(|| shelf.states.get(shelf.least(now)?).filter(|_| is_full)) {
-            Some((_, state)) => look(&shelf.meter, state),
-            None => look(&shelf.meter, &M::State::default()),
+            Some((_, state)) => look(&shelf.by.meter, state),
+            None => look(&shelf.by.meter, &M::State::default()),
         }
     }
 
@@ -73,20 +80,21 @@ impl<M: Meter> Shelves<M> {
         now: Timestamp,
         change: impl FnOnce(&M, &mut M::State) -> T,
     ) -> T {
-        let shelf = &mut *self.shelf(key, now);
-        let meter = Arc::clone(&shelf.meter);
+        let shelf = &mut *self.shelf(key);
+        let by = Arc::clone(&shelf.by);
+        let meter = &by.meter;
         if let Some((_, state)) = shelf.states.iter_mut().find(|(holder, _)| *holder == key) {
-            return change(&meter, state);
+            return change(meter, state);
         }
         // Who is replenished needs no place: to be new is the same.
         shelf.states.retain(|(_, state)| meter.used(state, now) > 0);
         if let Some(least) = shelf.least(now).filter(|_| shelf.states.len() >= SHELF) {
             let (holder, state) = &mut shelf.states[least];
             *holder = key;
-            return change(&meter, state);
+            return change(meter, state);
         }
         let mut state = M::State::default();
-        let given = change(&meter, &mut state);
+        let given = change(meter, &mut state);
         if meter.used(&state, now) > 0 {
             shelf.states.push((key, state));
         }
@@ -100,14 +108,14 @@ impl<M: Meter> Shelves<M> {
     }
 
     /// The shelf of a key, with its states as the meter in force reads them.
-    fn shelf(&self, key: KeyHash, now: Timestamp) -> MutexGuard<'_, Shelf<M>> {
+    fn shelf(&self, key: KeyHash) -> MutexGuard<'_, Shelf<M>> {
         let mut guard = self.lock(key);
-        let (shelf, meter) = (&mut *guard, self.meter.load());
-        if !Arc::ptr_eq(&shelf.meter, &meter) {
+        let (shelf, by) = (&mut *guard, self.in_force.load());
+        if !Arc::ptr_eq(&shelf.by, &by) {
             for (_, state) in &mut shelf.states {
-                meter.take_over(state, &shelf.meter, now);
+                by.meter.take_over(state, &shelf.by.meter, by.since);
             }
-            shelf.meter = Arc::clone(&meter);
+            shelf.by = Arc::clone(&by);
         }
         guard
     }
@@ -120,14 +128,15 @@ impl<M: Meter> Shelves<M> {
 impl<M: Meter> Shelf<M> {
     /// How many keys have used something.
     fn used(&self, now: Timestamp) -> usize {
-        self.states.iter().filter(|(_, state)| self.meter.used(state, now) > 0).count()
+        self.states.iter().filter(|(_, state)| self.by.meter.used(state, now) > 0).count()
     }
 
     /// The key that makes room: one that has something left before one that has not, and then the
     /// one that is replenished first.
     fn least(&self, now: Timestamp) -> Option<usize> {
         let rank = |(_, state): &(KeyHash, M::State)| {
-            (self.meter.remaining(state, now) == 0, self.meter.replenished_at(state, now))
+            let meter = &self.by.meter;
+            (meter.remaining(state, now) == 0, meter.replenished_at(state, now))
         };
         (0..self.states.len()).min_by_key(|&index| rank(&self.states[index]))
     }
@@ -219,7 +228,7 @@ mod tests {
         let (shelves, ann) = (shelves(8), KeyHasher::new([3, 1, 4, 1]).hash("ann"));
         spend(&shelves, ann, 60, NOW);
         let other = FixedWindow::new(&Quota::per_minute(70), Alignment::FirstHit);
-        shelves.change_meter(other);
+        shelves.change_meter(other, NOW);
         assert_eq!(left(&shelves, ann, NOW), 10);
     }
 }

@@ -234,7 +234,7 @@ const GROUP: usize = 7;
 /// The places of a cache line.
 const LINE: usize = 4;
 /// How many locks there are for groups.
-const LOCKS: usize = 64;
+const LOCKS: usize = 1_024;
 /// Stands in a place that belongs to no key; no hash is zero.
 const NOBODY: u64 = 0;
 
