@@ -1,6 +1,12 @@
 //! By what requests are told apart: the key of a rate limit.
 
-use std::{borrow::Cow, fmt, net::SocketAddr, sync::Arc};
+use std::{
+    borrow::Cow,
+    cell::OnceCell,
+    fmt,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use http::{HeaderName, HeaderValue, header};
 use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHash, KeyHasher};
@@ -245,29 +251,42 @@ impl fmt::Debug for Key {
 pub struct PeerAddr(pub SocketAddr);
 
 /// A request, and what it takes to tell who sent it.
-#[derive(Clone, Copy)]
 pub(crate) struct Caller<'a> {
     pub(crate) head: RequestHead<'a>,
     pub(crate) hasher: &'a KeyHasher,
     pub(crate) client_ip: &'a ClientIp,
+    /// What the chain of proxies says, once somebody has asked.
+    address: OnceCell<Option<IpAddr>>,
 }
 
-impl Caller<'_> {
+impl<'a> Caller<'a> {
+    pub(crate) const fn new(
+        head: RequestHead<'a>,
+        hasher: &'a KeyHasher,
+        client_ip: &'a ClientIp,
+    ) -> Self {
+        Self { head, hasher, client_ip, address: OnceCell::new() }
+    }
+
+    /// The whole address of the client; `None` if the peer is unknown.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        *self.address.get_or_init(|| self.client_ip.find(self.peer(), self.head.headers()))
+    }
+
     /// The hash of the address of the client; `None` if the peer is unknown.
     pub(crate) fn address_hash(&self) -> Option<KeyHash> {
         Some(match self.network()? {
-            std::net::IpAddr::V4(address) => self.hasher.hash(&address.to_bits()),
-            std::net::IpAddr::V6(address) => self.hasher.hash(&address.to_bits()),
+            IpAddr::V4(address) => self.hasher.hash(&address.to_bits()),
+            IpAddr::V6(address) => self.hasher.hash(&address.to_bits()),
         })
     }
 
-    fn network(&self) -> Option<std::net::IpAddr> {
-        let found = self.client_ip.find(self.peer(), self.head.headers())?;
-        Some(self.client_ip.network(found))
+    fn network(&self) -> Option<IpAddr> {
+        Some(self.client_ip.network(self.address()?))
     }
 
     /// The address of the connection.
-    pub(crate) fn peer(&self) -> Option<std::net::IpAddr> {
+    pub(crate) fn peer(&self) -> Option<IpAddr> {
         let extensions = self.head.extensions();
         #[cfg(feature = "axum")]
         if let Some(info) = extensions.get::<axum::extract::ConnectInfo<SocketAddr>>() {
@@ -295,7 +314,7 @@ mod tests {
     fn hash(key: &Key, request: http::request::Builder) -> Option<KeyHash> {
         let (hasher, client_ip) = (KeyHasher::new([3, 1, 4, 1]), ClientIp::peer());
         let request = request.body(()).unwrap();
-        key.hash(&Caller { head: (&request).into(), hasher: &hasher, client_ip: &client_ip })
+        key.hash(&Caller::new((&request).into(), &hasher, &client_ip))
     }
 
     fn get(uri: &str) -> http::request::Builder {
@@ -331,6 +350,22 @@ mod tests {
         assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
         assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
         assert_eq!(hash(&Key::address(), get("/")), None);
+    }
+
+    #[test]
+    fn the_chain_of_proxies_is_walked_once_for_all_who_ask() {
+        let (hasher, client_ip) = (KeyHasher::new([3, 1, 4, 1]), ClientIp::peer());
+        let request = from("192.0.2.1").body(()).unwrap();
+        let caller = || Caller::new((&request).into(), &hasher, &client_ip);
+        let asked = caller();
+        assert_eq!(asked.address.get(), None, "nobody has asked yet");
+        assert_eq!(asked.address(), Some(IpAddr::from([192, 0, 2, 1])));
+        assert_eq!(asked.address.get(), Some(&asked.address()));
+        // What is known is not found out again, so another answer is believed as well.
+        let told = caller();
+        told.address.set(Some(IpAddr::from([192, 0, 2, 2]))).unwrap();
+        assert_eq!(told.address(), Some(IpAddr::from([192, 0, 2, 2])));
+        assert_eq!(Key::address().hash(&told), hash(&Key::address(), from("192.0.2.2")));
     }
 
     #[cfg(feature = "axum")]

@@ -120,7 +120,7 @@ impl RateStage {
         if policies.is_empty() {
             return Rated::Free;
         }
-        let caller = Caller { head, hasher: &self.hasher, client_ip: &self.client_ip };
+        let caller = Caller::new(head, &self.hasher, &self.client_ip);
         let is_watched = self.set_up.watch(&caller, &self.telemetry);
         let (mut hard, mut soft) = (Candidates::new(), Candidates::new());
         for (index, policy) in policies.iter().enumerate() {
