@@ -37,6 +37,7 @@ use waiting_room_core::{ConfigError, ConfigErrorKind};
 
 use self::chain::{Chain, Syntax};
 pub use self::trusted::TrustedProxies;
+pub(crate) use self::trusted::network;
 use crate::misconfiguration::Misconfiguration;
 
 /// Where the address of a client is read from.

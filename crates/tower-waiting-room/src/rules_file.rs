@@ -17,8 +17,9 @@
 //! A descriptor is about a `key` of the request, and either about one `value` of it or about each
 //! value by itself. Those within it narrow it down. Every one that has a `rate_limit` is a rule: it
 //! applies to the requests that have all the entries from the root down to it. Among neighbours
-//! with the same key, the one that names the value of a request wins: the one without a value, with
-//! all that is within it, does not apply to that request.
+//! with the same key, those that name the value of a request win: the one without a value, with all
+//! that is within it, does not apply to that request. A value is named by its key's own measure, an
+//! address by a network that holds it, say, so two neighbours may name the same: then both apply.
 //!
 //! | field of a rate limit | means |
 //! |---|---|
@@ -50,6 +51,7 @@ mod error;
 mod fields;
 mod keys;
 mod limit;
+mod literal;
 mod node;
 mod text;
 mod toml;
@@ -61,11 +63,15 @@ use std::{path::Path, sync::Arc};
 use waiting_room_core::{Algorithm, Quota};
 
 use self::{descriptors::Reading, text::Text};
-pub(crate) use self::{error::RulesFileError, watch::Watch};
+pub(crate) use self::{
+    error::RulesFileError,
+    literal::{Literal, Test},
+    watch::Watch,
+};
 use crate::rate::OverLimit;
 
 /// A file that was read and found in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RulesFile {
     pub(crate) domain: String,
     /// In the order of the file, an outer one before those within it.
@@ -73,7 +79,7 @@ pub(crate) struct RulesFile {
 }
 
 /// A descriptor that has a `rate_limit`, with all that it stands in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FileRule {
     /// Unique, and the same as long as the path to the rule is: `shop/remote_address/path=/login`,
     /// with what is not printable ASCII in percent encoding. Or what the file calls it.
@@ -87,13 +93,13 @@ pub(crate) struct FileRule {
 }
 
 /// What a request has to have for a rule to apply.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) key: String,
     /// The value, or with none any value, each by itself.
-    pub(crate) value: Option<String>,
+    pub(crate) value: Option<Literal>,
     /// Without a value: the ones to which a more specific neighbour applies instead.
-    pub(crate) except: Arc<[String]>,
+    pub(crate) except: Arc<[Literal]>,
 }
 
 /// How much, counted how, and what becomes of the rest.

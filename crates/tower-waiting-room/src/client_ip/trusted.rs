@@ -132,7 +132,8 @@ fn contain(networks: &[IpNet], address: IpAddr) -> bool {
     networks[..after].last().is_some_and(|network| network.contains(&address))
 }
 
-fn network(cidr: &str) -> Result<IpNet, ConfigError> {
+/// The network of this notation, or of an address alone.
+pub(crate) fn network(cidr: &str) -> Result<IpNet, ConfigError> {
     let wrong = |expected: &str| {
         let given = format_args!("{cidr:?}");
         ConfigError::new(ConfigErrorKind::Malformed, FIELD, given, expected)

@@ -6,9 +6,10 @@ use http::Method;
 use serde::Deserialize;
 use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Limiter, Quota};
 
+use super::condition::Condition;
 use crate::{
     head::RequestHead,
-    key::{Caller, Key, Part},
+    key::Key,
     matcher::{Matcher, validate_name},
     respond::{MAX_NAME_LEN, QuotaUnit},
 };
@@ -62,16 +63,6 @@ pub(crate) struct Tier {
 pub(crate) enum Cost {
     By(Arc<dyn Fn(&RequestHead<'_>) -> u64 + Send + Sync>),
     Fixed(u64),
-}
-
-/// What a part of a request has to be, by a rules file.
-#[derive(Clone, Debug)]
-pub(crate) struct Condition {
-    pub(crate) part: Part,
-    /// Exactly this; or anything, if it is there.
-    pub(crate) is: Option<String>,
-    /// None of these.
-    pub(crate) is_not: Arc<[String]>,
 }
 
 impl RateLimit {
@@ -251,21 +242,6 @@ impl RateLimit {
             return Err(ConfigError::new(kind, "over_limit", given, expected));
         }
         Limiter::validate(self.algorithm, &self.quotas(), self.max_keys)
-    }
-}
-
-impl Condition {
-    pub(crate) fn holds(&self, caller: &Caller<'_>) -> bool {
-        if self.is.is_none() && self.is_not.is_empty() {
-            return true;
-        }
-        let value = self.part.value(caller);
-        match (&self.is, value) {
-            (Some(is), value) => value.is_some_and(|value| *value == *is.as_bytes()),
-            (None, Some(value)) => self.is_not.iter().all(|other| *value != *other.as_bytes()),
-            // Without a value it is none of them; what then holds, the limit's `missing_key` says.
-            (None, None) => true,
-        }
     }
 }
 

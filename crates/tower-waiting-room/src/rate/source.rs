@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use super::{limit::Condition, limit::RateLimit, limits::Limits, stage::RateStage};
+use super::{condition::Condition, limit::RateLimit, limits::Limits, stage::RateStage};
 use crate::{
     key::{Key, Part},
     rate::MissingKey,

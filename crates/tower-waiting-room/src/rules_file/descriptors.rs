@@ -10,6 +10,7 @@ use super::{
     fields::{Fields, Given, Place},
     keys::key,
     limit::{RateLimit, rate_limit},
+    literal::{Literal, literal},
     node::Node,
     text::Text,
 };
@@ -77,13 +78,14 @@ impl<'a> Reading<'a> {
     /// The entries of a list, each with the values that its neighbours take from it.
     fn neighbours(&self, given: Given<'a>) -> Result<Vec<Descriptor<'a>>, RulesFileError> {
         let mut indices = HashMap::new();
-        let mut named: HashMap<String, Vec<String>> = HashMap::new();
+        let mut named: HashMap<String, Vec<Literal>> = HashMap::new();
         let mut descriptors: Vec<Descriptor<'a>> = Vec::new();
         for given in given.list()? {
             let descriptor = self.descriptor(given)?;
             let Entry { key, value, .. } = &descriptor.entry;
+            let text = value.as_ref().map(|value| value.as_str().to_owned());
             let index = descriptors.len();
-            if let Some(earlier) = indices.insert((key.clone(), value.clone()), index) {
+            if let Some(earlier) = indices.insert((key.clone(), text), index) {
                 let line = descriptors[earlier].fields.place.line();
                 let given = format!("the same as that of line {line}");
                 return Err(descriptor.fields.place.wrong(given, "another key or value"));
@@ -109,7 +111,7 @@ impl<'a> Reading<'a> {
         // The first of the published examples of this form writes it with a capital.
         let value = match (fields.take("value"), fields.take("Value")) {
             (Some(_), Some(second)) => return Err(second.wrong("nothing beside value")),
-            (value, capital) => value.or(capital).map(Given::text).transpose()?,
+            (value, capital) => value.or(capital).map(|given| literal(&key, given)).transpose()?,
         };
         let entry = Entry { key, value, except: Arc::default() };
         Ok(Descriptor { entry, key: place, fields })
@@ -193,7 +195,7 @@ fn path_of(domain: &str, entries: &[Entry]) -> String {
         path.push_str(key);
         if let Some(value) = value {
             path.push('=');
-            path.push_str(value);
+            path.push_str(value.as_str());
         }
     }
     utf8_percent_encode(&path, ENCODED).to_string()

@@ -34,10 +34,11 @@ fn limit(fields: &str) -> FileLimit {
 }
 
 fn entry(key: &str, value: Option<&str>, except: &[&str]) -> Entry {
+    let literal = |&text: &&str| Literal::new(key, text.to_owned()).unwrap();
     Entry {
         key: key.to_owned(),
-        value: value.map(str::to_owned),
-        except: except.iter().map(|&value| value.to_owned()).collect(),
+        value: value.as_ref().map(literal),
+        except: except.iter().map(literal).collect(),
     }
 }
 
@@ -234,8 +235,8 @@ descriptors:
   - { key: user, value: true, rate_limit: { unlimited: true } }
 ",
     );
-    assert_eq!(file.rules[0].entries[0].value.as_deref(), Some("007"));
-    assert_eq!(file.rules[1].entries[0].value.as_deref(), Some("true"));
+    assert_eq!(file.rules[0].entries, [entry("user", Some("007"), &[])]);
+    assert_eq!(file.rules[1].entries, [entry("user", Some("true"), &[])]);
 }
 
 #[test]

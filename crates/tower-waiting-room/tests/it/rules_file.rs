@@ -1,5 +1,7 @@
 //! Limits from a file: whom they concern, and what becomes of them when the file changes.
 
+mod values;
+
 use std::{fs, net::SocketAddr, path::PathBuf, time::Duration};
 
 use http::Request;

@@ -57,7 +57,7 @@ fn the_same_is_wrong_in_toml() {
             "3:1: x is not a field, expected domain or descriptors",
         ),
         (
-            "domain = 'd'\n[[descriptors]]\nkey = 'path'\nvalue = 2026-11-21\n\
+            "domain = 'd'\n[[descriptors]]\nkey = 'user'\nvalue = 2026-11-21\n\
              [descriptors.rate_limit]\nunit = 'fortnight'\nrequests_per_unit = 5\n",
             "6:8: descriptors[0].rate_limit.unit is \"fortnight\", \
              expected second, minute, hour, day or week",
@@ -126,8 +126,8 @@ fn a_wrong_descriptor_is_named() {
             "4:10: descriptors[0].value is empty, expected a text of 1 to 256 bytes",
         ),
         (
-            "  - key: path\n    value: a\n    Value: b\n",
-            "5:12: descriptors[0].Value is \"b\", expected nothing beside value",
+            "  - key: path\n    value: /a\n    Value: /b\n",
+            "5:12: descriptors[0].Value is \"/b\", expected nothing beside value",
         ),
         (
             "  - key: path\n    limit: 1\n",
@@ -163,11 +163,53 @@ fn a_wrong_descriptor_is_named() {
              expected a key that no outer descriptor has",
         ),
         (
-            "  - key: path\n  - key: user\n  - { value: a, key: path }\n  - key: path\n",
+            "  - key: path\n  - key: user\n  - { value: /a, key: path }\n  - key: path\n",
             "6:5: descriptors[3] is the same as that of line 3, expected another key or value",
         ),
     ] {
         assert_eq!(refused_descriptors(lines), format!("limits.yaml:{message}"), "{lines}");
+    }
+}
+
+/// A rule about what no request has would never apply.
+#[test]
+fn a_value_that_no_request_can_have_is_named() {
+    const ADDRESS: &str = "an address or a network, as 10.0.0.0/8";
+    const METHOD: &str = "the name of a method in upper case, as POST";
+    const PATH: &str =
+        "a path as requests have it: from '/' on, in printable ASCII, without a query";
+    for (key, value, expected) in [
+        ("remote_address", "localhost", ADDRESS),
+        ("remote_address", "10.0.0", ADDRESS),
+        ("remote_address", "10.0.0.0/33", ADDRESS),
+        ("remote_address", "10.0.0.1/8", "the address 10.0.0.1 or the network 10.0.0.0/8"),
+        ("method", "post", METHOD),
+        ("method", "Post", METHOD),
+        ("method", "PO ST", METHOD),
+        ("path", "login", PATH),
+        ("path", "/login?next=1", PATH),
+        ("path", "/log in", PATH),
+        ("path", "/訊息", PATH),
+        ("header.x-plan", "free ", "the value of a header"),
+        ("header.x-plan", "a\\u0007", "the value of a header"),
+        ("cookie.plan", "free;", "the value of a cookie"),
+    ] {
+        let given = refused_descriptors(&format!("  - key: {key}\n    value: \"{value}\"\n"));
+        let shown = value.replace("\\u0007", "\\u{7}");
+        let place = format!("limits.yaml:4:12: descriptors[0].value is \"{shown}\"");
+        assert_eq!(given, format!("{place}, expected {expected}"));
+    }
+}
+
+#[test]
+fn one_address_in_two_notations_is_the_same() {
+    for value in ["192.0.2.7/32", "::ffff:192.0.2.7"] {
+        let error = refused_descriptors(&format!(
+            "  - {{ key: remote_address, value: 192.0.2.7, rate_limit: {{ unlimited: true }} }}
+  - {{ key: remote_address, value: '{value}', rate_limit: {{ unlimited: true }} }}\n"
+        ));
+        let message = "descriptors[1] is the same as that of line 3, expected another key or value";
+        assert_eq!(error, format!("limits.yaml:4:5: {message}"));
     }
 }
 
@@ -284,12 +326,12 @@ fn a_wrong_limit_is_named() {
 #[test]
 fn two_rules_do_not_have_one_name() {
     let error = refused_descriptors(
-        "  - { key: path, value: a/user, rate_limit: { unlimited: true } }
-  - { key: path, value: a, descriptors: [{ key: user, rate_limit: { unlimited: true } }] }\n",
+        "  - { key: path, value: /a/user, rate_limit: { unlimited: true } }
+  - { key: path, value: /a, descriptors: [{ key: user, rate_limit: { unlimited: true } }] }\n",
     );
     assert_eq!(
         error,
-        "limits.yaml:4:42: descriptors[1].descriptors[0] is \"d/path=a/user\", \
+        "limits.yaml:4:43: descriptors[1].descriptors[0] is \"d/path=/a/user\", \
          as the rule of line 3 is called, expected a name of its own"
     );
 }

@@ -9,7 +9,7 @@ const FRAGMENTS: [&str; 44] = [
     "domain: d\n",
     "descriptors:\n",
     "  - key: path\n",
-    "    value: x\n",
+    "    value: /x\n",
     "    rate_limit: { unit: day, requests_per_unit: 5 }\n",
     "    descriptors:\n      - key: user\n        rate_limit: { unlimited: true }\n",
     "domain = 'd'\n",
