@@ -113,6 +113,11 @@ impl Key {
         self.0.iter().any(is_made_up) && !self.needs_address()
     }
 
+    /// Whether all requests have the same.
+    pub(crate) fn is_constant(&self) -> bool {
+        self.0.iter().all(|part| *part == Part::Everyone)
+    }
+
     /// Whether the address of the client is a part of it.
     pub(crate) fn needs_address(&self) -> bool {
         self.0.contains(&Part::Address)
@@ -426,5 +431,12 @@ mod tests {
         assert!(Key::cookie("id").and(Key::path()).can_be_made_up());
         assert!(!Key::cookie("id").and(Key::address()).can_be_made_up());
         assert!(!Key::everyone().can_be_made_up());
+    }
+
+    #[test]
+    fn a_key_is_constant_if_nothing_in_it_varies() {
+        assert!(Key::everyone().is_constant());
+        assert!(!Key::everyone().and(Key::method()).is_constant());
+        assert!(!Key::address().is_constant());
     }
 }

@@ -27,8 +27,11 @@
 //! | `unit` | `second`, `minute`, `hour`, `day` or `week`; or instead |
 //! | `window` | a duration such as `10s` or `1m 30s` |
 //! | `algorithm` | `gcra` if not given |
+//! | `refusals` | whether a `sliding_log` counts what it refuses: `ignore` if not given, or `count` |
+//! | `alignment` | when a `fixed_window` begins: `epoch` if not given, or `first_hit` |
 //! | `burst` | how many at once, for the algorithms that have one |
 //! | `cost` | what a request costs: 1 if not given |
+//! | `max_keys` | how many values are remembered at a time |
 //! | `name` | in headers and metrics, instead of the path |
 //! | `unlimited` | alone: applies, and limits nothing |
 //!
@@ -109,6 +112,8 @@ pub(crate) struct FileLimit {
     pub(crate) algorithm: Algorithm,
     /// What each request costs, if it is not 1.
     pub(crate) cost: Option<u64>,
+    /// How many keys are remembered, if it is not the usual number.
+    pub(crate) max_keys: Option<usize>,
     pub(crate) over_limit: OverLimit,
 }
 

@@ -187,6 +187,8 @@ impl RateLimit {
     /// The algorithms with one number take 34 bytes for each from the start; a sliding log takes
     /// up to 4 bytes for each event of each key as they come. When more keys are in use, newcomers
     /// share the places of those who have used the least, and start with what was used there.
+    ///
+    /// At most 16 777 216 for all limits of a layer together. [`Key::everyone`] is one.
     pub fn max_keys(mut self, keys: usize) -> Self {
         self.max_keys = keys;
         self
@@ -215,12 +217,17 @@ impl RateLimit {
         [self.quota].into_iter().chain(self.tiers.iter().map(|tier| tier.quota)).collect()
     }
 
+    /// How many keys it has place for: one, where there are no others.
+    pub(crate) fn keys(&self) -> usize {
+        if self.key.is_constant() { 1 } else { self.max_keys }
+    }
+
     /// Whether a limit can go on with the memory of another.
     pub(crate) fn shares_memory_with(&self, other: &Self) -> bool {
         self.name == other.name
             && self.key == other.key
             && self.algorithm == other.algorithm
-            && self.max_keys == other.max_keys
+            && self.keys() == other.keys()
     }
 
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {

@@ -38,7 +38,7 @@ impl Policy {
         let quotas = limit.quotas();
         let limiter = match before.filter(|before| before.limit.shares_memory_with(&limit)) {
             Some(before) => before.limiter.with_quotas(&quotas, now)?,
-            None => Limiter::new(limit.algorithm, &quotas, limit.max_keys)?,
+            None => Limiter::new(limit.algorithm, &quotas, limit.keys())?,
         };
         let line = |quota| PolicyLine::new(&limit.name, quota, limit.algorithm, limit.unit);
         Ok(Self {

@@ -80,6 +80,9 @@ impl Source {
         if let Some(cost) = file_limit.cost {
             limit = limit.cost(cost);
         }
+        if let Some(keys) = file_limit.max_keys {
+            limit = limit.max_keys(keys);
+        }
         limit.conditions = conditions;
         Some(limit)
     }

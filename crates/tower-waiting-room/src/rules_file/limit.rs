@@ -10,7 +10,7 @@ use super::{
     error::RulesFileError,
     fields::{Fields, Given, Place},
 };
-use crate::rate::OverLimit;
+use crate::rate::{Limits, OverLimit};
 
 /// What a `rate_limit` says.
 pub(super) struct RateLimit<'a> {
@@ -37,12 +37,7 @@ fn limit(mut fields: Fields<'_>) -> Result<FileLimit, RulesFileError> {
     let requests = fields.require("requests_per_unit", "how many requests are allowed")?;
     let limit = requests.number(0, Quota::MAX_LIMIT)?;
     let (window, window_place) = window(&mut fields)?;
-    let algorithm = match fields.take("algorithm") {
-        Some(given) => {
-            given.one_of(&ALGORITHMS.map(|algorithm| (algorithm.as_str(), algorithm)))?
-        }
-        None => Algorithm::default(),
-    };
+    let algorithm = algorithm(&mut fields)?;
     let mut quota = Quota::new(limit, window);
     let burst = fields.take("burst");
     if let Some(given) = &burst {
@@ -57,7 +52,31 @@ fn limit(mut fields: Fields<'_>) -> Result<FileLimit, RulesFileError> {
         place.wrong(error.given(), error.expected())
     })?;
     let cost = fields.take("cost").map(|given| cost(&given, &quota)).transpose()?;
-    Ok(FileLimit { quota, algorithm, cost, over_limit: OverLimit::default() })
+    let max_keys = fields.take("max_keys").map(|given| max_keys(&given)).transpose()?;
+    Ok(FileLimit { quota, algorithm, cost, max_keys, over_limit: OverLimit::default() })
+}
+
+/// The algorithm, with what only this one can be told.
+fn algorithm(fields: &mut Fields<'_>) -> Result<Algorithm, RulesFileError> {
+    let mut algorithm = match fields.take("algorithm") {
+        Some(given) => {
+            given.one_of(&ALGORITHMS.map(|algorithm| (algorithm.as_str(), algorithm)))?
+        }
+        None => Algorithm::default(),
+    };
+    if let Some(given) = fields.take("refusals") {
+        let Algorithm::SlidingLog(refusals) = &mut algorithm else {
+            return Err(given.wrong("nothing without algorithm: sliding_log"));
+        };
+        *refusals = given.one_of(&REFUSALS)?;
+    }
+    if let Some(given) = fields.take("alignment") {
+        let Algorithm::FixedWindow(alignment) = &mut algorithm else {
+            return Err(given.wrong("nothing without algorithm: fixed_window"));
+        };
+        *alignment = given.one_of(&ALIGNMENTS)?;
+    }
+    Ok(algorithm)
 }
 
 /// The length of the window, and which field says it.
@@ -85,8 +104,27 @@ fn cost(given: &Given<'_>, quota: &Quota) -> Result<u64, RulesFileError> {
     given.number(1, quota.capacity().max(1))
 }
 
-const FIELDS: [&str; 8] =
-    ["unit", "requests_per_unit", "window", "algorithm", "burst", "cost", "name", "unlimited"];
+fn max_keys(given: &Given<'_>) -> Result<usize, RulesFileError> {
+    let keys = given.number(1, MAX_KEYS)?;
+    usize::try_from(keys).map_err(|_| given.wrong("a smaller number"))
+}
+
+const FIELDS: [&str; 11] = [
+    "unit",
+    "requests_per_unit",
+    "window",
+    "algorithm",
+    "refusals",
+    "alignment",
+    "burst",
+    "cost",
+    "max_keys",
+    "name",
+    "unlimited",
+];
+
+/// How many keys a rule may remember: as many as all limits of a layer together.
+const MAX_KEYS: u64 = Limits::MAX_KEYS as u64;
 
 const DAY: u64 = 86_400;
 
@@ -106,3 +144,8 @@ const ALGORITHMS: [Algorithm; 6] = [
     Algorithm::SlidingLog(Refusals::Ignore),
     Algorithm::TokenBucket,
 ];
+
+const REFUSALS: [(&str, Refusals); 2] = [("count", Refusals::Count), ("ignore", Refusals::Ignore)];
+
+const ALIGNMENTS: [(&str, Alignment); 2] =
+    [("epoch", Alignment::Epoch), ("first_hit", Alignment::FirstHit)];

@@ -62,6 +62,7 @@ descriptors:
             quota: Quota::per_day(5),
             algorithm: Algorithm::Gcra,
             cost: None,
+            max_keys: None,
             over_limit: OverLimit::Refuse,
         }),
     };
@@ -193,6 +194,17 @@ fn every_field_of_a_limit_counts() {
         let limit = limit(&format!("unit: day, requests_per_unit: 7, algorithm: {name}"));
         assert_eq!(limit.algorithm, algorithm, "{name}");
     }
+    for (fields, algorithm) in [
+        ("sliding_log, refusals: count", Algorithm::SlidingLog(Refusals::Count)),
+        ("sliding_log, refusals: ignore", Algorithm::SlidingLog(Refusals::Ignore)),
+        ("fixed_window, alignment: first_hit", Algorithm::FixedWindow(Alignment::FirstHit)),
+        ("fixed_window, alignment: epoch", Algorithm::FixedWindow(Alignment::Epoch)),
+    ] {
+        let limit = limit(&format!("unit: day, requests_per_unit: 7, algorithm: {fields}"));
+        assert_eq!(limit.algorithm, algorithm, "{fields}");
+    }
+    assert_eq!(usual.max_keys, None);
+    assert_eq!(limit("unit: day, requests_per_unit: 7, max_keys: 9").max_keys, Some(9));
     assert_eq!(limit("unit: day, requests_per_unit: 0").quota, Quota::per_day(0));
 }
 

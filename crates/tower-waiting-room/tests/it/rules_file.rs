@@ -5,7 +5,9 @@ mod values;
 use std::{fs, net::SocketAddr, path::PathBuf, time::Duration};
 
 use http::Request;
-use tower_waiting_room::{PeerAddr, Quota, RateLimit, WaitingRoomConfig, WaitingRoomConfigBuilder};
+use tower_waiting_room::{
+    ConfigErrorKind, PeerAddr, Quota, RateLimit, WaitingRoomConfig, WaitingRoomConfigBuilder,
+};
 
 use crate::support::{House, Seen};
 
@@ -126,6 +128,40 @@ async fn a_file_that_is_wrong_at_the_start_is_an_error_with_its_line() {
     let missing = WaitingRoomConfig::builder("api").rate_limits_file("/nowhere/limits.yaml");
     let error = missing.build().unwrap_err();
     assert!(error.given().contains("/nowhere/limits.yaml: cannot be read"), "{error}");
+}
+
+#[test]
+fn the_keys_of_all_rules_together_are_bounded() {
+    let rules = |keys: [u32; 2]| {
+        let rule = |key: &str, keys: u32| {
+            let limit = format!("unit: minute, requests_per_unit: 5, max_keys: {keys}");
+            format!("  - {{ key: {key}, rate_limit: {{ {limit} }} }}\n")
+        };
+        let [plan, path] = keys;
+        let rules = rule("plan", plan) + &rule("path", path);
+        Rules::new(&format!("domain: api\ndescriptors:\n{rules}")).config().build()
+    };
+    assert!(rules([16_777_215, 1]).is_ok());
+    let error = rules([16_777_215, 2]).unwrap_err();
+    assert_eq!(error.kind(), ConfigErrorKind::TooLarge);
+    assert_eq!(
+        error.to_string(),
+        "max_keys is 16777217 for all limits together, expected at most 16777216"
+    );
+}
+
+/// A thousand tables of the usual size would be two gigabytes, and too many keys.
+#[tokio::test]
+async fn a_rule_about_named_values_alone_remembers_one_key() {
+    let rule = |n| {
+        let limit = "rate_limit: { unit: minute, requests_per_unit: 1 }";
+        format!("  - {{ key: plan, value: p{n}, {limit} }}\n")
+    };
+    let rules: String = (0..1_000).map(rule).collect();
+    let rules = Rules::new(&format!("domain: api\ndescriptors:\n{rules}"));
+    let house = House::new(rules.config());
+    assert_eq!(allowed(&house, "p999", 2).await, 1);
+    assert_eq!(allowed(&house, "p1", 2).await, 1);
 }
 
 #[tokio::test]

@@ -287,6 +287,27 @@ fn a_wrong_limit_is_named() {
             "cost is 0, expected a whole number from 1 to 5, without quotes or leading zeros",
         ),
         (
+            "unit: day, requests_per_unit: 5, refusals: count",
+            62,
+            "refusals is \"count\", expected nothing without algorithm: sliding_log",
+        ),
+        (
+            "unit: day, requests_per_unit: 5, algorithm: sliding_log, alignment: epoch",
+            87,
+            "alignment is \"epoch\", expected nothing without algorithm: fixed_window",
+        ),
+        (
+            "unit: day, requests_per_unit: 5, algorithm: fixed_window, alignment: clock",
+            88,
+            "alignment is \"clock\", expected epoch or first_hit",
+        ),
+        (
+            "unit: day, requests_per_unit: 5, max_keys: 0",
+            62,
+            "max_keys is 0, expected a whole number from 1 to 16777216, \
+             without quotes or leading zeros",
+        ),
+        (
             "unit: day, window: 5s, requests_per_unit: 5",
             38,
             "window is 5s, expected nothing beside unit",
@@ -313,7 +334,7 @@ fn a_wrong_limit_is_named() {
             "detailed_metric: true",
             19,
             "detailed_metric is not a field, expected unit, requests_per_unit, window, algorithm, \
-             burst, cost, name or unlimited",
+             refusals, alignment, burst, cost, max_keys, name or unlimited",
         ),
     ] {
         let given =
