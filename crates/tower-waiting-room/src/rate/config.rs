@@ -27,6 +27,7 @@ impl RateConfig {
     /// Reads the rules file, if there is one.
     pub(crate) fn load(&mut self) -> Result<(), ConfigError> {
         let Some(source) = &self.source else { return Ok(()) };
+        source.validate()?;
         self.limits.file = source.load().map_err(|error| {
             let message = error.to_string();
             let (given, expected) =

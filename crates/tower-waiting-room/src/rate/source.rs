@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use waiting_room_core::{ConfigError, ConfigErrorKind};
+
 use super::{condition::Condition, limit::RateLimit, limits::Limits, stage::RateStage};
 use crate::{
     key::{Key, Part},
@@ -21,9 +23,26 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// Checks that there is a file, and that each name in it has one meaning.
+    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        if self.path.as_os_str().is_empty() {
+            let expected = "the path of a file: descriptors are for its rules";
+            let (kind, field) = (ConfigErrorKind::Missing, "rate_limits_file");
+            return Err(ConfigError::new(kind, field, "missing", expected));
+        }
+        for (index, name) in self.names().enumerate() {
+            if Part::named(name).is_some() || self.names().take(index).any(|other| other == name) {
+                let (kind, field) = (ConfigErrorKind::Contradicts, "descriptor");
+                let expected = "a name that is not built in, and not given twice";
+                return Err(ConfigError::new(kind, field, format_args!("{name:?}"), expected));
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the file.
     pub(crate) fn load(&self) -> Result<Vec<RateLimit>, RulesFileError> {
-        let names: Vec<_> = self.descriptors.iter().filter_map(Part::name).collect();
+        let names: Vec<_> = self.names().collect();
         let file = RulesFile::load(&self.path, &names)?;
         Ok(file.rules.into_iter().filter_map(|rule| self.limit(rule)).collect())
     }
@@ -53,6 +72,11 @@ impl Source {
             stage.change(|limits| Limits { file, ..limits }).map_err(|error| error.to_string())
         });
         stage.followed(changed);
+    }
+
+    /// What the application has called its keys.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.descriptors.iter().filter_map(Part::name)
     }
 
     /// A rule of the file as a limit; none for a rule that limits nothing.

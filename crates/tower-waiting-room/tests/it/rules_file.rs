@@ -131,6 +131,24 @@ async fn a_file_that_is_wrong_at_the_start_is_an_error_with_its_line() {
 }
 
 #[test]
+fn descriptors_need_a_file_and_names_of_their_own() {
+    let error = WaitingRoomConfig::builder("api").descriptor("plan", |_| None).build();
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), ConfigErrorKind::Missing);
+    assert_eq!(
+        error.to_string(),
+        "rate_limits_file is missing, expected the path of a file: descriptors are for its rules"
+    );
+    for name in ["path", "header.x-plan"] {
+        let error = Rules::new(PLANS).config().descriptor(name, |_| None).build().unwrap_err();
+        let expected = "a name that is not built in, and not given twice";
+        assert_eq!(error.to_string(), format!("descriptor is {name:?}, expected {expected}"));
+    }
+    let error = Rules::new(PLANS).config().descriptor("plan", |_| None).build().unwrap_err();
+    assert!(error.to_string().starts_with("descriptor is \"plan\", expected"), "{error}");
+}
+
+#[test]
 fn the_keys_of_all_rules_together_are_bounded() {
     let rules = |keys: [u32; 2]| {
         let rule = |key: &str, keys: u32| {
