@@ -206,6 +206,8 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Names a key for the rules file: what the closure says of a request, if it has it.
+    ///
+    /// There must be such a file, and no other key of this name, also none that is built in.
     pub fn descriptor(
         mut self,
         name: impl Into<Cow<'static, str>>,
