@@ -93,7 +93,7 @@ pub(crate) struct Bearer {
 pub(crate) struct Carried {
     ticket: Option<Ticket>,
     source: Source,
-    told: Option<Told>,
+    told: Option<Box<Told>>,
 }
 
 /// A request on its way to the application.
@@ -107,7 +107,7 @@ pub(crate) struct Forward {
     source: Source,
     token: Option<Token>,
     /// What its rate limits said.
-    told: Option<Told>,
+    told: Option<Box<Told>>,
 }
 
 /// A token on its way to the client.
@@ -167,7 +167,7 @@ impl<St: Store> Gatekeeper<St> {
         &self,
         head: &RequestHead<'_>,
         Bearer { opened, source }: Bearer,
-        told: Option<Told>,
+        told: Option<Box<Told>>,
         now: Timestamp,
     ) -> Step {
         if !self.config.has_room {
@@ -253,7 +253,7 @@ impl<St: Store> Gatekeeper<St> {
         head: &RequestHead<'_>,
         verified: &Verified<Pass>,
         source: Source,
-        told: Option<Told>,
+        told: Option<Box<Told>>,
         now: Timestamp,
     ) -> Step {
         let pass = **verified;
@@ -342,7 +342,7 @@ impl<St: Store> Gatekeeper<St> {
         reason: Reason,
         pass: Option<Pass>,
         source: Source,
-        told: Option<Told>,
+        told: Option<Box<Told>>,
     ) -> Forward {
         self.telemetry.verdict(&reason);
         let visit = pass.map(|pass| Visit::new(pass, reason.clone(), Arc::clone(&self.sessions)));

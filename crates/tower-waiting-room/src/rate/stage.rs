@@ -55,17 +55,19 @@ pub(crate) enum Rated {
     /// None applies.
     Free,
     /// All allow it, after so long; the place in the queue is given back if it does not wait.
-    Hold(Told, Duration, QueuePlace),
+    Hold(Box<Told>, Duration, QueuePlace),
     /// All allow it.
-    Pass(Told),
+    Pass(Box<Told>),
     /// One of them refuses it.
-    Refuse(Told),
+    Refuse(Box<Told>),
     /// One of them cannot tell whose it is.
     Unknown(Arc<Policy>),
 }
 
 /// What the limits said.
 pub(crate) struct Told {
+    /// When.
+    pub(crate) at: Timestamp,
     policies: Arc<Policies>,
     decisions: SmallVec<[Applied; 2]>,
     /// For the application.
@@ -196,13 +198,15 @@ impl RateStage {
             let decision = *ask.decision()?;
             Some(Applied { policy: it.policy, tier: it.tier, decision })
         });
-        let mut told = Told {
+        // In a box, since it is handed on often from here to the response.
+        let mut told = Box::new(Told {
+            at: now,
             decisions: told.collect(),
             policies: Arc::clone(policies),
             spend: None,
             over_soft: None,
             counted: None,
-        };
+        });
         for Applied { policy, decision, .. } in &told.decisions {
             let what = if decision.allowed { Rate::Allowed } else { Rate::Refused };
             self.telemetry.rated(&policies.get(*policy).name, what);

@@ -21,7 +21,7 @@ pub(crate) struct Hold {
     /// Over when it is its turn.
     pub(crate) sleep: Pin<Box<Sleep>>,
     bearer: Bearer,
-    told: Told,
+    told: Box<Told>,
     place: QueuePlace,
 }
 
@@ -52,7 +52,7 @@ impl<St: Store> Gatekeeper<St> {
     /// Tells the client of the application's response about its limits.
     pub(super) fn tell(&self, told: &Told, status: StatusCode, headers: &mut HeaderMap) {
         let lines: SmallVec<[respond::Told<'_>; 2]> = told.lines().collect();
-        respond::tell(headers, status, self.config.rates.headers, &lines, self.store.now());
+        respond::tell(headers, status, self.config.rates.headers, &lines, told.at);
     }
 
     /// Answers a request that a limit refuses.

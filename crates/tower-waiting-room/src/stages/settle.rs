@@ -116,7 +116,12 @@ pub(super) fn explain<B>(response: &mut Response<B>, reason: Reason, header: Deb
 /// Takes the application's commands off the response; says whether one of them was to revoke.
 fn take_command(headers: &mut HeaderMap) -> bool {
     let mut is_revoked = false;
-    for name in [COMMAND_HEADER, CLOUDFLARE_COMMAND_HEADER] {
+    // A response has few headers, so to read their names is less than to look two up.
+    let commands = [COMMAND_HEADER, CLOUDFLARE_COMMAND_HEADER];
+    if !headers.keys().any(|name| commands.contains(name)) {
+        return false;
+    }
+    for name in commands {
         if let Some(value) = headers.remove(name) {
             is_revoked |= value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"revoke");
         }
