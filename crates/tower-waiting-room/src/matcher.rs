@@ -117,11 +117,36 @@ pub(crate) fn validate_name(field: &'static str, name: &str) -> Result<(), Confi
     Ok(())
 }
 
-/// Whether some reader may take the path for one that is meant: one that decodes it first, that
-/// resolves dot segments, or that joins slashes.
+/// Whether some reader may take the path for one that is meant: one that decodes it once or, behind
+/// a proxy that decodes too, twice; and that then takes backslashes for slashes, joins slashes and
+/// resolves dot segments, or does not.
 fn is_meant_by_some(path: &str, is_meant: &dyn Fn(&str) -> bool) -> bool {
-    let decoded = percent_decode_str(path).decode_utf8_lossy();
-    is_meant(&decoded) || !is_unambiguous(path) || path.contains("//")
+    let is_read = |path: &str| is_meant(path) || resolved(path).is_some_and(|path| is_meant(&path));
+    let once = percent_decode_str(path).decode_utf8_lossy();
+    let twice = percent_decode_str(&once).decode_utf8_lossy();
+    [path, &once, &twice].into_iter().any(is_read)
+}
+
+/// The path that is left once the detours in it are taken; `None` if there are none.
+fn resolved(path: &str) -> Option<String> {
+    let is_slash = |letter| matches!(letter, '/' | '\\');
+    let is_dots = |segment: &str| matches!(segment, "." | "..");
+    let has_detours = path.contains("//") || path.contains('\\') || path.split('/').any(is_dots);
+    if !has_detours {
+        return None;
+    }
+    let mut kept: Vec<&str> = Vec::new();
+    for segment in path.split(is_slash) {
+        match segment {
+            "" | "." => {}
+            ".." => _ = kept.pop(),
+            _ => kept.push(segment),
+        }
+    }
+    // A path that ends in a slash or in dots names a folder (RFC 3986 section 5.2.4).
+    let last = path.rsplit(is_slash).next().unwrap_or_default();
+    let is_folder = !kept.is_empty() && (last.is_empty() || is_dots(last));
+    Some(format!("/{}{}", kept.join("/"), if is_folder { "/" } else { "" }))
 }
 
 /// Whether there is nothing in the path that could be read in two ways.
@@ -146,4 +171,68 @@ fn carries_cookie(headers: &HeaderMap, name: &str) -> bool {
             pair.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_login(path: &str) -> bool {
+        is_meant_by_some(path, &|path| path == "/login")
+    }
+
+    #[test]
+    fn a_path_is_meant_in_whichever_way_it_is_written() {
+        for sly in [
+            "/login",
+            "/%6cogin",
+            "/%256cogin",
+            "//login",
+            "/x/../login",
+            "/x/%2e%2e/login",
+            "/x/..%2flogin",
+            "/x/%252e%252e%252flogin",
+            "\\login",
+            "/x%5c..%5clogin",
+            "/../.././login",
+            "//x//..///login",
+        ] {
+            assert!(is_login(sly), "{sly}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_is_not_clear_and_yet_another_is_not_meant() {
+        for other in [
+            "/api/v4/projects/group%2Fname",
+            "/x%2flogin",
+            "//x",
+            "/login/../x",
+            "/a/../b",
+            "/login/.",
+            "/login//",
+            "/x%5clogin",
+            "/favicon.ico",
+            "/%25256cogin",
+            "/%ff",
+            "/",
+        ] {
+            assert!(!is_login(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_a_path_says_whether_it_is_a_folder() {
+        for (path, left) in [
+            ("/a//b", "/a/b"),
+            ("/a/b/..", "/a/"),
+            ("/a/b/.", "/a/b/"),
+            ("/a\\b\\", "/a/b/"),
+            ("/..", "/"),
+            ("//", "/"),
+        ] {
+            assert_eq!(resolved(path).as_deref(), Some(left), "{path}");
+        }
+        assert_eq!(resolved("/a..b/.well-known/..."), None);
+    }
 }
