@@ -109,8 +109,17 @@ impl Key {
 
     /// Whether clients can have as many keys as they like.
     pub(crate) fn can_be_made_up(&self) -> bool {
-        let is_made_up = |part: &Part| matches!(part, Part::Cookie(_) | Part::Header(_));
-        self.0.iter().any(is_made_up) && !self.needs_address()
+        self.0.iter().any(Part::can_be_made_up) && !self.needs_address()
+    }
+
+    /// Whether clients have as many keys as they have addresses.
+    pub(crate) fn is_by_address(&self) -> bool {
+        self.needs_address() && !self.0.iter().any(Part::can_be_made_up)
+    }
+
+    /// Whether there are requests that do not have it, apart from those without an address.
+    pub(crate) fn can_be_missing(&self) -> bool {
+        self.0.iter().any(|part| matches!(part, Part::By(..) | Part::Cookie(_) | Part::Header(_)))
     }
 
     /// Whether all requests have the same.
@@ -160,6 +169,12 @@ impl Part {
             }
             Some(_) => None,
         }
+    }
+
+    /// Whether clients can send another one with every request. A method may be any word
+    /// (RFC 9110 section 9.1).
+    fn can_be_made_up(&self) -> bool {
+        matches!(self, Self::Cookie(_) | Self::Header(_) | Self::Method | Self::Path)
     }
 
     /// What the application has called it.

@@ -16,7 +16,7 @@ pub enum Misconfiguration {
     ForwardedHeaderIgnored,
     /// A header that has to have one value came more than once.
     HeaderRepeated,
-    /// There is no limit by address in front of one by cookie or header.
+    /// There is no limit by address of all requests beside one by cookie, header, path or method.
     NoIpLimit,
     /// The address of the connection is unknown.
     PeerUnknown,
@@ -63,8 +63,8 @@ impl fmt::Display for Misconfiguration {
                  believed: have the proxy replace what clients send under its name"
             }
             Self::NoIpLimit => {
-                "a client that sends a new cookie or header each time is never limited: add a \
-                 limit by address as well"
+                "a client that sends a new cookie, header, path or method each time is never \
+                 limited: add a limit by address of all requests as well"
             }
             Self::PeerUnknown => {
                 "the address of the connection is unknown: serve the application with connect info \

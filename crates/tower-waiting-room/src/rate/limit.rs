@@ -1,6 +1,6 @@
 //! A rate limit as the user writes it.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::Method;
 use serde::Deserialize;
@@ -68,6 +68,8 @@ pub(crate) enum Cost {
 impl RateLimit {
     /// So many keys are remembered by default.
     pub const MAX_KEYS: usize = 65_536;
+    /// The longest time for which a leaky queue may hold a request.
+    pub const MAX_HOLD: Duration = Duration::from_secs(60);
 
     /// A limit of this name, which stands in headers, logs and metrics.
     ///
@@ -108,7 +110,8 @@ impl RateLimit {
         self
     }
 
-    /// Another algorithm.
+    /// Another algorithm. A [leaky queue](Algorithm::LeakyQueue) has to have a burst so small that
+    /// its last place waits for no longer than [`MAX_HOLD`](Self::MAX_HOLD).
     pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
         self.algorithm = algorithm;
         self
@@ -126,20 +129,20 @@ impl RateLimit {
         self
     }
 
-    /// Only requests of one of these methods.
+    /// Only requests of one of these methods. `GET` stands for `HEAD` too, which is the same work.
     pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
         self.methods.extend(methods);
         self
     }
 
     /// Only requests for exactly this path, as this layer sees it: inside of axum's `nest`, without
-    /// the prefix. A path that not every reader takes for the same, with dot segments or escaped
-    /// slashes, is limited too.
+    /// the prefix. It is limited however it is written: with escaped letters, doubled slashes,
+    /// backslashes or dot segments.
     pub fn path(self, path: impl Into<String>) -> Self {
         self.matcher(Matcher::Path(path.into()))
     }
 
-    /// Only requests for a path that begins so, and for those that are not clear.
+    /// Only requests for a path that begins so, however it is written.
     pub fn path_prefix(self, prefix: impl Into<String>) -> Self {
         self.matcher(Matcher::PathPrefix(prefix.into()))
     }
@@ -230,6 +233,22 @@ impl RateLimit {
             && self.keys() == other.keys()
     }
 
+    /// Whether the address of a client makes a difference to it.
+    pub(crate) fn needs_address(&self) -> bool {
+        let is_fallback = self.missing_key == MissingKey::Address && self.key.can_be_missing();
+        let is_condition = self.conditions.iter().any(|it| it.part == Part::Address);
+        is_fallback || is_condition || self.key.needs_address()
+    }
+
+    /// Whether it limits every client in all that it does.
+    pub(crate) fn is_guard(&self) -> bool {
+        self.key.is_by_address()
+            && self.over_limit == OverLimit::Refuse
+            && self.methods.is_empty()
+            && self.matchers.is_empty()
+            && self.conditions.is_empty()
+    }
+
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         validate_name("rate_limit", &self.name)?;
         self.key.validate(&self.name)?;
@@ -248,7 +267,29 @@ impl RateLimit {
             let kind = ConfigErrorKind::Contradicts;
             return Err(ConfigError::new(kind, "over_limit", given, expected));
         }
-        Limiter::validate(self.algorithm, &self.quotas(), self.max_keys)
+        Limiter::validate(self.algorithm, &self.quotas(), self.max_keys)?;
+        self.validate_hold()
+    }
+
+    /// A held request has a deadline: that of the last place in the queue.
+    fn validate_hold(&self) -> Result<(), ConfigError> {
+        if self.algorithm != Algorithm::LeakyQueue {
+            return Ok(());
+        }
+        self.quotas().iter().try_for_each(|quota| {
+            let interval = quota.window().as_nanos().div_ceil(quota.limit().max(1).into());
+            let places = Self::MAX_HOLD.as_nanos() / interval.max(1) + 1;
+            if u128::from(quota.capacity()) <= places {
+                return Ok(());
+            }
+            let expected = format!(
+                "at most {places}, so that the leaky queue {:?} holds nobody for more than {} s",
+                self.name,
+                Self::MAX_HOLD.as_secs(),
+            );
+            let kind = ConfigErrorKind::TooLarge;
+            Err(ConfigError::new(kind, "burst", quota.capacity(), expected))
+        })
     }
 }
 

@@ -4,11 +4,7 @@ use std::sync::Arc;
 
 use waiting_room_core::{ConfigError, Timestamp};
 
-use super::{
-    limit::{OverLimit, RateLimit},
-    limits::Limits,
-    policy::Policy,
-};
+use super::{limit::RateLimit, limits::Limits, policy::Policy};
 use crate::misconfiguration::Misconfiguration;
 
 /// All limits of a layer, ready.
@@ -43,14 +39,17 @@ impl Policies {
         self.0.is_empty()
     }
 
+    /// Whether any of them asks for the address of the client.
+    pub(crate) fn need_address(&self) -> bool {
+        self.0.iter().any(|policy| policy.limit.needs_address())
+    }
+
     /// What about them is probably not meant.
     pub(crate) fn lint(&self) -> impl Iterator<Item = Misconfiguration> {
         let limits = || self.0.iter().map(|policy| &policy.limit);
         let is_zero = limits().any(|limit| limit.quotas().iter().any(|it| it.limit() == 0));
         let is_made_up = limits().any(|limit| limit.key.can_be_made_up());
-        let guards =
-            |limit: &RateLimit| limit.key.needs_address() && limit.over_limit == OverLimit::Refuse;
-        let is_open = is_made_up && !limits().any(guards);
+        let is_open = is_made_up && !limits().any(RateLimit::is_guard);
         let zero = is_zero.then_some(Misconfiguration::ZeroLimit);
         zero.into_iter().chain(is_open.then_some(Misconfiguration::NoIpLimit))
     }
