@@ -1,7 +1,7 @@
 //! Requests that do not concern the room.
 //!
-//! A bypassed request is neither counted nor queued, gets no cookie, and is unaffected by
-//! `queue_all`. What a rule covers, any client can send: a path, a header or a cookie that must
+//! A bypassed request is neither counted nor queued, meets no rate limit, gets no cookie, and is
+//! unaffected by `queue_all`. What a rule covers, any client can send: a path, a header or a cookie that must
 //! not open the room to everybody has to be a secret. CORS preflights are always bypassed: a browser
 //! sends them without cookies, and a refused one would look like a network error.
 
@@ -16,6 +16,9 @@ use crate::{
 };
 
 /// A rule for requests that do not concern the room; its name is shown as `bypass:<name>`.
+///
+/// They meet no rate limit either. Besides them only CORS preflights do not: a room that is
+/// [suspended](crate::WaitingRoomHandle::suspend) lets everybody in, but the limits stay in force.
 ///
 /// ```
 /// use tower_waiting_room::{Bypass, WaitingRoomConfig};

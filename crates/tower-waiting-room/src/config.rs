@@ -252,7 +252,8 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
-    /// Adds a rule for requests that do not concern the room. The first that covers counts.
+    /// Adds a rule for requests that concern neither the room nor the rate limits. The first that
+    /// covers counts.
     pub fn bypass(mut self, rule: Bypass) -> Self {
         self.config.bypass.push(rule);
         self

@@ -86,7 +86,7 @@ impl<St: Store> WaitingRoomHandle<St> {
     }
 
     /// Takes the room away: every request passes, uncounted. Whoever waits is let in at once, so
-    /// [`drain`](Self::drain) first if the service cannot take that.
+    /// [`drain`](Self::drain) first if the service cannot take that. The rate limits stay in force.
     ///
     /// # Errors
     ///
@@ -119,13 +119,19 @@ impl<St: Store> WaitingRoomHandle<St> {
     /// The rate limits in force that come from code.
     #[must_use]
     pub fn rate_limits(&self) -> Vec<RateLimit> {
-        self.gatekeeper.rates.limits().code
+        self.gatekeeper.rates.limits().code.clone()
     }
 
     /// Puts changed rate limits in force at once.
     ///
-    /// A limit that keeps its name, key and algorithm keeps what every key has used, so a change
-    /// lets nobody start anew; what was used of the old quota counts for the new one.
+    /// A limit that keeps its name, key, algorithm and `max_keys` keeps what every key has used, so
+    /// a change lets nobody start anew; what was used of the old quota counts for the new one.
+    /// Another one of them starts the limit anew, and so does a key [by a
+    /// closure](crate::Key::by) that is written again: clone the key instead.
+    ///
+    /// Two changes at a time are made one after the other: the closure is called again if another
+    /// has come between. It may look at the limits, but not change them itself. A rules file that
+    /// is not in force is read again afterwards, since a name may be free that it needs.
     ///
     /// ```
     /// # use tower_waiting_room::{Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
@@ -143,9 +149,16 @@ impl<St: Store> WaitingRoomHandle<St> {
     /// A limit that cannot be kept; the old ones stay.
     pub fn change_rate_limits(
         &self,
-        change: impl FnOnce(Vec<RateLimit>) -> Vec<RateLimit>,
+        change: impl Fn(Vec<RateLimit>) -> Vec<RateLimit>,
     ) -> Result<(), ConfigError> {
-        self.gatekeeper.rates.change(|Limits { code, file }| Limits { code: change(code), file })
+        let rates = &self.gatekeeper.rates;
+        rates.change(|Limits { code, file }| Limits { code: change(code), file })?;
+        if let Some(source) = self.gatekeeper.rules_file()
+            && rates.unfollowed().is_some()
+        {
+            source.reload(rates);
+        }
+        Ok(())
     }
 
     /// Why the rules file as it is now is not in force; `None` if it is, or there is none.

@@ -16,10 +16,12 @@ mod limit;
 mod limits;
 mod policies;
 mod policy;
+mod queue_place;
 mod set_up;
 mod source;
 mod spend;
 mod stage;
+mod told;
 
 #[cfg(test)]
 pub(crate) use self::limit::Cost;
@@ -27,8 +29,10 @@ pub(crate) use self::{
     config::RateConfig,
     limits::Limits,
     policy::Policy,
+    queue_place::QueuePlace,
     source::Source,
-    stage::{QueuePlace, RateStage, Rated, Told},
+    stage::{RateStage, Rated},
+    told::Told,
 };
 pub use self::{
     limit::{MissingKey, OverLimit, RateLimit},

@@ -4,14 +4,14 @@
 //! request ─► bypass? ─► token ─► too early? ─► rate limits ─┬─ refuse ─► answer
 //!                                     └► answer from ticket ├─ hold ─┐
 //!                                                           └────────┴─► the room:
-//!    ┌─ valid pass, or no room ──────────────────────────────────────► forward
+//!    ┌─ valid pass, or no room, or a suspended one ──────────────────► forward
 //!    ├─ ticket ──► check_in ─┬─ admit ──────────────────────────────────┤
 //!    └─ nothing ─► enter ────┴─ wait, refuse ─► answer    shadow mode ──┘
 //! ```
 //!
 //! [`look`](Gatekeeper::look) is everything that needs no store; it decides alone about every
-//! request with a valid pass, and where there is no room. [`conclude`](Gatekeeper::conclude) turns the verdict of the store
-//! into the next step, and [`settle`](Gatekeeper::settle) finishes the response of the
+//! request with a valid pass, and where there is no room. [`conclude`](Gatekeeper::conclude) turns
+//! the verdict of the store into the next step, and [`settle`](Gatekeeper::settle) finishes the response of the
 //! application. Between them stands [`ResponseFuture`](crate::ResponseFuture), which only waits.
 
 mod away;
@@ -33,7 +33,7 @@ use self::away::Away;
 use crate::{
     config::WaitingRoomConfig,
     head::RequestHead,
-    rate::{RateStage, Told},
+    rate::{RateStage, Source as RulesSource, Told},
     respond::{Outcome, Refusal},
     rules_file::Watch,
     session::{Sessions, Stale, Visit},
@@ -156,6 +156,7 @@ impl<St: Store> Gatekeeper<St> {
         let bearer = if self.config.has_room { self.bearer(&head, now) } else { Bearer::NOBODY };
         if let Some(Opened::Ticket(ticket)) = &bearer.opened
             && ticket.is_early(now)
+            && !self.is_suspended()
         {
             return self.too_early(&head, **ticket, bearer.source, now);
         }
@@ -172,6 +173,10 @@ impl<St: Store> Gatekeeper<St> {
     ) -> Step {
         if !self.config.has_room {
             return Step::Forward(self.forward(Reason::AdmittedLimits, None, source, told));
+        }
+        if self.is_suspended() {
+            let reason = Reason::Bypass("suspended".into());
+            return Step::Forward(self.forward(reason, None, source, told));
         }
         match opened {
             Some(Opened::Pass(pass)) if !self.sessions.is_ended(&pass) => {
@@ -210,13 +215,18 @@ impl<St: Store> Gatekeeper<St> {
             Ok(Verdict::Wait { ticket, reason }) => {
                 let token = Some(self.ticket_token(&ticket));
                 let retry_after = Some(ticket.retry_after(now));
-                let away =
-                    Away { outcome: Outcome::Wait, reason, ticket: Some(ticket), retry_after };
+                let away = Away {
+                    outcome: Outcome::Wait,
+                    reason,
+                    ticket: Some(ticket),
+                    retry_after,
+                    told,
+                };
                 self.turn_away(&head, source, away, token, now)
             }
             Ok(Verdict::Refuse { ticket, reason, retry_after }) => {
                 let token = ticket.as_ref().map(|ticket| self.ticket_token(ticket));
-                let away = Away { outcome: Outcome::Refuse, reason, ticket, retry_after };
+                let away = Away { outcome: Outcome::Refuse, reason, ticket, retry_after, told };
                 self.turn_away(&head, source, away, token, now)
             }
             Err(error) => {
@@ -226,25 +236,30 @@ impl<St: Store> Gatekeeper<St> {
                     return Step::Forward(self.forward(reason, None, source, told));
                 }
                 let retry_after = Some(STORE_RETRY);
-                let away = Away { outcome: Outcome::Wait, reason, ticket, retry_after };
+                let away = Away { outcome: Outcome::Wait, reason, ticket, retry_after, told };
                 self.turn_away(&head, source, away, None, now)
             }
         }
     }
 
-    /// Whether the request does not concern the room, and by which rule.
+    /// The file that limits come from.
+    pub(crate) fn rules_file(&self) -> Option<&RulesSource> {
+        self.config.rates.source.as_ref()
+    }
+
+    /// Whether the request concerns neither the limits nor the room, and by which rule.
     fn bypass(&self, head: &RequestHead<'_>) -> Option<Reason> {
         if visit::is_preflight(head.method(), head.headers()) {
             return Some(Reason::Bypass("preflight".into()));
         }
-        if let Some(rule) = self.config.bypass.iter().find(|rule| rule.covers(head)) {
-            return Some(Reason::Bypass(rule.name().clone()));
-        }
-        if !self.config.has_room {
-            return None;
-        }
-        let is_suspended = self.store.rules().current_switch() == RoomSwitch::Suspended;
-        is_suspended.then(|| Reason::Bypass("suspended".into()))
+        let rule = self.config.bypass.iter().find(|rule| rule.covers(head))?;
+        Some(Reason::Bypass(rule.name().clone()))
+    }
+
+    /// Whether the operator has taken the room away. The limits stay: they protect the service
+    /// from single clients, whether there is a room or not.
+    fn is_suspended(&self) -> bool {
+        self.store.rules().current_switch() == RoomSwitch::Suspended
     }
 
     /// Lets a visitor with a valid pass through, and renews the pass beside it if that is due.
@@ -303,6 +318,7 @@ impl<St: Store> Gatekeeper<St> {
             reason: Reason::QueuedEarly,
             ticket: Some(ticket),
             retry_after: Some(ticket.retry_after(now)),
+            told: None,
         };
         self.turn_away(head, source, away, None, now)
     }

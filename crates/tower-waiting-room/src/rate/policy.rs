@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use waiting_room_core::{ConfigError, KeyHash, Limiter, Reason, Timestamp};
+use http::Method;
+use waiting_room_core::{Algorithm, ConfigError, KeyHash, Limiter, Reason, Timestamp};
 
-use super::limit::{Cost, MissingKey, RateLimit};
-use crate::{head::RequestHead, key::Caller, matcher::Doubt, respond::PolicyLine};
+use super::limit::{Cost, MissingKey, OverLimit, RateLimit};
+use crate::{head::RequestHead, key::Caller, matcher::Doubt, respond::PolicyLine, telemetry::Rate};
 
 /// A limit in force.
 #[derive(Debug)]
@@ -57,9 +58,32 @@ impl Policy {
     /// Whether a request is limited by it.
     pub(crate) fn concerns(&self, caller: &Caller<'_>) -> bool {
         let limit = &self.limit;
-        (limit.methods.is_empty() || limit.methods.contains(caller.head.method()))
+        self.concerns_method(caller.head.method())
             && limit.matchers.iter().all(|it| it.covers(&caller.head, Doubt::Covered))
             && limit.conditions.iter().all(|it| it.holds(caller))
+    }
+
+    fn concerns_method(&self, method: &Method) -> bool {
+        let methods = &self.limit.methods;
+        // HEAD is GET without the content of the response (RFC 9110 section 9.3.2), and the same
+        // work where the handler of GET answers it.
+        methods.is_empty()
+            || methods.contains(method)
+            || *method == Method::HEAD && methods.contains(&Method::GET)
+    }
+
+    /// What is reported of a request that is over it.
+    pub(crate) fn over(&self) -> Rate {
+        match self.limit.over_limit {
+            OverLimit::Mark => Rate::OverSoft,
+            OverLimit::Refuse => Rate::Refused,
+            OverLimit::Shadow => Rate::OverShadow,
+        }
+    }
+
+    /// Whether it holds requests until their turn.
+    pub(crate) fn is_queue(&self) -> bool {
+        self.limit.algorithm == Algorithm::LeakyQueue
     }
 
     /// The tier of a request, and what the headers say of it.

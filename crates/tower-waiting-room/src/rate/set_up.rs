@@ -9,6 +9,7 @@ use std::sync::{
 
 use http::Extensions;
 
+use super::policies::Policies;
 use crate::{key::Caller, misconfiguration::Misconfiguration, telemetry::Telemetry};
 
 /// What is known of the set-up of a layer. Clones are the same.
@@ -24,12 +25,20 @@ impl SetUp {
     const WATCHED: u32 = 1_024;
 
     /// Looks at a request, if it is one of the first; says whether it was.
-    pub(super) fn watch(&self, caller: &Caller<'_>, telemetry: &Telemetry) -> bool {
+    pub(super) fn watch(
+        &self,
+        caller: &Caller<'_>,
+        policies: &Policies,
+        telemetry: &Telemetry,
+    ) -> bool {
         if self.0.load(Ordering::Relaxed) >= Self::WATCHED {
             return false;
         }
         self.0.fetch_add(1, Ordering::Relaxed);
-        if let Some(suspect) = caller.client_ip.suspect(caller.peer(), caller.head.headers()) {
+        // How the address is found matters only to limits that need it.
+        if policies.need_address()
+            && let Some(suspect) = caller.client_ip.suspect(caller.peer(), caller.head.headers())
+        {
             telemetry.misconfigured(suspect);
         }
         let counted = caller.head.extensions().get::<CountedBy>();

@@ -2,7 +2,7 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Weak},
+    sync::{Arc, PoisonError},
 };
 
 use waiting_room_core::{ConfigError, ConfigErrorKind};
@@ -53,10 +53,10 @@ impl Source {
         let (source, follower) = (Arc::new(self), Arc::downgrade(stage));
         let watch = Watch::start(&source.path, {
             let source = Arc::clone(&source);
-            move || source.reload(&follower)
+            move || follower.upgrade().is_none_or(|stage| source.reload(&stage))
         });
         // What has changed between the first look and the watch.
-        source.reload(&Arc::downgrade(stage));
+        source.reload(stage);
         match watch {
             Ok(watch) => Some(watch),
             Err(error) => {
@@ -66,12 +66,18 @@ impl Source {
         }
     }
 
-    fn reload(&self, stage: &Weak<RateStage>) {
-        let Some(stage) = stage.upgrade() else { return };
-        let changed = self.load().map_err(|error| error.to_string()).and_then(|file| {
-            stage.change(|limits| Limits { file, ..limits }).map_err(|error| error.to_string())
+    /// Reads the file and puts it in force; says whether that was possible. What is wrong with it
+    /// keeps the old limits in force.
+    pub(crate) fn reload(&self, stage: &RateStage) -> bool {
+        // Held from the reading on, so that what was read last is in force at last.
+        let _only = stage.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = self.load().map_err(|error| error.to_string()).and_then(|file| {
+            let change = |limits| Limits { file: file.clone(), ..limits };
+            stage.change(change).map_err(|error| error.to_string())
         });
-        stage.followed(changed);
+        let is_followed = outcome.is_ok();
+        stage.followed(outcome);
+        is_followed
     }
 
     /// What the application has called its keys.

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use waiting_room_core::{Charge, KeyHash, Timestamp};
 
 use super::policy::Policy;
@@ -33,9 +33,16 @@ use super::policy::Policy;
 ///
 /// Give back only what a client cannot provoke: one that is refunded for every request that fails
 /// can make as many failing ones as it likes.
+///
+/// Of layers within one another, the application gets what all of them have charged.
 #[derive(Clone)]
 pub struct Spend {
-    spent: Arc<Mutex<SmallVec<[Spent; 2]>>>,
+    ledgers: SmallVec<[Arc<Ledger>; 1]>,
+}
+
+/// What one layer has charged.
+struct Ledger {
+    spent: Mutex<SmallVec<[Spent; 2]>>,
     now: Now,
 }
 
@@ -53,7 +60,13 @@ pub(crate) type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 impl Spend {
     pub(super) fn new(spent: SmallVec<[Spent; 2]>, now: Now) -> Self {
-        Self { spent: Arc::new(Mutex::new(spent)), now }
+        Self { ledgers: smallvec![Arc::new(Ledger { spent: Mutex::new(spent), now })] }
+    }
+
+    /// This and that.
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self.ledgers.extend(other.ledgers);
+        self
     }
 
     /// Says what the request really costs, for all adjustable limits.
@@ -72,11 +85,19 @@ impl Spend {
     }
 
     fn settle_where(&self, cost: u64, is_meant: impl Fn(&Spent) -> bool) {
-        let now = (self.now)();
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        for spent in spent.iter_mut().filter(|spent| is_meant(spent)) {
-            spent.policy.limiter.settle(spent.key, spent.tier, &mut spent.charge, cost, now);
+        for ledger in &self.ledgers {
+            let now = (ledger.now)();
+            let mut spent = ledger.spent.lock().unwrap_or_else(PoisonError::into_inner);
+            spent.iter_mut().filter(|it| is_meant(it)).for_each(|it| it.settle(cost, now));
         }
+    }
+}
+
+impl Spent {
+    /// Corrects the charge to what the request really costs.
+    pub(super) fn settle(&mut self, cost: u64, now: Timestamp) {
+        let Self { policy, key, tier, charge } = self;
+        policy.limiter.settle(*key, *tier, charge, cost, now);
     }
 }
 

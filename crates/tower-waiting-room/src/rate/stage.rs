@@ -1,19 +1,14 @@
 //! What all limits together say to a request.
 
 use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
     time::Duration,
 };
 
 use arc_swap::ArcSwap;
-use http::Extensions;
 use smallvec::SmallVec;
-use waiting_room_core::{
-    Ask, Charge, ConfigError, Decision, KeyHash, KeyHasher, Timestamp, charge_all,
-};
+use waiting_room_core::{Ask, Charge, ConfigError, KeyHash, KeyHasher, Timestamp, charge_all};
 
 use super::{
     config::RateConfig,
@@ -21,15 +16,16 @@ use super::{
     limits::Limits,
     policies::Policies,
     policy::{Found, Policy},
+    queue_place::QueuePlace,
     set_up::SetUp,
     spend::{Now, OverSoftLimit, Spend, Spent},
+    told::{Applied, Told},
 };
 use crate::{
     client_ip::ClientIp,
     head::RequestHead,
     key::Caller,
     misconfiguration::Misconfiguration,
-    respond,
     telemetry::{Rate, Telemetry},
     token::random_bytes,
 };
@@ -38,16 +34,18 @@ use crate::{
 pub(crate) struct RateStage {
     policies: ArcSwap<Policies>,
     /// What the limits in force were made of. Locked while they are changed.
-    limits: Mutex<Limits>,
+    limits: Mutex<Arc<Limits>>,
     hasher: KeyHasher,
     client_ip: ClientIp,
-    max_held: usize,
-    held: AtomicUsize,
+    pub(super) max_held: usize,
+    pub(super) held: AtomicUsize,
     set_up: SetUp,
     /// Why the rules file as it is now is not in force.
     unfollowed: Mutex<Option<String>>,
+    /// Locked while the rules file is read and put in force.
+    pub(super) reloading: Mutex<()>,
     telemetry: Telemetry,
-    now: Now,
+    pub(super) now: Now,
 }
 
 /// What the limits say to a request.
@@ -60,27 +58,8 @@ pub(crate) enum Rated {
     Pass(Box<Told>),
     /// One of them refuses it.
     Refuse(Box<Told>),
-    /// One of them cannot tell whose it is.
+    /// One that refuses cannot tell whose it is.
     Unknown(Arc<Policy>),
-}
-
-/// What the limits said.
-pub(crate) struct Told {
-    /// When.
-    pub(crate) at: Timestamp,
-    policies: Arc<Policies>,
-    decisions: SmallVec<[Applied; 2]>,
-    /// For the application.
-    spend: Option<Spend>,
-    over_soft: Option<OverSoftLimit>,
-    counted: Option<SetUp>,
-}
-
-/// What one limit said.
-struct Applied {
-    policy: usize,
-    tier: usize,
-    decision: Decision,
 }
 
 /// A limit that applies to a request, before it is asked.
@@ -109,6 +88,7 @@ impl RateStage {
             held: AtomicUsize::new(0),
             set_up: SetUp::default(),
             unfollowed: Mutex::default(),
+            reloading: Mutex::default(),
             telemetry,
             now,
         };
@@ -123,7 +103,7 @@ impl RateStage {
             return Rated::Free;
         }
         let caller = Caller::new(head, &self.hasher, &self.client_ip);
-        let is_watched = self.set_up.watch(&caller, &self.telemetry);
+        let is_watched = self.set_up.watch(&caller, &policies, &self.telemetry);
         let (mut hard, mut soft) = (Candidates::new(), Candidates::new());
         for (index, policy) in policies.iter().enumerate() {
             if !policy.concerns(&caller) {
@@ -132,10 +112,15 @@ impl RateStage {
             let key = match policy.key(&caller) {
                 Found::Key(key) => key,
                 Found::Bypass => continue,
-                Found::Refuse => return Rated::Unknown(Arc::clone(policy)),
-                Found::Stranger => {
-                    self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
-                    return Rated::Unknown(Arc::clone(policy));
+                found @ (Found::Refuse | Found::Stranger) => {
+                    if matches!(found, Found::Stranger) {
+                        self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
+                    }
+                    self.telemetry.rated(&policy.name, policy.over());
+                    if policy.limit.over_limit == OverLimit::Refuse {
+                        return Rated::Unknown(Arc::clone(policy));
+                    }
+                    continue;
                 }
             };
             let (tier, cost) = (policy.tier(&head), policy.cost(&head));
@@ -156,20 +141,36 @@ impl RateStage {
     }
 
     /// Puts changed limits in force, with the memory of those that stay; or says what is wrong.
-    pub(crate) fn change(&self, change: impl FnOnce(Limits) -> Limits) -> Result<(), ConfigError> {
-        let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = change(limits.clone());
-        let policies = Policies::new(&changed, &self.policies.load(), (self.now)())?;
+    ///
+    /// The closure is not called under the lock, so that it may look at the limits; it is called
+    /// again if they have been changed meanwhile.
+    pub(crate) fn change(&self, change: impl Fn(Limits) -> Limits) -> Result<(), ConfigError> {
+        let policies = loop {
+            let before = Arc::clone(&self.lock());
+            let changed = change(Limits::clone(&before));
+            let mut limits = self.lock();
+            if !Arc::ptr_eq(&limits, &before) {
+                continue;
+            }
+            let policies = Arc::new(Policies::new(&changed, &self.policies.load(), (self.now)())?);
+            self.policies.store(Arc::clone(&policies));
+            *limits = Arc::new(changed);
+            break policies;
+        };
         policies.lint().for_each(|it| self.telemetry.misconfigured(it));
-        self.policies.store(Arc::new(policies));
-        *limits = changed;
         Ok(())
     }
 
-    /// The rules file was read again; what was wrong with it keeps the old limits in force.
-    pub(crate) fn followed(&self, outcome: Result<(), String>) {
-        self.telemetry.rules_file(&outcome);
-        *self.unfollowed.lock().unwrap_or_else(PoisonError::into_inner) = outcome.err();
+    /// The rules file is in force, or why not. What was said already is not said again: a file that
+    /// is not in force is tried again and again.
+    pub(super) fn followed(&self, outcome: Result<(), String>) {
+        let before = {
+            let mut unfollowed = self.unfollowed.lock().unwrap_or_else(PoisonError::into_inner);
+            mem::replace(&mut *unfollowed, outcome.as_ref().err().cloned())
+        };
+        if outcome.is_ok() || outcome.as_ref().err() != before.as_ref() {
+            self.telemetry.rules_file(&outcome);
+        }
     }
 
     /// Why the rules file as it is now is not in force.
@@ -178,8 +179,12 @@ impl RateStage {
     }
 
     /// The limits in force, as they were written.
-    pub(crate) fn limits(&self) -> Limits {
-        self.limits.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn limits(&self) -> Arc<Limits> {
+        Arc::clone(&self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<Limits>> {
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Charges the limits that refuse, all or none of them; then those that only watch.
@@ -190,9 +195,10 @@ impl RateStage {
         soft: &[Candidate],
         now: Timestamp,
     ) -> Rated {
-        let ask =
-            |it: &Candidate| Ask::new(&policies.get(it.policy).limiter, it.key, it.tier, it.cost);
-        let mut asks: SmallVec<[Ask<'_>; 2]> = hard.iter().map(ask).collect();
+        let mut asks: SmallVec<[Ask<'_>; 2]> = hard
+            .iter()
+            .map(|it| Ask::new(&policies.get(it.policy).limiter, it.key, it.tier, it.cost))
+            .collect();
         let allowed = charge_all(&mut asks, now);
         let told = hard.iter().zip(&asks).filter_map(|(it, ask)| {
             let decision = *ask.decision()?;
@@ -207,28 +213,56 @@ impl RateStage {
             over_soft: None,
             counted: None,
         });
-        for Applied { policy, decision, .. } in &told.decisions {
-            let what = if decision.allowed { Rate::Allowed } else { Rate::Refused };
-            self.telemetry.rated(&policies.get(*policy).name, what);
-        }
         if !allowed {
-            return Rated::Refuse(told);
+            return self.refuse(told);
         }
-        told.spend = self.spend(policies, hard.iter().zip(asks.iter().map(Ask::charge)));
-        told.over_soft = self.watch(policies, soft, now);
-        let delay = told.decisions.iter().map(|it| it.decision.delay).max().unwrap_or_default();
-        if delay.is_zero() {
-            return Rated::Pass(told);
+        let charges = asks.iter().filter_map(Ask::charge);
+        let spent = || hard.iter().zip(charges.clone()).map(|it| Self::spent(policies, it));
+        let delay = told.delay();
+        let place = if delay.is_zero() {
+            None
+        } else if let Some(place) = QueuePlace::take(self) {
+            Some(place.with(spent().filter(|it| it.policy.is_queue())))
+        } else {
+            spent().for_each(|mut it| it.settle(0, now));
+            Self::look_again(&mut told, hard);
+            return self.refuse(told);
+        };
+        for it in hard {
+            self.telemetry.rated(&policies.get(it.policy).name, Rate::Allowed);
         }
-        let charges = hard.iter().zip(asks.iter().filter_map(Ask::charge));
-        let spent = charges.map(|(it, charge)| Self::spent(policies, it, *charge)).collect();
-        let place = QueuePlace { stage: Arc::clone(self), spent, is_over: false };
-        if self.held.fetch_add(1, Ordering::Relaxed) >= self.max_held {
-            drop(place);
-            told.refuse(delay);
-            return Rated::Refuse(told);
+        let adjustable = hard.iter().zip(charges.clone());
+        let adjustable = adjustable.filter(|(it, _)| policies.get(it.policy).limit.is_adjustable);
+        let mut adjustable = adjustable.map(|it| Self::spent(policies, it)).collect();
+        told.over_soft = self.watch(policies, soft, &mut adjustable, now);
+        if !adjustable.is_empty() {
+            told.spend = Some(Spend::new(adjustable, Arc::clone(&self.now)));
         }
-        Rated::Hold(told, delay, place)
+        match place {
+            Some(place) => Rated::Hold(told, delay, place),
+            None => Rated::Pass(told),
+        }
+    }
+
+    /// Reports who has refused. Those that would have allowed it have not been asked.
+    fn refuse(&self, told: Box<Told>) -> Rated {
+        for it in told.decisions.iter().filter(|it| !it.decision.allowed) {
+            self.telemetry.rated(&told.policies.get(it.policy).name, Rate::Refused);
+        }
+        Rated::Refuse(told)
+    }
+
+    /// Turns the delay of a request that cannot be held into a refusal, once all was given back.
+    fn look_again(told: &mut Told, hard: &[Candidate]) {
+        for (applied, it) in told.decisions.iter_mut().zip(hard) {
+            let delay = applied.decision.delay;
+            let limiter = &told.policies.get(it.policy).limiter;
+            applied.decision = limiter.look(it.key, it.tier, it.cost, told.at);
+            if !delay.is_zero() {
+                applied.decision.allowed = false;
+                applied.decision.retry_after = Some(delay);
+            }
+        }
     }
 
     /// Charges the limits that refuse nobody, and says which of them a request is over.
@@ -236,108 +270,33 @@ impl RateStage {
         &self,
         policies: &Policies,
         soft: &[Candidate],
+        adjustable: &mut SmallVec<[Spent; 2]>,
         now: Timestamp,
     ) -> Option<OverSoftLimit> {
         let mut over = SmallVec::new();
         for it in soft {
             let policy = policies.get(it.policy);
-            let is_over = policy.limiter.charge(it.key, it.tier, it.cost, now).is_err();
-            let what = match policy.limit.over_limit {
-                _ if !is_over => Rate::Allowed,
-                OverLimit::Shadow => Rate::OverShadow,
-                _ => {
-                    over.push(Arc::clone(&policy.name));
-                    Rate::OverSoft
+            match policy.limiter.charge(it.key, it.tier, it.cost, now) {
+                Ok((_, charge)) => {
+                    self.telemetry.rated(&policy.name, Rate::Allowed);
+                    if policy.limit.is_adjustable {
+                        adjustable.push(Self::spent(policies, (it, &charge)));
+                    }
                 }
-            };
-            self.telemetry.rated(&policy.name, what);
+                Err(_) => {
+                    self.telemetry.rated(&policy.name, policy.over());
+                    if policy.limit.over_limit == OverLimit::Mark {
+                        over.push(Arc::clone(&policy.name));
+                    }
+                }
+            }
         }
         (!over.is_empty()).then_some(OverSoftLimit(over))
     }
 
-    /// The handle of what a request spent, if any of its limits is adjustable.
-    fn spend<'a>(
-        &self,
-        policies: &Policies,
-        charges: impl Iterator<Item = (&'a Candidate, Option<&'a Charge>)>,
-    ) -> Option<Spend> {
-        let adjustable = charges.filter_map(|(it, charge)| {
-            let is_adjustable = policies.get(it.policy).limit.is_adjustable;
-            is_adjustable.then(|| charge.map(|charge| Self::spent(policies, it, *charge)))?
-        });
-        let spent: SmallVec<[Spent; 2]> = adjustable.collect();
-        (!spent.is_empty()).then(|| Spend::new(spent, Arc::clone(&self.now)))
-    }
-
-    fn spent(policies: &Policies, it: &Candidate, charge: Charge) -> Spent {
+    fn spent(policies: &Policies, (it, charge): (&Candidate, &Charge)) -> Spent {
         let policy = Arc::clone(policies.get(it.policy));
-        Spent { policy, key: it.key, tier: it.tier, charge }
-    }
-}
-
-impl Told {
-    /// Gives the application its handles.
-    pub(crate) fn equip(&mut self, extensions: &mut Extensions) {
-        if let Some(spend) = self.spend.take() {
-            extensions.insert(spend);
-        }
-        if let Some(over_soft) = self.over_soft.take() {
-            extensions.insert(over_soft);
-        }
-        if let Some(set_up) = self.counted.take() {
-            set_up.mark(extensions);
-        }
-    }
-
-    /// What the headers say.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = respond::Told<'_>> {
-        self.decisions.iter().map(|it| {
-            let line = self.policies.get(it.policy).line(it.tier);
-            respond::Told { line, decision: &it.decision }
-        })
-    }
-
-    /// The limit that a refusal is put down to, and when to try again: the longest wait decides.
-    pub(crate) fn binding(&self) -> (&Policy, Option<Duration>) {
-        let refused = self.decisions.iter().filter(|it| !it.decision.allowed);
-        let longest = refused.max_by_key(|it| it.decision.retry_after.unwrap_or(Duration::MAX));
-        let longest = longest.unwrap_or(&self.decisions[0]);
-        (self.policies.get(longest.policy), longest.decision.retry_after)
-    }
-
-    /// Turns the delay of a request that cannot be held into a refusal.
-    fn refuse(&mut self, delay: Duration) {
-        for it in self.decisions.iter_mut().filter(|it| !it.decision.delay.is_zero()) {
-            it.decision.allowed = false;
-            it.decision.retry_after = Some(delay);
-        }
-    }
-}
-
-/// A request that is held until its turn. One that goes away before gives its place in the queue
-/// back, if nobody stands behind it.
-pub(crate) struct QueuePlace {
-    stage: Arc<RateStage>,
-    spent: SmallVec<[Spent; 2]>,
-    is_over: bool,
-}
-
-impl QueuePlace {
-    /// It is its turn.
-    pub(crate) fn go_on(mut self) {
-        self.is_over = true;
-    }
-}
-
-impl Drop for QueuePlace {
-    fn drop(&mut self) {
-        self.stage.held.fetch_sub(1, Ordering::Relaxed);
-        if !self.is_over {
-            let now = (self.stage.now)();
-            for Spent { policy, key, tier, charge } in &mut self.spent {
-                policy.limiter.settle(*key, *tier, charge, 0, now);
-            }
-        }
+        Spent { policy, key: it.key, tier: it.tier, charge: *charge }
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Refusal {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refused<'a> {
     pub(crate) request: RequestHead<'a>,
+    /// The policy that binds: the same in logs and in the answer.
+    pub(crate) reason: &'a Reason,
     /// Every policy that applied; at least one of them refused.
     pub(crate) told: &'a [Told<'a>],
     /// When to repeat the request; `None` if that is pointless.
@@ -104,8 +106,7 @@ impl Refusal {
 
     fn respond_at_length(&self, refused: &Refused<'_>) -> Response<Bytes> {
         let client = Client::classify(refused.request.method(), refused.request.headers());
-        let policy = refused.violated().next().map_or("", |told| told.line.name());
-        let (reason, status) = (Reason::RefusedRate(policy.into()), StatusCode::TOO_MANY_REQUESTS);
+        let (reason, status) = (refused.reason.clone(), StatusCode::TOO_MANY_REQUESTS);
         let room = Arc::clone(refused.room);
         let answer = Answer::new(room, &client, Outcome::Refuse, reason, status, refused.now)
             .with_retry_after(refused.retry_after.map(|time| time.min(LONGEST_WAIT)));

@@ -48,12 +48,15 @@ impl Watch {
     /// Calls `on_change`, on a thread of its own, whenever the content of a file is another than
     /// before. Changes after this returns are noticed: so begin to watch, then read the file.
     ///
+    /// `on_change` reads the file again, which may not be what was seen here. It says whether it
+    /// could use it; if not, it is called at every look until it can.
+    ///
     /// # Errors
     ///
     /// The thread cannot be started.
     pub(crate) fn start(
         path: impl Into<PathBuf>,
-        on_change: impl Fn() + Send + 'static,
+        on_change: impl Fn() -> bool + Send + 'static,
     ) -> io::Result<Self> {
         Self::with_pace(path.into(), Pace::default(), on_change)
     }
@@ -61,7 +64,7 @@ impl Watch {
     fn with_pace(
         path: PathBuf,
         pace: Pace,
-        on_change: impl Fn() + Send + 'static,
+        on_change: impl Fn() -> bool + Send + 'static,
     ) -> io::Result<Self> {
         // One signal that nobody has seen yet is as good as many.
         let (sender, signals) = sync_channel(1);
@@ -72,8 +75,8 @@ impl Watch {
         let mut file = Watched::new(move || look(&path));
         thread::Builder::new().name("rules-watch".to_owned()).spawn(move || {
             while settled(&signals, look_again, &pace) && !stop.load(Ordering::Acquire) {
-                if file.changed() {
-                    on_change();
+                if file.changed() && !on_change() {
+                    file.forget();
                 }
             }
         })?;
@@ -182,6 +185,11 @@ enum Seen {
 impl<L: FnMut() -> Option<Seen>> Watched<L> {
     fn new(mut look: L) -> Self {
         Self { seen: look(), look }
+    }
+
+    /// Takes the next look for a change, whatever it shows.
+    fn forget(&mut self) {
+        self.seen = None;
     }
 
     /// Looks again.

@@ -10,6 +10,7 @@ use super::{Gatekeeper, Step, Token, settle};
 use crate::{
     config::Enforcement,
     head::RequestHead,
+    rate::Told,
     respond::{self, Answer, Outcome},
     token::Source,
     visit::Client,
@@ -21,6 +22,8 @@ pub(super) struct Away {
     pub(super) reason: Reason,
     pub(super) ticket: Option<Ticket>,
     pub(super) retry_after: Option<Duration>,
+    /// What the rate limits have said.
+    pub(super) told: Option<Box<Told>>,
 }
 
 impl<St: Store> Gatekeeper<St> {
@@ -34,7 +37,7 @@ impl<St: Store> Gatekeeper<St> {
         now: Timestamp,
     ) -> Step {
         if self.config.enforcement == Enforcement::Shadow {
-            let mut forward = self.forward(away.reason, None, source, None);
+            let mut forward = self.forward(away.reason, None, source, away.told);
             forward.token = token;
             return Step::Forward(forward);
         }

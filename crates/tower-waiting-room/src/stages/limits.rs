@@ -32,7 +32,18 @@ impl<St: Store> Gatekeeper<St> {
         match self.rates.ask(head, now) {
             Rated::Free => self.meet_room(&head, bearer, None, now),
             Rated::Pass(told) => self.meet_room(&head, bearer, Some(told), now),
-            _ if is_shadow => self.meet_room(&head, bearer, None, now),
+            Rated::Hold(told, _, place) if is_shadow => {
+                place.go_on();
+                self.meet_room(&head, bearer, Some(told), now)
+            }
+            Rated::Refuse(told) if is_shadow => {
+                self.telemetry.verdict(&told.binding().0.reason());
+                self.meet_room(&head, bearer, Some(told), now)
+            }
+            Rated::Unknown(policy) if is_shadow => {
+                self.telemetry.verdict(&policy.reason());
+                self.meet_room(&head, bearer, None, now)
+            }
             Rated::Hold(told, delay, place) => {
                 let sleep = Box::pin(tokio::time::sleep(delay));
                 Step::Hold(Box::new(Hold { sleep, bearer, told, place }))
@@ -86,6 +97,7 @@ impl<St: Store> Gatekeeper<St> {
         self.telemetry.verdict(&reason);
         let mut response = self.refusal.respond(&Refused {
             request: *head,
+            reason: &reason,
             told,
             retry_after,
             now,

@@ -59,6 +59,37 @@ async fn what_can_be_seen_at_the_start_is_said_then() {
 }
 
 #[tokio::test]
+async fn a_key_that_clients_make_up_needs_a_guard_for_every_request() {
+    let limit = |key| RateLimit::new("key", Quota::per_minute(5), key);
+    for key in [Key::path(), Key::method(), Key::header("x-api-key").and(Key::path())] {
+        assert_eq!(found(limited(limit(key)), []).await, ["no_ip_limit"]);
+    }
+    assert_eq!(found(limited(limit(Key::everyone())), []).await, [""; 0]);
+    let per_path = RateLimit::new("each", Quota::per_minute(5), Key::address().and(Key::path()));
+    for guard in [
+        per_ip().path("/login"),
+        per_ip().methods([http::Method::POST]),
+        per_ip().over_limit(tower_waiting_room::OverLimit::Shadow),
+        per_path,
+    ] {
+        let config = limited(limit(Key::cookie("session"))).rate_limit(guard);
+        assert_eq!(found(config, []).await, ["no_ip_limit"]);
+    }
+}
+
+#[tokio::test]
+async fn limits_without_addresses_do_not_complain_about_them() {
+    let service = || limited(RateLimit::service(Quota::per_minute(10)));
+    let forwarded = get().header("x-forwarded-for", "203.0.113.7");
+    assert_eq!(found(service(), [Request::get("/"), forwarded]).await, [""; 0]);
+    // A request without the key is limited by its address, unless something else is said.
+    let by_key = || RateLimit::new("key", Quota::per_minute(5), Key::by("user", |_| None));
+    assert_eq!(found(limited(by_key()), [Request::get("/")]).await, ["peer_unknown"]);
+    let bypass = by_key().missing_key(tower_waiting_room::MissingKey::Bypass);
+    assert_eq!(found(limited(bypass), [Request::get("/")]).await, [""; 0]);
+}
+
+#[tokio::test]
 async fn what_requests_show_is_said_once() {
     let forwarded = || get().header("x-forwarded-for", "203.0.113.7");
     assert_eq!(

@@ -81,7 +81,7 @@ async fn who_is_refused_by_its_own_limit_takes_nothing_from_that_of_all() {
 }
 
 #[tokio::test]
-async fn a_limit_concerns_the_methods_and_paths_it_names_and_those_that_are_not_clear() {
+async fn a_limit_concerns_the_methods_and_paths_it_names_however_they_are_written() {
     let login = RateLimit::new("login", Quota::per_minute(1), Key::address())
         .methods([Method::POST])
         .path_prefix("/login");
@@ -89,8 +89,12 @@ async fn a_limit_concerns_the_methods_and_paths_it_names_and_those_that_are_not_
     let post = |path: &str| from("192.0.2.1", Request::post(path));
     assert!(house.send(post("/login")).await.is_inside());
     assert!(!house.send(post("/login/2")).await.is_inside());
-    for sly in ["/x/../login", "/%6cogin", "//login", "/x%2flogin"] {
+    for sly in ["/x/../login", "/%6cogin", "//login", "/x/..%2flogin"] {
         assert!(!house.send(post(sly)).await.is_inside(), "{sly}");
+    }
+    for other in ["/x%2flogin", "/api/v4/projects/group%2Fname", "//x", "/login/../x"] {
+        let is_login = other.starts_with("/login");
+        assert_eq!(house.send(post(other)).await.is_inside(), !is_login, "{other}");
     }
     assert!(house.send(post("/caf%C3%A9.html")).await.is_inside());
     assert!(house.send(post("/other")).await.is_inside());
@@ -258,6 +262,93 @@ async fn the_room_and_its_passes_are_behind_the_limits() {
     assert_eq!(queued.reason, "queued:active_limit");
     assert_eq!(allowed(&house, "192.0.2.2", 10).await, 0);
     assert_eq!(get(&house, "192.0.2.2").await.reason, "refused:rate:per_ip");
+}
+
+#[tokio::test]
+async fn a_room_that_is_suspended_leaves_the_limits_in_force() {
+    let house =
+        House::new(crate::support::config().rate_limit(RateLimit::per_ip(Quota::per_minute(1))));
+    house.handle().suspend().await.unwrap();
+    let seen = get(&house, "192.0.2.1").await;
+    assert_eq!((seen.is_inside(), &*seen.reason), (true, "bypass:suspended"));
+    assert_eq!(seen.header("x-ratelimit-remaining"), Some("0"));
+    assert_eq!(get(&house, "192.0.2.1").await.reason, "refused:rate:per_ip");
+    assert!(get(&house, "192.0.2.2").await.is_inside());
+}
+
+#[tokio::test]
+async fn a_ticket_is_never_too_early_for_a_room_that_is_suspended() {
+    let house = House::new(crate::support::config());
+    assert!(crate::support::Visitor::default().get(&house).await.is_inside());
+    let mut waiting = crate::support::Visitor::default();
+    assert!(!waiting.get(&house).await.is_inside());
+    house.handle().suspend().await.unwrap();
+    assert!(waiting.get(&house).await.is_inside());
+}
+
+#[tokio::test]
+async fn a_limit_of_get_is_one_of_head_as_well() {
+    let limit = RateLimit::per_ip(Quota::per_minute(1)).methods([Method::GET]);
+    let house = House::new(limits().rate_limit(limit));
+    for expected in [1, 1, 1] {
+        house.send(from("192.0.2.1", Request::head("/search"))).await;
+        assert_eq!(house.forwarded(), expected);
+    }
+    assert!(house.send(from("192.0.2.1", Request::post("/search"))).await.is_inside());
+}
+
+#[tokio::test]
+async fn whoever_is_refused_by_several_limits_reads_of_the_one_that_binds() {
+    let minute = RateLimit::new("minute", Quota::per_minute(1), Key::everyone());
+    let hour = RateLimit::new("hour", Quota::per_hour(1), Key::everyone());
+    let page = tower_waiting_room::Page::template("{{ reason }}").unwrap();
+    let house = House::new(limits().rate_limit(minute).rate_limit(hour).page(page));
+    let ask = || from("192.0.2.1", Request::get("/").header("sec-fetch-mode", "navigate"));
+    house.send(ask()).await;
+    let refused = house.send(ask()).await;
+    assert_eq!(refused.reason, "refused:rate:hour");
+    assert_eq!(refused.body, "refused:rate:hour");
+}
+
+#[test]
+fn a_change_may_look_at_the_limits_that_it_changes() {
+    let house = House::new(limits().rate_limit(ten()));
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let handle = house.handle();
+        let look = |limits: Vec<RateLimit>| {
+            assert_eq!(handle.rate_limits().len(), limits.len());
+            limits
+        };
+        handle.change_rate_limits(look).unwrap();
+        done.send(()).unwrap();
+    });
+    is_done.recv_timeout(Duration::from_secs(20)).expect("no deadlock");
+}
+
+#[test]
+fn two_changes_at_a_time_are_made_one_after_the_other() {
+    let house = House::new(limits().rate_limit(ten()));
+    let handle = house.handle();
+    let add = |name: &'static str| {
+        move |mut limits: Vec<RateLimit>| {
+            limits.push(RateLimit::new(name, Quota::per_minute(1), Key::address()));
+            limits
+        }
+    };
+    let is_first = std::sync::atomic::AtomicBool::new(true);
+    handle
+        .change_rate_limits(|limits| {
+            if is_first.swap(false, std::sync::atomic::Ordering::Relaxed) {
+                let other = house.handle();
+                let added = std::thread::spawn(move || other.change_rate_limits(add("a")));
+                added.join().unwrap().unwrap();
+            }
+            add("b")(limits)
+        })
+        .unwrap();
+    let limits = handle.rate_limits();
+    assert_eq!(limits.iter().map(RateLimit::name).collect::<Vec<_>>(), ["per_ip", "a", "b"]);
 }
 
 #[tokio::test]

@@ -115,6 +115,21 @@ async fn a_file_that_changes_is_in_force_at_once_and_forgets_nobody_whose_rule_s
 }
 
 #[tokio::test]
+async fn a_file_that_had_a_name_in_common_with_code_is_in_force_once_the_name_is_free() {
+    let rules = Rules::new(PLANS);
+    let taken = RateLimit::service(Quota::per_minute(100));
+    let house = House::new(rules.config().rate_limit(taken));
+    let rule = "requests_per_unit: 1, name: service";
+    rules.write(&PLANS.replace("requests_per_unit: 2", rule));
+    until(&house, |error| error.is_some()).await;
+    assert_eq!(allowed(&house, "free", 9).await, 2);
+
+    house.handle().change_rate_limits(|_| Vec::new()).unwrap();
+    assert_eq!(house.handle().rules_file_error(), None);
+    assert_eq!(allowed(&house, "basic", 9).await, 1);
+}
+
+#[tokio::test]
 async fn a_file_that_is_wrong_at_the_start_is_an_error_with_its_line() {
     let rules = Rules::new(
         "domain: api\ndescriptors:\n  - { key: plan, rate_limit: { requests_per_unit: 5, unit: year } }\n",

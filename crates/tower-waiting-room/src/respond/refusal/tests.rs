@@ -34,9 +34,11 @@ fn refuse(
     policies: &[(&PolicyLine, Decision)],
     retry_after: Option<Duration>,
 ) -> Response<Bytes> {
+    let reason = Reason::RefusedRate(policies[0].0.name().into());
     let told: Vec<_> = policies.iter().map(|(line, decision)| Told { line, decision }).collect();
     Refusal::new(profile).respond(&Refused {
         request: request.into(),
+        reason: &reason,
         told: &told,
         retry_after,
         now: NOW,

@@ -36,7 +36,10 @@ impl Scene {
         let (sender, changes) = channel();
         let changed = path.clone();
         let watch = Watch::with_pace(path.clone(), pace, move || {
-            let _ = sender.send(fs::read_to_string(&changed).unwrap_or_default());
+            let content = fs::read_to_string(&changed).unwrap_or_default();
+            let is_used = content != "unusable";
+            let _ = sender.send(content);
+            is_used
         });
         Self { folder, path, changes, watch: watch.unwrap() }
     }
@@ -79,6 +82,20 @@ fn a_file_that_is_written_in_two_steps_is_noticed_when_it_is_complete() {
     file.write_all(b"second").unwrap();
     drop(file);
     scene.becomes("first, second");
+}
+
+#[test]
+fn a_file_that_could_not_be_used_is_tried_again_at_every_look() {
+    let pace = Pace { with_events: Duration::from_millis(5), ..EVENTS };
+    let scene = Scene::new(pace, "limits.yaml", |folder| {
+        fs::write(folder.join("limits.yaml"), "old").unwrap();
+    });
+    fs::write(&scene.path, "unusable").unwrap();
+    scene.becomes("unusable");
+    scene.becomes("unusable");
+    // What was seen first is a change again.
+    fs::write(&scene.path, "old").unwrap();
+    scene.becomes("old");
 }
 
 #[cfg(unix)]
@@ -134,7 +151,7 @@ fn the_usual_pace_is_enough() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("limits.yaml");
     let (sender, changes) = channel();
-    let watch = Watch::start(&path, move || sender.send(()).unwrap_or_default()).unwrap();
+    let watch = Watch::start(&path, move || sender.send(()).is_ok()).unwrap();
     fs::write(&path, "new").unwrap();
     assert_eq!(changes.recv_timeout(Duration::from_secs(20)), Ok(()));
     drop(watch);
