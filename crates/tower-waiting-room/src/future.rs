@@ -33,7 +33,8 @@ pin_project! {
     ///
     /// # Cancel safety
     ///
-    /// Dropped while it is held by a leaky queue, it gives its place there back if it was the last.
+    /// Dropped while it is held by a leaky queue, it gives its place there back if it was the last;
+    /// what other limits have charged stays charged.
     /// Dropped while the store is asked, the visitor is let in or is not; its next request finds
     /// out, as does anybody who holds the same ticket. Dropped later, it drops the future of the
     /// application and takes nothing back: the session goes on.

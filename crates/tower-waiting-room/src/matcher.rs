@@ -29,7 +29,7 @@ pub(crate) enum Matcher {
 /// `/assets/../checkout`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// It is covered: for rules that restrict.
+    /// It is covered if any of them takes it for one that is meant: for rules that restrict.
     Covered,
     /// It is not covered: for rules that exempt.
     Exempt,

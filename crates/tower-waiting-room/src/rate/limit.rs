@@ -320,6 +320,9 @@ pub enum OverLimit {
 }
 
 /// What happens to a request without the key of a limit.
+///
+/// Only a hard limit refuses: a [soft or shadow](OverLimit) one counts it as over the limit in the
+/// metrics, and does not apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

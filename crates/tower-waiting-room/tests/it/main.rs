@@ -8,6 +8,8 @@ mod bypass;
 mod contract;
 mod defects;
 mod handle;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod misconfigured;
 mod queue;
 mod rates;

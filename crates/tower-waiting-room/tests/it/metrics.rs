@@ -1,0 +1,128 @@
+//! What the metrics say about limits: each limit once for a request, if it was asked.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use http::Request;
+use metrics::{
+    Counter, Gauge, Histogram, Key as MetricKey, KeyName, Metadata, Recorder, SharedString, Unit,
+    with_local_recorder,
+};
+use tower_waiting_room::{
+    Algorithm, Enforcement, Key, OverLimit, PeerAddr, Quota, RateLimit, WaitingRoomConfig,
+    WaitingRoomConfigBuilder,
+};
+
+use crate::support::House;
+
+/// Writes down which counters were asked for, which is once for each increment.
+#[derive(Default)]
+struct Counted(Mutex<Vec<String>>);
+
+impl Recorder for Counted {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &MetricKey, _: &Metadata<'_>) -> Counter {
+        let labels = key.labels().filter(|label| label.key() != "room");
+        let values: Vec<&str> = labels.map(|label| label.value()).collect();
+        self.0.lock().unwrap().push(values.join(" "));
+        Counter::noop()
+    }
+
+    fn register_gauge(&self, _: &MetricKey, _: &Metadata<'_>) -> Gauge {
+        Gauge::noop()
+    }
+
+    fn register_histogram(&self, _: &MetricKey, _: &Metadata<'_>) -> Histogram {
+        Histogram::noop()
+    }
+}
+
+/// What is counted for the second of two requests that come at once.
+fn second(config: WaitingRoomConfigBuilder) -> Vec<String> {
+    let counted = Counted::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let house = House::new(config);
+    let get = || {
+        let peer = SocketAddr::from(([192, 0, 2, 1], 40_000));
+        house.send(Request::get("/").extension(PeerAddr(peer)).body(String::new()).unwrap())
+    };
+    runtime.block_on(get());
+    with_local_recorder(&counted, || runtime.block_on(get()));
+    counted.0.into_inner().unwrap()
+}
+
+fn limit(name: &'static str, quota: Quota) -> RateLimit {
+    RateLimit::new(name, quota, Key::everyone())
+}
+
+fn limits() -> WaitingRoomConfigBuilder {
+    WaitingRoomConfig::builder("api")
+        .rate_limit(limit("wide", Quota::per_minute(10)))
+        .rate_limit(limit("soft", Quota::per_minute(10)).over_limit(OverLimit::Mark))
+}
+
+#[test]
+fn a_limit_that_was_only_looked_at_has_allowed_nothing() {
+    let allowed = limits().rate_limit(limit("narrow", Quota::per_minute(2)));
+    let each = ["wide allowed", "narrow allowed", "soft allowed", "admitted:limits"];
+    assert_eq!(second(allowed), each);
+    let narrow = || limits().rate_limit(limit("narrow", Quota::per_minute(1)));
+    assert_eq!(second(narrow()), ["narrow refused", "refused:rate:narrow"]);
+    let shadow = narrow().enforcement(Enforcement::Shadow);
+    assert_eq!(second(shadow), ["narrow refused", "refused:rate:narrow", "admitted:limits"]);
+}
+
+#[test]
+fn a_limit_without_its_key_is_counted_as_if_it_were_used_up() {
+    for (over, counted) in [
+        (OverLimit::Mark, vec!["per_ip over_soft", "wide allowed"]),
+        (OverLimit::Shadow, vec!["per_ip over_shadow", "wide allowed"]),
+        (OverLimit::Refuse, vec!["per_ip refused"]),
+    ] {
+        let wide = limit("wide", Quota::per_minute(10));
+        let per_ip = RateLimit::per_ip(Quota::per_minute(10)).over_limit(over);
+        let config = WaitingRoomConfig::builder("api").rate_limit(per_ip).rate_limit(wide);
+        let recorder = Counted::default();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let house = House::new(config);
+        let stranger = house.send(Request::new(String::new()));
+        with_local_recorder(&recorder, || runtime.block_on(stranger));
+        let mut seen = recorder.0.into_inner().unwrap();
+        seen.retain(|it| it.starts_with("per_ip") || it.starts_with("wide"));
+        assert_eq!(seen, counted);
+    }
+}
+
+#[test]
+fn a_request_that_cannot_be_held_counts_for_the_queue_alone() {
+    let queue = limit("queue", Quota::per_second(1).burst(9)).algorithm(Algorithm::LeakyQueue);
+    let house = House::new(limits().rate_limit(queue).max_held_requests(1));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let counted = Arc::new(Counted::default());
+    runtime.block_on(async {
+        let get = || house.send(Request::new(String::new()));
+        assert!(get().await.is_inside());
+        let held = get();
+        let refused = async {
+            let guard = metrics::set_default_local_recorder(&*counted);
+            let seen = get().await;
+            drop(guard);
+            seen
+        };
+        let (held, refused) = tokio::join!(biased; held, refused);
+        assert!(held.is_inside());
+        assert_eq!(refused.reason, "refused:rate:queue");
+    });
+    assert_eq!(*counted.0.lock().unwrap(), ["queue refused", "refused:rate:queue"]);
+}
