@@ -31,8 +31,8 @@ pub(crate) use self::{
     policy::Policy,
     queue_place::QueuePlace,
     source::Source,
-    stage::{RateStage, Rated},
-    told::Told,
+    stage::RateStage,
+    told::{Rated, Told},
 };
 pub use self::{
     limit::{MissingKey, OverLimit, RateLimit},

@@ -3,7 +3,6 @@
 use std::{
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
-    time::Duration,
 };
 
 use arc_swap::ArcSwap;
@@ -15,11 +14,11 @@ use super::{
     limit::OverLimit,
     limits::Limits,
     policies::Policies,
-    policy::{Found, Policy},
+    policy::Found,
     queue_place::QueuePlace,
     set_up::SetUp,
     spend::{Now, OverSoftLimit, Spend, Spent},
-    told::{Applied, Told},
+    told::{Applied, Rated, Told},
 };
 use crate::{
     client_ip::ClientIp,
@@ -46,20 +45,6 @@ pub(crate) struct RateStage {
     pub(super) reloading: Mutex<()>,
     telemetry: Telemetry,
     pub(super) now: Now,
-}
-
-/// What the limits say to a request.
-pub(crate) enum Rated {
-    /// None applies.
-    Free,
-    /// All allow it, after so long; the place in the queue is given back if it does not wait.
-    Hold(Box<Told>, Duration, QueuePlace),
-    /// All allow it.
-    Pass(Box<Told>),
-    /// One of them refuses it.
-    Refuse(Box<Told>),
-    /// One that refuses cannot tell whose it is.
-    Unknown(Arc<Policy>),
 }
 
 /// A limit that applies to a request, before it is asked.

@@ -1,4 +1,4 @@
-//! What the limits said to one request.
+//! What the limits say to one request.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,10 +9,25 @@ use waiting_room_core::{Decision, Timestamp};
 use super::{
     policies::Policies,
     policy::Policy,
+    queue_place::QueuePlace,
     set_up::SetUp,
     spend::{OverSoftLimit, Spend},
 };
 use crate::respond;
+
+/// What the limits say to a request.
+pub(crate) enum Rated {
+    /// None applies.
+    Free,
+    /// All allow it, after so long; the place in the queue is given back if it does not wait.
+    Hold(Box<Told>, Duration, QueuePlace),
+    /// All allow it.
+    Pass(Box<Told>),
+    /// One of them refuses it.
+    Refuse(Box<Told>),
+    /// One that refuses cannot tell whose it is.
+    Unknown(Arc<Policy>),
+}
 
 /// What the limits said.
 pub(crate) struct Told {

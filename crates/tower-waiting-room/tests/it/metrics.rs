@@ -1,6 +1,7 @@
 //! What the metrics say about limits: each limit once for a request, if it was asked.
 
 use std::{
+    fs,
     net::SocketAddr,
     sync::{Arc, Mutex},
 };
@@ -125,4 +126,26 @@ fn a_request_that_cannot_be_held_counts_for_the_queue_alone() {
         assert_eq!(refused.reason, "refused:rate:queue");
     });
     assert_eq!(*counted.0.lock().unwrap(), ["queue refused", "refused:rate:queue"]);
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_said_once_however_often_it_is_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("limits.yaml");
+    fs::write(&path, "domain: api\ndescriptors: []\n").unwrap();
+    let house = House::new(limits().rate_limits_file(&path));
+    let handle = house.handle();
+    fs::write(folder.path().join("new"), "domain: [").unwrap();
+    fs::rename(folder.path().join("new"), &path).unwrap();
+    while handle.rules_file_error().is_none() {
+        std::thread::yield_now();
+    }
+    let counted = Counted::default();
+    with_local_recorder(&counted, || {
+        for _ in 0..3 {
+            handle.change_rate_limits(|limits| limits).unwrap();
+        }
+    });
+    assert_eq!(*counted.0.lock().unwrap(), [""; 0]);
+    assert!(handle.rules_file_error().is_some());
 }
