@@ -11,7 +11,7 @@ use waiting_room_core::{Algorithm, Quota};
 use super::condition::Condition;
 use crate::{
     head::RequestHead,
-    key::Key,
+    key::{Key, Part},
     matcher::Matcher,
     respond::QuotaUnit,
 };
