@@ -54,7 +54,7 @@ impl Bypass {
         Self::new(name, Matcher::Header(header.into(), value.into().map(str::to_owned)))
     }
 
-    /// Requests of this method.
+    /// Requests of this method. `GET` stands for `HEAD` too.
     #[must_use]
     pub fn method(name: impl Into<Cow<'static, str>>, method: Method) -> Self {
         Self::new(name, Matcher::Method(method))

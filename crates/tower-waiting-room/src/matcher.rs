@@ -15,7 +15,7 @@ pub(crate) enum Matcher {
     Cookie(String),
     /// Carries this header, with exactly this value if one is given.
     Header(String, Option<String>),
-    /// Is of this method.
+    /// Is of this method; or of HEAD, if this is GET.
     Method(Method),
     /// Is for exactly this path.
     Path(String),
@@ -49,7 +49,7 @@ impl Matcher {
             Self::Header(header, Some(value)) => {
                 head.headers().get_all(header.as_str()).iter().any(|other| other == value)
             }
-            Self::Method(method) => head.method() == method,
+            Self::Method(method) => is_method(head.method(), method),
             Self::Path(meant) => is_path(&|path| path == meant),
             Self::PathPrefix(prefix) => is_path(&|path| path.starts_with(prefix)),
             Self::When(test) => test(head),
@@ -115,6 +115,12 @@ pub(crate) fn validate_name(field: &'static str, name: &str) -> Result<(), Confi
         return Err(ConfigError::new(ConfigErrorKind::Malformed, field, given, expected));
     }
     Ok(())
+}
+
+/// Whether a method is the one that is meant. HEAD is GET without the content of the response (RFC
+/// 9110 section 9.3.2), and the same work where the handler of GET answers it.
+pub(crate) fn is_method(method: &Method, meant: &Method) -> bool {
+    method == meant || *method == Method::HEAD && *meant == Method::GET
 }
 
 /// Whether some reader may take the path for one that is meant: one that decodes it once or, behind

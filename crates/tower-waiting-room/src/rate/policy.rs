@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
-use http::Method;
 use waiting_room_core::{Algorithm, ConfigError, KeyHash, Limiter, Reason, Timestamp};
 
 use super::limit::{Cost, MissingKey, OverLimit, RateLimit};
-use crate::{head::RequestHead, key::Caller, matcher::Doubt, respond::PolicyLine, telemetry::Rate};
+use crate::{
+    head::RequestHead,
+    key::Caller,
+    matcher::{Doubt, is_method},
+    respond::PolicyLine,
+    telemetry::Rate,
+};
 
 /// A limit in force.
 #[derive(Debug)]
@@ -57,19 +62,10 @@ impl Policy {
 
     /// Whether a request is limited by it.
     pub(crate) fn concerns(&self, caller: &Caller<'_>) -> bool {
-        let limit = &self.limit;
-        self.concerns_method(caller.head.method())
+        let (limit, method) = (&self.limit, caller.head.method());
+        (limit.methods.is_empty() || limit.methods.iter().any(|it| is_method(method, it)))
             && limit.matchers.iter().all(|it| it.covers(&caller.head, Doubt::Covered))
             && limit.conditions.iter().all(|it| it.holds(caller))
-    }
-
-    fn concerns_method(&self, method: &Method) -> bool {
-        let methods = &self.limit.methods;
-        // HEAD is GET without the content of the response (RFC 9110 section 9.3.2), and the same
-        // work where the handler of GET answers it.
-        methods.is_empty()
-            || methods.contains(method)
-            || *method == Method::HEAD && methods.contains(&Method::GET)
     }
 
     /// What is reported of a request that is over it.
