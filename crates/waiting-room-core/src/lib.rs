@@ -31,6 +31,12 @@
 //! takes that of the least used key near it, and starts with what that one had used. So an idle key
 //! makes room first, and nobody who is over a limit is forgiven by being forgotten.
 //!
+//! # The gate
+//!
+//! A [`Gate`] lets a number of requests run at once. Some more wait in order, each as a [`Place`]
+//! that becomes a [`Permit`]; the rest are told when to come back. Whatever is dropped is given
+//! back: a permit goes to the next, and a place is free at once.
+//!
 //! # Example
 //!
 //! ```
@@ -53,6 +59,7 @@
 //! ```
 
 mod error;
+mod gate;
 mod memory;
 mod rate;
 mod room;
@@ -61,6 +68,10 @@ mod time;
 
 pub use crate::{
     error::{ConfigError, ConfigErrorKind, StoreError, StoreErrorKind},
+    gate::{
+        Arrival, Discipline, DrainQueue, Entry, Gate, GateOutcomes, GateRefused, GateRules,
+        GateSnapshot, Idle, Permit, Place, RefusedBecause, Tenants,
+    },
     memory::MemoryStore,
     rate::{
         Algorithm, Alignment, Ask, Charge, Decision, EventLog, FixedWindow, FixedWindowState, Gcra,

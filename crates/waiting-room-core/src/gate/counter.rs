@@ -1,0 +1,168 @@
+//! How many run, how many wait and how many may run, in one word.
+//!
+//! Whoever changes one of the numbers sees the others as they are at that very instant, so that no
+//! limit that is lowered is passed by somebody who has just read the old one, and nobody passes
+//! those who wait.
+//!
+//! ```text
+//!  63        62 .. 44       43 .. 22        21 .. 0
+//! draining |   queued   |     limit     |  in flight
+//! ```
+
+use std::fmt;
+
+use super::sync::{AtomicU64, Ordering};
+
+/// The numbers of a gate, changed all at once or not at all.
+pub(super) struct Counter(AtomicU64);
+
+/// The numbers of a gate at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) in_flight: u32,
+    pub(super) queued: u32,
+    pub(super) limit: u32,
+    pub(super) is_draining: bool,
+}
+
+impl Counter {
+    pub(super) fn new(limit: u32) -> Self {
+        let counts = Counts { in_flight: 0, queued: 0, limit, is_draining: false };
+        Self(AtomicU64::new(counts.pack()))
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        Counts::unpack(self.0.load(Ordering::Acquire))
+    }
+
+    /// Lets one in, if there is room for it and nobody waits; says how many run then.
+    pub(super) fn enter(&self) -> Option<u32> {
+        self.change(|counts| counts.may_enter().then(|| counts.enter()))
+    }
+
+    /// Takes one out, if that concerns nobody else.
+    pub(super) fn leave(&self) -> bool {
+        let left = self.change(|counts| (!counts.is_awaited()).then(|| counts.in_flight -= 1));
+        left.is_some()
+    }
+
+    /// Changes the numbers as the closure does, unless it says `None`. It may be called again if
+    /// they have changed meanwhile.
+    pub(super) fn change<T>(&self, change: impl Fn(&mut Counts) -> Option<T>) -> Option<T> {
+        let mut before = self.0.load(Ordering::Acquire);
+        loop {
+            let mut counts = Counts::unpack(before);
+            let given = change(&mut counts)?;
+            let after = counts.pack();
+            match self.0.compare_exchange_weak(before, after, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some(given),
+                Err(current) => before = current,
+            }
+        }
+    }
+}
+
+impl Counts {
+    /// The most that can run.
+    pub(super) const MAX_IN_FLIGHT: u32 = (1 << 22) - 1;
+    /// The most that can wait.
+    pub(super) const MAX_QUEUED: u32 = (1 << 19) - 1;
+
+    /// Whether somebody who comes may run at once.
+    pub(super) const fn may_enter(&self) -> bool {
+        self.queued == 0 && self.has_room() && !self.is_draining
+    }
+
+    /// Whether there is room for one more.
+    pub(super) const fn has_room(&self) -> bool {
+        self.in_flight < self.limit
+    }
+
+    /// Whether nobody runs and nobody waits.
+    pub(super) const fn is_idle(&self) -> bool {
+        self.in_flight == 0 && self.queued == 0
+    }
+
+    /// Lets one in; says how many run then.
+    pub(super) const fn enter(&mut self) -> u32 {
+        self.in_flight += 1;
+        self.in_flight
+    }
+
+    /// Whether anybody has to hear of one who leaves.
+    const fn is_awaited(&self) -> bool {
+        self.is_draining || self.queued > 0 && self.in_flight <= self.limit
+    }
+
+    const fn pack(self) -> u64 {
+        (self.is_draining as u64) << 63
+            | (self.queued as u64) << 44
+            | (self.limit as u64) << 22
+            | self.in_flight as u64
+    }
+
+    const fn unpack(word: u64) -> Self {
+        #[expect(clippy::cast_possible_truncation, reason = "the mask leaves 22 bits at most")]
+        const fn bits(word: u64, max: u32) -> u32 {
+            (word & max as u64) as u32
+        }
+        Self {
+            in_flight: bits(word, Self::MAX_IN_FLIGHT),
+            limit: bits(word >> 22, Self::MAX_IN_FLIGHT),
+            queued: bits(word >> 44, Self::MAX_QUEUED),
+            is_draining: word >> 63 == 1,
+        }
+    }
+}
+
+impl fmt::Debug for Counter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.counts().fmt(f)
+    }
+}
+
+#[cfg(all(test, not(waiting_room_loom)))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_numbers_of_a_word_are_those_put_in(
+            in_flight in 0..=Counts::MAX_IN_FLIGHT,
+            queued in 0..=Counts::MAX_QUEUED,
+            limit in 0..=Counts::MAX_IN_FLIGHT,
+            is_draining: bool,
+        ) {
+            let counts = Counts { in_flight, queued, limit, is_draining };
+            prop_assert_eq!(Counts::unpack(counts.pack()), counts);
+        }
+    }
+
+    fn set(counter: &Counter, set: impl Fn(&mut Counts)) {
+        counter.change(|counts| {
+            set(counts);
+            Some(())
+        });
+    }
+
+    #[test]
+    fn nobody_enters_past_the_limit_or_past_those_who_wait() {
+        let counter = Counter::new(2);
+        assert_eq!([(); 3].map(|()| counter.enter()), [Some(1), Some(2), None]);
+        set(&counter, |counts| counts.queued = 1);
+        set(&counter, |counts| counts.limit = 9);
+        assert_eq!(counter.enter(), None);
+        assert!(!counter.leave(), "somebody waits to hear of it");
+    }
+
+    #[test]
+    fn one_over_a_lowered_limit_leaves_without_a_word() {
+        let counter = Counter::new(2);
+        assert_eq!([(); 2].map(|()| counter.enter()), [Some(1), Some(2)]);
+        set(&counter, |counts| (counts.limit, counts.queued) = (1, 1));
+        assert!(counter.leave());
+        assert!(!counter.leave());
+    }
+}

@@ -1,0 +1,313 @@
+//! What happens to a gate under its lock.
+//!
+//! Nobody is woken and nothing foreign is called here: whom a change concerns is gathered, to be
+//! woken when the lock is released.
+
+use std::{mem, task::Waker, time::Duration};
+
+use super::{
+    arrival::Arrival,
+    counter::Counts,
+    gate::{Shared, State},
+    permit::Grant,
+    refused::{GateRefused, RefusedBecause},
+    rules::{Discipline, GateRules},
+    sync::Arc,
+    waiter::{Stage, Waiter},
+};
+use crate::Timestamp;
+
+/// A gate whose lock is held, at one instant.
+pub(super) struct Critical<'a> {
+    shared: &'a Shared,
+    state: &'a mut State,
+    now: Timestamp,
+    wakes: Wakes,
+}
+
+/// What becomes of somebody who comes.
+pub(super) enum Entered {
+    Granted(Grant),
+    Queued(Arc<Waiter>),
+    Refused(GateRefused),
+}
+
+/// Those who are to be woken.
+#[derive(Default)]
+pub(super) struct Wakes {
+    /// Mostly the only one; so it takes no memory.
+    first: Option<Waker>,
+    others: Vec<Waker>,
+}
+
+impl<'a> Critical<'a> {
+    pub(super) fn new(shared: &'a Shared, state: &'a mut State, now: Timestamp) -> Self {
+        Self { shared, state, now, wakes: Wakes::default() }
+    }
+
+    /// Somebody comes who cannot run at once, or could not a moment ago.
+    pub(super) fn enter(&mut self, arrival: &Arrival) -> Entered {
+        let lane = self.state.line.lane(arrival.class, arrival.tenant);
+        let (deadline, on_deadline) = self.deadline(arrival);
+        let is_hopeless = self.is_hopeless(lane, deadline);
+        let most = self.shared.rules.queue;
+        let now = self.now;
+        // One look at the numbers decides, since they may change until then.
+        let entered = self.shared.counter.change(|counts| {
+            Some(if counts.is_draining {
+                Err(RefusedBecause::Drained)
+            } else if counts.may_enter() {
+                Ok(Some(Grant { at: now, in_flight: counts.enter() }))
+            } else if is_hopeless {
+                Err(RefusedBecause::Shed)
+            } else if counts.queued < most {
+                counts.queued += 1;
+                Ok(None)
+            } else {
+                Err(RefusedBecause::Full)
+            })
+        });
+        match entered {
+            Some(Ok(Some(grant))) => return Entered::Granted(grant),
+            Some(Ok(None)) => {}
+            Some(Err(RefusedBecause::Full)) if self.evict_for(lane) => {}
+            Some(Err(because)) => return Entered::Refused(self.refused(because)),
+            None => unreachable!("each look decides"),
+        }
+        self.queue(arrival.class, lane, (deadline, on_deadline))
+    }
+
+    /// One who ran leaves, which concerns somebody else.
+    pub(super) fn leave(&mut self) {
+        if self.counts().queued > 0 {
+            self.state.rate.served(self.now);
+        }
+        self.change(|counts| counts.in_flight -= 1);
+        self.grant();
+    }
+
+    /// Gives permits to those who wait, as far as there are any.
+    pub(super) fn grant(&mut self) {
+        let was_awaited = self.counts().queued > 0;
+        while self.counts().queued > 0 && self.counts().has_room() {
+            let (is_standing, shared) = (self.is_standing(), self.shared);
+            let next = self.state.line.next(self.now, is_standing, &|class| shared.running(class));
+            let Some(waiter) = next else { unreachable!("as many are in line as are counted") };
+            if self.now > waiter.deadline {
+                self.refuse(&waiter, waiter.on_deadline);
+                continue;
+            }
+            let in_flight = self.change(|counts| {
+                counts.queued -= 1;
+                counts.enter()
+            });
+            self.shared.runs(waiter.class);
+            self.state.outcomes.granted += 1;
+            self.tell(&waiter, Stage::Granted(Grant { at: self.now, in_flight }));
+        }
+        if was_awaited && self.counts().queued == 0 {
+            self.state.slots.relax(self.now);
+        }
+    }
+
+    /// Somebody who waits does so no longer.
+    pub(super) fn withdraw(&mut self, waiter: &Waiter, stage: Stage) {
+        if !waiter.becomes(stage) {
+            return;
+        }
+        self.state.line.remove(waiter);
+        self.change(|counts| counts.queued -= 1);
+        match stage {
+            Stage::Refused(refused) => self.count(refused.because),
+            _ => self.state.outcomes.cancelled += 1,
+        }
+    }
+
+    /// Refuses all who wait.
+    pub(super) fn refuse_all(&mut self) {
+        while let Some(waiter) = self.state.line.next(self.now, false, &|_| 0) {
+            self.refuse(&waiter, RefusedBecause::Drained);
+        }
+    }
+
+    /// Changes the numbers.
+    pub(super) fn change<T>(&self, change: impl Fn(&mut Counts) -> T) -> T {
+        let changed = self.shared.counter.change(|counts| Some(change(counts)));
+        changed.unwrap_or_else(|| unreachable!("the closure never says no"))
+    }
+
+    /// Whom to wake once the lock is released.
+    pub(super) fn end(mut self) -> Wakes {
+        let counts = self.counts();
+        if counts.is_draining && counts.is_idle() {
+            mem::take(&mut self.state.idle).into_values().for_each(|waker| self.wakes.add(waker));
+        }
+        self.invariants();
+        self.wakes
+    }
+
+    /// Has somebody woken when the gate is empty, under this number or a new one; says under which,
+    /// or `None` if it is empty now. The waker that is replaced is not to be dropped under the lock.
+    pub(super) fn await_idle(
+        &mut self,
+        number: Option<u64>,
+        waker: Waker,
+    ) -> (Option<u64>, Option<Waker>) {
+        let counts = self.counts();
+        if counts.is_draining && counts.is_idle() {
+            return (None, Some(waker));
+        }
+        let number = number.unwrap_or_else(|| {
+            self.state.number += 1;
+            self.state.number
+        });
+        (Some(number), self.state.idle.insert(number, waker))
+    }
+
+    /// Has nobody woken under this number.
+    pub(super) fn forget_idle(&mut self, number: u64) -> Option<Waker> {
+        self.state.idle.remove(&number)
+    }
+
+    /// Puts somebody in line, who is counted already.
+    fn queue(&mut self, class: u8, lane: u64, deadline: (Timestamp, RefusedBecause)) -> Entered {
+        let state = &mut *self.state;
+        if state.line.len() == 0 {
+            state.last_empty = self.now;
+            state.rate.resume(self.now);
+        }
+        state.number += 1;
+        let waiter = Arc::new(Waiter::new(state.number, lane, class, self.now, deadline));
+        state.line.push(Arc::clone(&waiter));
+        state.outcomes.queued += 1;
+        Entered::Queued(waiter)
+    }
+
+    /// Has somebody make room in the queue, if the discipline knows whom.
+    fn evict_for(&mut self, lane: u64) -> bool {
+        let Some(evicted) = self.state.line.evict_for(lane) else { return false };
+        // As many wait as before, at any instant: another takes the place.
+        let refused = self.refused(RefusedBecause::Evicted);
+        self.tell(&evicted, Stage::Refused(refused));
+        true
+    }
+
+    /// Refuses somebody who was taken out of the line.
+    fn refuse(&mut self, waiter: &Waiter, because: RefusedBecause) {
+        self.change(|counts| counts.queued -= 1);
+        let refused = self.refused(because);
+        self.tell(waiter, Stage::Refused(refused));
+    }
+
+    fn tell(&mut self, waiter: &Waiter, stage: Stage) {
+        waiter.becomes(stage);
+        waiter.waker().into_iter().for_each(|waker| self.wakes.add(waker));
+    }
+
+    /// The refusal, with a time to come back where it is for want of capacity.
+    fn refused(&mut self, because: RefusedBecause) -> GateRefused {
+        self.count(because);
+        let retry_after = match because {
+            RefusedBecause::Drained | RefusedBecause::TimedOut => None,
+            RefusedBecause::Evicted | RefusedBecause::Full | RefusedBecause::Shed => {
+                let Counts { queued, limit, .. } = self.counts();
+                // Before anything is known, requests are taken to run for a second.
+                let assumed = f64::from(limit.max(1));
+                let rate = self.state.rate.per_second().unwrap_or(assumed);
+                Some(self.state.slots.take(self.now, queued, rate))
+            }
+        };
+        GateRefused { because, retry_after }
+    }
+
+    fn count(&mut self, because: RefusedBecause) {
+        let outcomes = &mut self.state.outcomes;
+        *match because {
+            RefusedBecause::Drained => &mut outcomes.drained,
+            RefusedBecause::Evicted => &mut outcomes.evicted,
+            RefusedBecause::Full => &mut outcomes.full,
+            RefusedBecause::Shed => &mut outcomes.shed,
+            RefusedBecause::TimedOut => &mut outcomes.timed_out,
+        } += 1;
+    }
+
+    /// Until when somebody who comes now may wait, and what it is told then.
+    fn deadline(&self, arrival: &Arrival) -> (Timestamp, RefusedBecause) {
+        let max_wait = self.shared.rules.max_wait;
+        let (wait, because) = match &self.shared.rules.discipline {
+            Discipline::ControlledDelay { target, .. }
+                if self.is_standing() && *target < max_wait =>
+            {
+                (*target, RefusedBecause::Shed)
+            }
+            _ => (max_wait, RefusedBecause::TimedOut),
+        };
+        let own = self.now + wait;
+        // A client that gives up then has no use for a permit that comes with no time left to run.
+        let clients = arrival.deadline.map(|deadline| deadline.before(self.typical_hold()));
+        match clients {
+            Some(clients) if clients <= own => (clients, RefusedBecause::TimedOut),
+            _ => (own, because),
+        }
+    }
+
+    /// How long requests run, by Little's law: as many as may, at the rate at which they leave.
+    fn typical_hold(&self) -> Duration {
+        let limit = f64::from(self.counts().limit);
+        let rate = self.state.rate.per_second();
+        let hold = rate.and_then(|rate| Duration::try_from_secs_f64(limit / rate).ok());
+        hold.unwrap_or_default()
+    }
+
+    /// Whether somebody who joins a lane now cannot be served in time.
+    fn is_hopeless(&self, lane: u64, deadline: Timestamp) -> bool {
+        let Some(rate) = self.state.rate.per_second() else { return self.now > deadline };
+        let ahead = self.state.line.ahead(lane, self.is_standing());
+        #[expect(clippy::cast_precision_loss, reason = "an estimate, of half a million at most")]
+        let wait = Duration::try_from_secs_f64((ahead + 1) as f64 / rate);
+        wait.map_or(true, |wait| self.now + wait > deadline)
+    }
+
+    /// Whether the queue has not been empty for so long that it counts as overload.
+    fn is_standing(&self) -> bool {
+        match &self.shared.rules.discipline {
+            Discipline::AdaptiveLifo { interval }
+            | Discipline::ControlledDelay { interval, .. } => {
+                let has_waiters = self.state.line.len() > 0;
+                has_waiters && self.now.since(self.state.last_empty) > *interval
+            }
+            _ => false,
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        self.shared.counter.counts()
+    }
+
+    /// Checked after every change, in debug builds.
+    fn invariants(&self) {
+        let counts = self.counts();
+        debug_assert_eq!(counts.queued as usize, self.state.line.len());
+        debug_assert!(counts.queued <= self.shared.rules.queue.min(GateRules::MAX_QUEUE));
+        debug_assert!(counts.queued == 0 || !counts.has_room(), "somebody waits for nothing");
+        let it = &self.state.outcomes;
+        // Of those who were shed, drained or timed out, some did not wait before.
+        let left = it.granted + it.cancelled + it.evicted + u64::from(counts.queued);
+        debug_assert!(left <= it.queued);
+        debug_assert!(it.queued <= left + it.drained + it.shed + it.timed_out);
+    }
+}
+
+impl Wakes {
+    fn add(&mut self, waker: Waker) {
+        match self.first {
+            None => self.first = Some(waker),
+            Some(_) => self.others.push(waker),
+        }
+    }
+
+    /// Wakes all of them.
+    pub(super) fn wake(self) {
+        self.first.into_iter().chain(self.others).for_each(Waker::wake);
+    }
+}

@@ -1,0 +1,269 @@
+//! The gate: who runs, and who waits for it.
+
+use std::{collections::BTreeMap, fmt, task::Waker, time::Duration};
+
+use super::{
+    arrival::Arrival,
+    counter::{Counter, Counts},
+    critical::{Critical, Entered},
+    idle::Idle,
+    line::{Line, line},
+    permit::{Grant, Permit},
+    place::Place,
+    refused::GateRefused,
+    return_slots::ReturnSlots,
+    rules::{Discipline, GateRules},
+    service_rate::ServiceRate,
+    snapshot::{GateOutcomes, GateSnapshot},
+    sync::{Arc, AtomicU32, Mutex, Ordering, lock},
+    waiter::{Stage, Waiter},
+};
+use crate::{Clock, ConfigError, ConfigErrorKind, SystemClock, Timestamp};
+
+/// Lets a number of requests run at once, has some more wait in order, and refuses the rest.
+///
+/// Clones are the same gate. See the [crate docs](crate#the-gate).
+///
+/// ```
+/// use waiting_room_core::{Arrival, Entry, Gate, GateRules};
+///
+/// let gate = Gate::new(GateRules::new(1).queue(1), 7)?;
+/// let enter = || gate.enter(Arrival::default(), gate.now());
+/// let Entry::Admitted(permit) = enter() else { panic!("nobody else is here") };
+/// let Entry::Queued(place) = enter() else { panic!("one may wait") };
+/// assert!(matches!(enter(), Entry::Refused(_)));
+///
+/// drop(permit);
+/// assert!(place.time_out().is_ok(), "it was its turn before");
+/// # Ok::<(), waiting_room_core::ConfigError>(())
+/// ```
+#[derive(Clone)]
+pub struct Gate(Arc<Shared>);
+
+/// What a gate says to somebody who comes.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "one may run, wait, or neither")]
+pub enum Entry {
+    /// It may run.
+    Admitted(Permit),
+    /// It may wait for its turn.
+    Queued(Place),
+    /// Neither.
+    Refused(GateRefused),
+}
+
+/// What becomes of those who wait when a gate is drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "they have their turn or not")]
+pub enum DrainQueue {
+    /// They are refused.
+    Refuse,
+    /// They have their turn.
+    Serve,
+}
+
+/// What all clones of a gate have in common.
+pub(super) struct Shared {
+    pub(super) counter: Counter,
+    pub(super) rules: GateRules,
+    /// How many run of each class, where the discipline asks.
+    running: Box<[AtomicU32]>,
+    clock: Box<dyn Clock>,
+    state: Mutex<State>,
+}
+
+/// What is changed under the lock.
+pub(super) struct State {
+    pub(super) line: Box<dyn Line>,
+    /// The number of the next waiter.
+    pub(super) number: u64,
+    /// When somebody last came into an empty queue.
+    pub(super) last_empty: Timestamp,
+    pub(super) rate: ServiceRate,
+    pub(super) slots: ReturnSlots,
+    pub(super) outcomes: GateOutcomes,
+    /// Those who wait for the gate to be idle.
+    pub(super) idle: BTreeMap<u64, Waker>,
+}
+
+impl Gate {
+    /// An open gate under these rules, on the machine's clock. The `seed` spreads the times at
+    /// which those who are refused come back.
+    ///
+    /// # Errors
+    ///
+    /// Rules that cannot be obeyed.
+    pub fn new(rules: GateRules, seed: u64) -> Result<Self, ConfigError> {
+        Self::with_clock(rules, seed, SystemClock::new())
+    }
+
+    /// The same on another clock.
+    ///
+    /// # Errors
+    ///
+    /// Rules that cannot be obeyed.
+    pub fn with_clock(rules: GateRules, seed: u64, clock: impl Clock) -> Result<Self, ConfigError> {
+        rules.validate()?;
+        let classes = match &rules.discipline {
+            Discipline::Priority { reserved, .. } => reserved.len(),
+            _ => 0,
+        };
+        let state = State {
+            line: line(&rules.discipline),
+            number: 0,
+            last_empty: Timestamp::ZERO,
+            rate: ServiceRate::new(),
+            slots: ReturnSlots::new(rules.longest_retry, seed),
+            outcomes: GateOutcomes::default(),
+            idle: BTreeMap::new(),
+        };
+        Ok(Self(Arc::new(Shared {
+            counter: Counter::new(rules.limit.unwrap_or(GateRules::MAX_LIMIT)),
+            rules,
+            running: (0..classes).map(|_| AtomicU32::new(0)).collect(),
+            clock: Box::new(clock),
+            state: Mutex::new(state),
+        })))
+    }
+
+    /// The time on the clock of this gate.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    /// Somebody comes at `now`: runs at once, or waits, or is refused.
+    ///
+    /// Nobody passes those who wait, and as many wait as may, exactly.
+    #[must_use]
+    pub fn enter(&self, arrival: Arrival, now: Timestamp) -> Entry {
+        let entered = match self.0.counter.enter() {
+            Some(in_flight) => Entered::Granted(Grant { at: now, in_flight }),
+            None => self.critical(now, |critical| critical.enter(&arrival)),
+        };
+        match entered {
+            Entered::Granted(grant) => {
+                self.0.runs(arrival.class);
+                Entry::Admitted(Permit::new(self.clone(), arrival.class, grant, now))
+            }
+            Entered::Queued(waiter) => Entry::Queued(Place::new(self.clone(), waiter)),
+            Entered::Refused(refused) => Entry::Refused(refused),
+        }
+    }
+
+    /// Changes how many may run: none with 0, which closes the gate, and as many as come with
+    /// `None`. Those who run go on, whatever the limit.
+    ///
+    /// # Errors
+    ///
+    /// A limit above [`GateRules::MAX_LIMIT`]; the old one stays.
+    pub fn set_limit(&self, limit: impl Into<Option<u32>>) -> Result<(), ConfigError> {
+        let limit = limit.into().unwrap_or(GateRules::MAX_LIMIT);
+        if limit > GateRules::MAX_LIMIT {
+            let expected = format!("at most {}", GateRules::MAX_LIMIT);
+            return Err(ConfigError::new(ConfigErrorKind::TooLarge, "limit", limit, expected));
+        }
+        self.critical(self.now(), |critical| {
+            critical.change(|counts| counts.limit = limit);
+            critical.grant();
+        });
+        Ok(())
+    }
+
+    /// Lets nobody in any more, until it is [opened](Self::open) again. The future is ready once
+    /// nobody runs and nobody waits.
+    pub fn drain(&self, queue: DrainQueue) -> Idle {
+        self.critical(self.now(), |critical| {
+            critical.change(|counts| counts.is_draining = true);
+            if queue == DrainQueue::Refuse {
+                critical.refuse_all();
+            }
+        });
+        Idle::new(self.clone())
+    }
+
+    /// Lets people in again.
+    pub fn open(&self) {
+        self.critical(self.now(), |critical| {
+            critical.change(|counts| counts.is_draining = false);
+        });
+    }
+
+    /// The gate in numbers.
+    #[must_use]
+    pub fn snapshot(&self, now: Timestamp) -> GateSnapshot {
+        let state = lock(&self.0.state);
+        let Counts { in_flight, queued, limit, is_draining } = self.0.counter.counts();
+        GateSnapshot {
+            in_flight,
+            limit: (limit < GateRules::MAX_LIMIT).then_some(limit),
+            queued,
+            oldest_wait: state.line.oldest().map_or(Duration::ZERO, |since| now.since(since)),
+            service_rate: state.rate.per_second(),
+            is_draining,
+            outcomes: state.outcomes,
+        }
+    }
+
+    /// A permit is given back.
+    pub(super) fn release(&self, class: u8) {
+        self.0.stops(class);
+        if !self.0.counter.leave() {
+            self.critical(self.now(), |critical| critical.leave());
+        }
+    }
+
+    /// Somebody waits no longer, and becomes something else unless it has a permit by now.
+    pub(super) fn withdraw(&self, waiter: &Waiter, stage: Stage) {
+        if waiter.is_waiting() {
+            self.critical(self.now(), |critical| critical.withdraw(waiter, stage));
+        }
+    }
+
+    /// Does something under the lock, and wakes whom it concerns when it is released.
+    pub(super) fn critical<T>(
+        &self,
+        now: Timestamp,
+        act: impl FnOnce(&mut Critical<'_>) -> T,
+    ) -> T {
+        let mut state = lock(&self.0.state);
+        let mut critical = Critical::new(&self.0, &mut state, now);
+        let given = act(&mut critical);
+        let wakes = critical.end();
+        drop(state);
+        wakes.wake();
+        given
+    }
+}
+
+impl Shared {
+    /// One of a class runs.
+    pub(super) fn runs(&self, class: u8) {
+        if let Some(running) = self.of_class(class) {
+            running.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// One of a class runs no longer.
+    fn stops(&self, class: u8) {
+        if let Some(running) = self.of_class(class) {
+            running.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many of a class run.
+    pub(super) fn running(&self, class: u8) -> u32 {
+        self.of_class(class).map_or(0, |running| running.load(Ordering::Relaxed))
+    }
+
+    /// The number of a class; of the last, for one that there is not.
+    fn of_class(&self, class: u8) -> Option<&AtomicU32> {
+        self.running.get(usize::from(class)).or(self.running.last())
+    }
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").field("counts", &self.0.counter).finish_non_exhaustive()
+    }
+}

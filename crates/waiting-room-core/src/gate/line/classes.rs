@@ -1,0 +1,96 @@
+//! A lane for each class of priority.
+
+use std::time::Duration;
+
+use super::{Arc, Lane, Line, Timestamp, Waiter, oldest_of};
+
+/// A line by class, the lowest number first.
+pub(super) struct Classes {
+    classes: Vec<Class>,
+    aging: Duration,
+}
+
+struct Class {
+    waiters: Lane,
+    /// For so many permits it is served before those who have theirs.
+    reserved: u32,
+}
+
+impl Classes {
+    pub(super) fn new(reserved: &[u32], aging: Duration) -> Self {
+        let class = |&reserved| Class { waiters: Lane::new(), reserved };
+        Self { classes: reserved.iter().map(class).collect(), aging }
+    }
+
+    /// Which class is next: the first that has less than what is reserved for it; or else that of
+    /// the oldest waiter whose class, less one for each time of aging that it has waited, is the
+    /// lowest.
+    fn next_class(&self, now: Timestamp, running: &dyn Fn(u8) -> u32) -> Option<usize> {
+        let waiting = || self.classes.iter().enumerate().filter(|(_, it)| !it.waiters.is_empty());
+        let is_short = |index: usize, class: &Class| {
+            u8::try_from(index).is_ok_and(|index| running(index) < class.reserved)
+        };
+        let short = waiting().find(|(index, class)| is_short(*index, class));
+        let rank = |(index, class): &(usize, &Class)| {
+            let since = oldest_of(&class.waiters).unwrap_or(now);
+            let aged = now.since(since).as_nanos() / self.aging.as_nanos().max(1);
+            i128::try_from(*index).unwrap_or(i128::MAX) - i128::try_from(aged).unwrap_or(i128::MAX)
+        };
+        short.or_else(|| waiting().min_by_key(rank)).map(|(index, _)| index)
+    }
+
+    /// The lane of a class; the last, for one that there is not.
+    fn of(&mut self, lane: u64) -> Option<&mut Lane> {
+        let index = usize::try_from(lane).ok()?;
+        self.classes.get_mut(index).map(|class| &mut class.waiters)
+    }
+}
+
+impl Line for Classes {
+    fn lane(&self, class: u8, _: u64) -> u64 {
+        u64::from(class).min(self.classes.len().saturating_sub(1) as u64)
+    }
+
+    fn push(&mut self, waiter: Arc<Waiter>) {
+        if let Some(waiters) = self.of(waiter.lane) {
+            waiters.insert(waiter.number, waiter);
+        }
+    }
+
+    fn next(
+        &mut self,
+        now: Timestamp,
+        _: bool,
+        running: &dyn Fn(u8) -> u32,
+    ) -> Option<Arc<Waiter>> {
+        let class = self.next_class(now, running)?;
+        self.classes[class].waiters.pop_first().map(|(_, waiter)| waiter)
+    }
+
+    fn evict_for(&mut self, lane: u64) -> Option<Arc<Waiter>> {
+        let last = self.classes.iter().rposition(|class| !class.waiters.is_empty())?;
+        if last as u64 <= lane {
+            return None;
+        }
+        self.classes[last].waiters.pop_last().map(|(_, waiter)| waiter)
+    }
+
+    fn remove(&mut self, waiter: &Waiter) {
+        if let Some(waiters) = self.of(waiter.lane) {
+            waiters.remove(&waiter.number);
+        }
+    }
+
+    fn ahead(&self, lane: u64, _: bool) -> usize {
+        let before = self.classes.iter().zip(0..=lane);
+        before.map(|(class, _)| class.waiters.len()).sum()
+    }
+
+    fn oldest(&self) -> Option<Timestamp> {
+        self.classes.iter().filter_map(|class| oldest_of(&class.waiters)).min()
+    }
+
+    fn len(&self) -> usize {
+        self.classes.iter().map(|class| class.waiters.len()).sum()
+    }
+}

@@ -1,0 +1,88 @@
+//! How many requests a gate serves in a second while somebody waits.
+
+use std::time::Duration;
+
+use crate::Timestamp;
+
+/// The rate of releases while the queue was not empty, over the last ten seconds or so of that.
+///
+/// Time in which nobody waits does not count: what is measured is what the service can do, not
+/// what is asked of it. So it is right with streams too, of which the average hold says little.
+#[derive(Clone, Debug)]
+pub(super) struct ServiceRate {
+    /// Both fade with the time in which somebody waits.
+    served: f64,
+    seconds: f64,
+    last: Timestamp,
+}
+
+impl ServiceRate {
+    pub(super) const fn new() -> Self {
+        Self { served: 0.0, seconds: 0.0, last: Timestamp::ZERO }
+    }
+
+    /// Somebody waits from now on, and nobody did before.
+    pub(super) fn resume(&mut self, now: Timestamp) {
+        self.last = now;
+    }
+
+    /// One is released, while somebody waits.
+    pub(super) fn served(&mut self, now: Timestamp) {
+        let seconds = now.since(self.last).as_secs_f64();
+        let kept = (-seconds / MEMORY.as_secs_f64()).exp();
+        self.served = self.served.mul_add(kept, 1.0);
+        self.seconds = self.seconds.mul_add(kept, seconds);
+        self.last = now;
+    }
+
+    /// The rate by the second, once enough is known.
+    pub(super) fn per_second(&self) -> Option<f64> {
+        (self.served >= ENOUGH && self.seconds > 0.0).then(|| self.served / self.seconds)
+    }
+}
+
+/// What is older than this counts little.
+const MEMORY: Duration = Duration::from_secs(10);
+
+/// From fewer releases nothing is concluded.
+const ENOUGH: f64 = 8.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(now: &mut Timestamp, millis: u64) -> Timestamp {
+        *now = *now + Duration::from_millis(millis);
+        *now
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_time_in_which_somebody_waits() {
+        let (mut rate, mut now) = (ServiceRate::new(), Timestamp::from_secs(1_000));
+        assert_eq!(rate.per_second(), None);
+        for _ in 0..50 {
+            // An hour without a queue, then 200 ms with one.
+            rate.resume(after(&mut now, 3_600_000));
+            (0..10).for_each(|_| rate.served(after(&mut now, 20)));
+        }
+        let rate = rate.per_second().unwrap();
+        assert!((49.0..51.0).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn a_change_of_the_rate_is_known_after_some_ten_seconds() {
+        let (mut rate, mut now) = (ServiceRate::new(), Timestamp::from_secs(1_000));
+        rate.resume(now);
+        (0..10_000).for_each(|_| rate.served(after(&mut now, 10)));
+        (0..200).for_each(|_| rate.served(after(&mut now, 100)));
+        let rate = rate.per_second().unwrap();
+        assert!((10.0..25.0).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn releases_at_one_instant_are_no_rate() {
+        let mut rate = ServiceRate::new();
+        (0..100).for_each(|_| rate.served(Timestamp::ZERO));
+        assert_eq!(rate.per_second(), None);
+    }
+}
