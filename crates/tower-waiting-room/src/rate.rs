@@ -10,6 +10,7 @@
 //! keys, and with the parts of the headers that never change. [`Policies`] are those in force; a
 //! live change puts others in their place, and takes over the memory of those that stay.
 
+mod asked;
 mod condition;
 mod config;
 mod limit;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use smallvec::{SmallVec, smallvec};
-use waiting_room_core::{Charge, KeyHash, Timestamp};
+use waiting_room_core::{Ask, Charge, KeyHash, Timestamp};
 
 use super::policy::Policy;
 
@@ -94,6 +94,12 @@ impl Spend {
 }
 
 impl Spent {
+    /// What was spent of a limit; nothing, unless it was charged.
+    pub(super) fn new(policy: &Arc<Policy>, ask: &Ask<'_>) -> Option<Self> {
+        let charge = *ask.charge()?;
+        Some(Self { policy: Arc::clone(policy), key: ask.key(), tier: ask.tier(), charge })
+    }
+
     /// Corrects the charge to what the request really costs.
     pub(super) fn settle(&mut self, cost: u64, now: Timestamp) {
         let Self { policy, key, tier, charge } = self;

@@ -7,9 +7,10 @@ use std::{
 
 use arc_swap::ArcSwap;
 use smallvec::SmallVec;
-use waiting_room_core::{Ask, Charge, ConfigError, KeyHash, KeyHasher, Timestamp, charge_all};
+use waiting_room_core::{ConfigError, KeyHasher, Timestamp};
 
 use super::{
+    asked::Asked,
     config::RateConfig,
     limit::OverLimit,
     limits::Limits,
@@ -18,7 +19,7 @@ use super::{
     queue_place::QueuePlace,
     set_up::SetUp,
     spend::{Now, OverSoftLimit, Spend, Spent},
-    told::{Applied, Rated, Told},
+    told::{Rated, Told},
 };
 use crate::{
     client_ip::ClientIp,
@@ -45,15 +46,6 @@ pub(crate) struct RateStage {
     pub(super) reloading: Mutex<()>,
     telemetry: Telemetry,
     pub(super) now: Now,
-}
-
-/// A limit that applies to a request, before it is asked.
-#[derive(Clone, Copy)]
-struct Candidate {
-    policy: usize,
-    tier: usize,
-    key: KeyHash,
-    cost: u64,
 }
 
 impl RateStage {
@@ -89,7 +81,7 @@ impl RateStage {
         }
         let caller = Caller::new(head, &self.hasher, &self.client_ip);
         let is_watched = self.set_up.watch(&caller, &policies, &self.telemetry);
-        let (mut hard, mut soft) = (Candidates::new(), Candidates::new());
+        let (mut hard, mut soft) = (Asked::none_of(&policies), Asked::none_of(&policies));
         for (index, policy) in policies.iter().enumerate() {
             if !policy.concerns(&caller) {
                 continue;
@@ -108,17 +100,16 @@ impl RateStage {
                     continue;
                 }
             };
-            let (tier, cost) = (policy.tier(&head), policy.cost(&head));
-            let candidate = Candidate { policy: index, tier, key, cost };
-            match policy.limit.over_limit {
-                OverLimit::Refuse => hard.push(candidate),
-                OverLimit::Mark | OverLimit::Shadow => soft.push(candidate),
-            }
+            let asked = match policy.limit.over_limit {
+                OverLimit::Refuse => &mut hard,
+                OverLimit::Mark | OverLimit::Shadow => &mut soft,
+            };
+            asked.push(index, key, policy.tier(&head), policy.cost(&head));
         }
         if hard.is_empty() && soft.is_empty() {
             return Rated::Free;
         }
-        let mut rated = self.charge(&policies, &hard, &soft, now);
+        let mut rated = self.charge(&policies, &mut hard, &mut soft, now);
         if let Rated::Pass(told) | Rated::Hold(told, ..) = &mut rated {
             told.counted = is_watched.then(|| self.set_up.clone());
         }
@@ -176,50 +167,42 @@ impl RateStage {
     fn charge(
         self: &Arc<Self>,
         policies: &Arc<Policies>,
-        hard: &[Candidate],
-        soft: &[Candidate],
+        hard: &mut Asked<'_>,
+        soft: &mut Asked<'_>,
         now: Timestamp,
     ) -> Rated {
-        let mut asks: SmallVec<[Ask<'_>; 2]> = hard
-            .iter()
-            .map(|it| Ask::new(&policies.get(it.policy).limiter, it.key, it.tier, it.cost))
-            .collect();
-        let allowed = charge_all(&mut asks, now);
-        let told = hard.iter().zip(&asks).filter_map(|(it, ask)| {
-            let decision = *ask.decision()?;
-            Some(Applied { policy: it.policy, tier: it.tier, decision })
-        });
+        let allowed = hard.charge_all(now);
         // In a box, since it is handed on often from here to the response.
         let mut told = Box::new(Told {
             at: now,
-            decisions: told.collect(),
+            decisions: SmallVec::new(),
             policies: Arc::clone(policies),
             spend: None,
             over_soft: None,
             counted: None,
         });
+        told.decisions.extend(hard.applied());
         if !allowed {
             return self.refuse(told);
         }
-        let charges = asks.iter().filter_map(Ask::charge);
-        let spent = || hard.iter().zip(charges.clone()).map(|it| Self::spent(policies, it));
         let delay = told.delay();
         let place = if delay.is_zero() {
             None
         } else if let Some(place) = QueuePlace::take(self) {
-            Some(place.with(spent().filter(|it| it.policy.is_queue())))
+            Some(place.with(hard.spent().filter(|it| it.policy.is_queue())))
         } else {
-            spent().for_each(|mut it| it.settle(0, now));
+            hard.spent().for_each(|mut it| it.settle(0, now));
             Self::look_again(&mut told, hard);
             return self.refuse(told);
         };
-        for it in hard {
-            self.telemetry.rated(&policies.get(it.policy).name, Rate::Allowed);
+        let mut adjustable = SmallVec::new();
+        for (policy, ask) in hard.iter() {
+            self.telemetry.rated(&policy.name, Rate::Allowed);
+            if policy.limit.is_adjustable {
+                adjustable.extend(Spent::new(policy, ask));
+            }
         }
-        let adjustable = hard.iter().zip(charges.clone());
-        let adjustable = adjustable.filter(|(it, _)| policies.get(it.policy).limit.is_adjustable);
-        let mut adjustable = adjustable.map(|it| Self::spent(policies, it)).collect();
-        told.over_soft = self.watch(policies, soft, &mut adjustable, now);
+        told.over_soft = self.watch(soft, &mut adjustable, now);
         if !adjustable.is_empty() {
             told.spend = Some(Spend::new(adjustable, Arc::clone(&self.now)));
         }
@@ -238,11 +221,10 @@ impl RateStage {
     }
 
     /// Turns the delay of a request that cannot be held into a refusal, once all was given back.
-    fn look_again(told: &mut Told, hard: &[Candidate]) {
-        for (applied, it) in told.decisions.iter_mut().zip(hard) {
+    fn look_again(told: &mut Told, hard: &Asked<'_>) {
+        for (applied, (policy, ask)) in told.decisions.iter_mut().zip(hard.iter()) {
             let delay = applied.decision.delay;
-            let limiter = &told.policies.get(it.policy).limiter;
-            applied.decision = limiter.look(it.key, it.tier, it.cost, told.at);
+            applied.decision = policy.limiter.look(ask.key(), ask.tier(), ask.cost(), told.at);
             if !delay.is_zero() {
                 applied.decision.allowed = false;
                 applied.decision.retry_after = Some(delay);
@@ -253,36 +235,25 @@ impl RateStage {
     /// Charges the limits that refuse nobody, and says which of them a request is over.
     fn watch(
         &self,
-        policies: &Policies,
-        soft: &[Candidate],
+        soft: &mut Asked<'_>,
         adjustable: &mut SmallVec<[Spent; 2]>,
         now: Timestamp,
     ) -> Option<OverSoftLimit> {
         let mut over = SmallVec::new();
-        for it in soft {
-            let policy = policies.get(it.policy);
-            match policy.limiter.charge(it.key, it.tier, it.cost, now) {
-                Ok((_, charge)) => {
-                    self.telemetry.rated(&policy.name, Rate::Allowed);
-                    if policy.limit.is_adjustable {
-                        adjustable.push(Self::spent(policies, (it, &charge)));
-                    }
+        soft.charge_each(now);
+        for (policy, ask) in soft.iter() {
+            if ask.charge().is_some() {
+                self.telemetry.rated(&policy.name, Rate::Allowed);
+                if policy.limit.is_adjustable {
+                    adjustable.extend(Spent::new(policy, ask));
                 }
-                Err(_) => {
-                    self.telemetry.rated(&policy.name, policy.over());
-                    if policy.limit.over_limit == OverLimit::Mark {
-                        over.push(Arc::clone(&policy.name));
-                    }
+            } else {
+                self.telemetry.rated(&policy.name, policy.over());
+                if policy.limit.over_limit == OverLimit::Mark {
+                    over.push(Arc::clone(&policy.name));
                 }
             }
         }
         (!over.is_empty()).then_some(OverSoftLimit(over))
     }
-
-    fn spent(policies: &Policies, (it, charge): (&Candidate, &Charge)) -> Spent {
-        let policy = Arc::clone(policies.get(it.policy));
-        Spent { policy, key: it.key, tier: it.tier, charge: *charge }
-    }
 }
-
-type Candidates = SmallVec<[Candidate; 2]>;

@@ -21,6 +21,24 @@ impl<'a> Ask<'a> {
         Self { limiter, key, tier, cost, decision: None, charge: None }
     }
 
+    /// For whom.
+    #[must_use]
+    pub const fn key(&self) -> KeyHash {
+        self.key
+    }
+
+    /// In which tier.
+    #[must_use]
+    pub const fn tier(&self) -> usize {
+        self.tier
+    }
+
+    /// How much.
+    #[must_use]
+    pub const fn cost(&self) -> u64 {
+        self.cost
+    }
+
     /// What it was told, by [`charge_all`].
     #[must_use]
     pub const fn decision(&self) -> Option<&Decision> {
