@@ -53,9 +53,12 @@ impl Telemetry {
         } else {
             tracing::debug!(room, %reason, "verdict");
         }
-        let span = tracing::Span::current();
-        if !span.is_disabled() {
-            span.record("waiting_room.reason", tracing::field::display(reason));
+        // To ask for a span where nobody listens costs more than the rest of this.
+        if tracing::dispatcher::has_been_set() {
+            let span = tracing::Span::current();
+            if !span.is_disabled() {
+                span.record("waiting_room.reason", tracing::field::display(reason));
+            }
         }
         #[cfg(feature = "metrics")]
         if *reason == Reason::AdmittedPass {
