@@ -13,7 +13,7 @@ use crate::{
     config::Enforcement,
     head::RequestHead,
     rate::{Policy, QueuePlace, Rated, Told},
-    respond::{self, Refused},
+    respond::{self, RateHeaders, Refused},
 };
 
 /// A request that waits for its turn in a leaky queue.
@@ -62,8 +62,11 @@ impl<St: Store> Gatekeeper<St> {
 
     /// Tells the client of the application's response about its limits.
     pub(super) fn tell(&self, told: &Told, status: StatusCode, headers: &mut HeaderMap) {
-        let lines: SmallVec<[respond::Told<'_>; 2]> = told.lines().collect();
-        respond::tell(headers, status, self.config.rates.headers, &lines, told.at);
+        let profile = self.config.rates.headers;
+        if profile != RateHeaders::None {
+            let lines: SmallVec<[respond::Told<'_>; 2]> = told.lines().collect();
+            respond::tell(headers, status, profile, &lines, told.at);
+        }
     }
 
     /// Answers a request that a limit refuses.
