@@ -86,7 +86,8 @@ where
         inner: S,
         request: Request<B>,
     ) -> Self {
-        Self { gatekeeper, state: State::new(step, inner, request) }
+        let state = State::new(&gatekeeper, step, inner, request);
+        Self { gatekeeper, state }
     }
 }
 
@@ -94,14 +95,19 @@ impl<S, B> State<S, B, S::Response>
 where
     S: Service<Request<B>>,
 {
-    fn new(step: Step, inner: S, mut request: Request<B>) -> Self {
+    fn new<St: Store>(
+        gatekeeper: &Gatekeeper<St>,
+        step: Step,
+        inner: S,
+        mut request: Request<B>,
+    ) -> Self {
         match step {
             Step::Answer(response) => Self::Answer { response },
             Step::Ask(asked, carried) => {
                 Self::Ask { asked, carried, kept: Kept { inner, request } }
             }
             Step::Forward(mut forward) => {
-                forward.equip(request.extensions_mut());
+                gatekeeper.equip(&mut forward, request.extensions_mut());
                 Self::Forward { inner: Oneshot::new(inner, request), forward, renewed: None }
             }
             Step::Hold(hold) => Self::Hold { hold, kept: Kept { inner, request } },
@@ -128,7 +134,7 @@ where
                         unreachable!("the state was matched above");
                     };
                     let step = this.gatekeeper.conclude((&request).into(), carried, verdict);
-                    this.state.set(State::new(step, inner, request));
+                    this.state.set(State::new(this.gatekeeper, step, inner, request));
                 }
                 StateProjection::Hold { hold, .. } => {
                     ready!(hold.sleep.as_mut().poll(cx));
@@ -138,7 +144,7 @@ where
                         unreachable!("the state was matched above");
                     };
                     let step = this.gatekeeper.go_on((&request).into(), *hold);
-                    this.state.set(State::new(step, inner, request));
+                    this.state.set(State::new(this.gatekeeper, step, inner, request));
                 }
                 StateProjection::Forward { inner, forward, renewed } => {
                     if let Some(renewal) = &mut forward.renewal

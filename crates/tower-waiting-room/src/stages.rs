@@ -98,8 +98,6 @@ pub(crate) struct Carried {
 
 /// A request on its way to the application.
 pub(crate) struct Forward {
-    /// The handle for the application, until the request has it.
-    visit: Option<Visit>,
     /// The renewal of the pass, which runs beside the application.
     pub(crate) renewal: Option<Asked<Option<Pass>>>,
     pass: Option<Pass>,
@@ -242,6 +240,17 @@ impl<St: Store> Gatekeeper<St> {
         }
     }
 
+    /// Gives the application its handles.
+    pub(crate) fn equip(&self, forward: &mut Forward, extensions: &mut Extensions) {
+        if let Some(pass) = forward.pass {
+            let (reason, sessions) = (forward.reason.clone(), Arc::clone(&self.sessions));
+            extensions.insert(Visit::new(pass, reason, sessions));
+        }
+        if let Some(told) = &mut forward.told {
+            told.equip(extensions);
+        }
+    }
+
     /// The file that limits come from.
     pub(crate) fn rules_file(&self) -> Option<&RulesSource> {
         self.config.rates.source.as_ref()
@@ -361,8 +370,7 @@ impl<St: Store> Gatekeeper<St> {
         told: Option<Box<Told>>,
     ) -> Forward {
         self.telemetry.verdict(&reason);
-        let visit = pass.map(|pass| Visit::new(pass, reason.clone(), Arc::clone(&self.sessions)));
-        Forward { visit, renewal: None, pass, reason, source, token: None, told }
+        Forward { renewal: None, pass, reason, source, token: None, told }
     }
 
     fn pass_token(&self, pass: &Pass, now: Timestamp) -> Token {
@@ -381,16 +389,6 @@ impl Bearer {
 }
 
 impl Forward {
-    /// Gives the application its handles.
-    pub(crate) fn equip(&mut self, extensions: &mut Extensions) {
-        if let Some(visit) = self.visit.take() {
-            extensions.insert(visit);
-        }
-        if let Some(told) = &mut self.told {
-            told.equip(extensions);
-        }
-    }
-
     fn with_token(mut self, token: Token) -> Self {
         self.token = Some(token);
         self
