@@ -7,10 +7,8 @@ use waiting_room_core::{Quota, Timestamp};
 
 /// An integer as the value of a header. Below a thousand, as most are, it takes no memory.
 pub(super) fn value(number: u64) -> HeaderValue {
-    let small = usize::try_from(number).ok().and_then(|index| DIGITS.get(index));
-    let Some(digits) = small else { return large(bounded(number)) };
-    let zeros = if number < 10 { 2 } else { usize::from(number < 100) };
-    HeaderValue::from_static(str::from_utf8(&digits[zeros..]).unwrap_or_default())
+    let small = usize::try_from(number).ok().and_then(|index| NUMERALS.get(index));
+    small.map_or_else(|| large(bounded(number)), |numeral| HeaderValue::from_static(numeral))
 }
 
 /// Of just as many bytes as it has digits; the conversion that `http` has reserves more.
@@ -34,7 +32,23 @@ pub(super) fn unix_seconds(time: Timestamp) -> u64 {
     time.as_nanos().div_ceil(1_000_000_000)
 }
 
-/// The numbers from 000 to 999.
+/// The numbers from 0 to 999.
+static NUMERALS: [&str; 1000] = {
+    let mut numerals = [""; 1000];
+    let mut number = 0;
+    while number < 1000 {
+        let zeros = if number < 10 { 2 } else { (number < 100) as usize };
+        let (_, digits) = DIGITS[number].split_at(zeros);
+        numerals[number] = match str::from_utf8(digits) {
+            Ok(numeral) => numeral,
+            Err(_) => panic!("digits are text"),
+        };
+        number += 1;
+    }
+    numerals
+};
+
+/// The same with zeros before them, from 000 to 999.
 static DIGITS: [[u8; 3]; 1000] = {
     let mut digits = [*b"000"; 1000];
     let mut number = 1;

@@ -46,6 +46,8 @@ impl<'a> Report<'a> {
         let is_taken = headers
             .keys()
             .any(|name| fields.iter().any(|it| !it.part.is_list() && it.name == *name));
+        // At once, and with a place to spare for the length that many servers add.
+        headers.reserve(fields.len());
         for Field { name, part } in fields.iter().filter(|it| it.part.is_list() || !is_taken) {
             if let Some(value) = self.value(*part) {
                 headers.append(name, value);
