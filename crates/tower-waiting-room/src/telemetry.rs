@@ -19,6 +19,8 @@
 //!
 //! A recorder of metrics has to be installed before the first request.
 
+#[cfg(feature = "metrics")]
+use std::sync::OnceLock;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use waiting_room_core::{Reason, StoreError};
@@ -30,9 +32,11 @@ use crate::{misconfiguration::Misconfiguration, token::OpenError};
 pub(crate) struct Telemetry {
     room: Arc<str>,
     misconfigured: Arc<Mutex<Vec<Misconfiguration>>>,
-    /// The counter of valid passes, found once: it is the one that every request increments.
+    /// The counters of the verdicts that most requests get.
     #[cfg(feature = "metrics")]
-    passes: Arc<std::sync::OnceLock<metrics::Counter>>,
+    limits: Arc<Frequent>,
+    #[cfg(feature = "metrics")]
+    passes: Arc<Frequent>,
 }
 
 impl Telemetry {
@@ -40,6 +44,8 @@ impl Telemetry {
         Self {
             room,
             misconfigured: Arc::default(),
+            #[cfg(feature = "metrics")]
+            limits: Arc::default(),
             #[cfg(feature = "metrics")]
             passes: Arc::default(),
         }
@@ -61,10 +67,10 @@ impl Telemetry {
             }
         }
         #[cfg(feature = "metrics")]
-        if *reason == Reason::AdmittedPass {
-            self.passes.get_or_init(|| self.verdicts(reason)).increment(1);
-        } else {
-            self.verdicts(reason).increment(1);
+        match reason {
+            Reason::AdmittedLimits => self.limits.increment(|| self.verdicts(reason)),
+            Reason::AdmittedPass => self.passes.increment(|| self.verdicts(reason)),
+            _ => self.verdicts(reason).increment(1),
         }
     }
 
@@ -100,19 +106,27 @@ impl Telemetry {
     }
 
     /// A limit has said this to a request.
-    pub(crate) fn rated(&self, limit: &Arc<str>, what: Rate) {
+    pub(crate) fn rated(&self, limit: &Subject, what: Rate) {
+        let name = &limit.name;
         if what != Rate::Allowed {
             let (room, decision) = (&*self.room, what.as_str());
-            tracing::debug!(room, %limit, decision, "over a limit");
+            tracing::debug!(room, limit = %name, decision, "over a limit");
         }
         #[cfg(feature = "metrics")]
+        match what {
+            Rate::Allowed => limit.allowed.increment(|| self.decisions(name, what)),
+            _ => self.decisions(name, what).increment(1),
+        }
+    }
+
+    #[cfg(feature = "metrics")]
+    fn decisions(&self, limit: &Arc<str>, what: Rate) -> metrics::Counter {
         metrics::counter!(
             "waiting_room_rate_decisions_total",
             "room" => Arc::clone(&self.room),
             "limit" => Arc::clone(limit),
             "decision" => what.as_str(),
         )
-        .increment(1);
     }
 
     /// The rules file was read again.
@@ -155,6 +169,24 @@ impl Telemetry {
     }
 }
 
+/// A limit that is reported about.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    name: Arc<str>,
+    #[cfg(feature = "metrics")]
+    allowed: Frequent,
+}
+
+impl Subject {
+    pub(crate) fn new(name: Arc<str>) -> Self {
+        Self {
+            name,
+            #[cfg(feature = "metrics")]
+            allowed: Frequent::default(),
+        }
+    }
+}
+
 /// What a rate limit has said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rate {
@@ -172,5 +204,18 @@ impl Rate {
             Self::OverSoft => "over_soft",
             Self::Refused => "refused",
         }
+    }
+}
+
+/// A counter that most requests increment, so it is found once: to find it takes memory for its
+/// labels.
+#[cfg(feature = "metrics")]
+#[derive(Debug, Default)]
+struct Frequent(OnceLock<metrics::Counter>);
+
+#[cfg(feature = "metrics")]
+impl Frequent {
+    fn increment(&self, find: impl FnOnce() -> metrics::Counter) {
+        self.0.get_or_init(find).increment(1);
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     key::Caller,
     matcher::{Doubt, is_method},
     respond::PolicyLine,
-    telemetry::Rate,
+    telemetry::{Rate, Subject},
 };
 
 /// A limit in force.
@@ -19,6 +19,8 @@ pub(crate) struct Policy {
     pub(crate) limit: RateLimit,
     pub(crate) limiter: Limiter,
     pub(crate) name: Arc<str>,
+    /// As it is reported about.
+    pub(super) subject: Subject,
     lines: Box<[PolicyLine]>,
 }
 
@@ -46,10 +48,12 @@ impl Policy {
             Some(before) => before.limiter.with_quotas(&quotas, now)?,
             None => Limiter::new(limit.algorithm, &quotas, limit.keys())?,
         };
+        let name: Arc<str> = limit.name.as_ref().into();
         let line = |quota| PolicyLine::new(&limit.name, quota, limit.algorithm, limit.unit);
         Ok(Self {
             lines: quotas.iter().map(line).collect::<Result<_, _>>()?,
-            name: limit.name.as_ref().into(),
+            subject: Subject::new(Arc::clone(&name)),
+            name,
             limiter,
             limit,
         })

@@ -93,7 +93,7 @@ impl RateStage {
                     if matches!(found, Found::Stranger) {
                         self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
                     }
-                    self.telemetry.rated(&policy.name, policy.over());
+                    self.telemetry.rated(&policy.subject, policy.over());
                     if policy.limit.over_limit == OverLimit::Refuse {
                         return Rated::Unknown(Arc::clone(policy));
                     }
@@ -197,7 +197,7 @@ impl RateStage {
         };
         let mut adjustable = SmallVec::new();
         for (policy, ask) in hard.iter() {
-            self.telemetry.rated(&policy.name, Rate::Allowed);
+            self.telemetry.rated(&policy.subject, Rate::Allowed);
             if policy.limit.is_adjustable {
                 adjustable.extend(Spent::new(policy, ask));
             }
@@ -215,7 +215,7 @@ impl RateStage {
     /// Reports who has refused. Those that would have allowed it have not been asked.
     fn refuse(&self, told: Box<Told>) -> Rated {
         for it in told.decisions.iter().filter(|it| !it.decision.allowed) {
-            self.telemetry.rated(&told.policies.get(it.policy).name, Rate::Refused);
+            self.telemetry.rated(&told.policies.get(it.policy).subject, Rate::Refused);
         }
         Rated::Refuse(told)
     }
@@ -243,12 +243,12 @@ impl RateStage {
         soft.charge_each(now);
         for (policy, ask) in soft.iter() {
             if ask.charge().is_some() {
-                self.telemetry.rated(&policy.name, Rate::Allowed);
+                self.telemetry.rated(&policy.subject, Rate::Allowed);
                 if policy.limit.is_adjustable {
                     adjustable.extend(Spent::new(policy, ask));
                 }
             } else {
-                self.telemetry.rated(&policy.name, policy.over());
+                self.telemetry.rated(&policy.subject, policy.over());
                 if policy.limit.over_limit == OverLimit::Mark {
                     over.push(Arc::clone(&policy.name));
                 }

@@ -1,15 +1,18 @@
 //! What the metrics say about limits: each limit once for a request, if it was asked.
 
 use std::{
-    fs,
+    fs, mem,
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use http::Request;
 use metrics::{
-    Counter, Gauge, Histogram, Key as MetricKey, KeyName, Metadata, Recorder, SharedString, Unit,
-    with_local_recorder,
+    Counter, CounterFn, Gauge, Histogram, Key as MetricKey, KeyName, Metadata, Recorder,
+    SharedString, Unit, with_local_recorder,
 };
 use tower_waiting_room::{
     Algorithm, Enforcement, Key, OverLimit, PeerAddr, Quota, RateLimit, WaitingRoomConfig,
@@ -18,9 +21,36 @@ use tower_waiting_room::{
 
 use crate::support::House;
 
-/// Writes down which counters were asked for, which is once for each increment.
+/// Writes down which counters are incremented, and how many were looked for.
 #[derive(Default)]
-struct Counted(Mutex<Vec<String>>);
+struct Counted {
+    seen: Arc<Mutex<Vec<String>>>,
+    found: AtomicUsize,
+}
+
+/// One of them.
+struct Labelled {
+    labels: String,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Counted {
+    /// What has been counted since this was last asked.
+    fn take(&self) -> Vec<String> {
+        mem::take(&mut *self.seen.lock().unwrap())
+    }
+}
+
+impl CounterFn for Labelled {
+    fn increment(&self, value: u64) {
+        assert_eq!(value, 1);
+        self.seen.lock().unwrap().push(self.labels.clone());
+    }
+
+    fn absolute(&self, _: u64) {
+        unreachable!("requests are counted one by one");
+    }
+}
 
 impl Recorder for Counted {
     fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
@@ -31,9 +61,10 @@ impl Recorder for Counted {
 
     fn register_counter(&self, key: &MetricKey, _: &Metadata<'_>) -> Counter {
         let labels = key.labels().filter(|label| label.key() != "room");
-        let values: Vec<&str> = labels.map(|label| label.value()).collect();
-        self.0.lock().unwrap().push(values.join(" "));
-        Counter::noop()
+        let labels: Vec<&str> = labels.map(|label| label.value()).collect();
+        let (labels, seen) = (labels.join(" "), Arc::clone(&self.seen));
+        self.found.fetch_add(1, Ordering::Relaxed);
+        Counter::from_arc(Arc::new(Labelled { labels, seen }))
     }
 
     fn register_gauge(&self, _: &MetricKey, _: &Metadata<'_>) -> Gauge {
@@ -54,9 +85,12 @@ fn second(config: WaitingRoomConfigBuilder) -> Vec<String> {
         let peer = SocketAddr::from(([192, 0, 2, 1], 40_000));
         house.send(Request::get("/").extension(PeerAddr(peer)).body(String::new()).unwrap())
     };
-    runtime.block_on(get());
-    with_local_recorder(&counted, || runtime.block_on(get()));
-    counted.0.into_inner().unwrap()
+    with_local_recorder(&counted, || {
+        runtime.block_on(get());
+        counted.take();
+        runtime.block_on(get());
+        counted.take()
+    })
 }
 
 fn limit(name: &'static str, quota: Quota) -> RateLimit {
@@ -81,6 +115,21 @@ fn a_limit_that_was_only_looked_at_has_allowed_nothing() {
 }
 
 #[test]
+fn who_is_allowed_finds_the_counters_that_the_first_has_found() {
+    let counted = Counted::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let house = House::new(limits());
+    let found = with_local_recorder(&counted, || {
+        [(); 3].map(|()| {
+            runtime.block_on(house.send(Request::new(String::new())));
+            counted.found.load(Ordering::Relaxed)
+        })
+    });
+    assert_eq!(found, [3; 3]);
+    assert_eq!(counted.take().len(), 3 * 3);
+}
+
+#[test]
 fn a_limit_without_its_key_is_counted_as_if_it_were_used_up() {
     for (over, counted) in [
         (OverLimit::Mark, vec!["per_ip over_soft", "wide allowed"]),
@@ -95,7 +144,7 @@ fn a_limit_without_its_key_is_counted_as_if_it_were_used_up() {
         let house = House::new(config);
         let stranger = house.send(Request::new(String::new()));
         with_local_recorder(&recorder, || runtime.block_on(stranger));
-        let mut seen = recorder.0.into_inner().unwrap();
+        let mut seen = recorder.take();
         seen.retain(|it| it.starts_with("per_ip") || it.starts_with("wide"));
         assert_eq!(seen, counted);
     }
@@ -125,7 +174,7 @@ fn a_request_that_cannot_be_held_counts_for_the_queue_alone() {
         assert!(held.is_inside());
         assert_eq!(refused.reason, "refused:rate:queue");
     });
-    assert_eq!(*counted.0.lock().unwrap(), ["queue refused", "refused:rate:queue"]);
+    assert_eq!(counted.take(), ["queue refused", "refused:rate:queue"]);
 }
 
 #[test]
@@ -146,6 +195,6 @@ fn what_is_wrong_with_a_file_is_said_once_however_often_it_is_tried() {
             handle.change_rate_limits(|limits| limits).unwrap();
         }
     });
-    assert_eq!(*counted.0.lock().unwrap(), [""; 0]);
+    assert_eq!(counted.take(), [""; 0]);
     assert!(handle.rules_file_error().is_some());
 }
