@@ -10,6 +10,8 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use pin_project_lite::pin_project;
 
+use crate::gate::{Held, HeldAll};
+
 pin_project! {
     /// The body of a response from a [`WaitingRoom`](crate::WaitingRoom).
     #[derive(Debug)]
@@ -24,7 +26,7 @@ pin_project! {
     #[project = KindProjection]
     enum Kind<B> {
         Answer { #[pin] body: Full<Bytes> },
-        Inner { #[pin] body: B },
+        Inner { #[pin] body: B, held: HeldAll },
     }
 }
 
@@ -34,16 +36,16 @@ impl<B> ResponseBody<B> {
         Self { kind: Kind::Answer { body: Full::new(body) } }
     }
 
-    /// What the application answers, untouched.
-    pub(crate) const fn inner(body: B) -> Self {
-        Self { kind: Kind::Inner { body } }
+    /// What the application answers, untouched, and the permits that it holds to its end.
+    pub(crate) const fn inner(body: B, held: HeldAll) -> Self {
+        Self { kind: Kind::Inner { body, held } }
     }
 }
 
 /// The empty body, which `tower_http::cors` answers preflights with.
 impl<B: Default> Default for ResponseBody<B> {
     fn default() -> Self {
-        Self::inner(B::default())
+        Self::inner(B::default(), HeldAll::new())
     }
 }
 
@@ -60,7 +62,18 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         match self.project().kind.project() {
-            KindProjection::Inner { body } => body.poll_frame(cx),
+            KindProjection::Inner { mut body, held } => {
+                let polled = body.as_mut().poll_frame(cx);
+                match &polled {
+                    Poll::Pending => held.iter().for_each(|held| held.asked()),
+                    // A body that has ended is not polled again, nor one after its trailers.
+                    Poll::Ready(Some(Ok(frame))) if frame.is_data() && !body.is_end_stream() => {
+                        held.iter().for_each(Held::taken);
+                    }
+                    Poll::Ready(_) => held.clear(),
+                }
+                polled
+            }
             KindProjection::Answer { body } => body.poll_frame(cx).map(|frame| {
                 frame.map(|result| match result {
                     Ok(frame) => Ok(frame.map_data(B::Data::from)),
@@ -73,14 +86,14 @@ where
     fn is_end_stream(&self) -> bool {
         match &self.kind {
             Kind::Answer { body } => body.is_end_stream(),
-            Kind::Inner { body } => body.is_end_stream(),
+            Kind::Inner { body, .. } => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Answer { body } => body.size_hint(),
-            Kind::Inner { body } => body.size_hint(),
+            Kind::Inner { body, .. } => body.size_hint(),
         }
     }
 }

@@ -18,6 +18,7 @@ use waiting_room_core::{
 use crate::{
     bypass::Bypass,
     client_ip::ClientIp,
+    gate::{Concurrency, GateStage},
     head::RequestHead,
     key::Part,
     rate::{RateConfig, RateLimit, Source},
@@ -83,6 +84,7 @@ pub struct WaitingRoomConfig {
     /// Whether there is a room at all, or rate limits alone.
     pub(crate) has_room: bool,
     pub(crate) rates: RateConfig,
+    pub(crate) gates: Vec<Concurrency>,
     pub(crate) keys: Option<KeyRing>,
     pub(crate) cookie: CookieSettings,
     pub(crate) bypass: Vec<Bypass>,
@@ -101,6 +103,7 @@ impl WaitingRoomConfig {
                 rules: RoomRules::new(name, 0),
                 has_room: true,
                 rates: RateConfig::default(),
+                gates: Vec::new(),
                 keys: None,
                 cookie: CookieSettings::default(),
                 bypass: Vec::new(),
@@ -218,6 +221,12 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
+    /// Adds a limit on how many requests run at once. See [`Concurrency`].
+    pub fn concurrency(mut self, concurrency: Concurrency) -> Self {
+        self.config.gates.push(concurrency);
+        self
+    }
+
     /// Where the address of a client is read from. [`ClientIp::peer`].
     pub fn client_ip(mut self, client_ip: ClientIp) -> Self {
         self.config.rates.client_ip = client_ip;
@@ -295,13 +304,15 @@ impl WaitingRoomConfigBuilder {
         let Self { total_active_users, mut config } = self;
         config.rates.load()?;
         config.rates.validate()?;
+        GateStage::validate(&config.gates)?;
         config.has_room = total_active_users.is_some();
-        if !config.has_room && config.rates.is_empty() {
+        if !config.has_room && config.rates.is_empty() && config.gates.is_empty() {
             return Err(ConfigError::new(
                 ConfigErrorKind::Missing,
                 "total_active_users",
                 "missing",
-                "the number of visitors that the service can take at a time, or a rate limit",
+                "the number of visitors that the service can take at a time, or a rate limit, or a \
+                 limit on concurrency",
             ));
         }
         let users = total_active_users.unwrap_or(RoomRules::MAX_USERS);

@@ -25,7 +25,8 @@ use waiting_room_core::{Pass, Store, StoreError, Verdict};
 
 use crate::{
     body::ResponseBody,
-    stages::{Asked, Carried, Forward, Gatekeeper, Hold, Settled, Step},
+    gate::HeldAll,
+    stages::{Asked, Carried, Forward, Gatekeeper, Hold, Queue, Settled, Step},
 };
 
 pin_project! {
@@ -58,13 +59,14 @@ pin_project! {
         Answer { response: Response<Bytes> },
         Ask { asked: Asked<Result<Verdict, StoreError>>, carried: Carried, kept: Kept<S, B> },
         Hold { hold: Box<Hold>, kept: Kept<S, B> },
+        Queue { queue: Box<Queue>, kept: Kept<S, B> },
         Forward {
             #[pin]
             inner: Oneshot<S, Request<B>>,
             forward: Forward,
             renewed: Option<Pass>,
         },
-        Leave { leaving: Asked<()>, response: R },
+        Leave { leaving: Asked<()>, response: R, held: HeldAll },
         Done,
     }
 }
@@ -79,6 +81,7 @@ impl<S, St, B> ResponseFuture<S, St, B>
 where
     S: Service<Request<B>>,
     St: Store,
+    B: 'static,
 {
     pub(crate) fn new(
         gatekeeper: Arc<Gatekeeper<St>>,
@@ -94,6 +97,7 @@ where
 impl<S, B> State<S, B, S::Response>
 where
     S: Service<Request<B>>,
+    B: 'static,
 {
     fn new<St: Store>(
         gatekeeper: &Gatekeeper<St>,
@@ -111,6 +115,10 @@ where
                 Self::Forward { inner: Oneshot::new(inner, request), forward, renewed: None }
             }
             Step::Hold(hold) => Self::Hold { hold, kept: Kept { inner, request } },
+            Step::Queue(mut queue) => {
+                queue.waiting.watch(&mut request);
+                Self::Queue { queue, kept: Kept { inner, request } }
+            }
         }
     }
 }
@@ -119,6 +127,7 @@ impl<S, St, B, ResBody> Future for ResponseFuture<S, St, B>
 where
     S: Service<Request<B>, Response = Response<ResBody>>,
     St: Store,
+    B: 'static,
 {
     type Output = Result<Response<ResponseBody<ResBody>>, S::Error>;
 
@@ -146,6 +155,18 @@ where
                     let step = this.gatekeeper.go_on((&request).into(), *hold);
                     this.state.set(State::new(this.gatekeeper, step, inner, request));
                 }
+                StateProjection::Queue { queue, kept } => {
+                    let waited = ready!(queue.waiting.poll(kept.request.body_mut(), cx));
+                    let StateReplace::Queue { queue, kept: Kept { inner, mut request } } =
+                        this.state.as_mut().project_replace(State::Done)
+                    else {
+                        unreachable!("the state was matched above");
+                    };
+                    let Queue { waiting, forward } = *queue;
+                    let queued = waiting.end(request.body_mut());
+                    let step = this.gatekeeper.waited((&request).into(), queued, forward, waited);
+                    this.state.set(State::new(this.gatekeeper, step, inner, request));
+                }
                 StateProjection::Forward { inner, forward, renewed } => {
                     if let Some(renewal) = &mut forward.renewal
                         && let Poll::Ready(pass) = renewal.as_mut().poll(cx)
@@ -154,22 +175,25 @@ where
                         forward.renewal = None;
                     }
                     let response = ready!(inner.poll(cx))?;
+                    let held = forward.held_by_body();
                     match this.gatekeeper.settle(forward, renewed.take(), response) {
                         Settled::Leave(leaving, response) => {
-                            this.state.set(State::Leave { leaving, response });
+                            this.state.set(State::Leave { leaving, response, held });
                         }
                         Settled::Send(response) => {
                             this.state.set(State::Done);
-                            return Poll::Ready(Ok(response.map(ResponseBody::inner)));
+                            let body = |body| ResponseBody::inner(body, held);
+                            return Poll::Ready(Ok(response.map(body)));
                         }
                     }
                 }
                 StateProjection::Leave { leaving, .. } => {
                     ready!(leaving.as_mut().poll(cx));
-                    if let StateReplace::Leave { response, .. } =
+                    if let StateReplace::Leave { response, held, .. } =
                         this.state.as_mut().project_replace(State::Done)
                     {
-                        return Poll::Ready(Ok(response.map(ResponseBody::inner)));
+                        let body = |body| ResponseBody::inner(body, held);
+                        return Poll::Ready(Ok(response.map(body)));
                     }
                 }
                 StateProjection::Answer { .. } => {

@@ -1,9 +1,10 @@
 //! The operator's handle on a room in use.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use waiting_room_core::{
-    ConfigError, MemoryStore, RoomRules, RoomSwitch, Snapshot, Store, StoreError,
+    ConfigError, ConfigErrorKind, DrainQueue, GateSnapshot, MemoryStore, RoomRules, RoomSwitch,
+    Snapshot, Store, StoreError,
 };
 
 use crate::{
@@ -165,6 +166,83 @@ impl<St: Store> WaitingRoomHandle<St> {
     #[must_use]
     pub fn rules_file_error(&self) -> Option<String> {
         self.gatekeeper.rates.unfollowed()
+    }
+
+    /// The gates in numbers, under their names: one [`Concurrency`](crate::Concurrency) each, and one
+    /// snapshot for each value of its key that a request has at the moment, if it has one.
+    #[must_use]
+    pub fn gates(&self) -> Vec<(Arc<str>, Vec<GateSnapshot>)> {
+        let gates = self.gatekeeper.gates.gates().iter();
+        gates.map(|gate| (Arc::clone(gate.name()), gate.snapshots())).collect()
+    }
+
+    /// Changes how many requests may run at once at the gate of this name: none with 0, which
+    /// closes it, and as many as come with `None`. Nobody is cut off: a lower limit is reached as
+    /// requests end.
+    ///
+    /// # Errors
+    ///
+    /// A limit that a gate cannot keep, or a name that no gate has; the old limit stays.
+    pub fn set_concurrency(
+        &self,
+        gate: &str,
+        limit: impl Into<Option<u32>>,
+    ) -> Result<(), ConfigError> {
+        let gates = self.gatekeeper.gates.gates();
+        let Some(named) = gates.iter().find(|it| &**it.name() == gate) else {
+            let names: Vec<&str> = gates.iter().map(|it| &**it.name()).collect();
+            let (kind, given) = (ConfigErrorKind::Missing, format!("{gate:?}"));
+            let expected = format!("the name of a gate, of {names:?}");
+            return Err(ConfigError::new(kind, "concurrency", given, expected));
+        };
+        named.set_limit(limit.into())
+    }
+
+    /// Lets nobody through the gates any more, and waits until nobody runs: for the end of each
+    /// response, and of each [`PermitHandle`](crate::PermitHandle), so of WebSockets too. Says how
+    /// many are left when the `deadline` is over; 0, if nobody is.
+    ///
+    /// Whoever comes meanwhile gets 503 and `Connection: close`. Goes before the graceful shutdown
+    /// of the server, which does not know of handles:
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use tower_waiting_room::{Concurrency, DrainQueue, WaitingRoomConfig, WaitingRoomLayer};
+    /// # async fn serve(listener: tokio::net::TcpListener) -> std::io::Result<()> {
+    /// # let config = WaitingRoomConfig::builder("api").concurrency(Concurrency::limit(64));
+    /// # let layer = WaitingRoomLayer::new(config.build().expect("it is right"));
+    /// # let app = axum::Router::<()>::new();
+    /// let handle = layer.handle();
+    /// let shutdown = async move {
+    ///     // Wait for the signal here.
+    ///     handle.drain_gates(DrainQueue::Serve, Duration::from_secs(30)).await;
+    /// };
+    /// axum::serve(listener, app.layer(layer)).with_graceful_shutdown(shutdown).await
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, the gates stay as they are: [`open_gates`](Self::open_gates) opens them again.
+    pub async fn drain_gates(&self, queue: DrainQueue, deadline: Duration) -> u32 {
+        let gates = self.gatekeeper.gates.gates();
+        let idle: Vec<_> = gates.iter().flat_map(|gate| gate.drain(queue)).collect();
+        let all = async {
+            for idle in idle {
+                idle.await;
+            }
+        };
+        if tokio::time::timeout(deadline, all).await.is_ok() {
+            return 0;
+        }
+        let left = gates.iter().map(|gate| gate.snapshots());
+        // One request may run at several gates.
+        left.map(|gates| gates.iter().map(|it| it.in_flight).sum()).max().unwrap_or_default()
+    }
+
+    /// Lets people through the gates again.
+    pub fn open_gates(&self) {
+        self.gatekeeper.gates.gates().iter().for_each(|gate| gate.open());
     }
 
     /// What was found to be allowed, and yet probably not meant.

@@ -1,12 +1,13 @@
 //! A request as rules see it.
 
-use http::{Extensions, HeaderMap, Method, Uri};
+use http::{Extensions, HeaderMap, Method, Uri, Version};
 
 /// What a rule may look at: a request without its body.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestHead<'a> {
     method: &'a Method,
     uri: &'a Uri,
+    version: Version,
     headers: &'a HeaderMap,
     extensions: &'a Extensions,
 }
@@ -22,6 +23,12 @@ impl<'a> RequestHead<'a> {
     #[must_use]
     pub const fn uri(&self) -> &'a Uri {
         self.uri
+    }
+
+    /// The version of HTTP.
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        self.version
     }
 
     /// The headers.
@@ -42,6 +49,7 @@ impl<'a, B> From<&'a http::Request<B>> for RequestHead<'a> {
         Self {
             method: request.method(),
             uri: request.uri(),
+            version: request.version(),
             headers: request.headers(),
             extensions: request.extensions(),
         }

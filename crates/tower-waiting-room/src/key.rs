@@ -11,7 +11,7 @@ use std::{
 use http::{HeaderName, HeaderValue, header};
 use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHash, KeyHasher};
 
-use crate::{client_ip::ClientIp, head::RequestHead};
+use crate::{client_ip::ClientIp, head::RequestHead, rate::MissingKey};
 
 /// By what a rate limit tells clients apart.
 ///
@@ -105,6 +105,25 @@ impl Key {
         others.iter().try_fold(first.hash(caller)?, |so_far, part| {
             Some(caller.hasher.hash(&(so_far, part.hash(caller)?)))
         })
+    }
+
+    /// The key of a request, or what is to be done without.
+    pub(crate) fn find(&self, missing: MissingKey, caller: &Caller<'_>) -> Found {
+        if let Some(key) = self.hash(caller) {
+            return Found::Key(key);
+        }
+        if self.needs_address() && caller.address_hash().is_none() {
+            return Found::Stranger;
+        }
+        match missing {
+            MissingKey::Bypass => Found::Bypass,
+            MissingKey::Refuse => Found::Refuse,
+            MissingKey::Address => match caller.address_hash() {
+                // Apart from every key that is an address itself.
+                Some(address) => Found::Key(caller.hasher.hash(&("missing", address))),
+                None => Found::Stranger,
+            },
+        }
     }
 
     /// Whether clients can have as many keys as they like.
@@ -260,6 +279,18 @@ impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Key({self})")
     }
+}
+
+/// The key of a request, if it has one.
+pub(crate) enum Found {
+    /// It has none, and is not limited.
+    Bypass,
+    /// This is it.
+    Key(KeyHash),
+    /// It has none, and is refused.
+    Refuse,
+    /// It has none, not even an address: the service is not set up for this limit.
+    Stranger,
 }
 
 /// The address of the connection that a request came by, in its extensions.

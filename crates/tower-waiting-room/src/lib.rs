@@ -99,6 +99,7 @@ mod bypass;
 mod client_ip;
 mod config;
 mod future;
+mod gate;
 mod handle;
 mod head;
 mod key;
@@ -108,6 +109,7 @@ mod misconfiguration;
 mod rate;
 mod respond;
 mod rules_file;
+mod scope;
 mod service;
 mod session;
 mod stages;
@@ -116,9 +118,10 @@ mod token;
 mod visit;
 
 pub use waiting_room_core::{
-    Algorithm, Alignment, Clock, ConfigError, ConfigErrorKind, CookieTest, ManualClock,
-    MemoryStore, QueueingMethod, Quota, Reason, Recovery, Refusals, RoomRules, RoomSwitch,
-    SessionRenewal, Snapshot, Store, StoreError, StoreErrorKind, SystemClock, Timestamp, Wait,
+    Algorithm, Alignment, Clock, ConfigError, ConfigErrorKind, CookieTest, Discipline, DrainQueue,
+    GateOutcomes, GateRules, GateSnapshot, ManualClock, MemoryStore, QueueingMethod, Quota, Reason,
+    Recovery, Refusals, RoomRules, RoomSwitch, SessionRenewal, Snapshot, Store, StoreError,
+    StoreErrorKind, SystemClock, Tenants, Timestamp, Wait,
 };
 
 pub use crate::{
@@ -127,6 +130,7 @@ pub use crate::{
     client_ip::{ClientIp, TrustedProxies},
     config::{DebugHeader, Enforcement, WaitingRoomConfig, WaitingRoomConfigBuilder},
     future::ResponseFuture,
+    gate::{ClientDeadline, Concurrency, GateStatuses, Hold, PermitHandle},
     handle::WaitingRoomHandle,
     head::RequestHead,
     key::{Key, PeerAddr},

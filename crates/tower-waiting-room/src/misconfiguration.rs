@@ -16,8 +16,12 @@ pub enum Misconfiguration {
     ForwardedHeaderIgnored,
     /// A header that has to have one value came more than once.
     HeaderRepeated,
+    /// A gate lets requests wait for as long as common proxies and clients do, or longer.
+    LongMaxWait,
     /// There is no limit by address of all requests beside one by cookie, header, path or method.
     NoIpLimit,
+    /// Responses are not watched for readers that stall, as there is no tokio runtime.
+    NoRuntime,
     /// The address of the connection is unknown.
     PeerUnknown,
     /// Limits by address count single IPv6 addresses, or little more.
@@ -35,7 +39,9 @@ impl Misconfiguration {
             Self::EveryoneTrusted => "everyone_trusted",
             Self::ForwardedHeaderIgnored => "forwarded_header_ignored",
             Self::HeaderRepeated => "header_repeated",
+            Self::LongMaxWait => "long_max_wait",
             Self::NoIpLimit => "no_ip_limit",
+            Self::NoRuntime => "no_runtime",
             Self::PeerUnknown => "peer_unknown",
             Self::RawIpv6Key => "raw_ipv6_key",
             Self::ZeroLimit => "zero_limit",
@@ -62,9 +68,17 @@ impl fmt::Display for Misconfiguration {
                 "the header with the address of the client came more than once and was not \
                  believed: have the proxy replace what clients send under its name"
             }
+            Self::LongMaxWait => {
+                "a request may wait for 15 s or more, when its client or a proxy has given up: under \
+                 overload nothing is served in time; set max_wait below their time-outs"
+            }
             Self::NoIpLimit => {
                 "a client that sends a new cookie, header, path or method each time is never \
                  limited: add a limit by address of all requests as well"
+            }
+            Self::NoRuntime => {
+                "no tokio runtime is there to notice responses that nobody reads: serve with one, or \
+                 set body_stall and max_hold to none"
             }
             Self::PeerUnknown => {
                 "the address of the connection is unknown: serve the application with connect info \
@@ -88,12 +102,14 @@ mod tests {
 
     #[test]
     fn each_has_a_code_after_its_name_and_a_sentence_that_says_what_to_do() {
-        let all: [Misconfiguration; 8] = [
+        let all: [Misconfiguration; 10] = [
             CountedTwice,
             EveryoneTrusted,
             ForwardedHeaderIgnored,
             HeaderRepeated,
+            LongMaxWait,
             NoIpLimit,
+            NoRuntime,
             PeerUnknown,
             RawIpv6Key,
             ZeroLimit,

@@ -26,6 +26,7 @@ mod told;
 
 #[cfg(test)]
 pub(crate) use self::limit::Cost;
+pub(crate) use self::spend::Now;
 pub(crate) use self::{
     config::RateConfig,
     limits::Limits,

@@ -32,6 +32,7 @@ impl<S, St, B, ResBody> Service<Request<B>> for WaitingRoom<S, St>
 where
     S: Service<Request<B>, Response = Response<ResBody>> + Clone,
     St: Store,
+    B: 'static,
 {
     type Response = Response<ResponseBody<ResBody>>;
     type Error = S::Error;

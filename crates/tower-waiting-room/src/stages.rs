@@ -15,13 +15,14 @@
 //! application. Between them stands [`ResponseFuture`](crate::ResponseFuture), which only waits.
 
 mod away;
+mod gate;
 mod limits;
 mod settle;
 
 pub use self::settle::{COMMAND_HEADER, REASON_HEADER, reason_of};
-pub(crate) use self::{limits::Hold, settle::Settled};
+pub(crate) use self::{gate::Queue, limits::Hold, settle::Settled};
 
-use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{future::Future, mem, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Extensions, Response};
@@ -32,8 +33,9 @@ use waiting_room_core::{
 use self::away::Away;
 use crate::{
     config::WaitingRoomConfig,
+    gate::{GateStage, HeldAll, PermitHandle},
     head::RequestHead,
-    rate::{RateStage, Source as RulesSource, Told},
+    rate::{Now, RateStage, Source as RulesSource, Told},
     respond::{Outcome, Refusal},
     rules_file::Watch,
     session::{Sessions, Stale, Visit},
@@ -64,6 +66,7 @@ pub(crate) struct Gatekeeper<St> {
     transport: Transport,
     sessions: Arc<Sessions>,
     pub(crate) rates: Arc<RateStage>,
+    pub(crate) gates: GateStage,
     /// Keeps the limits to what their file says.
     _watch: Option<Watch>,
     refusal: Refusal,
@@ -81,6 +84,8 @@ pub(crate) enum Step {
     Forward(Forward),
     /// Wait until it is its turn.
     Hold(Box<Hold>),
+    /// Wait for a permit.
+    Queue(Box<Queue>),
 }
 
 /// Who sent a request, as far as its token says.
@@ -106,6 +111,8 @@ pub(crate) struct Forward {
     token: Option<Token>,
     /// What its rate limits said.
     told: Option<Box<Told>>,
+    /// The permits of the gates.
+    held: HeldAll,
 }
 
 /// A token on its way to the client.
@@ -125,8 +132,11 @@ impl<St: Store> Gatekeeper<St> {
         });
         let telemetry = Telemetry::new(Arc::clone(&room));
         let clock = store.clone();
-        let rates = RateStage::new(&config.rates, telemetry.clone(), Arc::new(move || clock.now()))
+        let now: Now = Arc::new(move || clock.now());
+        let rates = RateStage::new(&config.rates, telemetry.clone(), Arc::clone(&now))
             .expect("a config is built only with limits that can be kept");
+        let gates = GateStage::new(&config.gates, &now, &telemetry)
+            .expect("a config is built only with gates that can be kept");
         let rates = Arc::new(rates);
         let watch = config.rates.source.clone().and_then(|source| source.follow(&rates));
         Self {
@@ -136,6 +146,7 @@ impl<St: Store> Gatekeeper<St> {
             sessions: Arc::default(),
             telemetry,
             rates,
+            gates,
             _watch: watch,
             refusal: Refusal::new(config.rates.headers),
             room,
@@ -158,7 +169,7 @@ impl<St: Store> Gatekeeper<St> {
         {
             return self.too_early(&head, **ticket, bearer.source, now);
         }
-        self.rate(head, bearer, now)
+        self.through_gates(head, self.rate(head, bearer, now))
     }
 
     /// Has a request meet the room, once its rate limits allow it.
@@ -195,6 +206,16 @@ impl<St: Store> Gatekeeper<St> {
 
     /// Turns what the store said into the next step.
     pub(crate) fn conclude(
+        &self,
+        head: RequestHead<'_>,
+        carried: Carried,
+        verdict: Result<Verdict, StoreError>,
+    ) -> Step {
+        self.through_gates(head, self.told(head, carried, verdict))
+    }
+
+    /// What follows from what the store said.
+    fn told(
         &self,
         head: RequestHead<'_>,
         Carried { ticket, source, told }: Carried,
@@ -242,12 +263,16 @@ impl<St: Store> Gatekeeper<St> {
 
     /// Gives the application its handles.
     pub(crate) fn equip(&self, forward: &mut Forward, extensions: &mut Extensions) {
+        self.telemetry.verdict(&forward.reason);
         if let Some(pass) = forward.pass {
             let (reason, sessions) = (forward.reason.clone(), Arc::clone(&self.sessions));
             extensions.insert(Visit::new(pass, reason, sessions));
         }
         if let Some(told) = &mut forward.told {
             told.equip(extensions);
+        }
+        if !forward.held.is_empty() {
+            extensions.insert(PermitHandle::new(forward.held.clone()));
         }
     }
 
@@ -369,8 +394,8 @@ impl<St: Store> Gatekeeper<St> {
         source: Source,
         told: Option<Box<Told>>,
     ) -> Forward {
-        self.telemetry.verdict(&reason);
-        Forward { renewal: None, pass, reason, source, token: None, told }
+        let held = HeldAll::new();
+        Forward { renewal: None, pass, reason, source, token: None, told, held }
     }
 
     fn pass_token(&self, pass: &Pass, now: Timestamp) -> Token {
@@ -389,6 +414,13 @@ impl Bearer {
 }
 
 impl Forward {
+    /// The permits that the body of the response holds; those that the head held are free.
+    pub(crate) fn held_by_body(&mut self) -> HeldAll {
+        let mut held = mem::take(&mut self.held);
+        held.retain(|held| held.gate().concurrency().is_held_by_body());
+        held
+    }
+
     fn with_token(mut self, token: Token) -> Self {
         self.token = Some(token);
         self

@@ -14,6 +14,10 @@
 //! | counter (feature `metrics`) | `waiting_room_tokens_rejected_total` | `room`, `error` |
 //! | counter (feature `metrics`) | `waiting_room_store_failures_total` | `room` |
 //! | counter (feature `metrics`) | `waiting_room_rate_decisions_total` | `room`, `limit`, `decision` |
+//! | event, `DEBUG` | `at the gate` | `room`, `gate`, `outcome` |
+//! | counter (feature `metrics`) | `waiting_room_gate_outcomes_total` | `room`, `gate`, `outcome` |
+//! | histogram, seconds (feature `metrics`) | `waiting_room_gate_wait_seconds` | `room`, `gate` |
+//! | histogram, seconds (feature `metrics`) | `waiting_room_gate_hold_seconds` | `room`, `gate` |
 //! | counter (feature `metrics`) | `waiting_room_rules_file_loads_total` | `room`, `outcome` |
 //! | counter (feature `metrics`) | `waiting_room_misconfigurations_total` | `room`, `code` |
 //!
@@ -22,8 +26,9 @@
 #[cfg(feature = "metrics")]
 use std::sync::OnceLock;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use waiting_room_core::{Reason, StoreError};
+use waiting_room_core::{Reason, RefusedBecause, StoreError};
 
 use crate::{misconfiguration::Misconfiguration, token::OpenError};
 
@@ -129,6 +134,49 @@ impl Telemetry {
         )
     }
 
+    /// This became of a request at a gate.
+    pub(crate) fn gate(&self, gate: &Subject, what: GateEvent) {
+        if what != GateEvent::AdmittedFast {
+            let (room, outcome) = (&*self.room, what.as_str());
+            tracing::debug!(room, gate = %gate.name, outcome, "at the gate");
+        }
+        #[cfg(feature = "metrics")]
+        match what {
+            GateEvent::AdmittedFast => gate.allowed.increment(|| self.outcomes(&gate.name, what)),
+            _ => self.outcomes(&gate.name, what).increment(1),
+        }
+    }
+
+    #[cfg(feature = "metrics")]
+    fn outcomes(&self, gate: &Arc<str>, what: GateEvent) -> metrics::Counter {
+        metrics::counter!(
+            "waiting_room_gate_outcomes_total",
+            "room" => Arc::clone(&self.room),
+            "gate" => Arc::clone(gate),
+            "outcome" => what.as_str(),
+        )
+    }
+
+    /// A request has waited for a permit, or held it, for so long.
+    #[cfg_attr(
+        not(feature = "metrics"),
+        expect(unused_variables, clippy::unused_self, reason = "there are no histograms")
+    )]
+    pub(crate) fn gate_time(
+        &self,
+        gate: &Subject,
+        which: &'static str,
+        time: impl FnOnce() -> Duration,
+    ) {
+        #[cfg(feature = "metrics")]
+        metrics::histogram!(
+            which,
+            "room" => Arc::clone(&self.room),
+            "gate" => Arc::clone(&gate.name),
+        )
+        .record(time());
+    }
+
     /// The rules file was read again.
     pub(crate) fn rules_file(&self, outcome: &Result<(), String>) {
         let room = &*self.room;
@@ -183,6 +231,47 @@ impl Subject {
             name,
             #[cfg(feature = "metrics")]
             allowed: Frequent::default(),
+        }
+    }
+}
+
+/// What became of a request at a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GateEvent {
+    AdmittedFast,
+    AdmittedQueued,
+    Cancelled,
+    Drained,
+    Evicted,
+    Full,
+    Shed,
+    Swept,
+    TimedOut,
+}
+
+impl GateEvent {
+    /// What it is to be refused for this.
+    pub(crate) const fn of(because: RefusedBecause) -> Self {
+        match because {
+            RefusedBecause::Drained => Self::Drained,
+            RefusedBecause::Evicted => Self::Evicted,
+            RefusedBecause::Shed => Self::Shed,
+            RefusedBecause::TimedOut => Self::TimedOut,
+            _ => Self::Full,
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::AdmittedFast => "admitted_fast",
+            Self::AdmittedQueued => "admitted_queued",
+            Self::Cancelled => "cancelled",
+            Self::Drained => "drained",
+            Self::Evicted => "evicted",
+            Self::Full => "full",
+            Self::Shed => "shed",
+            Self::Swept => "swept",
+            Self::TimedOut => "timed_out",
         }
     }
 }

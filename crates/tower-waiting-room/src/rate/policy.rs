@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use waiting_room_core::{Algorithm, ConfigError, KeyHash, Limiter, Reason, Timestamp};
+use waiting_room_core::{Algorithm, ConfigError, Limiter, Reason, Timestamp};
 
-use super::limit::{Cost, MissingKey, OverLimit, RateLimit};
+use super::limit::{Cost, OverLimit, RateLimit};
 use crate::{
     head::RequestHead,
-    key::Caller,
+    key::{Caller, Found},
     matcher::{Doubt, is_method},
     respond::PolicyLine,
     telemetry::{Rate, Subject},
@@ -22,18 +22,6 @@ pub(crate) struct Policy {
     /// As it is reported about.
     pub(super) subject: Subject,
     lines: Box<[PolicyLine]>,
-}
-
-/// The key of a request, if it has one.
-pub(crate) enum Found {
-    /// This is it.
-    Key(KeyHash),
-    /// It has none, and is not limited.
-    Bypass,
-    /// It has none, and is refused.
-    Refuse,
-    /// It has none, not even an address: the service is not set up for this limit.
-    Stranger,
 }
 
 impl Policy {
@@ -108,20 +96,6 @@ impl Policy {
 
     /// The key of a request, or what is to be done without.
     pub(crate) fn key(&self, caller: &Caller<'_>) -> Found {
-        if let Some(key) = self.limit.key.hash(caller) {
-            return Found::Key(key);
-        }
-        if self.limit.key.needs_address() && caller.address_hash().is_none() {
-            return Found::Stranger;
-        }
-        match self.limit.missing_key {
-            MissingKey::Bypass => Found::Bypass,
-            MissingKey::Refuse => Found::Refuse,
-            MissingKey::Address => match caller.address_hash() {
-                // Apart from every key that is an address itself.
-                Some(address) => Found::Key(caller.hasher.hash(&("missing", address))),
-                None => Found::Stranger,
-            },
-        }
+        self.limit.key.find(self.limit.missing_key, caller)
     }
 }

@@ -15,7 +15,6 @@ use super::{
     limit::OverLimit,
     limits::Limits,
     policies::Policies,
-    policy::Found,
     queue_place::QueuePlace,
     set_up::SetUp,
     spend::{Now, OverSoftLimit, Spend, Spent},
@@ -24,7 +23,7 @@ use super::{
 use crate::{
     client_ip::ClientIp,
     head::RequestHead,
-    key::Caller,
+    key::{Caller, Found},
     misconfiguration::Misconfiguration,
     telemetry::{Rate, Telemetry},
     token::random_bytes,
@@ -79,7 +78,7 @@ impl RateStage {
         if policies.is_empty() {
             return Rated::Free;
         }
-        let caller = Caller::new(head, &self.hasher, &self.client_ip);
+        let caller = self.caller(head);
         let is_watched = self.set_up.watch(&caller, &policies, &self.telemetry);
         let (mut hard, mut soft) = (Asked::none_of(&policies), Asked::none_of(&policies));
         for (index, policy) in policies.iter().enumerate() {
@@ -114,6 +113,11 @@ impl RateStage {
             told.counted = is_watched.then(|| self.set_up.clone());
         }
         rated
+    }
+
+    /// A request, with what it takes to tell who sent it.
+    pub(crate) fn caller<'a>(&'a self, head: RequestHead<'a>) -> Caller<'a> {
+        Caller::new(head, &self.hasher, &self.client_ip)
     }
 
     /// Puts changed limits in force, with the memory of those that stay; or says what is wrong.

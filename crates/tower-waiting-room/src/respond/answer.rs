@@ -143,9 +143,19 @@ impl Answer {
 
     /// Whether the answer is about a place in line, and not about a single request.
     pub(super) fn is_of_room(&self) -> bool {
-        !matches!(
+        !matches!(self.reason, Reason::RefusedRate(_)) && !self.is_of_gate()
+    }
+
+    /// Whether a gate has no permit for it.
+    pub(super) fn is_of_gate(&self) -> bool {
+        matches!(
             self.reason,
-            Reason::RefusedRate(_) | Reason::RefusedGateFull | Reason::RefusedGateTimeout
+            Reason::RefusedGateCancelled
+                | Reason::RefusedGateDrained
+                | Reason::RefusedGateFull
+                | Reason::RefusedGateShed
+                | Reason::RefusedGateTimeout
+                | Reason::RefusedGateUnknown
         )
     }
 

@@ -11,6 +11,7 @@ use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use waiting_room_core::Reason;
 
 use super::{Answer, Message, response::of_type};
 
@@ -19,7 +20,7 @@ pub(super) fn response(answer: &Answer) -> Response<Bytes> {
     let message = Message::paragraph(answer);
     // A negative pushback means: do not try again.
     let pushback = answer.retry_after.map(|time| whole_millis(time).to_string());
-    let details = STANDARD_NO_PAD.encode(status(&message, answer.retry_after));
+    let details = STANDARD_NO_PAD.encode(status(code(answer), &message, answer.retry_after));
     let mut response = of_type("application/grpc", Bytes::new());
     let mut insert = |name: &'static str, value: String| {
         // Base64, percent-encoding and digits make no byte that a header cannot carry.
@@ -27,11 +28,20 @@ pub(super) fn response(answer: &Answer) -> Response<Bytes> {
             response.headers_mut().insert(HeaderName::from_static(name), value);
         }
     };
-    insert("grpc-status", RESOURCE_EXHAUSTED.to_string());
+    insert("grpc-status", code(answer).to_string());
     insert("grpc-message", utf8_percent_encode(&message, MESSAGE).to_string());
     insert("grpc-status-details-bin", details);
     insert("grpc-retry-pushback-ms", pushback.unwrap_or_else(|| "-1".to_owned()));
     response
+}
+
+/// The code of the status: of what is not there, unless it is time, or the service that goes down.
+fn code(answer: &Answer) -> u8 {
+    match answer.reason {
+        Reason::RefusedGateDrained => UNAVAILABLE,
+        Reason::RefusedGateTimeout => DEADLINE_EXCEEDED,
+        _ => RESOURCE_EXHAUSTED,
+    }
 }
 
 /// At least 1, and rounded up, so that a client that obeys it is never early.
@@ -40,9 +50,9 @@ fn whole_millis(time: Duration) -> u128 {
 }
 
 /// `google.rpc.Status { code, message, details: [Any(RetryInfo { retry_delay })] }`.
-fn status(message: &str, retry_delay: Option<Duration>) -> Vec<u8> {
+fn status(code: u8, message: &str, retry_delay: Option<Duration>) -> Vec<u8> {
     let mut status = Vec::with_capacity(message.len() + 80);
-    number(&mut status, 1, u64::from(RESOURCE_EXHAUSTED));
+    number(&mut status, 1, u64::from(code));
     bytes(&mut status, 2, message.as_bytes());
     if let Some(delay) = retry_delay {
         let (mut duration, mut retry_info, mut any) = (vec![], vec![], vec![]);
@@ -80,7 +90,9 @@ fn varint(message: &mut Vec<u8>, mut value: u64) {
     message.push(value.to_le_bytes()[0]);
 }
 
+const DEADLINE_EXCEEDED: u8 = 4;
 const RESOURCE_EXHAUSTED: u8 = 8;
+const UNAVAILABLE: u8 = 14;
 
 /// What `grpc-message` may not carry as it is: all but the printable ASCII, and the percent sign.
 const MESSAGE: &AsciiSet = &CONTROLS.add(b'%');
@@ -116,8 +128,8 @@ mod tests {
             b"\x0a\x28type.googleapis.com/google.rpc.RetryInfo",
             b"\x12\x0b\x0a\x09\x08\xac\x02\x10\x80\xca\xb5\xee\x01",
         ];
-        assert_eq!(status("hi", Some(delay)), expected.concat());
-        assert_eq!(status("hi", None), b"\x08\x08\x12\x02hi");
+        assert_eq!(status(8, "hi", Some(delay)), expected.concat());
+        assert_eq!(status(8, "hi", None), b"\x08\x08\x12\x02hi");
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Message {
     fn refused(words: Words, answer: &Answer) -> Self {
         let (headline, detail) = match answer.reason {
             Reason::RefusedDraining => ("headline-draining", "detail-draining"),
-            Reason::RefusedGateFull | Reason::RefusedGateTimeout => {
+            Reason::RefusedGateFull | Reason::RefusedGateShed | Reason::RefusedGateTimeout => {
                 ("headline-busy", "detail-busy")
             }
             Reason::RefusedLineFull => ("headline-full", "detail-full"),

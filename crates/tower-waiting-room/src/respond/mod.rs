@@ -46,7 +46,7 @@ pub use self::{
     rate_headers::{QuotaUnit, RateHeaders},
 };
 pub(crate) use self::{
-    rate_headers::{MAX_NAME_LEN, PolicyLine, Told, write as tell},
+    rate_headers::{MAX_NAME_LEN, PolicyLine, Told, write as tell, write_refused as tell_refused},
     refusal::{Refusal, Refused},
     response::respond,
 };

@@ -14,9 +14,13 @@ mod part;
 mod policy_line;
 mod report;
 
+use std::time::Duration;
+
 use http::{HeaderMap, HeaderName, StatusCode};
 use serde::Deserialize;
 use waiting_room_core::Timestamp;
+
+use super::answer::whole_seconds;
 
 pub use self::policy_line::QuotaUnit;
 pub(super) use self::{part::Part, report::Report};
@@ -82,6 +86,18 @@ pub(crate) fn write(
     now: Timestamp,
 ) {
     Report::new(told, None, now).of_status(status).write(headers, profile);
+}
+
+/// Tells a client that is not let through of the limits of its request. `retry_after` is there if
+/// the request may be repeated.
+pub(crate) fn write_refused(
+    headers: &mut HeaderMap,
+    profile: RateHeaders,
+    told: &[Told<'_>],
+    retry_after: Option<Duration>,
+    now: Timestamp,
+) {
+    Report::new(told, retry_after.map(whole_seconds), now).write(headers, profile);
 }
 
 /// One header of a profile.

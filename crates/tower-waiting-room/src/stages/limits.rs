@@ -57,7 +57,8 @@ impl<St: Store> Gatekeeper<St> {
     pub(crate) fn go_on(&self, head: RequestHead<'_>, hold: Hold) -> Step {
         let Hold { bearer, told, place, .. } = hold;
         place.go_on();
-        self.meet_room(&head, bearer, Some(told), self.store.now())
+        let step = self.meet_room(&head, bearer, Some(told), self.store.now());
+        self.through_gates(head, step)
     }
 
     /// Tells the client of the application's response about its limits.

@@ -7,6 +7,7 @@ mod bad_input;
 mod bypass;
 mod contract;
 mod defects;
+mod gate;
 mod handle;
 #[cfg(feature = "metrics")]
 mod metrics;

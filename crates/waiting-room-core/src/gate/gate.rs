@@ -189,14 +189,26 @@ impl Gate {
         });
     }
 
+    /// The limit in force; `None` for as many as come.
+    #[must_use]
+    pub fn limit(&self) -> Option<u32> {
+        Some(self.0.counter.counts().limit).filter(|limit| *limit < GateRules::MAX_LIMIT)
+    }
+
+    /// Whether there are other clones of it: permits, places, or handles.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     /// The gate in numbers.
     #[must_use]
     pub fn snapshot(&self, now: Timestamp) -> GateSnapshot {
         let state = lock(&self.0.state);
-        let Counts { in_flight, queued, limit, is_draining } = self.0.counter.counts();
+        let Counts { in_flight, queued, is_draining, .. } = self.0.counter.counts();
         GateSnapshot {
             in_flight,
-            limit: (limit < GateRules::MAX_LIMIT).then_some(limit),
+            limit: self.limit(),
             queued,
             oldest_wait: state.line.oldest().map_or(Duration::ZERO, |since| now.since(since)),
             service_rate: state.rate.per_second(),

@@ -133,6 +133,24 @@ impl GateRules {
         self
     }
 
+    /// The limit in force.
+    #[must_use]
+    pub const fn current_limit(&self) -> Option<u32> {
+        self.limit
+    }
+
+    /// The longest wait in force.
+    #[must_use]
+    pub const fn current_max_wait(&self) -> Duration {
+        self.max_wait
+    }
+
+    /// The discipline in force.
+    #[must_use]
+    pub const fn current_discipline(&self) -> &Discipline {
+        &self.discipline
+    }
+
     /// The one check that all rules go through.
     ///
     /// # Errors

@@ -12,6 +12,12 @@ use ahash::RandomState;
 pub struct KeyHash(NonZeroU64);
 
 impl KeyHash {
+    /// The hash as a number.
+    #[must_use]
+    pub const fn as_u64(self) -> u64 {
+        self.0.get()
+    }
+
     pub(super) const fn bits(self) -> NonZeroU64 {
         self.0
     }

@@ -234,10 +234,18 @@ pub enum Reason {
     QueuedRecovery,
     /// `refused:draining`: the line is served, nobody joins it.
     RefusedDraining,
+    /// `refused:gate_cancelled`: the client left while its request waited for a permit.
+    RefusedGateCancelled,
+    /// `refused:gate_drained`: the gate is being emptied.
+    RefusedGateDrained,
     /// `refused:gate_full`: too many requests run and wait already.
     RefusedGateFull,
+    /// `refused:gate_shed`: under overload, the request would wait or has waited for too long.
+    RefusedGateShed,
     /// `refused:gate_timeout`: the request waited too long for a permit.
     RefusedGateTimeout,
+    /// `refused:gate_unknown`: there is a gate for each value of a key that the request does not have.
+    RefusedGateUnknown,
     /// `refused:line_full`: the line has as many places as it may.
     RefusedLineFull,
     /// `refused:rate:<policy>`: a rate limit is exhausted.
@@ -266,8 +274,12 @@ impl fmt::Display for Reason {
             Self::QueuedRate => "queued:rate",
             Self::QueuedRecovery => "queued:recovery",
             Self::RefusedDraining => "refused:draining",
+            Self::RefusedGateCancelled => "refused:gate_cancelled",
+            Self::RefusedGateDrained => "refused:gate_drained",
             Self::RefusedGateFull => "refused:gate_full",
+            Self::RefusedGateShed => "refused:gate_shed",
             Self::RefusedGateTimeout => "refused:gate_timeout",
+            Self::RefusedGateUnknown => "refused:gate_unknown",
             Self::RefusedLineFull => "refused:line_full",
             Self::RefusedReject => "refused:reject",
             Self::StoreUnavailable => "store_unavailable",

@@ -73,6 +73,27 @@ impl PolicyLine {
         let window = quota.replenished_in();
         let is_told = window.as_secs() > 0 && algorithm != Algorithm::LeakyQueue;
         let window = is_told.then(|| number::seconds(window));
+        let detail = format!("The limit {name:?} allows {quota}.");
+        Self::of(name, quota.capacity(), unit.name(), window, detail)
+    }
+
+    /// The policy that so many requests may run at once.
+    ///
+    /// # Errors
+    ///
+    /// If the name is empty, too long, or not printable ASCII.
+    pub(crate) fn concurrent(name: &str, limit: u32) -> Result<Self, ConfigError> {
+        let detail = format!("The limit {name:?} allows {limit} at once.");
+        Self::of(name, limit.into(), Some(string_ref("concurrent-requests")), None, detail)
+    }
+
+    fn of(
+        name: &str,
+        limit: u64,
+        unit: Option<&StringRef>,
+        window: Option<u64>,
+        detail: String,
+    ) -> Result<Self, ConfigError> {
         let malformed = || {
             let expected = format_args!("1 to {} printable ASCII characters", MAX_NAME_LEN);
             ConfigError::new(ConfigErrorKind::Malformed, "name", format!("{name:?}"), expected)
@@ -81,8 +102,7 @@ impl PolicyLine {
             return Err(malformed());
         }
         let text = StringRef::from_str(name).map_err(|_| malformed())?;
-        let limit = number::bounded(quota.capacity());
-        let detail = format!("The limit {name:?} allows {quota}.");
+        let limit = number::bounded(limit);
         let value = |text: String| HeaderValue::try_from(text).map_err(|_| malformed());
         Ok(Self {
             name: name.into(),
@@ -104,9 +124,9 @@ impl PolicyLine {
 }
 
 /// A member of `RateLimit-Policy` as in draft 11.
-fn policy(name: &StringRef, limit: u64, unit: QuotaUnit, window: Option<u64>) -> String {
+fn policy(name: &StringRef, limit: u64, unit: Option<&StringRef>, window: Option<u64>) -> String {
     let mut item = ItemSerializer::new().bare_item(name).parameter(key_ref("q"), integer(limit));
-    if let Some(unit) = unit.name() {
+    if let Some(unit) = unit {
         item = item.parameter(key_ref("qu"), unit);
     }
     if let Some(window) = window {

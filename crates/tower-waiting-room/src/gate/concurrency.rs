@@ -1,0 +1,324 @@
+//! A limit on concurrency as the user writes it.
+
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+
+use http::Method;
+use serde::Deserialize;
+use waiting_room_core::{ConfigError, ConfigErrorKind, Discipline, GateRules, Tenants};
+
+use super::ClientDeadline;
+use crate::{
+    head::RequestHead,
+    key::Key,
+    matcher::{Matcher, validate_name},
+    rate::MissingKey,
+    respond::MAX_NAME_LEN,
+    scope::Scope,
+};
+
+/// How many requests run at once, and what becomes of the others.
+///
+/// ```
+/// use std::time::Duration;
+/// use tower_waiting_room::{Concurrency, Key, WaitingRoomConfig};
+///
+/// let config = WaitingRoomConfig::builder("api")
+///     // 64 at once and 256 waiting; of those at most 8 from one tenant, and 2 conversions.
+///     .concurrency(Concurrency::limit(64).queue(256).max_wait(Duration::from_secs(2)))
+///     .concurrency(Concurrency::limit(8).name("tenant").for_each(Key::header("x-api-key")))
+///     .concurrency(Concurrency::limit(2).name("convert").path("/convert"))
+///     .build()?;
+/// # let _ = config;
+/// # Ok::<(), tower_waiting_room::ConfigError>(())
+/// ```
+///
+/// A request goes through every gate that is meant for it: those for each value of a key first,
+/// then those for some requests only, and the one for all at last, so that whoever waits for a
+/// permit of its own does not hold one of everybody's. It waits at one gate at a time.
+#[derive(Clone)]
+#[must_use]
+pub struct Concurrency {
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) rules: GateRules,
+    pub(crate) scope: Scope,
+    pub(crate) for_each: Option<Key>,
+    pub(crate) missing_key: MissingKey,
+    pub(crate) fair_by: Option<Key>,
+    pub(crate) class: Option<Arc<Class>>,
+    pub(crate) hold: Hold,
+    pub(crate) body_stall: Option<Duration>,
+    pub(crate) max_hold: Option<Duration>,
+    pub(crate) watched_bytes: usize,
+    pub(crate) deadlines: Vec<ClientDeadline>,
+    pub(crate) statuses: GateStatuses,
+}
+
+type Class = dyn Fn(&RequestHead<'_>) -> u8 + Send + Sync;
+
+/// For how long a request holds its permit. A [`PermitHandle`](super::PermitHandle) that the
+/// application keeps holds it for longer in either case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Hold {
+    /// Until the last frame of the response's body has been handed to the server, or the body is
+    /// dropped.
+    #[default]
+    BodyEnd,
+    /// Until the head of the response is there, as tower's limit does. The bodies are then not
+    /// limited.
+    Head,
+}
+
+/// Which status a request gets that is not let in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum GateStatuses {
+    /// 429 where there is no room, 504 for who has waited too long, and 503 while the gate is being
+    /// emptied.
+    #[default]
+    Limiter,
+    /// 503 in every case that no single client is to blame for, so 429 at a gate for each value of a
+    /// key: as an origin server answers that stands behind proxies which repeat or count a 504.
+    Origin,
+}
+
+impl Concurrency {
+    /// How many bytes of a body are read while a request waits, by default.
+    pub const WATCHED_BYTES: usize = 32 * 1024;
+    /// The most bytes that may be.
+    pub const MAX_WATCHED_BYTES: usize = 1024 * 1024;
+    /// For how long nobody has to read a body until its permit is free, by default.
+    pub const BODY_STALL: Duration = Duration::from_secs(30);
+
+    /// At most so many run at once; 128 more wait for at most 5 s, by controlled delay. With 0 the
+    /// gate is closed, and with `None` it lets everybody in, until the
+    /// [handle](crate::WaitingRoomHandle::set_concurrency) says otherwise.
+    pub fn limit(limit: impl Into<Option<u32>>) -> Self {
+        Self {
+            name: "gate".into(),
+            rules: GateRules::new(0).limit(limit),
+            scope: Scope::default(),
+            for_each: None,
+            missing_key: MissingKey::default(),
+            fair_by: None,
+            class: None,
+            hold: Hold::default(),
+            body_stall: Some(Self::BODY_STALL),
+            max_hold: None,
+            watched_bytes: Self::WATCHED_BYTES,
+            deadlines: vec![ClientDeadline::Grpc],
+            statuses: GateStatuses::default(),
+        }
+    }
+
+    /// The name in headers, logs and metrics; `gate` by default.
+    pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// See [`GateRules::queue`].
+    pub fn queue(self, queue: u32) -> Self {
+        self.rules(|rules| rules.queue(queue))
+    }
+
+    /// See [`GateRules::max_wait`].
+    pub fn max_wait(self, max_wait: Duration) -> Self {
+        self.rules(|rules| rules.max_wait(max_wait))
+    }
+
+    /// In which order those who wait go; [`fair_by`](Self::fair_by) and [`classes`](Self::classes)
+    /// choose one themselves.
+    pub fn discipline(self, discipline: Discipline) -> Self {
+        self.rules(|rules| rules.discipline(discipline))
+    }
+
+    /// See [`GateRules::longest_retry`].
+    pub fn longest_retry(self, longest: Duration) -> Self {
+        self.rules(|rules| rules.longest_retry(longest))
+    }
+
+    /// Those who wait take turns by this key, so that none of them can take the queue for itself.
+    ///
+    /// A key that clients can make up, such as a header that nobody checks, goes with
+    /// [`Tenants::Shuffled`].
+    pub fn fair_by(mut self, key: Key, tenants: Tenants) -> Self {
+        self.fair_by = Some(key);
+        self.discipline(Discipline::FairByTenant(tenants))
+    }
+
+    /// Those who wait go by class: 0 first. `reserved` says for each class how many of the permits
+    /// it is served first for; after each `aging` a waiter counts as one class lower.
+    pub fn classes(
+        mut self,
+        reserved: impl IntoIterator<Item = u32>,
+        aging: Duration,
+        class: impl Fn(&RequestHead<'_>) -> u8 + Send + Sync + 'static,
+    ) -> Self {
+        self.class = Some(Arc::new(class));
+        let reserved = reserved.into_iter().collect();
+        self.discipline(Discipline::Priority { reserved, aging })
+    }
+
+    /// A gate for each value of this key, instead of one.
+    pub fn for_each(mut self, key: Key) -> Self {
+        self.for_each = Some(key);
+        self
+    }
+
+    /// What happens to requests without the key of [`for_each`](Self::for_each).
+    /// [`MissingKey::Address`].
+    pub fn missing_key(mut self, missing_key: MissingKey) -> Self {
+        self.missing_key = missing_key;
+        self
+    }
+
+    /// Only requests of one of these methods. `GET` stands for `HEAD` too.
+    pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
+        self.scope.add_methods(methods);
+        self
+    }
+
+    /// Only requests for exactly this path, as this layer sees it and however it is written.
+    pub fn path(self, path: impl Into<String>) -> Self {
+        self.only(Matcher::Path(path.into()))
+    }
+
+    /// Only requests for a path that begins so, however it is written.
+    pub fn path_prefix(self, prefix: impl Into<String>) -> Self {
+        self.only(Matcher::PathPrefix(prefix.into()))
+    }
+
+    /// Only requests of which the closure says so.
+    pub fn when(self, test: impl Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.only(Matcher::When(Arc::new(test)))
+    }
+
+    /// For how long the permit is held. [`Hold::BodyEnd`].
+    pub fn hold(mut self, hold: Hold) -> Self {
+        self.hold = hold;
+        self
+    }
+
+    /// After how long a permit is free whose response nobody reads: frames are there, and the server
+    /// does not ask for them. 30 s; `None` for never. The response goes on, unlimited.
+    pub fn body_stall(mut self, stall: impl Into<Option<Duration>>) -> Self {
+        self.body_stall = stall.into();
+        self
+    }
+
+    /// After how long a permit is free in any case. Never, by default. The request goes on,
+    /// unlimited.
+    pub fn max_hold(mut self, max_hold: impl Into<Option<Duration>>) -> Self {
+        self.max_hold = max_hold.into();
+        self
+    }
+
+    /// How many bytes of a request's body are read while it waits, so that a client that leaves is
+    /// noticed. 32 KiB; with 0 the body is not touched.
+    ///
+    /// With HTTP/1 a server does not look at a connection whose body is not read. Needs a body of
+    /// axum; a client that expects `100 Continue` is not asked for its body while it waits. Bounds
+    /// the memory of a queue to so much for each that waits.
+    pub fn watched_bytes(mut self, bytes: usize) -> Self {
+        self.watched_bytes = bytes;
+        self
+    }
+
+    /// Adds a header in which clients say for how long they wait. The `grpc-timeout` is looked at
+    /// always.
+    pub fn client_deadline(mut self, deadline: ClientDeadline) -> Self {
+        self.deadlines.push(deadline);
+        self
+    }
+
+    /// Which status a request gets that is not let in. [`GateStatuses::Limiter`].
+    pub fn statuses(mut self, statuses: GateStatuses) -> Self {
+        self.statuses = statuses;
+        self
+    }
+
+    /// Whether the body of the response holds the permit.
+    pub(crate) fn is_held_by_body(&self) -> bool {
+        self.hold == Hold::BodyEnd
+    }
+
+    /// At which place among the gates of a request it stands.
+    pub(crate) fn rank(&self) -> u8 {
+        match (&self.for_each, self.scope.is_everything()) {
+            (Some(_), _) => 0,
+            (None, false) => 1,
+            (None, true) => 2,
+        }
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        validate_name("concurrency", &self.name)?;
+        let too_large = |field, given: String, expected: String| {
+            Err(ConfigError::new(ConfigErrorKind::TooLarge, field, given, expected))
+        };
+        if self.name.len() > MAX_NAME_LEN {
+            let given = format!("a name of {} bytes", self.name.len());
+            return too_large("concurrency", given, format!("at most {MAX_NAME_LEN}"));
+        }
+        if self.watched_bytes > Self::MAX_WATCHED_BYTES {
+            let expected = format!("at most {}", Self::MAX_WATCHED_BYTES);
+            return too_large("watched_bytes", self.watched_bytes.to_string(), expected);
+        }
+        for (field, time) in [("body_stall", self.body_stall), ("max_hold", self.max_hold)] {
+            if time.is_some_and(|time| time < Self::SHORTEST_HOLD) {
+                let (kind, given) = (ConfigErrorKind::TooSmall, format!("{time:?}"));
+                return Err(ConfigError::new(kind, field, given, "at least 100 ms, or none"));
+            }
+        }
+        self.for_each.iter().chain(&self.fair_by).try_for_each(|key| key.validate(&self.name))?;
+        self.deadlines.iter().try_for_each(ClientDeadline::validate)?;
+        self.scope.validate("concurrency", &self.name)?;
+        self.validate_discipline()?;
+        self.rules.validate()
+    }
+
+    /// Turns and classes are of no use to a discipline that does not know them.
+    fn validate_discipline(&self) -> Result<(), ConfigError> {
+        let (has_turns, has_classes) = match self.rules.current_discipline() {
+            Discipline::FairByTenant(_) => (true, false),
+            Discipline::Priority { .. } => (false, true),
+            _ => (false, false),
+        };
+        let given = format!("{:?} for the gate {:?}", self.rules.current_discipline(), self.name);
+        let expected = match (self.fair_by.is_some(), self.class.is_some()) {
+            is if is == (has_turns, has_classes) => return Ok(()),
+            (true, true) => "either turns by a key or classes",
+            (true, false) => "the one that fair_by has chosen",
+            (false, true) => "the one that classes has chosen",
+            (false, false) => "fair_by or classes instead, which say by what",
+        };
+        Err(ConfigError::new(ConfigErrorKind::Contradicts, "discipline", given, expected))
+    }
+
+    /// A permit that is free earlier was hardly held.
+    const SHORTEST_HOLD: Duration = Duration::from_millis(100);
+
+    fn only(mut self, matcher: Matcher) -> Self {
+        self.scope.add(matcher);
+        self
+    }
+
+    fn rules(mut self, change: impl FnOnce(GateRules) -> GateRules) -> Self {
+        self.rules = change(self.rules);
+        self
+    }
+}
+
+impl fmt::Debug for Concurrency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Concurrency")
+            .field("name", &self.name)
+            .field("rules", &self.rules)
+            .field("scope", &self.scope)
+            .field("for_each", &self.for_each)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,141 @@
+//! The permits of a request, for as long as it holds them.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use smallvec::SmallVec;
+use waiting_room_core::{Permit, Timestamp};
+
+use super::{named::NamedGate, sweeper::Sweeper};
+
+/// A permit of one gate, free when the last that holds it is dropped: the future of the response,
+/// its body, and whatever the application keeps.
+pub(crate) struct Held {
+    /// `None` once it is free, whoever still holds it.
+    permit: Mutex<Option<Permit>>,
+    gate: NamedGate,
+    sweeper: Arc<Sweeper>,
+    /// At which tick of the sweeper the server took a frame and did not ask for the next; or that
+    /// it has asked, and it is the application that takes its time.
+    taken_at: AtomicU32,
+    is_swept: AtomicBool,
+}
+
+/// The permits of all gates that a request went through.
+pub(crate) type HeldAll = SmallVec<[Arc<Held>; 1]>;
+
+/// The permit of a request, in its extensions.
+///
+/// Whoever keeps it keeps the permit, also after the response: a task that serves a WebSocket, work
+/// on another thread that cannot be cancelled, or a job that goes on in the background.
+///
+/// ```
+/// # use tower_waiting_room::PermitHandle;
+/// # async fn convert(_: Vec<u8>) {}
+/// async fn handler(permit: Option<axum::Extension<PermitHandle>>, upload: Vec<u8>) {
+///     tokio::spawn(async move {
+///         convert(upload).await;
+///         drop(permit);
+///     });
+/// }
+/// ```
+#[derive(Clone)]
+pub struct PermitHandle(#[expect(dead_code, reason = "kept, and dropped")] HeldAll);
+
+impl PermitHandle {
+    pub(crate) const fn new(held: HeldAll) -> Self {
+        Self(held)
+    }
+}
+
+impl Held {
+    pub(super) fn new(permit: Permit, gate: NamedGate, sweeper: &Arc<Sweeper>) -> Arc<Self> {
+        let has_end = gate.concurrency().max_hold.is_some();
+        let held = Arc::new(Self {
+            permit: Mutex::new(Some(permit)),
+            gate,
+            sweeper: Arc::clone(sweeper),
+            taken_at: AtomicU32::new(ASKED),
+            is_swept: AtomicBool::new(false),
+        });
+        if has_end {
+            held.have_swept();
+        }
+        held
+    }
+
+    /// The gate that it is of.
+    pub(crate) const fn gate(&self) -> &NamedGate {
+        &self.gate
+    }
+
+    /// The server took a frame of the body, and there may be more.
+    pub(crate) fn taken(self: &Arc<Self>) {
+        if self.gate.concurrency().body_stall.is_some() {
+            self.taken_at.store(self.sweeper.tick(), Ordering::Relaxed);
+            self.have_swept();
+        }
+    }
+
+    /// The server asks for a frame, and the application has none yet.
+    pub(crate) fn asked(&self) {
+        self.taken_at.store(ASKED, Ordering::Relaxed);
+    }
+
+    /// Frees the permit, whoever holds it.
+    fn free(&self) -> Option<Permit> {
+        self.permit.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Frees the permit if nobody reads the body, or it was held for too long.
+    pub(super) fn sweep(
+        &self,
+        stalled: impl Fn(u32) -> Duration,
+        now: Timestamp,
+    ) -> Option<Permit> {
+        let rules = self.gate.concurrency();
+        let taken_at = self.taken_at.load(Ordering::Relaxed);
+        let is_stalled =
+            taken_at != ASKED && rules.body_stall.is_some_and(|most| stalled(taken_at) >= most);
+        let is_over = rules.max_hold.is_some_and(|most| {
+            let permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner);
+            permit.as_ref().is_some_and(|permit| now.since(permit.given_at()) >= most)
+        });
+        if is_stalled || is_over { self.free() } else { None }
+    }
+
+    fn have_swept(self: &Arc<Self>) {
+        if !self.is_swept.swap(true, Ordering::Relaxed) {
+            self.sweeper.add(self);
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(permit) = self.free() {
+            self.gate.released(&permit);
+        }
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for PermitHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PermitHandle").finish_non_exhaustive()
+    }
+}
+
+/// Stands for no tick: the sweeper never comes so far.
+const ASKED: u32 = u32::MAX;

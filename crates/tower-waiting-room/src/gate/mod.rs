@@ -1,0 +1,37 @@
+//! The gate: how many requests run at once.
+//!
+//! ```text
+//!  enter ─► each gate that covers the request: by key first, the whole service last
+//!    │ permits of all                 │ one has none at the moment
+//!    ▼                                ▼
+//!  Held ◄── granted ── Waiting: grant before timer, and the body watched for a client that leaves
+//!    │
+//!    ├─ until the response's head, or the end of its body
+//!    ├─ and as long as the application keeps a PermitHandle
+//!    └─ unless nobody reads the body: the sweeper
+//! ```
+//!
+//! Who may run and who waits is decided in `waiting_room_core`; here is what a request, a body and
+//! a client have to do with it.
+
+mod client_deadline;
+mod concurrency;
+mod held;
+mod named;
+mod stage;
+mod sweeper;
+mod waiting;
+#[cfg(feature = "axum")]
+mod watch;
+
+pub use self::{
+    client_deadline::ClientDeadline,
+    concurrency::{Concurrency, GateStatuses, Hold},
+    held::PermitHandle,
+};
+pub(crate) use self::{
+    held::{Held, HeldAll},
+    named::NamedGate,
+    stage::{GateStage, Gated},
+    waiting::{Queued, Waited, Waiting},
+};

@@ -1,0 +1,270 @@
+//! A gate with its name: one for all requests, or one for each value of a key.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use arc_swap::ArcSwapOption;
+use dashmap::DashMap;
+use waiting_room_core::{
+    Arrival, Clock, ConfigError, DrainQueue, Gate, GateRules, GateSnapshot, Idle, KeyHash, Permit,
+    Timestamp,
+};
+
+use super::concurrency::Concurrency;
+use crate::{
+    key::{Caller, Found},
+    rate::Now,
+    respond::PolicyLine,
+    telemetry::{GateEvent, Subject, Telemetry},
+    token::random_bytes,
+};
+
+/// The gates under one name.
+pub(crate) struct Named {
+    concurrency: Concurrency,
+    name: Arc<str>,
+    subject: Subject,
+    /// What refusals tell, of the limit in force.
+    line: ArcSwapOption<(u32, PolicyLine)>,
+    /// Those in force, of which the limit may have been changed.
+    rules: Mutex<GateRules>,
+    gates: Gates,
+    is_draining: AtomicBool,
+    now: Now,
+    telemetry: Telemetry,
+}
+
+enum Gates {
+    /// By the hash of the value; there while a request has to do with it.
+    ByKey(DashMap<KeyHash, Gate>),
+    One(Gate),
+}
+
+/// The gate of a request.
+pub(crate) struct NamedGate {
+    /// `None` at the end, when it is looked whether anybody else has to do with it.
+    gate: Option<Gate>,
+    key: Option<KeyHash>,
+    named: Arc<Named>,
+}
+
+/// Which of the gates under a name a request has to go through.
+pub(super) enum Which {
+    Gate(NamedGate),
+    None,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl Named {
+    pub(super) fn new(
+        concurrency: &Concurrency,
+        now: &Now,
+        telemetry: &Telemetry,
+    ) -> Result<Self, ConfigError> {
+        let rules = concurrency.rules.clone();
+        let gates = match concurrency.for_each {
+            Some(_) => Gates::ByKey(DashMap::new()),
+            None => Gates::One(gate(rules.clone(), now)?),
+        };
+        let name: Arc<str> = concurrency.name.as_ref().into();
+        Ok(Self {
+            subject: Subject::new(Arc::clone(&name)),
+            name,
+            line: ArcSwapOption::empty(),
+            concurrency: concurrency.clone(),
+            rules: Mutex::new(rules),
+            gates,
+            is_draining: AtomicBool::new(false),
+            now: Arc::clone(now),
+            telemetry: telemetry.clone(),
+        })
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The gate of a request.
+    pub(super) fn of(self: &Arc<Self>, caller: &Caller<'_>) -> Which {
+        if !self.concurrency.scope.covers(&caller.head) {
+            return Which::None;
+        }
+        let (gate, key) = match (&self.gates, &self.concurrency.for_each) {
+            (Gates::ByKey(gates), Some(by)) => {
+                match by.find(self.concurrency.missing_key, caller) {
+                    Found::Bypass => return Which::None,
+                    Found::Refuse | Found::Stranger => return Which::Unknown,
+                    Found::Key(key) => {
+                        let made = gates.entry(key).or_try_insert_with(|| self.make());
+                        let Ok(gate) = made else { return Which::Unknown };
+                        (gate.clone(), Some(key))
+                    }
+                }
+            }
+            (Gates::One(gate), _) => (gate.clone(), None),
+            (Gates::ByKey(_), None) => unreachable!("gates by key have a key"),
+        };
+        Which::Gate(NamedGate { gate: Some(gate), key, named: Arc::clone(self) })
+    }
+
+    /// Changes how many may run at each of them.
+    pub(crate) fn set_limit(&self, limit: Option<u32>) -> Result<(), ConfigError> {
+        let mut rules = self.rules();
+        let changed = rules.clone().limit(limit);
+        changed.validate()?;
+        *rules = changed;
+        self.each(|gate| _ = gate.set_limit(limit));
+        Ok(())
+    }
+
+    /// Lets nobody in any more; ready once all are empty.
+    pub(crate) fn drain(&self, queue: DrainQueue) -> Vec<Idle> {
+        self.is_draining.store(true, Ordering::SeqCst);
+        let mut idle = Vec::new();
+        self.each(|gate| idle.push(gate.drain(queue)));
+        idle
+    }
+
+    /// Lets people in again.
+    pub(crate) fn open(&self) {
+        self.is_draining.store(false, Ordering::SeqCst);
+        self.each(Gate::open);
+    }
+
+    /// All of them in numbers.
+    pub(crate) fn snapshots(&self) -> Vec<GateSnapshot> {
+        let (mut snapshots, now) = (Vec::new(), (self.now)());
+        self.each(|gate| snapshots.push(gate.snapshot(now)));
+        snapshots
+    }
+
+    fn each(&self, mut act: impl FnMut(&Gate)) {
+        match &self.gates {
+            Gates::ByKey(gates) => gates.iter().for_each(|gate| act(gate.value())),
+            Gates::One(gate) => act(gate),
+        }
+    }
+
+    fn make(&self) -> Result<Gate, ConfigError> {
+        let made = gate(self.rules().clone(), &self.now)?;
+        // Either this sees the flag, or whoever has raised it finds the gate.
+        if self.is_draining.load(Ordering::SeqCst) {
+            drop(made.drain(DrainQueue::Refuse));
+        }
+        Ok(made)
+    }
+
+    fn rules(&self) -> MutexGuard<'_, GateRules> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl NamedGate {
+    pub(crate) fn concurrency(&self) -> &Concurrency {
+        &self.named.concurrency
+    }
+
+    /// Whether it is for one value of a key.
+    pub(crate) const fn is_by_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        self.gate.as_ref().expect("it is there until this is dropped")
+    }
+
+    /// How the discipline sees a request.
+    pub(super) fn arrival(&self, caller: &Caller<'_>, now: Timestamp) -> Arrival {
+        let rules = self.concurrency();
+        let mut arrival = Arrival::default();
+        if let Some(class) = &rules.class {
+            arrival = arrival.class(class(&caller.head));
+        }
+        if let Some(fair_by) = &rules.fair_by {
+            // Those without a key take turns as one tenant for each address.
+            let tenant = fair_by.hash(caller).or_else(|| caller.address_hash());
+            arrival = arrival.tenant(tenant.map_or(0, KeyHash::as_u64));
+        }
+        let headers = caller.head.headers();
+        let patience = rules.deadlines.iter().filter_map(|deadline| deadline.of(headers)).min();
+        patience.map_or(arrival, |patience| arrival.deadline(now + patience))
+    }
+
+    /// Reports what became of a request here.
+    pub(crate) fn report(&self, event: GateEvent) {
+        self.named.telemetry.gate(&self.named.subject, event);
+    }
+
+    /// Somebody was given a permit after a while.
+    pub(super) fn granted(&self, permit: &Permit) {
+        self.report(GateEvent::AdmittedQueued);
+        self.named.telemetry.gate_time(&self.named.subject, WAIT, || permit.waited());
+    }
+
+    /// What a refusal tells of the limit in force; nothing, if there is none.
+    pub(crate) fn line(&self) -> Option<PolicyLine> {
+        let limit = self.gate().limit()?;
+        let known = self.named.line.load();
+        if let Some(known) = known.as_deref().filter(|(of, _)| *of == limit) {
+            return Some(known.1.clone());
+        }
+        let line = PolicyLine::concurrent(&self.named.name, limit).ok()?;
+        self.named.line.store(Some(Arc::new((limit, line.clone()))));
+        Some(line)
+    }
+
+    /// A permit is about to be given back.
+    pub(super) fn released(&self, permit: &Permit) {
+        let held = || (self.named.now)().since(permit.given_at());
+        self.named.telemetry.gate_time(&self.named.subject, HOLD, held);
+    }
+
+    /// A permit was taken away, because nobody read the response or it was held for too long.
+    pub(super) fn swept(&self, permit: &Permit) {
+        self.released(permit);
+        self.report(GateEvent::Swept);
+    }
+}
+
+impl Drop for NamedGate {
+    fn drop(&mut self) {
+        self.gate = None;
+        if let (Gates::ByKey(gates), Some(key)) = (&self.named.gates, &self.key) {
+            gates.remove_if(key, |_, gate| !gate.is_shared());
+        }
+    }
+}
+
+impl fmt::Debug for NamedGate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NamedGate").field("name", &self.named.name).finish_non_exhaustive()
+    }
+}
+
+const HOLD: &str = "waiting_room_gate_hold_seconds";
+const WAIT: &str = "waiting_room_gate_wait_seconds";
+
+fn gate(rules: GateRules, now: &Now) -> Result<Gate, ConfigError> {
+    Gate::with_clock(rules, u64::from_le_bytes(random_bytes()), StageClock(Arc::clone(now)))
+}
+
+/// The clock that all stages go by.
+struct StageClock(Now);
+
+impl Clock for StageClock {
+    fn now(&self) -> Timestamp {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for StageClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StageClock").finish_non_exhaustive()
+    }
+}

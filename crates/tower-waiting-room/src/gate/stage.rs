@@ -1,0 +1,130 @@
+//! What all gates together say to a request.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use waiting_room_core::{ConfigError, ConfigErrorKind, Entry, GateRefused, Permit};
+
+use super::{
+    concurrency::Concurrency,
+    held::{Held, HeldAll},
+    named::{Named, NamedGate, Which},
+    sweeper::Sweeper,
+    waiting::{Queued, Waiting},
+};
+use crate::{
+    key::Caller,
+    misconfiguration::Misconfiguration,
+    rate::Now,
+    telemetry::{GateEvent, Telemetry},
+};
+
+/// The gates of a layer, in the order in which a request goes through them.
+pub(crate) struct GateStage {
+    gates: Vec<Arc<Named>>,
+    sweeper: Arc<Sweeper>,
+    now: Now,
+}
+
+/// What the gates say to a request.
+pub(crate) enum Gated {
+    /// It may run.
+    Admitted(HeldAll),
+    /// One of them has no permit for it, and no place.
+    Refused(NamedGate, GateRefused),
+    /// It cannot be told which gate it has to go through.
+    Unknown,
+    /// It waits for one of them.
+    Waiting(Box<Waiting>),
+}
+
+impl GateStage {
+    /// At most so many.
+    pub(crate) const MAX: usize = 32;
+    /// Waits that are no shorter are longer than common proxies wait for a response.
+    const LONG_WAIT: Duration = Duration::from_secs(15);
+
+    /// Makes the gates of a config ready.
+    pub(crate) fn new(
+        gates: &[Concurrency],
+        now: &Now,
+        telemetry: &Telemetry,
+    ) -> Result<Self, ConfigError> {
+        Self::validate(gates)?;
+        if gates.iter().any(|gate| gate.rules.current_max_wait() >= Self::LONG_WAIT) {
+            telemetry.misconfigured(Misconfiguration::LongMaxWait);
+        }
+        let times = gates.iter().flat_map(|gate| [gate.body_stall, gate.max_hold]).flatten();
+        let shortest = times.min().unwrap_or(Concurrency::BODY_STALL);
+        let mut gates: Vec<&Concurrency> = gates.iter().collect();
+        gates.sort_by_key(|gate| gate.rank());
+        let named = |gate: &&Concurrency| Named::new(gate, now, telemetry).map(Arc::new);
+        Ok(Self {
+            gates: gates.iter().map(named).collect::<Result<_, _>>()?,
+            sweeper: Sweeper::new(shortest, Arc::clone(now), telemetry.clone()),
+            now: Arc::clone(now),
+        })
+    }
+
+    /// Checks each gate, and that no two have the same name.
+    pub(crate) fn validate(gates: &[Concurrency]) -> Result<(), ConfigError> {
+        let wrong = |kind, given: String, expected: &str| {
+            Err(ConfigError::new(kind, "concurrency", given, expected))
+        };
+        if gates.len() > Self::MAX {
+            let given = format!("{} gates", gates.len());
+            return wrong(ConfigErrorKind::TooLarge, given, "at most 32");
+        }
+        let mut names = HashSet::new();
+        if let Some(twice) = gates.iter().find(|gate| !names.insert(&*gate.name)) {
+            let given = format!("{:?} twice", twice.name);
+            return wrong(ConfigErrorKind::Contradicts, given, "a name for each gate");
+        }
+        gates.iter().try_for_each(Concurrency::validate)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.gates.is_empty()
+    }
+
+    /// The gates under their names.
+    pub(crate) fn gates(&self) -> &[Arc<Named>] {
+        &self.gates
+    }
+
+    /// Sends a request through all gates that are meant for it.
+    pub(crate) fn enter(&self, caller: &Caller<'_>) -> Gated {
+        self.go_on(caller, HeldAll::new(), 0)
+    }
+
+    /// Sends a request on that was given the permit it waited for.
+    pub(crate) fn granted(&self, caller: &Caller<'_>, at: Queued, permit: Permit) -> Gated {
+        let Queued { mut held, gate, next } = at;
+        gate.granted(&permit);
+        held.push(Held::new(permit, gate, &self.sweeper));
+        self.go_on(caller, held, next)
+    }
+
+    /// Sends a request through the gates from one on, holding the permits of those before.
+    fn go_on(&self, caller: &Caller<'_>, mut held: HeldAll, from: usize) -> Gated {
+        let now = (self.now)();
+        for (index, named) in self.gates.iter().enumerate().skip(from) {
+            let gate = match named.of(caller) {
+                Which::Gate(gate) => gate,
+                Which::None => continue,
+                Which::Unknown => return Gated::Unknown,
+            };
+            match gate.gate().enter(gate.arrival(caller, now), now) {
+                Entry::Admitted(permit) => {
+                    gate.report(GateEvent::AdmittedFast);
+                    held.push(Held::new(permit, gate, &self.sweeper));
+                }
+                Entry::Queued(place) => {
+                    let at = Queued { held, gate, next: index + 1 };
+                    return Gated::Waiting(Box::new(Waiting::new(place, at, now)));
+                }
+                Entry::Refused(refused) => return Gated::Refused(gate, refused),
+            }
+        }
+        Gated::Admitted(held)
+    }
+}

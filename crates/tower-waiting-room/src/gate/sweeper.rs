@@ -1,0 +1,108 @@
+//! Frees the permits of responses that nobody reads.
+//!
+//! A body that is not read is not polled either, so it cannot look at the time itself. One task for
+//! all of them does, for as long as there are any; a body only says at which tick of it a frame was
+//! taken, so that none of its polls reads a clock.
+
+use std::{
+    mem,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{runtime::Handle, time};
+
+use super::held::Held;
+use crate::{misconfiguration::Misconfiguration, rate::Now, telemetry::Telemetry};
+
+/// Looks at permits from time to time.
+pub(super) struct Sweeper {
+    tick: AtomicU32,
+    period: Duration,
+    swept: Mutex<Swept>,
+    now: Now,
+    telemetry: Telemetry,
+}
+
+#[derive(Default)]
+struct Swept {
+    held: Vec<Weak<Held>>,
+    is_running: bool,
+}
+
+impl Sweeper {
+    /// A sweeper for permits whose shortest time is this.
+    pub(super) fn new(shortest: Duration, now: Now, telemetry: Telemetry) -> Arc<Self> {
+        Arc::new(Self {
+            tick: AtomicU32::new(0),
+            period: shortest / LOOKS,
+            swept: Mutex::default(),
+            now,
+            telemetry,
+        })
+    }
+
+    pub(super) fn tick(&self) -> u32 {
+        self.tick.load(Ordering::Relaxed)
+    }
+
+    /// Looks at a permit too, until it is dropped.
+    pub(super) fn add(self: &Arc<Self>, held: &Arc<Held>) {
+        let mut swept = self.lock();
+        swept.held.push(Arc::downgrade(held));
+        if mem::replace(&mut swept.is_running, true) {
+            return;
+        }
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(run(Arc::downgrade(self), self.period))),
+            Err(_) => {
+                swept.is_running = false;
+                self.telemetry.misconfigured(Misconfiguration::NoRuntime);
+            }
+        }
+    }
+
+    /// Looks at all of them once; says whether there are any left.
+    fn sweep(&self) -> bool {
+        let tick = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
+        let stalled = |since: u32| self.period * tick.wrapping_sub(since);
+        let now = (self.now)();
+        // Nothing is dropped under the lock: what is dropped lets others in.
+        let mut held = mem::take(&mut self.lock().held);
+        held.retain(|held| {
+            let Some(held) = held.upgrade() else { return false };
+            let freed = held.sweep(stalled, now);
+            if let Some(permit) = &freed {
+                held.gate().swept(permit);
+            }
+            freed.is_none()
+        });
+        let mut swept = self.lock();
+        held.append(&mut swept.held);
+        swept.held = held;
+        swept.is_running = !swept.held.is_empty();
+        swept.is_running
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Swept> {
+        self.swept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn run(sweeper: Weak<Sweeper>, period: Duration) {
+    let mut ticks = time::interval(period);
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        if !sweeper.upgrade().is_some_and(|sweeper| sweeper.sweep()) {
+            return;
+        }
+    }
+}
+
+/// So often it looks in the shortest time after which a permit is freed; so it is freed at most a
+/// quarter of that too late.
+const LOOKS: u32 = 4;

@@ -1,0 +1,253 @@
+//! The gate in front of an application: who runs, who waits, and what the others are told.
+
+mod disconnect;
+mod holds;
+mod nested;
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::{Pin, pin},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    task::Poll,
+    time::Duration,
+};
+
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use tokio::sync::Semaphore;
+use tower::{Layer, ServiceExt, service_fn};
+use tower_waiting_room::{
+    Concurrency, DrainQueue, GateSnapshot, GateStatuses, WaitingRoomConfig,
+    WaitingRoomConfigBuilder, WaitingRoomLayer, reason_of,
+};
+
+/// An application behind gates that finishes as many requests as it is told to.
+#[derive(Clone)]
+struct Works {
+    layer: WaitingRoomLayer,
+    done: Arc<Semaphore>,
+    running: Arc<AtomicU32>,
+    peak: Arc<AtomicU32>,
+}
+
+/// A response, read to its end.
+#[derive(Debug)]
+struct Seen {
+    status: u16,
+    reason: String,
+    headers: http::HeaderMap,
+    body: String,
+}
+
+impl Works {
+    fn new(concurrency: Concurrency) -> Self {
+        Self::of(WaitingRoomConfig::builder("works").concurrency(concurrency))
+    }
+
+    fn of(config: WaitingRoomConfigBuilder) -> Self {
+        let layer = WaitingRoomLayer::new(config.build().unwrap());
+        let done = Arc::new(Semaphore::new(0));
+        Self { layer, done, running: Arc::default(), peak: Arc::default() }
+    }
+
+    /// Sends a request, whose response is read to its end.
+    fn send(&self, request: Request<String>) -> impl Future<Output = Seen> + use<> {
+        let works = self.clone();
+        let app = service_fn(move |_: Request<String>| works.clone().work());
+        let response = self.layer.layer(app).oneshot(request);
+        async move {
+            let response = response.await.unwrap();
+            let reason = reason_of(&response).map_or("admitted".to_owned(), ToString::to_string);
+            let (parts, body) = response.into_parts();
+            let body = body.collect().await.unwrap().to_bytes().to_vec();
+            let body = String::from_utf8(body).unwrap();
+            Seen { status: parts.status.as_u16(), reason, headers: parts.headers, body }
+        }
+    }
+
+    fn get(&self) -> impl Future<Output = Seen> + use<> {
+        self.send(Request::get("/").body(String::new()).unwrap())
+    }
+
+    async fn work(self) -> Result<Response<String>, Infallible> {
+        let running = self.running.fetch_add(1, Ordering::Relaxed) + 1;
+        self.peak.fetch_max(running, Ordering::Relaxed);
+        self.done.acquire().await.unwrap().forget();
+        self.running.fetch_sub(1, Ordering::Relaxed);
+        Ok(Response::new("done".to_owned()))
+    }
+
+    fn finish(&self, requests: usize) {
+        self.done.add_permits(requests);
+    }
+
+    fn snapshot(&self) -> GateSnapshot {
+        self.layer.handle().gates()[0].1[0]
+    }
+}
+
+impl Seen {
+    fn header(&self, name: &str) -> Option<&str> {
+        Some(self.headers.get(name)?.to_str().unwrap())
+    }
+}
+
+/// Polls a future once; says whether it is still under way.
+async fn is_waiting(mut future: Pin<&mut impl Future>) -> bool {
+    std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_pending())).await
+}
+
+fn one() -> Concurrency {
+    Concurrency::limit(1).queue(1).max_wait(Duration::from_secs(2))
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_runs_one_waits_and_the_rest_is_told_when_to_come_back() {
+    let works = Works::new(one());
+    let (mut first, mut second) = (pin!(works.get()), pin!(works.get()));
+    assert!(is_waiting(first.as_mut()).await && is_waiting(second.as_mut()).await);
+    let refused = works.get().await;
+    assert_eq!((refused.status, &*refused.reason), (429, "refused:gate_full"));
+    assert!(refused.header("retry-after").unwrap().parse::<u32>().unwrap() >= 1);
+    assert_eq!(refused.header("ratelimit-policy"), Some(r#""gate";q=1;qu="concurrent-requests""#));
+    assert_eq!(refused.header("x-ratelimit-limit"), Some("1"));
+    assert_eq!(refused.header("x-ratelimit-remaining"), Some("0"));
+
+    let snapshot = works.snapshot();
+    assert_eq!((snapshot.in_flight, snapshot.queued, snapshot.limit), (1, 1, Some(1)));
+    works.finish(2);
+    assert_eq!(first.await.body, "done");
+    assert_eq!(second.await.body, "done");
+    assert_eq!(works.peak.load(Ordering::Relaxed), 1);
+    assert_eq!(works.snapshot().in_flight, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_too_long_gets_a_504_and_never_runs() {
+    let works = Works::new(one());
+    let mut first = pin!(works.get());
+    assert!(is_waiting(first.as_mut()).await);
+    let started = tokio::time::Instant::now();
+    let second = works.get().await;
+    assert_eq!((second.status, &*second.reason), (504, "refused:gate_timeout"));
+    assert_eq!(second.header("retry-after"), None);
+    assert_eq!(started.elapsed(), Duration::from_secs(2));
+    works.finish(2);
+    first.await;
+    assert_eq!((works.done.available_permits(), works.snapshot().queued), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_origin_says_503_where_no_client_is_to_blame() {
+    let works = Works::new(one().queue(0).statuses(GateStatuses::Origin));
+    let mut first = pin!(works.get());
+    assert!(is_waiting(first.as_mut()).await);
+    assert_eq!(works.get().await.status, 503);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_leaves_the_queue_leaves_a_place_and_who_leaves_the_application_a_permit() {
+    let works = Works::new(one());
+    let first = tokio::spawn(works.get());
+    tokio::task::yield_now().await;
+    {
+        let mut second = pin!(works.get());
+        assert!(is_waiting(second.as_mut()).await);
+        assert_eq!(works.get().await.status, 429);
+    }
+    assert_eq!(works.snapshot().queued, 0);
+    let mut third = pin!(works.get());
+    assert!(is_waiting(third.as_mut()).await);
+    first.abort();
+    works.finish(1);
+    assert_eq!(third.await.body, "done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_says_how_long_it_waits_is_refused_then() {
+    let works = Works::new(one());
+    let mut first = pin!(works.get());
+    assert!(is_waiting(first.as_mut()).await);
+    let started = tokio::time::Instant::now();
+    let request = Request::post("/").header("grpc-timeout", "300m");
+    let request = request.header("content-type", "application/grpc").body(String::new()).unwrap();
+    let refused = works.send(request).await;
+    assert_eq!(started.elapsed(), Duration::from_millis(300));
+    assert_eq!((refused.status, refused.header("grpc-status")), (200, Some("4")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_limit_is_changed_while_it_is_in_use() {
+    let works = Works::new(one().queue(9));
+    let handle = works.layer.handle();
+    let requests: Vec<_> = (0..4).map(|_| tokio::spawn(works.get())).collect();
+    tokio::task::yield_now().await;
+    handle.set_concurrency("gate", 3).unwrap();
+    tokio::task::yield_now().await;
+    assert_eq!((works.snapshot().in_flight, works.snapshot().queued), (3, 1));
+    handle.set_concurrency("gate", 0).unwrap();
+    works.finish(4);
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert_eq!((works.snapshot().in_flight, works.snapshot().queued), (0, 1));
+    handle.set_concurrency("gate", None).unwrap();
+    for request in requests {
+        assert_eq!(request.await.unwrap().body, "done");
+    }
+    let error = handle.set_concurrency("gates", 1).unwrap_err();
+    let message = r#"concurrency is "gates", expected the name of a gate, of ["gate"]"#;
+    assert_eq!(error.to_string(), message);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_that_is_drained_serves_who_is_there_and_nobody_else() {
+    let works = Works::new(one());
+    let handle = works.layer.handle();
+    let requests: Vec<_> = (0..2).map(|_| tokio::spawn(works.get())).collect();
+    tokio::task::yield_now().await;
+    let short = Duration::from_millis(10);
+    assert_eq!(handle.drain_gates(DrainQueue::Serve, short).await, 1);
+    let refused = works.get().await;
+    assert_eq!((refused.status, &*refused.reason), (503, "refused:gate_drained"));
+    assert_eq!(refused.header("connection"), Some("close"));
+    works.finish(2);
+    assert_eq!(handle.drain_gates(DrainQueue::Serve, Duration::from_secs(5)).await, 0);
+    for request in requests {
+        assert_eq!(request.await.unwrap().body, "done");
+    }
+    handle.open_gates();
+    works.finish(1);
+    assert_eq!(works.get().await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_at_a_gate_that_is_drained_may_be_refused_instead() {
+    let works = Works::new(one());
+    let requests: Vec<_> = (0..2).map(|_| tokio::spawn(works.get())).collect();
+    tokio::task::yield_now().await;
+    let handle = works.layer.handle();
+    let short = Duration::from_millis(10);
+    assert_eq!(handle.drain_gates(DrainQueue::Refuse, short).await, 1);
+    works.finish(1);
+    let mut seen = Vec::new();
+    for request in requests {
+        seen.push(request.await.unwrap().status);
+    }
+    assert_eq!(seen, [200, 503]);
+}
+
+#[tokio::test]
+async fn a_large_body_that_was_not_read_ends_the_connection_of_http_1() {
+    let works = Works::new(Concurrency::limit(0).queue(0));
+    let post = |len: &str, version| {
+        let request = Request::post("/").header("content-length", len).version(version);
+        works.send(request.body(String::new()).unwrap())
+    };
+    let closes = |seen: Seen| seen.header("connection") == Some("close");
+    assert!(closes(post("65537", http::Version::HTTP_11).await));
+    assert!(!closes(post("65536", http::Version::HTTP_11).await));
+    assert!(!closes(post("65537", http::Version::HTTP_2).await));
+}

@@ -1,0 +1,82 @@
+//! Clients that leave while their request waits.
+
+use super::*;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+
+fn send(
+    layer: &WaitingRoomLayer,
+    request: Request<Body>,
+) -> impl Future<Output = Response<tower_waiting_room::ResponseBody<String>>> + use<> {
+    let app = service_fn(|request: Request<Body>| async move {
+        let hint = http_body::Body::size_hint(request.body()).exact();
+        let body = request.into_body().collect().await.unwrap().to_bytes();
+        let text = format!("{} of {hint:?}", String::from_utf8_lossy(&body));
+        Ok::<_, Infallible>(Response::new(text))
+    });
+    let response = layer.layer(app).oneshot(request);
+    async { response.await.unwrap() }
+}
+
+fn layer(concurrency: Concurrency) -> WaitingRoomLayer {
+    WaitingRoomLayer::new(
+        WaitingRoomConfig::builder("works").concurrency(concurrency).build().unwrap(),
+    )
+}
+
+fn queued(layer: &WaitingRoomLayer) -> u32 {
+    layer.handle().gates()[0].1[0].queued
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_breaks_off_its_upload_leaves_the_queue() {
+    let layer = layer(Concurrency::limit(0));
+    let frames = vec![Ok(Bytes::from("begun")), Err(std::io::Error::other("reset"))];
+    let request = Request::post("/").body(Body::from_stream(stream::iter(frames))).unwrap();
+    let response = send(&layer, request).await;
+    assert_eq!(reason_of(&response).unwrap().to_string(), "refused:gate_cancelled");
+    assert_eq!(queued(&layer), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_read_while_it_waited_comes_first_and_counts() {
+    let layer = layer(Concurrency::limit(0));
+    let request = Request::post("/").body(Body::from("a whole body")).unwrap();
+    let mut response = pin!(send(&layer, request));
+    assert!(is_waiting(response.as_mut()).await);
+    layer.handle().set_concurrency("gate", 1).unwrap();
+    let body = response.await.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(body, "a whole body of Some(12)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_is_read_than_may_be_and_nothing_where_continue_is_expected() {
+    let counted = |concurrency: Concurrency, expect: bool| async move {
+        let layer = layer(concurrency);
+        let read = Arc::new(AtomicU32::new(0));
+        let frames = {
+            let read = Arc::clone(&read);
+            stream::iter(0..100).map(move |_| {
+                read.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, Infallible>(Bytes::from_static(&[b'x'; 100]))
+            })
+        };
+        let mut request = Request::post("/");
+        if expect {
+            request = request.header("expect", "100-continue");
+        }
+        let request = request.body(Body::from_stream(frames)).unwrap();
+        let mut response = pin!(send(&layer, request));
+        assert!(is_waiting(response.as_mut()).await);
+        let while_waiting = read.load(Ordering::Relaxed);
+        layer.handle().set_concurrency("gate", 1).unwrap();
+        let body = response.await.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(body.len(), 10_000 + " of None".len());
+        while_waiting
+    };
+    assert_eq!(counted(Concurrency::limit(0).watched_bytes(1_000), false).await, 10);
+    assert_eq!(counted(Concurrency::limit(0), true).await, 0);
+    assert_eq!(counted(Concurrency::limit(0).watched_bytes(0), false).await, 0);
+}

@@ -1,0 +1,164 @@
+//! For how long a permit is held.
+
+use super::*;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use tokio::sync::mpsc;
+use tower_waiting_room::{Hold, PermitHandle};
+
+/// A body whose frames the test sends.
+struct Frames(mpsc::UnboundedReceiver<&'static str>);
+
+impl Body for Frames {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.poll_recv(cx).map(|text| text.map(|text| Ok(Frame::data(text.into()))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(7)
+    }
+}
+
+/// A layer with one permit, and an application that answers with such a body at once.
+fn streaming(
+    concurrency: Concurrency,
+) -> (WaitingRoomLayer, mpsc::UnboundedSender<&'static str>, impl AsyncFn() -> Option<ResponseOf>) {
+    let config = WaitingRoomConfig::builder("works").concurrency(concurrency).build().unwrap();
+    let layer = WaitingRoomLayer::new(config);
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let body = Arc::new(std::sync::Mutex::new(Some(Frames(receiver))));
+    let service = {
+        let layer = layer.clone();
+        move || {
+            let body = Arc::clone(&body);
+            let app = service_fn(move |_: Request<()>| {
+                let body = body.lock().unwrap().take().unwrap();
+                std::future::ready(Ok::<_, Infallible>(Response::new(body)))
+            });
+            layer.layer(app)
+        }
+    };
+    let send = async move || {
+        let response = service().oneshot(Request::new(())).await.unwrap();
+        Some(response)
+    };
+    (layer, sender, send)
+}
+
+type ResponseOf = Response<tower_waiting_room::ResponseBody<Frames>>;
+
+fn in_flight(layer: &WaitingRoomLayer) -> u32 {
+    layer.handle().gates()[0].1[0].in_flight
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_permit_is_held_to_the_end_of_the_body() {
+    let (layer, frames, send) = streaming(Concurrency::limit(1));
+    let mut body = pin!(send().await.unwrap().into_body());
+    assert_eq!(body.size_hint().exact(), Some(7));
+    frames.send("a").unwrap();
+    assert!(body.frame().await.is_some());
+    assert_eq!(in_flight(&layer), 1);
+    drop(frames);
+    assert!(body.frame().await.is_none());
+    assert_eq!(in_flight(&layer), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_is_dropped_frees_the_permit() {
+    let (layer, _frames, send) = streaming(Concurrency::limit(1));
+    let response = send().await.unwrap();
+    assert_eq!(in_flight(&layer), 1);
+    drop(response);
+    assert_eq!(in_flight(&layer), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_it_is_wanted_the_permit_is_free_with_the_head() {
+    let (layer, _frames, send) = streaming(Concurrency::limit(1).hold(Hold::Head));
+    let _response = send().await.unwrap();
+    assert_eq!(in_flight(&layer), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_stalls_frees_the_permit_and_one_that_waits_does_not() {
+    let stall = Duration::from_secs(4);
+    let (layer, frames, send) = streaming(Concurrency::limit(1).body_stall(stall));
+    let mut body = pin!(send().await.unwrap().into_body());
+    frames.send("a").unwrap();
+    assert!(body.frame().await.is_some());
+    // It has asked for the next frame, which the application does not have.
+    assert!(is_waiting(pin!(body.frame())).await);
+    tokio::time::sleep(10 * stall).await;
+    assert_eq!(in_flight(&layer), 1);
+    // Now there is one, and nobody asks for the next.
+    frames.send("b").unwrap();
+    assert!(body.frame().await.is_some());
+    tokio::time::sleep(stall / 2).await;
+    assert_eq!(in_flight(&layer), 1);
+    tokio::time::sleep(stall).await;
+    assert_eq!(in_flight(&layer), 0);
+    // What it was reading goes on.
+    frames.send("c").unwrap();
+    assert!(body.frame().await.is_some());
+}
+
+#[tokio::test]
+async fn nothing_is_held_for_longer_than_the_longest_time() {
+    tokio::time::pause();
+    let clock = tower_waiting_room::ManualClock::default();
+    let concurrency = Concurrency::limit(1).max_hold(Duration::from_secs(60));
+    let config = WaitingRoomConfig::builder("works").concurrency(concurrency).build().unwrap();
+    let store = tower_waiting_room::MemoryStore::with_clock(config.rules().clone(), clock.clone());
+    let failure = tower_waiting_room::StoreFailure::Wait;
+    let layer = WaitingRoomLayer::with_store(config, store.unwrap(), failure);
+    let app = service_fn(|_: Request<()>| std::future::pending::<Result<Response<String>, ()>>());
+    let mut response = pin!(layer.layer(app).oneshot(Request::new(())));
+    assert!(is_waiting(response.as_mut()).await);
+    for (secs, expected) in [(30, 1), (45, 0)] {
+        clock.advance(Duration::from_secs(secs));
+        tokio::time::sleep(Duration::from_secs(secs)).await;
+        assert_eq!(layer.handle().gates()[0].1[0].in_flight, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_keeps_the_handle_keeps_the_permit() {
+    let config = WaitingRoomConfig::builder("works").concurrency(Concurrency::limit(1));
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
+    let kept = Arc::new(std::sync::Mutex::new(None));
+    let app = service_fn({
+        let kept = Arc::clone(&kept);
+        move |request: Request<()>| {
+            *kept.lock().unwrap() = request.extensions().get::<PermitHandle>().cloned();
+            std::future::ready(Ok::<_, Infallible>(Response::new(String::new())))
+        }
+    });
+    let response = layer.layer(app).oneshot(Request::new(())).await.unwrap();
+    drop(response);
+    assert_eq!(in_flight(&layer), 1);
+    let drained = layer.handle().drain_gates(DrainQueue::Serve, Duration::from_secs(1)).await;
+    assert_eq!(drained, 1);
+    drop(kept.lock().unwrap().take());
+    assert_eq!(in_flight(&layer), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_that_panics_frees_the_permit() {
+    let config = WaitingRoomConfig::builder("works").concurrency(Concurrency::limit(1));
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
+    let app = service_fn(|_: Request<()>| async {
+        assert_eq!(1, 2, "on purpose");
+        Ok::<_, Infallible>(Response::new(String::new()))
+    });
+    let request = layer.layer(app).oneshot(Request::new(()));
+    assert!(tokio::spawn(request).await.unwrap_err().is_panic());
+    assert_eq!(in_flight(&layer), 0);
+}

@@ -1,0 +1,79 @@
+//! Several gates for one request.
+
+use super::*;
+
+use tower_waiting_room::Key;
+
+fn nested() -> WaitingRoomConfigBuilder {
+    WaitingRoomConfig::builder("works")
+        .concurrency(Concurrency::limit(2).queue(0).name("all"))
+        .concurrency(Concurrency::limit(1).queue(0).name("slow").path("/slow"))
+        .concurrency(
+            Concurrency::limit(1).queue(4).name("tenant").for_each(Key::header("x-tenant")),
+        )
+}
+
+fn of(tenant: &str, path: &str) -> Request<String> {
+    Request::get(path).header("x-tenant", tenant).body(String::new()).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_its_tenants_permit_holds_none_of_everybodys() {
+    let works = Works::of(nested());
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        held.push(tokio::spawn(works.send(of("ann", "/"))));
+        tokio::task::yield_now().await;
+    }
+    let mut bob = pin!(works.send(of("bob", "/")));
+    assert!(is_waiting(bob.as_mut()).await);
+    assert_eq!(works.running.load(Ordering::Relaxed), 2);
+    let refused = works.send(of("carol", "/")).await;
+    assert_eq!(refused.status, 429);
+    assert!(refused.header("ratelimit-policy").unwrap().starts_with("\"all\";"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_refused_by_one_gate_gives_back_the_permits_of_the_others() {
+    let works = Works::of(nested());
+    let mut first = pin!(works.send(of("ann", "/slow")));
+    assert!(is_waiting(first.as_mut()).await);
+    let refused = works.send(of("bob", "/slow")).await;
+    assert!(refused.header("ratelimit-policy").unwrap().starts_with("\"slow\";"));
+    let mut again = pin!(works.send(of("bob", "/")));
+    assert!(is_waiting(again.as_mut()).await);
+    assert_eq!(works.running.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_of_a_tenant_is_there_only_while_it_has_a_request() {
+    let works = Works::of(nested());
+    let handle = works.layer.handle();
+    let tenants = || handle.gates().into_iter().find(|(name, _)| &**name == "tenant").unwrap().1;
+    works.finish(1_000);
+    for tenant in 0..1_000 {
+        assert_eq!(works.send(of(&tenant.to_string(), "/")).await.status, 200);
+    }
+    assert_eq!(tenants().len(), 0);
+    let works = Works::of(nested());
+    let requests: Vec<_> = (0..5).map(|_| tokio::spawn(works.send(of("ann", "/")))).collect();
+    tokio::task::yield_now().await;
+    requests.iter().for_each(tokio::task::JoinHandle::abort);
+    tokio::task::yield_now().await;
+    let handle = works.layer.handle();
+    assert!(handle.gates().iter().all(|(name, gates)| &**name != "tenant" || gates.is_empty()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_without_a_tenant_and_an_address_is_refused() {
+    let works = Works::of(nested());
+    let refused = works.get().await;
+    assert_eq!((refused.status, &*refused.reason), (429, "refused:gate_unknown"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tenant_that_comes_while_the_gates_are_drained_is_refused_too() {
+    let works = Works::of(nested());
+    works.layer.handle().drain_gates(DrainQueue::Serve, Duration::from_secs(1)).await;
+    assert_eq!(works.send(of("ann", "/")).await.status, 503);
+}
