@@ -77,6 +77,27 @@ use crate::{
 /// # let _ = config;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
+///
+/// And limits on concurrency:
+///
+/// ```
+/// # use tower_waiting_room::WaitingRoomConfig;
+/// let config: WaitingRoomConfig = serde_json::from_str(
+///     r#"{
+///         "name": "api",
+///         "concurrency": [
+///             { "limit": 64, "queue": 256, "max_wait": "2s" },
+///             { "name": "tenant", "limit": 8, "for_each": "header.x-api-key" },
+///             {
+///                 "name": "reports", "limit": 4, "path_prefix": "/reports/", "hold": "head",
+///                 "discipline": { "fair_by": { "key": "cookie.team" } }
+///             }
+///         ]
+///     }"#,
+/// )?;
+/// # let _ = config;
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "file::ConfigFile")]
 pub struct WaitingRoomConfig {

@@ -3,6 +3,7 @@
 //! Everything goes through the builder, so that a file and code mean the same and fail the same.
 //! Durations are written as `5m`, `90s` or `1m 30s`, names in `snake_case`.
 
+mod gates;
 mod rates;
 
 use std::{path::PathBuf, time::Duration};
@@ -14,7 +15,10 @@ use waiting_room_core::{
     ConfigError, ConfigErrorKind, CookieTest, QueueingMethod, Recovery, RoomSwitch, SessionRenewal,
 };
 
-use self::rates::{ClientIpFile, RateLimitFile, Rates};
+use self::{
+    gates::ConcurrencyFile,
+    rates::{ClientIpFile, RateLimitFile, Rates},
+};
 use super::{DebugHeader, Enforcement, WaitingRoomConfig};
 use crate::{
     bypass::Bypass,
@@ -48,6 +52,8 @@ pub(super) struct ConfigFile {
     rate_headers: Option<RateHeaders>,
     client_ip: Option<ClientIpFile>,
     max_held_requests: Option<usize>,
+    #[serde(default)]
+    concurrency: Vec<ConcurrencyFile>,
     /// Base64; the first seals, all open.
     #[serde(default)]
     keys: Vec<String>,
@@ -168,6 +174,9 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
             max_held: file.max_held_requests,
         };
         builder = rates.apply(builder)?;
+        for gate in file.concurrency {
+            builder = builder.concurrency(gate.concurrency()?);
+        }
         if let Some(keys) = key_ring(&file.keys)? {
             builder = builder.keys(keys);
         }

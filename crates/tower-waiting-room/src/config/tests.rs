@@ -1,5 +1,6 @@
 //! A configuration that exists can be obeyed, whichever way it came.
 
+mod gates;
 mod rates;
 
 use super::*;

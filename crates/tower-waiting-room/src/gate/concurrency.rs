@@ -268,7 +268,7 @@ impl Concurrency {
             return too_large("watched_bytes", self.watched_bytes.to_string(), expected);
         }
         for (field, time) in [("body_stall", self.body_stall), ("max_hold", self.max_hold)] {
-            if time.is_some_and(|time| time < Self::SHORTEST_HOLD) {
+            if let Some(time) = time.filter(|time| *time < Self::SHORTEST_HOLD) {
                 let (kind, given) = (ConfigErrorKind::TooSmall, format!("{time:?}"));
                 return Err(ConfigError::new(kind, field, given, "at least 100 ms, or none"));
             }

@@ -37,6 +37,7 @@ pub(crate) struct Queued {
 /// What became of a request that waited.
 pub(crate) enum Waited {
     /// Its client has left.
+    #[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "no body can be watched"))]
     Gone,
     Granted(Permit),
     Refused(GateRefused),

@@ -56,7 +56,7 @@ struct QuotaFile {
 /// `address`, or several in a list.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "key is neither a name nor a list of names")]
-enum KeyFile {
+pub(super) enum KeyFile {
     One(String),
     Several(Vec<String>),
 }
@@ -120,7 +120,7 @@ impl RateLimitFile {
 }
 
 impl KeyFile {
-    fn key(self, limit: &str) -> Result<Key, ConfigError> {
+    pub(super) fn key(self, limit: &str) -> Result<Key, ConfigError> {
         let names = match self {
             Self::One(name) => vec![name],
             Self::Several(names) => names,

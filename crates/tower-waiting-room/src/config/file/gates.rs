@@ -1,0 +1,113 @@
+//! Limits on concurrency in a configuration file: all of a [`Concurrency`] that needs no closure.
+
+use std::time::Duration;
+
+use jiff::fmt::serde::unsigned_duration::friendly::compact::{optional, required};
+use serde::Deserialize;
+use waiting_room_core::{ConfigError, Discipline, Tenants};
+
+use super::{method, rates::KeyFile, with};
+use crate::{
+    gate::{ClientDeadline, Concurrency, GateStatuses, Hold},
+    rate::MissingKey,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ConcurrencyFile {
+    /// Without one there is no limit.
+    limit: Option<u32>,
+    name: Option<String>,
+    queue: Option<u32>,
+    #[serde(default, with = "optional")]
+    max_wait: Option<Duration>,
+    #[serde(default, with = "optional")]
+    longest_retry: Option<Duration>,
+    discipline: Option<DisciplineFile>,
+    for_each: Option<KeyFile>,
+    missing_key: Option<MissingKey>,
+    #[serde(default)]
+    methods: Vec<String>,
+    path: Option<String>,
+    path_prefix: Option<String>,
+    hold: Option<Hold>,
+    #[serde(default, with = "optional")]
+    body_stall: Option<Duration>,
+    #[serde(default, with = "optional")]
+    max_hold: Option<Duration>,
+    watched_bytes: Option<usize>,
+    /// Headers with the time that a client has, in milliseconds.
+    #[serde(default)]
+    client_deadline_ms: Vec<String>,
+    statuses: Option<GateStatuses>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum DisciplineFile {
+    AdaptiveLifo {
+        #[serde(with = "required")]
+        interval: Duration,
+    },
+    ControlledDelay {
+        #[serde(with = "required")]
+        target: Duration,
+        #[serde(with = "required")]
+        interval: Duration,
+    },
+    FairBy {
+        key: KeyFile,
+        #[serde(default)]
+        shuffled: bool,
+    },
+    Fifo {},
+}
+
+impl ConcurrencyFile {
+    pub(super) fn concurrency(self) -> Result<Concurrency, ConfigError> {
+        let mut gate = Concurrency::limit(self.limit);
+        gate = with(gate, self.name, Concurrency::name);
+        let name = gate.name.to_string();
+        let methods = self.methods.iter().map(|method| self::method("concurrency", &name, method));
+        gate = gate.methods(methods.collect::<Result<Vec<_>, _>>()?);
+        gate = with(gate, self.queue, Concurrency::queue);
+        gate = with(gate, self.max_wait, Concurrency::max_wait);
+        gate = with(gate, self.longest_retry, Concurrency::longest_retry);
+        gate = with(gate, self.missing_key, Concurrency::missing_key);
+        gate = with(gate, self.path, Concurrency::path);
+        gate = with(gate, self.path_prefix, Concurrency::path_prefix);
+        gate = with(gate, self.hold, Concurrency::hold);
+        gate = with(gate, self.body_stall, Concurrency::body_stall);
+        gate = with(gate, self.max_hold, Concurrency::max_hold);
+        gate = with(gate, self.watched_bytes, Concurrency::watched_bytes);
+        gate = with(gate, self.statuses, Concurrency::statuses);
+        for header in self.client_deadline_ms {
+            gate = gate.client_deadline(ClientDeadline::Millis(header));
+        }
+        if let Some(key) = self.for_each {
+            gate = gate.for_each(key.key(&name)?);
+        }
+        match self.discipline {
+            Some(discipline) => discipline.of(gate, &name),
+            None => Ok(gate),
+        }
+    }
+}
+
+impl DisciplineFile {
+    fn of(self, gate: Concurrency, name: &str) -> Result<Concurrency, ConfigError> {
+        Ok(match self {
+            Self::AdaptiveLifo { interval } => {
+                gate.discipline(Discipline::AdaptiveLifo { interval })
+            }
+            Self::ControlledDelay { target, interval } => {
+                gate.discipline(Discipline::ControlledDelay { target, interval })
+            }
+            Self::FairBy { key, shuffled } => {
+                let tenants = if shuffled { Tenants::Shuffled } else { Tenants::Each };
+                gate.fair_by(key.key(name)?, tenants)
+            }
+            Self::Fifo {} => gate.discipline(Discipline::Fifo),
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! Limits on concurrency in a file are those of the builder.
+
+use waiting_room_core::{Discipline, Tenants};
+
+use super::*;
+use crate::{
+    gate::{ClientDeadline, GateStatuses, Hold},
+    key::Key,
+    rate::MissingKey,
+};
+
+fn error_of(gate: &str) -> String {
+    refused(&format!(r#"{{ "name": "api", "concurrency": [{gate}] }}"#))
+}
+
+#[test]
+fn what_a_file_says_about_gates_is_what_code_says() {
+    let json = r#"{
+        "name": "api",
+        "concurrency": [{
+            "name": "reports", "limit": 4, "queue": 8, "max_wait": "900ms", "longest_retry": "9s",
+            "discipline": { "fair_by": { "key": ["header.x-team", "path"], "shuffled": true } },
+            "for_each": "address", "missing_key": "refuse", "methods": ["POST"], "path": "/r",
+            "path_prefix": "/", "hold": "head", "body_stall": "3s", "max_hold": "1m",
+            "watched_bytes": 7, "client_deadline_ms": ["x-ms"], "statuses": "origin"
+        }]
+    }"#;
+    let config: WaitingRoomConfig = serde_json::from_str(json).unwrap();
+    let team = Key::header("x-team").and(Key::path());
+    let code = Concurrency::limit(4)
+        .name("reports")
+        .queue(8)
+        .max_wait(Duration::from_millis(900))
+        .longest_retry(Duration::from_secs(9))
+        .fair_by(team.clone(), Tenants::Shuffled);
+    let gate = &config.gates[0];
+    assert_eq!((&gate.rules, &gate.name), (&code.rules, &code.name));
+    assert_eq!(gate.fair_by, Some(team));
+    assert_eq!(
+        (gate.for_each.clone(), gate.missing_key),
+        (Some(Key::address()), MissingKey::Refuse)
+    );
+    assert_eq!((gate.hold, gate.statuses), (Hold::Head, GateStatuses::Origin));
+    assert_eq!(gate.body_stall, Some(Duration::from_secs(3)));
+    assert_eq!((gate.max_hold, gate.watched_bytes), (Some(Duration::from_secs(60)), 7));
+    let deadlines = [ClientDeadline::Grpc, ClientDeadline::Millis("x-ms".to_owned())];
+    assert_eq!(gate.deadlines, deadlines);
+    assert!(!gate.scope.is_everything());
+}
+
+#[test]
+fn what_a_gate_cannot_keep_is_named_with_both_values() {
+    for (gate, message) in [
+        (r#"{ "limit": 5000000 }"#, "limit is 5000000, expected at most 4194303"),
+        (r#"{ "limit": 1, "name": "a b" }"#, "concurrency is \"a b\" in the rule \"a b\""),
+        (
+            r#"{ "limit": 1, "watched_bytes": 1048577 }"#,
+            "watched_bytes is 1048577, expected at most 1048576",
+        ),
+        (
+            r#"{ "limit": 1, "body_stall": "1ms" }"#,
+            "body_stall is 1ms, expected at least 100 ms, or none",
+        ),
+        (
+            r#"{ "limit": 1, "path": "x" }"#,
+            "concurrency is \"x\" in the rule \"gate\", expected a path",
+        ),
+        (r#"{ "limit": 1, "for_each": "user" }"#, "key is \"user\" in the limit \"gate\""),
+        (r#"{ "limit": 1, "client_deadline_ms": ["a b"] }"#, "client_deadline is \"a b\""),
+        (
+            r#"{ "limit": 1 }, { "limit": 2 }"#,
+            "concurrency is \"gate\" twice, expected a name for each gate",
+        ),
+        (
+            r#"{ "limit": 1, "max_wait": "2h" }"#,
+            "max_wait is 7200s, expected more than 0 s and at most 3600 s",
+        ),
+        (r#"{ "limit": 1, "discipline": { "lifo": {} } }"#, "unknown variant `lifo`"),
+    ] {
+        let error = error_of(gate);
+        assert!(error.contains(message), "{gate}: {error}");
+    }
+}
+
+#[test]
+fn turns_and_classes_need_the_discipline_that_knows_them() {
+    let build = |gate: Concurrency| {
+        let config = WaitingRoomConfig::builder("api").concurrency(gate).build();
+        config.map_err(|error| error.field())
+    };
+    let gate = || Concurrency::limit(9);
+    let second = Duration::from_secs(1);
+    assert!(build(gate().fair_by(Key::path(), Tenants::Each)).is_ok());
+    assert!(build(gate().classes([1, 0], second, |_| 0)).is_ok());
+    let both = gate().classes([1, 0], second, |_| 0).fair_by(Key::path(), Tenants::Each);
+    assert_eq!(build(both).unwrap_err(), "discipline");
+    let other = gate().fair_by(Key::path(), Tenants::Each).discipline(Discipline::Fifo);
+    assert_eq!(build(other).unwrap_err(), "discipline");
+    let alone = gate().discipline(Discipline::FairByTenant(Tenants::Each));
+    assert_eq!(build(alone).unwrap_err(), "discipline");
+}
