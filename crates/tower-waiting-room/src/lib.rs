@@ -1,4 +1,4 @@
-//! A waiting room and rate limits for Tower services.
+//! A waiting room, rate limits and a concurrency gate for Tower services.
 //!
 //! [`WaitingRoomLayer`] stands in front of an axum, tonic or hyper service and lets in at most so
 //! many visitors at a time, and so many new ones a minute. Everybody else gets a place in line and
@@ -66,6 +66,34 @@
 //!
 //! A [leaky queue](Algorithm::LeakyQueue) holds requests with tokio's timer, so such a layer runs
 //! on a tokio runtime with time enabled.
+//!
+//! # The gate
+//!
+//! Behind the room, or without one, stand limits on [`Concurrency`]: so many requests run at once, so
+//! many more wait in order, and each of the rest is told a time of its own to come back. Wherever the
+//! layer is mounted it is one limit, since the state is the layer's; and a permit is held until the
+//! response's body has been sent, not just its head.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tower_waiting_room::{Concurrency, Key, Tenants, WaitingRoomConfig, WaitingRoomLayer};
+//!
+//! let config = WaitingRoomConfig::builder("api")
+//!     .concurrency(
+//!         Concurrency::limit(64)
+//!             .queue(256)
+//!             .max_wait(Duration::from_secs(2))
+//!             .fair_by(Key::header("x-api-key"), Tenants::Shuffled),
+//!     )
+//!     .build()?;
+//! let layer = WaitingRoomLayer::new(config);
+//! # let _ = layer;
+//! # Ok::<(), tower_waiting_room::ConfigError>(())
+//! ```
+//!
+//! Keep `max_wait` below the time after which clients give up: who waits longer is served for
+//! nothing. Where the default, controlled delay, is not the right
+//! [discipline](Discipline), say another. The time in the queue is tokio's, as with leaky queues.
 //!
 //! # Order of layers
 //!
