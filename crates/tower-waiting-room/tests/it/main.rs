@@ -19,5 +19,6 @@ mod restart;
 mod revoke;
 mod rules_file;
 mod soft;
+mod span;
 mod support;
 mod visit;
