@@ -17,6 +17,17 @@ pub(crate) struct Case {
     pub(crate) set_up: fn() -> Repeat,
 }
 
+#[cfg(test)]
+impl Case {
+    /// How many allocations one repetition makes.
+    pub(crate) fn allocations(&self) -> u64 {
+        const TIMES: u64 = 10;
+        let mut repeat = (self.set_up)();
+        repeat.run(TIMES);
+        allocation_counter::measure(|| repeat.run(TIMES)).count_total / TIMES
+    }
+}
+
 /// Does a thing so many times.
 pub(crate) struct Repeat(Box<dyn FnMut(u64)>);
 

@@ -188,3 +188,31 @@ const REQUESTS: [&str; 9] = [
     "bytes/op",
     "bar",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many allocations a case makes more than another of its group.
+    fn more(group: Group, name: &str, than: &str) -> u64 {
+        let case = |name| group.cases().iter().find(|case| case.name == name);
+        let [ours, other] = [name, than].map(|name| case(name).expect("it is there").allocations());
+        ours.saturating_sub(other)
+    }
+
+    #[test]
+    fn a_limit_allocates_twice_at_most_more_than_a_layer_that_forwards_and_its_headers_four_times()
+    {
+        let more = |name| more(Group::Admitted, name, "+ a layer that forwards");
+        let none = more("+ ours, a limit by IP, no headers");
+        let all = more("+ ours, a limit by IP, all headers");
+        assert!(none <= 2 && all <= none + 4, "{none} without headers, {all} with all");
+    }
+
+    #[test]
+    fn a_refusal_allocates_ten_times_at_most_more_than_a_bare_one() {
+        let floor = "a layer answering 429, no body (the floor)";
+        let more = more(Group::Refused, "ours, all headers and a problem document", floor);
+        assert!(more <= 10, "{more}");
+    }
+}
