@@ -71,6 +71,7 @@ pub use crate::{
     gate::{
         Arrival, Discipline, DrainQueue, Entry, Gate, GateOutcomes, GateRefused, GateRules,
         GateSnapshot, Idle, Permit, Place, RefusedBecause, Tenants,
+        adaptive::{Aimd, Fixed, Gradient2, HoldOutcome, Limit, LimitRules, Sample, Vegas},
     },
     memory::MemoryStore,
     rate::{

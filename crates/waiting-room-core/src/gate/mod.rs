@@ -15,6 +15,7 @@
 //! It knows the time only as an argument and from a [`Clock`](crate::Clock), and no runtime: a
 //! [`Place`] is a future without a timer.
 
+pub(crate) mod adaptive;
 mod arrival;
 mod counter;
 mod critical;

@@ -1,0 +1,173 @@
+//! Whether more at once has meant more done.
+
+use super::window::Reading;
+
+/// The last windows in which the gate was full, and how their numbers went together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct History {
+    /// The newest first.
+    points: [Point; LENGTH],
+    len: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    in_flight: f64,
+    throughput: f64,
+    hold: f64,
+}
+
+impl History {
+    pub(super) const fn new() -> Self {
+        Self { points: [Point { in_flight: 0.0, throughput: 0.0, hold: 0.0 }; LENGTH], len: 0 }
+    }
+
+    /// Takes in another window, in the place of the oldest.
+    pub(super) fn add(&mut self, reading: &Reading) {
+        let Reading { in_flight, throughput, hold, .. } = *reading;
+        self.points.rotate_right(1);
+        self.points[0] = Point { in_flight, throughput, hold };
+        self.len = (self.len + 1).min(LENGTH);
+    }
+
+    /// Forgets all but the newest windows.
+    ///
+    /// Once the limit has followed what these points said, they do not say it again: otherwise it
+    /// would fall far below what the service can do before they have gone by.
+    pub(super) fn forget(&mut self) {
+        self.len = self.len.min(KEPT);
+    }
+
+    /// Whether running more at once has bought time rather than work: throughput fell with it, or
+    /// hardly rose or hardly moved while holds grew.
+    ///
+    /// The three conditions are those of Failsafe-go's adaptive limiter, which has the first from
+    /// Uber's Cinnamon. The throughput here is counted, where Failsafe-go divides the number in
+    /// flight by the hold.
+    pub(super) fn says_more_is_not_faster(&self) -> bool {
+        if self.len < LEAST {
+            return false;
+        }
+        let in_flight = self.series(|point| point.in_flight);
+        let throughput = self.series(|point| point.throughput);
+        let hold = self.series(|point| point.hold);
+        let work = in_flight.correlation(&throughput);
+        let time = in_flight.correlation(&hold);
+        work < 0.0 || (time > 0.5 && (work < 0.3 || throughput.variation() < 0.2))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "as many as an array has places")]
+    fn series(&self, value: impl Fn(&Point) -> f64) -> Series {
+        let points = &self.points[..self.len];
+        let mean = points.iter().map(&value).sum::<f64>() / self.len as f64;
+        let mut deviations = [0.0; LENGTH];
+        for (deviation, point) in deviations.iter_mut().zip(points) {
+            *deviation = value(point) - mean;
+        }
+        Series { mean, deviations, len: self.len as f64 }
+    }
+}
+
+/// One number of each point, as its distance from the mean.
+struct Series {
+    mean: f64,
+    deviations: [f64; LENGTH],
+    len: f64,
+}
+
+impl Series {
+    /// Pearson's correlation with another: from -1 to 1, and 0 where one of them stands still.
+    fn correlation(&self, other: &Self) -> f64 {
+        if self.variation().min(other.variation()) < STILL {
+            return 0.0;
+        }
+        self.product(other) / (self.product(self) * other.product(other)).sqrt()
+    }
+
+    /// The standard deviation as a share of the mean.
+    fn variation(&self) -> f64 {
+        let deviation = (self.product(self) / self.len).sqrt();
+        if self.mean > 0.0 { deviation / self.mean } else { 0.0 }
+    }
+
+    fn product(&self, other: &Self) -> f64 {
+        self.deviations.iter().zip(&other.deviations).map(|(a, b)| a * b).sum()
+    }
+}
+
+/// A variation below this is rounding, whose correlation with anything is chance.
+const STILL: f64 = 1e-6;
+
+/// How many windows are remembered.
+const LENGTH: usize = 20;
+
+/// How few say nothing yet.
+const LEAST: usize = 8;
+
+/// How many outlive a verdict. What is missing to `LEAST` is how many windows a lower limit gets
+/// to show what it can do.
+const KEPT: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the history says after windows with 10, 11, 12, … in flight.
+    fn says_more_is_not_faster(
+        windows: u32,
+        throughput: impl Fn(f64) -> f64,
+        hold: impl Fn(f64) -> f64,
+    ) -> bool {
+        let mut history = History::new();
+        for in_flight in (10..10 + windows).map(f64::from) {
+            history.add(&Reading {
+                in_flight,
+                peak: in_flight,
+                throughput: throughput(in_flight),
+                hold: hold(in_flight),
+                overloaded: false,
+                after_a_pause: false,
+            });
+        }
+        history.says_more_is_not_faster()
+    }
+
+    #[test]
+    fn more_that_gets_more_done_is_faster() {
+        assert!(!says_more_is_not_faster(20, |n| 10.0 * n, |_| 0.1));
+        // Even if everybody has to wait for it a little.
+        assert!(!says_more_is_not_faster(20, |n| 10.0 * n, |n| 0.1 + n / 1_000.0));
+    }
+
+    #[test]
+    fn more_that_gets_less_done_is_not_faster() {
+        assert!(says_more_is_not_faster(20, |n| 1_000.0 / n, |_| 0.1));
+    }
+
+    #[test]
+    fn more_that_gets_as_much_done_but_later_is_not_faster() {
+        assert!(says_more_is_not_faster(20, |_| 100.0, |n| n / 100.0));
+        assert!(says_more_is_not_faster(20, |n| 100.0 + n / 10.0, |n| n / 100.0));
+    }
+
+    #[test]
+    fn throughput_that_has_little_to_do_with_it_while_holds_grow_is_not_faster() {
+        let up_and_down = |n: f64| if n % 2.0 == 0.0 { 50.0 } else { 150.0 };
+        assert!(says_more_is_not_faster(20, up_and_down, |n| n / 100.0));
+        assert!(!says_more_is_not_faster(20, up_and_down, |_| 0.1));
+    }
+
+    #[test]
+    fn few_windows_and_windows_that_are_all_alike_say_nothing() {
+        assert!(!says_more_is_not_faster(7, |n| 1_000.0 / n, |_| 0.1));
+        assert!(says_more_is_not_faster(8, |n| 1_000.0 / n, |_| 0.1));
+        assert!(!says_more_is_not_faster(20, |_| 100.1, |_| 0.1));
+    }
+
+    #[test]
+    fn what_is_older_than_twenty_windows_is_forgotten() {
+        let turn = |n: f64| if n < 20.0 { 10_000.0 / n } else { n };
+        assert!(says_more_is_not_faster(20, turn, |_| 0.1));
+        assert!(!says_more_is_not_faster(30, turn, |_| 0.1));
+    }
+}

@@ -1,0 +1,84 @@
+//! What decides how many requests may run, and what it is told.
+
+use std::{fmt, time::Duration};
+
+use crate::Timestamp;
+
+/// Decides how many requests may run at once, from how those that ran went.
+///
+/// A gate asks for the [`limit`](Self::limit) once, when it opens, and tells of every request that
+/// is over. Both happen under its lock: an implementation is quick, does not block and does not
+/// panic, whatever the samples say.
+///
+/// ```
+/// use waiting_room_core::{Limit, Sample};
+///
+/// /// As many as the operator's dial says, however the requests go.
+/// #[derive(Debug)]
+/// struct Dial(std::sync::Arc<std::sync::atomic::AtomicU32>);
+///
+/// impl Limit for Dial {
+///     fn limit(&self) -> u32 {
+///         self.0.load(std::sync::atomic::Ordering::Relaxed)
+///     }
+///
+///     fn observe(&mut self, _: &Sample) -> u32 {
+///         self.limit()
+///     }
+/// }
+/// # assert_eq!(Dial(std::sync::Arc::new(7.into())).limit(), 7);
+/// ```
+pub trait Limit: fmt::Debug + Send + 'static {
+    /// How many may run at once, as of now.
+    fn limit(&self) -> u32;
+
+    /// Hears of a request that is over; says how many may run from now on.
+    fn observe(&mut self, sample: &Sample) -> u32;
+}
+
+impl<L: Limit + ?Sized> Limit for Box<L> {
+    fn limit(&self) -> u32 {
+        (**self).limit()
+    }
+
+    fn observe(&mut self, sample: &Sample) -> u32 {
+        (**self).observe(sample)
+    }
+}
+
+/// One request that ran to its end.
+///
+/// One that was refused, or whose client left, is never a sample: the first took no time, and how
+/// long the second ran says more about the client's patience than about the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sample {
+    /// When it was over.
+    pub now: Timestamp,
+    /// How many ran when it was admitted, itself included. More than the limit, where that has
+    /// shrunk since.
+    pub in_flight: u32,
+    /// From its admission to its release. The wait in the queue before is not part of it.
+    pub hold: Duration,
+    /// How it went.
+    pub outcome: HoldOutcome,
+}
+
+impl Sample {
+    /// A request that was over at `now`, had begun as one of `in_flight`, and took `hold`.
+    #[must_use]
+    pub const fn new(now: Timestamp, in_flight: u32, hold: Duration, outcome: HoldOutcome) -> Self {
+        Self { now, in_flight, hold, outcome }
+    }
+}
+
+/// How a request went, as far as a limit is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HoldOutcome {
+    /// It was served; how long that took is all there is to learn. An error of the application
+    /// that has nothing to do with load is served, too.
+    Done,
+    /// The service could not keep up: it timed out, answered 503 or 504, or said so itself.
+    Overloaded,
+}

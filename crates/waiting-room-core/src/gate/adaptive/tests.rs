@@ -1,0 +1,82 @@
+//! Limits in closed loop with simulated services, and samples that no service would give.
+
+mod capacity;
+mod demand;
+mod ratchet;
+mod samples;
+mod simulation;
+
+use std::{fmt, time::Duration};
+
+use self::simulation::Second;
+use super::{
+    Aimd, Gradient2, HoldOutcome, Limit, LimitRules, Sample, Vegas, guard::Rule, window::Window,
+};
+use crate::Timestamp;
+
+/// One of each adaptive limit.
+fn all(rules: LimitRules) -> [Box<dyn Limit>; 3] {
+    [
+        Box::new(Aimd::new(rules).unwrap()),
+        Box::new(Gradient2::new(rules).unwrap()),
+        Box::new(Vegas::new(rules).unwrap()),
+    ]
+}
+
+/// A rule with the default bounds and without the guard: as it was published.
+#[derive(Debug)]
+struct Naked<R> {
+    rule: R,
+    rules: LimitRules,
+    limit: f64,
+    window: Window,
+}
+
+impl<R: Default> Naked<R> {
+    fn new() -> Self {
+        let (rules, rule) = (LimitRules::new(), R::default());
+        Self { rule, rules, limit: rules.first(), window: Window::new(rules.window) }
+    }
+}
+
+impl<R: Rule + fmt::Debug + Send + 'static> Limit for Naked<R> {
+    #[expect(clippy::cast_possible_truncation, reason = "within the rules")]
+    fn limit(&self) -> u32 {
+        self.limit as u32
+    }
+
+    fn observe(&mut self, sample: &Sample) -> u32 {
+        if let Some(reading) = self.window.add(sample) {
+            let next = self.rule.next(self.limit, &reading);
+            if 2.0 * reading.peak >= self.limit {
+                self.limit = self.rules.within(next);
+            }
+        }
+        self.limit()
+    }
+}
+
+/// Gives a limit a second of samples, all alike, and all of them at the limit.
+fn a_second(limit: &mut dyn Limit, second: u64, count: u32, hold: Duration, outcome: HoldOutcome) {
+    for index in 0..count {
+        let now = Timestamp::from_secs(second) + Duration::from_secs(1) * index / count;
+        limit.observe(&Sample::new(now, limit.limit(), hold, outcome));
+    }
+}
+
+fn mean_limit(course: &[Second]) -> f64 {
+    course.iter().map(|second| f64::from(second.limit)).sum::<f64>() / course.len() as f64
+}
+
+fn highest(course: &[Second]) -> u32 {
+    course.iter().map(|second| second.limit).max().unwrap()
+}
+
+fn lowest(course: &[Second]) -> u32 {
+    course.iter().map(|second| second.limit).min().unwrap()
+}
+
+/// How many were done in time, a second.
+fn goodput(course: &[Second]) -> f64 {
+    course.iter().map(|second| f64::from(second.done)).sum::<f64>() / course.len() as f64
+}

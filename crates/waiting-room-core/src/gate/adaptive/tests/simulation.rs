@@ -1,0 +1,175 @@
+//! A crowd, a gate, and a service behind it, in virtual time.
+//!
+//! Arrivals are a Poisson process and the work of a request is exponentially distributed, so the
+//! only thing to draw is what happens next and when: no list of events is needed.
+
+#![expect(clippy::cast_possible_truncation, reason = "seconds and indices are small")]
+
+use std::{collections::VecDeque, fmt, time::Duration};
+
+use crate::{
+    Timestamp,
+    gate::adaptive::{HoldOutcome, Limit, Sample},
+};
+
+/// A number that may change in the course of a run, by the second.
+pub(super) type Course = Box<dyn Fn(f64) -> f64>;
+
+/// A service with some cores; a request needs some seconds of one, on average.
+///
+/// ```text
+/// throughput             hold
+///     │    ______           │        /
+///     │   /                 │       /
+///     │  /                  │______/
+///     └──┴───────► n        └──────┴──► n
+///        cores                   cores
+/// ```
+pub(super) struct Service {
+    pub(super) cores: Course,
+    pub(super) work: Course,
+    pub(super) order: Order,
+    /// By which share of itself the service slows down for each request beyond the cores.
+    pub(super) thrash: f64,
+    /// Who takes longer, in seconds, has failed.
+    pub(super) timeout: f64,
+}
+
+/// Who of those inside is served.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Order {
+    /// The first ones, each on a core of its own (M/M/c).
+    First,
+    /// All, each a little (processor sharing).
+    Shared,
+}
+
+/// What happened in one second.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Second {
+    /// The limit at its end.
+    pub(super) limit: u32,
+    pub(super) done: u32,
+    pub(super) failed: u32,
+    /// The sum of the holds, in seconds.
+    pub(super) holds: f64,
+}
+
+/// A run, reproducible by its seed.
+pub(super) struct Simulation {
+    service: Service,
+    /// How many arrive in a second.
+    arrivals: Course,
+    random: u64,
+    now: f64,
+    waiting: u32,
+    running: VecDeque<Job>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    admitted_at: f64,
+    in_flight: u32,
+}
+
+impl Service {
+    /// This many cores, shared by all, and a tenth of a second of work.
+    pub(super) fn new(cores: f64) -> Self {
+        Self {
+            cores: constant(cores),
+            work: constant(0.1),
+            order: Order::Shared,
+            thrash: 0.0,
+            timeout: f64::INFINITY,
+        }
+    }
+
+    /// How many are done in a second while so many run.
+    fn speed(&self, running: u32, now: f64) -> f64 {
+        let (running, cores) = (f64::from(running), (self.cores)(now));
+        let slowdown = 1.0 + self.thrash * (running - cores).max(0.0);
+        running.min(cores) / (self.work)(now) / slowdown
+    }
+}
+
+impl Simulation {
+    pub(super) fn new(seed: u64, service: Service, arrivals: Course) -> Self {
+        Self { service, arrivals, random: seed, now: 0.0, waiting: 0, running: VecDeque::new() }
+    }
+
+    /// Goes on for so many seconds.
+    pub(super) fn run(&mut self, limit: &mut dyn Limit, seconds: u32) -> Vec<Second> {
+        let mut course = vec![Second::default(); seconds as usize];
+        let start = self.now;
+        while let Some(second) = course.get_mut((self.now - start) as usize) {
+            self.step(limit, second);
+            second.limit = limit.limit();
+        }
+        course
+    }
+
+    fn step(&mut self, limit: &mut dyn Limit, second: &mut Second) {
+        let arriving = (self.arrivals)(self.now);
+        let leaving = self.service.speed(self.running(), self.now);
+        self.now += -(1.0 - self.draw()).ln() / (arriving + leaving);
+        if self.draw() * (arriving + leaving) < arriving {
+            // Who finds no place in the queue is refused, and no sample.
+            self.waiting = (self.waiting + 1).min(QUEUE);
+        } else {
+            self.finish(limit, second);
+        }
+        while self.waiting > 0 && self.running() < limit.limit() {
+            self.waiting -= 1;
+            let in_flight = self.running() + 1;
+            self.running.push_back(Job { admitted_at: self.now, in_flight });
+        }
+    }
+
+    fn finish(&mut self, limit: &mut dyn Limit, second: &mut Second) {
+        let served = match self.service.order {
+            Order::First => f64::from(self.running()).min((self.service.cores)(self.now)),
+            Order::Shared => f64::from(self.running()),
+        };
+        let index = (self.draw() * served) as usize;
+        let Some(job) = self.running.remove(index) else { return };
+        let hold = self.now - job.admitted_at;
+        second.holds += hold;
+        let outcome = if hold > self.service.timeout {
+            second.failed += 1;
+            HoldOutcome::Overloaded
+        } else {
+            second.done += 1;
+            HoldOutcome::Done
+        };
+        let hold = Duration::from_secs_f64(hold);
+        let now = Timestamp::from_secs(1_000_000) + Duration::from_secs_f64(self.now);
+        limit.observe(&Sample::new(now, job.in_flight, hold, outcome));
+    }
+
+    fn running(&self) -> u32 {
+        self.running.len() as u32
+    }
+
+    /// From 0 to 1, without 1 (SplitMix64, G. Steele, D. Lea, C. Flood, OOPSLA 2014).
+    fn draw(&mut self) -> f64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.random;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((bits ^ (bits >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+impl fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulation").field("now", &self.now).finish_non_exhaustive()
+    }
+}
+
+/// A course that does not change.
+pub(super) fn constant(value: f64) -> Course {
+    Box::new(move |_| value)
+}
+
+/// How many may wait before the gate.
+const QUEUE: u32 = 100;
