@@ -31,3 +31,22 @@ impl Average {
         self.mean *= share;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_values_weigh_alike() {
+        let mut average = Average::over(9);
+        let means = [3.0, 5.0, 10.0].map(|value| average.add(value));
+        assert!(means.iter().zip([3.0, 4.0, 6.0]).all(|(mean, plain)| (mean - plain).abs() < 1e-9));
+    }
+
+    #[test]
+    fn later_each_value_weighs_two_in_one_more_than_the_span() {
+        let mut average = Average::over(9);
+        (0..100).for_each(|_| _ = average.add(0.0));
+        assert!((average.add(10.0) - 2.0).abs() < 1e-9);
+    }
+}

@@ -84,3 +84,53 @@ const QUEUE: f64 = 4.0;
 
 /// The share of a suggestion that is taken at once.
 const SMOOTHING: f64 = 0.2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The limit after windows of these holds, from 100.
+    fn after(rule: &mut Gradient, holds: impl IntoIterator<Item = f64>) -> f64 {
+        holds.into_iter().fold(100.0, |limit, hold| {
+            let reading = Reading {
+                in_flight: limit,
+                peak: limit,
+                throughput: limit / hold,
+                hold,
+                overloaded: false,
+                after_a_pause: false,
+            };
+            rule.next(limit, &reading)
+        })
+    }
+
+    #[test]
+    fn while_holds_are_as_usual_it_grows_by_four_fifths_a_window() {
+        let limit = after(&mut Gradient::default(), [0.1; 10]);
+        assert!((limit - 108.0).abs() < 1e-6, "{limit}");
+    }
+
+    #[test]
+    fn holds_far_above_the_usual_take_less_than_a_tenth_at_a_time() {
+        let mut rule = Gradient::default();
+        after(&mut rule, [0.1; 600]);
+        let limit = after(&mut rule, [1.0]);
+        assert!((limit - 90.8).abs() < 1e-6, "{limit}");
+    }
+
+    #[test]
+    fn half_as_much_again_as_usual_is_not_yet_slow() {
+        let mut rule = Gradient::default();
+        after(&mut rule, [0.1; 600]);
+        assert!(after(&mut rule, [0.149]) > 100.0);
+        assert!(after(&mut rule, [0.2]) < 100.0);
+    }
+
+    #[test]
+    fn an_hour_of_slow_holds_is_no_longer_usual_after_a_minute_of_fast_ones() {
+        let mut rule = Gradient::default();
+        after(&mut rule, [1.0; 3_600]);
+        after(&mut rule, [0.1; 60]);
+        assert!(after(&mut rule, [0.5]) < 100.0);
+    }
+}

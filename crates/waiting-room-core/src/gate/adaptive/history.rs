@@ -162,6 +162,8 @@ mod tests {
         assert!(!says_more_is_not_faster(7, |n| 1_000.0 / n, |_| 0.1));
         assert!(says_more_is_not_faster(8, |n| 1_000.0 / n, |_| 0.1));
         assert!(!says_more_is_not_faster(20, |_| 100.1, |_| 0.1));
+        let rounded_down = |n: f64| 100.0 - n / 1e9;
+        assert!(!says_more_is_not_faster(20, rounded_down, |_| 0.1));
     }
 
     #[test]

@@ -188,4 +188,17 @@ mod tests {
         assert_eq!(pauses, [true, false]);
         assert!(readings.iter().all(|reading| (95.0..105.0).contains(&reading.throughput)));
     }
+
+    #[test]
+    fn half_a_minute_without_a_word_is_not_part_of_a_window() {
+        let mut window = Window::new(SECOND);
+        // The second window ends with the last of these samples, and a third is open but empty.
+        let before = read(&mut window, 0..2, 100, SECOND / 10).len();
+        window.add(&Sample::new(Timestamp::from_secs(2), 1, SECOND / 10, HoldOutcome::Done));
+        assert_eq!(before, 1);
+        for reading in read(&mut window, 30..33, 100, SECOND / 10) {
+            assert!((95.0..105.0).contains(&reading.throughput), "{reading:?}");
+            assert!(!reading.after_a_pause);
+        }
+    }
 }

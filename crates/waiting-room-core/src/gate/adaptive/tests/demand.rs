@@ -56,3 +56,43 @@ fn at_nine_tenths_of_the_capacity_every_request_is_served() {
         }
     }
 }
+
+#[test]
+fn a_limit_that_one_request_fills_grows_to_five_and_not_further_at_once() {
+    let mut limit = Vegas::new(LimitRules::new().initial(1)).unwrap();
+    let course: Vec<u32> = (0..4)
+        .map(|second| {
+            a_second(&mut limit, second, 20, Duration::from_millis(10), HoldOutcome::Done);
+            limit.limit()
+        })
+        .collect();
+    assert!(course.contains(&5), "{course:?}");
+}
+
+#[test]
+fn a_gate_that_is_not_full_is_not_blamed_for_longer_holds() {
+    let mut limit = Aimd::new(LimitRules::new()).unwrap();
+    for second in 0..40 {
+        for index in 0..20 {
+            let now = Timestamp::from_millis(1_000 * second + 50 * index);
+            let hold = Duration::from_millis(5 * u64::from(limit.limit()));
+            limit.observe(&Sample::new(now, limit.limit() * 3 / 5, hold, HoldOutcome::Done));
+        }
+    }
+    assert!(limit.limit() > 50, "{limit:?}");
+}
+
+#[test]
+fn after_a_pause_it_does_not_count_how_slow_it_was_before() {
+    let rules = LimitRules::new().latency_target(Duration::from_millis(500));
+    let mut limit = Aimd::new(rules).unwrap();
+    for second in 0..20 {
+        a_second(&mut limit, second, 20, Duration::from_millis(900), HoldOutcome::Done);
+    }
+    let before = limit.limit();
+    assert!(before < 15);
+    for second in 200..203 {
+        a_second(&mut limit, second, 20, Duration::from_millis(450), HoldOutcome::Done);
+    }
+    assert!(limit.limit() > before, "{limit:?}");
+}
