@@ -35,15 +35,16 @@
 //! - **A limit that is not used tells nothing.** It stays while less than half of it is in use,
 //!   and comes down while less than a fifth is.
 //!
-//! Memory is fixed, about 3 KiB for each limit; a sample costs some nanoseconds and no allocation.
+//! Memory is fixed, about 3 KiB for each limit; a sample costs about 12 ns and no allocation.
 //! There is no clock in it and no chance: the same samples give the same limits.
 //!
 //! # What it does not do
 //!
 //! - **It is not better than a good fixed limit.** In order to find the knee it must step over it
-//!   now and then; in simulation it moves between 0.6 and 2.5 times the knee and gets 95 to 99 of
-//!   100 requests done that could be. A number that was measured does neither. That is why
-//!   [`Fixed`] is the default.
+//!   now and then. In simulations of a service with 20 cores under twice the load it moves between
+//!   0.6 and 2.5 times the knee, and gets 95 to 99 of 100 requests done that could be; with 200
+//!   cores, about 90. A number that was measured wastes nothing. That is why [`Fixed`] is the
+//!   default.
 //! - It does not know what is fast enough. A service in which every request takes exactly as
 //!   long as a timeout looks calm to it, unless it is given a target or told of the overload.
 //! - It cannot tell a slow service from a target set too low: if one request alone takes longer
