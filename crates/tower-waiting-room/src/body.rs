@@ -70,7 +70,8 @@ where
                     Poll::Ready(Some(Ok(frame))) if frame.is_data() && !body.is_end_stream() => {
                         held.iter().for_each(Held::taken);
                     }
-                    Poll::Ready(_) => held.clear(),
+                    Poll::Ready(Some(Err(_))) => held.clear(),
+                    Poll::Ready(_) => held.drain(..).for_each(|held| held.over()),
                 }
                 polled
             }
@@ -86,7 +87,14 @@ where
     fn is_end_stream(&self) -> bool {
         match &self.kind {
             Kind::Answer { body } => body.is_end_stream(),
-            Kind::Inner { body, .. } => body.is_end_stream(),
+            Kind::Inner { body, held } => {
+                let is_end = body.is_end_stream();
+                if is_end {
+                    // A server that hears so does not poll it, and drops it.
+                    held.iter().for_each(|held| held.over());
+                }
+                is_end
+            }
         }
     }
 

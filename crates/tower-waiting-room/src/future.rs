@@ -175,7 +175,7 @@ where
                         forward.renewal = None;
                     }
                     let response = ready!(inner.poll(cx))?;
-                    let held = forward.held_by_body();
+                    let held = forward.held_by_body(&response);
                     match this.gatekeeper.settle(forward, renewed.take(), response) {
                         Settled::Leave(leaving, response) => {
                             this.state.set(State::Leave { leaving, response, held });

@@ -146,10 +146,11 @@ mod token;
 mod visit;
 
 pub use waiting_room_core::{
-    Algorithm, Alignment, Clock, ConfigError, ConfigErrorKind, CookieTest, Discipline, DrainQueue,
-    GateOutcomes, GateRules, GateSnapshot, ManualClock, MemoryStore, QueueingMethod, Quota, Reason,
-    Recovery, Refusals, RoomRules, RoomSwitch, SessionRenewal, Snapshot, Store, StoreError,
-    StoreErrorKind, SystemClock, Tenants, Timestamp, Wait,
+    Aimd, Algorithm, Alignment, Clock, ConfigError, ConfigErrorKind, CookieTest, Discipline,
+    DrainQueue, Fixed, GateOutcomes, GateRules, GateSnapshot, Gradient2, HoldOutcome, Limit,
+    LimitRules, ManualClock, MemoryStore, QueueingMethod, Quota, Reason, Recovery, Refusals,
+    RoomRules, RoomSwitch, Sample, SessionRenewal, Snapshot, Store, StoreError, StoreErrorKind,
+    SystemClock, Tenants, Timestamp, Vegas, Wait,
 };
 
 pub use crate::{

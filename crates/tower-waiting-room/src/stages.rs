@@ -25,7 +25,7 @@ pub(crate) use self::{gate::Queue, limits::Hold, settle::Settled};
 use std::{future::Future, mem, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Extensions, Response};
+use http::{Extensions, Response, StatusCode};
 use waiting_room_core::{
     Pass, Reason, Renewal, RoomSwitch, Store, StoreError, Ticket, Timestamp, Verdict,
 };
@@ -415,9 +415,17 @@ impl Bearer {
 
 impl Forward {
     /// The permits that the body of the response holds; those that the head held are free.
-    pub(crate) fn held_by_body(&mut self) -> HeldAll {
+    pub(crate) fn held_by_body<B>(&mut self, response: &Response<B>) -> HeldAll {
+        let is_overloaded = OVERLOADED.contains(&response.status());
         let mut held = mem::take(&mut self.held);
-        held.retain(|held| held.gate().concurrency().is_held_by_body());
+        held.retain(|held| {
+            held.answered(is_overloaded);
+            let is_held = held.gate().concurrency().is_held_by_body();
+            if !is_held {
+                held.over();
+            }
+            is_held
+        });
         held
     }
 
@@ -426,6 +434,9 @@ impl Forward {
         self
     }
 }
+
+/// The statuses by which an application says that it cannot keep up.
+const OVERLOADED: [StatusCode; 2] = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 
 /// How soon a visitor asks again whom the store could not answer.
 const STORE_RETRY: Duration = Duration::from_secs(5);

@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::Method;
 use serde::Deserialize;
-use waiting_room_core::{ConfigError, ConfigErrorKind, Discipline, GateRules, Tenants};
+use waiting_room_core::{ConfigError, ConfigErrorKind, Discipline, GateRules, Limit, Tenants};
 
 use super::ClientDeadline;
 use crate::{
@@ -45,6 +45,7 @@ pub struct Concurrency {
     pub(crate) missing_key: MissingKey,
     pub(crate) fair_by: Option<Key>,
     pub(crate) class: Option<Arc<Class>>,
+    pub(crate) adaptive: Option<Arc<Adaptive>>,
     pub(crate) hold: Hold,
     pub(crate) body_stall: Option<Duration>,
     pub(crate) max_hold: Option<Duration>,
@@ -53,6 +54,7 @@ pub struct Concurrency {
     pub(crate) statuses: GateStatuses,
 }
 
+type Adaptive = dyn Fn() -> Box<dyn Limit> + Send + Sync;
 type Class = dyn Fn(&RequestHead<'_>) -> u8 + Send + Sync;
 
 /// For how long a request holds its permit. A [`PermitHandle`](super::PermitHandle) that the
@@ -104,6 +106,7 @@ impl Concurrency {
             missing_key: MissingKey::default(),
             fair_by: None,
             class: None,
+            adaptive: None,
             hold: Hold::default(),
             body_stall: Some(Self::BODY_STALL),
             max_hold: None,
@@ -111,6 +114,25 @@ impl Concurrency {
             deadlines: vec![ClientDeadline::Grpc],
             statuses: GateStatuses::default(),
         }
+    }
+
+    /// As many run at once as the `limit` finds out to be right, from how long they hold their
+    /// permits and how it ends. A response with 503 or 504, or a request of which the application
+    /// says so by its [`PermitHandle`](super::PermitHandle::overloaded), counts as overloaded; one
+    /// whose client leaves or that fails does not count.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_waiting_room::{Concurrency, Gradient2, LimitRules};
+    ///
+    /// let rules = LimitRules::new().max(100).latency_target(Duration::from_millis(250));
+    /// let gate = Concurrency::adaptive(Gradient2::new(rules)?).queue(64);
+    /// # let _ = gate;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    pub fn adaptive(limit: impl Limit + Clone + Sync) -> Self {
+        let gate = Self::limit(limit.limit());
+        Self { adaptive: Some(Arc::new(move || Box::new(limit.clone()))), ..gate }
     }
 
     /// The name in headers, logs and metrics; `gate` by default.
@@ -276,6 +298,11 @@ impl Concurrency {
         self.for_each.iter().chain(&self.fair_by).try_for_each(|key| key.validate(&self.name))?;
         self.deadlines.iter().try_for_each(ClientDeadline::validate)?;
         self.scope.validate("concurrency", &self.name)?;
+        if self.adaptive.is_some() && self.for_each.is_some() {
+            let (kind, given) = (ConfigErrorKind::Contradicts, "an adaptive limit");
+            let expected = "a number: the values of a key have too few requests to learn from";
+            return Err(ConfigError::new(kind, "for_each", given, expected));
+        }
         self.validate_discipline()?;
         self.rules.validate()
     }

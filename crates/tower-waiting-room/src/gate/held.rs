@@ -4,13 +4,13 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering},
     },
     time::Duration,
 };
 
 use smallvec::SmallVec;
-use waiting_room_core::{Permit, Timestamp};
+use waiting_room_core::{HoldOutcome, Permit, Timestamp};
 
 use super::{named::NamedGate, sweeper::Sweeper};
 
@@ -25,6 +25,8 @@ pub(crate) struct Held {
     /// it has asked, and it is the application that takes its time.
     taken_at: AtomicU32,
     is_swept: AtomicBool,
+    went: AtomicU8,
+    is_over: AtomicBool,
 }
 
 /// The permits of all gates that a request went through.
@@ -46,11 +48,17 @@ pub(crate) type HeldAll = SmallVec<[Arc<Held>; 1]>;
 /// }
 /// ```
 #[derive(Clone)]
-pub struct PermitHandle(#[expect(dead_code, reason = "kept, and dropped")] HeldAll);
+pub struct PermitHandle(HeldAll);
 
 impl PermitHandle {
     pub(crate) const fn new(held: HeldAll) -> Self {
         Self(held)
+    }
+
+    /// Tells an [adaptive](crate::Concurrency::adaptive) gate that the service could not keep up
+    /// with this request, whatever its status is.
+    pub fn overloaded(&self) {
+        self.0.iter().for_each(|held| held.answered(true));
     }
 }
 
@@ -63,6 +71,8 @@ impl Held {
             sweeper: Arc::clone(sweeper),
             taken_at: AtomicU32::new(ASKED),
             is_swept: AtomicBool::new(false),
+            went: AtomicU8::new(Went::Unknown as u8),
+            is_over: AtomicBool::new(false),
         });
         if has_end {
             held.have_swept();
@@ -73,6 +83,21 @@ impl Held {
     /// The gate that it is of.
     pub(crate) const fn gate(&self) -> &NamedGate {
         &self.gate
+    }
+
+    /// The head of the response says how it went; unless the application has said it.
+    pub(crate) fn answered(&self, is_overloaded: bool) {
+        if is_overloaded {
+            self.went.store(Went::Overloaded as u8, Ordering::Relaxed);
+        } else {
+            let (unknown, done) = (Went::Unknown as u8, Went::Done as u8);
+            _ = self.went.compare_exchange(unknown, done, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// The response has come to its end, so that the time it took says something.
+    pub(crate) fn over(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
     }
 
     /// The server took a frame of the body, and there may be more.
@@ -110,6 +135,15 @@ impl Held {
         if is_stalled || is_over { self.free() } else { None }
     }
 
+    fn learn(&self, permit: &Permit) {
+        let went = self.went.load(Ordering::Relaxed);
+        if went == Went::Overloaded as u8 {
+            self.gate.learn(permit, HoldOutcome::Overloaded);
+        } else if went == Went::Done as u8 {
+            self.gate.learn(permit, HoldOutcome::Done);
+        }
+    }
+
     fn have_swept(self: &Arc<Self>) {
         if !self.is_swept.swap(true, Ordering::Relaxed) {
             self.sweeper.add(self);
@@ -121,6 +155,9 @@ impl Drop for Held {
     fn drop(&mut self) {
         if let Some(permit) = self.free() {
             self.gate.released(&permit);
+            if self.is_over.load(Ordering::Relaxed) {
+                self.learn(&permit);
+            }
         }
     }
 }
@@ -135,6 +172,14 @@ impl fmt::Debug for PermitHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PermitHandle").finish_non_exhaustive()
     }
+}
+
+/// How a request went.
+enum Went {
+    /// There is no response.
+    Unknown,
+    Done,
+    Overloaded,
 }
 
 /// Stands for no tick: the sweeper never comes so far.

@@ -11,8 +11,8 @@ use std::{
 use arc_swap::ArcSwapOption;
 use dashmap::DashMap;
 use waiting_room_core::{
-    Arrival, Clock, ConfigError, DrainQueue, Gate, GateRules, GateSnapshot, Idle, KeyHash, Permit,
-    Timestamp,
+    Arrival, Clock, ConfigError, ConfigErrorKind, DrainQueue, Gate, GateRules, GateSnapshot,
+    HoldOutcome, Idle, KeyHash, Limit, Permit, Sample, Timestamp,
 };
 
 use super::concurrency::Concurrency;
@@ -35,6 +35,7 @@ pub(crate) struct Named {
     rules: Mutex<GateRules>,
     gates: Gates,
     is_draining: AtomicBool,
+    adaptive: Option<Mutex<Box<dyn Limit>>>,
     now: Now,
     telemetry: Telemetry,
 }
@@ -81,6 +82,7 @@ impl Named {
             rules: Mutex::new(rules),
             gates,
             is_draining: AtomicBool::new(false),
+            adaptive: concurrency.adaptive.as_ref().map(|make| Mutex::new(make())),
             now: Arc::clone(now),
             telemetry: telemetry.clone(),
         })
@@ -115,6 +117,11 @@ impl Named {
 
     /// Changes how many may run at each of them.
     pub(crate) fn set_limit(&self, limit: Option<u32>) -> Result<(), ConfigError> {
+        if self.adaptive.is_some() {
+            let (kind, given) = (ConfigErrorKind::Contradicts, format!("{limit:?}"));
+            let expected = format!("none: the gate {:?} finds its limit by itself", self.name);
+            return Err(ConfigError::new(kind, "concurrency", given, expected));
+        }
         let mut rules = self.rules();
         let changed = rules.clone().limit(limit);
         changed.validate()?;
@@ -223,6 +230,22 @@ impl NamedGate {
     pub(super) fn released(&self, permit: &Permit) {
         let held = || (self.named.now)().since(permit.given_at());
         self.named.telemetry.gate_time(&self.named.subject, HOLD, held);
+    }
+
+    /// A request went so, with this permit, which is about to be given back.
+    pub(super) fn learn(&self, permit: &Permit, outcome: HoldOutcome) {
+        let Some(adaptive) = &self.named.adaptive else { return };
+        let now = (self.named.now)();
+        let hold = now.since(permit.given_at());
+        let mut adaptive = adaptive.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = adaptive.limit();
+        let limit = adaptive.observe(&Sample::new(now, permit.in_flight(), hold, outcome));
+        // Under the lock of the limit, so that the last that it says is the one in force.
+        if limit != before
+            && let Err(error) = self.gate().set_limit(limit.min(GateRules::MAX_LIMIT))
+        {
+            unreachable!("no limit is above the highest: {error}");
+        }
     }
 
     /// A permit was taken away, because nobody read the response or it was held for too long.

@@ -1,5 +1,6 @@
 //! The gate in front of an application: who runs, who waits, and what the others are told.
 
+mod adaptive;
 mod disconnect;
 mod holds;
 mod nested;

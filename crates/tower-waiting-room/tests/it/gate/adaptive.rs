@@ -1,0 +1,90 @@
+//! A gate that finds its limit by itself.
+
+use super::*;
+
+use std::sync::Mutex;
+
+use tower_waiting_room::{HoldOutcome, Limit, PermitHandle, Sample};
+
+/// Writes down what it hears, and lowers the limit by one each time.
+#[derive(Clone, Debug)]
+struct Listener {
+    heard: Arc<Mutex<Vec<HoldOutcome>>>,
+    limit: u32,
+}
+
+impl Limit for Listener {
+    fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    fn observe(&mut self, sample: &Sample) -> u32 {
+        self.heard.lock().unwrap().push(sample.outcome);
+        self.limit -= 1;
+        self.limit
+    }
+}
+
+/// Sends requests to an application that answers as their paths say, and returns what was heard.
+async fn heard(paths: &[&'static str]) -> (Vec<HoldOutcome>, Option<u32>) {
+    let listener = Listener { heard: Arc::default(), limit: 10 };
+    let heard = Arc::clone(&listener.heard);
+    let config = WaitingRoomConfig::builder("works").concurrency(Concurrency::adaptive(listener));
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
+    let app = service_fn(|request: Request<()>| async move {
+        let permit = request.extensions().get::<PermitHandle>().cloned().unwrap();
+        let mut response = Response::new("whole".to_owned());
+        match request.uri().path() {
+            "/fails" => return Err("on purpose"),
+            "/hangs" => std::future::pending().await,
+            "/says-so" => permit.overloaded(),
+            "/empty" => *response.body_mut() = String::new(),
+            status => *response.status_mut() = status[1..].parse().unwrap(),
+        }
+        Ok(response)
+    });
+    for path in paths {
+        let mut request = pin!(layer.layer(app).oneshot(Request::get(*path).body(()).unwrap()));
+        let response = std::future::poll_fn(|cx| Poll::Ready(request.as_mut().poll(cx))).await;
+        if let Poll::Ready(Ok(response)) = response {
+            response.into_body().collect().await.unwrap();
+        }
+    }
+    let heard = heard.lock().unwrap().clone();
+    (heard, layer.handle().gates()[0].1[0].limit)
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_hears_of_requests_that_came_to_their_end_and_of_no_others() {
+    use HoldOutcome::{Done, Overloaded};
+    let paths = ["/200", "/503", "/hangs", "/504", "/500", "/fails", "/says-so", "/empty"];
+    let (heard, limit) = heard(&paths).await;
+    assert_eq!(heard, [Done, Overloaded, Overloaded, Done, Overloaded, Done]);
+    assert_eq!(limit, Some(4));
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_read_to_its_end_says_nothing_of_the_service() {
+    let listener = Listener { heard: Arc::default(), limit: 10 };
+    let heard = Arc::clone(&listener.heard);
+    let config = WaitingRoomConfig::builder("works").concurrency(Concurrency::adaptive(listener));
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
+    let app = service_fn(|_: Request<()>| async {
+        Ok::<_, Infallible>(Response::new("whole".to_owned()))
+    });
+    drop(layer.layer(app).oneshot(Request::new(())).await.unwrap());
+    assert!(heard.lock().unwrap().is_empty());
+    assert_eq!(layer.handle().gates()[0].1[0].in_flight, 0);
+}
+
+#[tokio::test]
+async fn nobody_else_sets_its_limit() {
+    let listener = Listener { heard: Arc::default(), limit: 10 };
+    let gate = || Concurrency::adaptive(listener.clone());
+    let works = Works::new(gate());
+    let error = works.layer.handle().set_concurrency("gate", 3).unwrap_err();
+    assert!(error.to_string().ends_with("finds its limit by itself"), "{error}");
+    let by_key = gate().for_each(tower_waiting_room::Key::path());
+    let error = WaitingRoomConfig::builder("works").concurrency(by_key).build().unwrap_err();
+    assert_eq!(error.field(), "for_each");
+}
