@@ -25,9 +25,13 @@
 
 #[cfg(feature = "metrics")]
 use std::sync::OnceLock;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
+#[cfg(feature = "metrics")]
+use dashmap::DashMap;
 use waiting_room_core::{Reason, RefusedBecause, StoreError};
 
 use crate::{misconfiguration::Misconfiguration, token::OpenError};
@@ -42,6 +46,9 @@ pub(crate) struct Telemetry {
     limits: Arc<Frequent>,
     #[cfg(feature = "metrics")]
     passes: Arc<Frequent>,
+    /// Those of the others, by what they are about: as many as there are rules.
+    #[cfg(feature = "metrics")]
+    others: Arc<DashMap<Reason, metrics::Counter>>,
 }
 
 impl Telemetry {
@@ -53,6 +60,8 @@ impl Telemetry {
             limits: Arc::default(),
             #[cfg(feature = "metrics")]
             passes: Arc::default(),
+            #[cfg(feature = "metrics")]
+            others: Arc::default(),
         }
     }
 
@@ -75,7 +84,14 @@ impl Telemetry {
         match reason {
             Reason::AdmittedLimits => self.limits.increment(|| self.verdicts(reason)),
             Reason::AdmittedPass => self.passes.increment(|| self.verdicts(reason)),
-            _ => self.verdicts(reason).increment(1),
+            _ => match self.others.get(reason) {
+                Some(counter) => counter.increment(1),
+                None => {
+                    let counter = self.verdicts(reason);
+                    counter.increment(1);
+                    self.others.insert(reason.clone(), counter);
+                }
+            },
         }
     }
 
@@ -120,6 +136,7 @@ impl Telemetry {
         #[cfg(feature = "metrics")]
         match what {
             Rate::Allowed => limit.allowed.increment(|| self.decisions(name, what)),
+            Rate::Refused => limit.refused.increment(|| self.decisions(name, what)),
             _ => self.decisions(name, what).increment(1),
         }
     }
@@ -143,6 +160,7 @@ impl Telemetry {
         #[cfg(feature = "metrics")]
         match what {
             GateEvent::AdmittedFast => gate.allowed.increment(|| self.outcomes(&gate.name, what)),
+            GateEvent::Full => gate.refused.increment(|| self.outcomes(&gate.name, what)),
             _ => self.outcomes(&gate.name, what).increment(1),
         }
     }
@@ -223,6 +241,8 @@ pub(crate) struct Subject {
     name: Arc<str>,
     #[cfg(feature = "metrics")]
     allowed: Frequent,
+    #[cfg(feature = "metrics")]
+    refused: Frequent,
 }
 
 impl Subject {
@@ -231,6 +251,8 @@ impl Subject {
             name,
             #[cfg(feature = "metrics")]
             allowed: Frequent::default(),
+            #[cfg(feature = "metrics")]
+            refused: Frequent::default(),
         }
     }
 }
