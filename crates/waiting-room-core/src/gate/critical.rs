@@ -69,7 +69,7 @@ impl<'a> Critical<'a> {
         });
         match entered {
             Some(Ok(Some(grant))) => return Entered::Granted(grant),
-            Some(Ok(None)) => {}
+            Some(Ok(None)) => self.begin_to_wait(),
             Some(Err(RefusedBecause::Full)) if self.evict_for(lane) => {}
             Some(Err(because)) => return Entered::Refused(self.refused(because)),
             None => unreachable!("each look decides"),
@@ -110,17 +110,21 @@ impl<'a> Critical<'a> {
         }
     }
 
-    /// Somebody who waits does so no longer.
-    pub(super) fn withdraw(&mut self, waiter: &Waiter, stage: Stage) {
-        if !waiter.becomes(stage) {
+    /// Somebody waits no longer, unless it has heard already what became of it: it is refused, or
+    /// went away.
+    pub(super) fn withdraw(&mut self, waiter: &Waiter, because: Option<RefusedBecause>) {
+        if !waiter.is_waiting() {
             return;
         }
         self.state.line.remove(waiter);
+        self.state.rate.waited(self.now);
         self.change(|counts| counts.queued -= 1);
-        match stage {
-            Stage::Refused(refused) => self.count(refused.because),
-            _ => self.state.outcomes.cancelled += 1,
+        let stage =
+            because.map_or(Stage::Cancelled, |because| Stage::Refused(self.refused(because)));
+        if stage == Stage::Cancelled {
+            self.state.outcomes.cancelled += 1;
         }
+        waiter.becomes(stage);
     }
 
     /// Refuses all who wait.
@@ -169,13 +173,17 @@ impl<'a> Critical<'a> {
         self.state.idle.remove(&number)
     }
 
+    /// Somebody comes into the queue, perhaps the first.
+    fn begin_to_wait(&mut self) {
+        if self.state.line.len() == 0 {
+            self.state.last_empty = self.now;
+            self.state.rate.resume(self.now);
+        }
+    }
+
     /// Puts somebody in line, who is counted already.
     fn queue(&mut self, class: u8, lane: u64, deadline: (Timestamp, RefusedBecause)) -> Entered {
         let state = &mut *self.state;
-        if state.line.len() == 0 {
-            state.last_empty = self.now;
-            state.rate.resume(self.now);
-        }
         state.number += 1;
         let waiter = Arc::new(Waiter::new(state.number, lane, class, self.now, deadline));
         state.line.push(Arc::clone(&waiter));
@@ -254,18 +262,25 @@ impl<'a> Critical<'a> {
     /// How long requests run, by Little's law: as many as may, at the rate at which they leave.
     fn typical_hold(&self) -> Duration {
         let limit = f64::from(self.counts().limit);
-        let rate = self.state.rate.per_second();
+        let rate = self.rate();
         let hold = rate.and_then(|rate| Duration::try_from_secs_f64(limit / rate).ok());
         hold.unwrap_or_default()
     }
 
     /// Whether somebody who joins a lane now cannot be served in time.
     fn is_hopeless(&self, lane: u64, deadline: Timestamp) -> bool {
-        let Some(rate) = self.state.rate.per_second() else { return self.now > deadline };
+        let Some(rate) = self.rate() else { return self.now > deadline };
         let ahead = self.state.line.ahead(lane, self.is_standing());
         #[expect(clippy::cast_precision_loss, reason = "an estimate, of half a million at most")]
         let wait = Duration::try_from_secs_f64((ahead + 1) as f64 / rate);
         wait.map_or(true, |wait| self.now + wait > deadline)
+    }
+
+    /// The rate by which somebody who comes is judged. Whoever finds the queue empty is not: it is
+    /// those who wait that the rate is learnt from, and a bad hour would keep all of them away.
+    fn rate(&self) -> Option<f64> {
+        let is_first = self.state.line.len() == 0;
+        if is_first { None } else { self.state.rate.per_second() }
     }
 
     /// Whether the queue has not been empty for so long that it counts as overload.

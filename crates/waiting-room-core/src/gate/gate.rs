@@ -10,13 +10,13 @@ use super::{
     line::{Line, line},
     permit::{Grant, Permit},
     place::Place,
-    refused::GateRefused,
+    refused::{GateRefused, RefusedBecause},
     return_slots::ReturnSlots,
     rules::{Discipline, GateRules},
     service_rate::ServiceRate,
     snapshot::{GateOutcomes, GateSnapshot},
     sync::{Arc, AtomicU32, Mutex, Ordering, lock},
-    waiter::{Stage, Waiter},
+    waiter::Waiter,
 };
 use crate::{Clock, ConfigError, ConfigErrorKind, SystemClock, Timestamp};
 
@@ -225,10 +225,10 @@ impl Gate {
         }
     }
 
-    /// Somebody waits no longer, and becomes something else unless it has a permit by now.
-    pub(super) fn withdraw(&self, waiter: &Waiter, stage: Stage) {
+    /// Somebody waits no longer, unless it has a permit by now: it is refused, or went away.
+    pub(super) fn withdraw(&self, waiter: &Waiter, because: Option<RefusedBecause>) {
         if waiter.is_waiting() {
-            self.critical(self.now(), |critical| critical.withdraw(waiter, stage));
+            self.critical(self.now(), |critical| critical.withdraw(waiter, because));
         }
     }
 

@@ -51,8 +51,7 @@ impl Place {
     ///
     /// If the place was polled to its end before.
     pub fn time_out(self) -> Result<Permit, GateRefused> {
-        let refused = GateRefused::new(self.waiter.on_deadline);
-        self.gate.withdraw(&self.waiter, Stage::Refused(refused));
+        self.gate.withdraw(&self.waiter, Some(self.waiter.on_deadline));
         self.told(self.waiter.take())
     }
 
@@ -82,7 +81,7 @@ impl Future for Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.gate.withdraw(&self.waiter, Stage::Cancelled);
+        self.gate.withdraw(&self.waiter, None);
         if let Stage::Granted(grant) = self.waiter.take() {
             drop(self.permit(grant));
         }

@@ -28,10 +28,3 @@ pub enum RefusedBecause {
     /// It has waited for as long as it may, or as its client does.
     TimedOut,
 }
-
-impl GateRefused {
-    /// A refusal that no time helps.
-    pub(super) const fn new(because: RefusedBecause) -> Self {
-        Self { because, retry_after: None }
-    }
-}

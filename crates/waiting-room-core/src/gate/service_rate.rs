@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::Timestamp;
 
-/// The rate of releases while the queue was not empty, over the last ten seconds or so of that.
+/// The rate of releases while the queue was not empty, over the last ten seconds or so of that, or
+/// the last sixteen releases, if they took longer.
 ///
 /// Time in which nobody waits does not count: what is measured is what the service can do, not
 /// what is asked of it. So it is right with streams too, of which the average hold says little.
@@ -28,9 +29,15 @@ impl ServiceRate {
 
     /// One is released, while somebody waits.
     pub(super) fn served(&mut self, now: Timestamp) {
+        self.waited(now);
+        self.served += 1.0;
+    }
+
+    /// Somebody has waited until now.
+    pub(super) fn waited(&mut self, now: Timestamp) {
         let seconds = now.since(self.last).as_secs_f64();
-        let kept = (-seconds / MEMORY.as_secs_f64()).exp();
-        self.served = self.served.mul_add(kept, 1.0);
+        let kept = (-seconds / MEMORY.as_secs_f64()).exp().max(1.0 - 1.0 / RELEASES);
+        self.served *= kept;
         self.seconds = self.seconds.mul_add(kept, seconds);
         self.last = now;
     }
@@ -43,6 +50,9 @@ impl ServiceRate {
 
 /// What is older than this counts little.
 const MEMORY: Duration = Duration::from_secs(10);
+
+/// So many releases count however long ago they were, or a slow service would never be known.
+const RELEASES: f64 = 16.0;
 
 /// From fewer releases nothing is concluded.
 const ENOUGH: f64 = 8.0;

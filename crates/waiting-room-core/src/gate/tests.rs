@@ -1,1 +1,211 @@
+//! The gate in virtual time, with wakers by hand; against a naive model; and among threads.
 
+#[cfg(not(waiting_room_loom))]
+mod adaptive_lifo;
+#[cfg(not(waiting_room_loom))]
+mod chaos;
+#[cfg(not(waiting_room_loom))]
+mod controlled_delay;
+#[cfg(not(waiting_room_loom))]
+mod deadlines;
+#[cfg(not(waiting_room_loom))]
+mod drain;
+#[cfg(not(waiting_room_loom))]
+mod drops;
+#[cfg(not(waiting_room_loom))]
+mod estimates;
+#[cfg(not(waiting_room_loom))]
+mod limits;
+#[cfg(waiting_room_loom)]
+mod loom;
+#[cfg(not(waiting_room_loom))]
+mod oracle;
+#[cfg(not(waiting_room_loom))]
+mod priority;
+#[cfg(not(waiting_room_loom))]
+mod queue;
+#[cfg(not(waiting_room_loom))]
+mod tenants;
+#[cfg(not(waiting_room_loom))]
+mod wakers;
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+    time::Duration,
+};
+
+use super::*;
+use crate::{ManualClock, Timestamp};
+
+/// A gate, and the clock it goes by.
+struct World {
+    gate: Gate,
+    clock: ManualClock,
+}
+
+/// Somebody in the queue, who is polled with a waker that counts.
+#[derive(Debug)]
+struct Waiting {
+    place: Place,
+    wakes: Arc<Wakes>,
+}
+
+/// How often somebody was woken.
+#[derive(Debug, Default)]
+struct Wakes(AtomicUsize);
+
+impl World {
+    fn new(rules: GateRules) -> Self {
+        let clock = ManualClock::new(START);
+        let gate = Gate::with_clock(rules, 7, clock.clone()).unwrap();
+        Self { gate, clock }
+    }
+
+    fn enter(&self, arrival: Arrival) -> Entry {
+        self.gate.enter(arrival, self.gate.now())
+    }
+
+    fn admitted(&self) -> Permit {
+        self.admitted_as(Arrival::default())
+    }
+
+    fn admitted_as(&self, arrival: Arrival) -> Permit {
+        match self.enter(arrival) {
+            Entry::Admitted(permit) => permit,
+            other => panic!("not admitted: {other:?}"),
+        }
+    }
+
+    fn queued(&self) -> Waiting {
+        self.queued_as(Arrival::default())
+    }
+
+    fn queued_as(&self, arrival: Arrival) -> Waiting {
+        match self.enter(arrival) {
+            Entry::Queued(place) => Waiting::new(place),
+            other => panic!("not queued: {other:?}"),
+        }
+    }
+
+    fn refused(&self) -> GateRefused {
+        self.refused_as(Arrival::default())
+    }
+
+    fn refused_as(&self, arrival: Arrival) -> GateRefused {
+        match self.enter(arrival) {
+            Entry::Refused(refused) => refused,
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    /// Time passes.
+    fn after(&self, duration: Duration) {
+        self.clock.advance(duration);
+    }
+
+    fn snapshot(&self) -> GateSnapshot {
+        self.gate.snapshot(self.gate.now())
+    }
+
+    /// How many run, and how many wait.
+    fn counts(&self) -> (u32, u32) {
+        let snapshot = self.snapshot();
+        (snapshot.in_flight, snapshot.queued)
+    }
+
+    /// Has a gate with one permit find out that each request runs for so long.
+    fn learns(&self, hold: Duration) {
+        let mut permit = self.admitted();
+        for _ in 0..20 {
+            let mut next = self.queued();
+            self.after(hold);
+            drop(permit);
+            permit = next.permit();
+        }
+    }
+}
+
+impl Waiting {
+    /// Polled once, so that it is woken.
+    fn new(place: Place) -> Self {
+        let mut waiting = Self { place, wakes: Arc::default() };
+        assert!(waiting.poll().is_none(), "it waits");
+        waiting
+    }
+
+    fn poll(&mut self) -> Option<Result<Permit, GateRefused>> {
+        match poll(&mut self.place, &self.wakes) {
+            Poll::Ready(told) => Some(told),
+            Poll::Pending => None,
+        }
+    }
+
+    fn permit(&mut self) -> Permit {
+        match self.poll() {
+            Some(Ok(permit)) => permit,
+            other => panic!("no permit: {other:?}"),
+        }
+    }
+
+    fn refusal(&mut self) -> GateRefused {
+        match self.poll() {
+            Some(Err(refused)) => refused,
+            other => panic!("no refusal: {other:?}"),
+        }
+    }
+
+    fn wakes(&self) -> usize {
+        self.wakes.count()
+    }
+}
+
+impl Wakes {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn poll<F: Future + Unpin>(
+    future: &mut F,
+    waker: &Arc<impl Wake + Send + Sync + 'static>,
+) -> Poll<F::Output> {
+    let waker = Waker::from(Arc::clone(waker));
+    Pin::new(future).poll(&mut Context::from_waker(&waker))
+}
+
+/// In which order those who wait are served, each after the one before.
+fn order<N: Copy>(permit: Permit, mut waiting: Vec<(N, Waiting)>) -> Vec<N> {
+    let (mut served, mut running) = (Vec::new(), permit);
+    loop {
+        drop(running);
+        let polled =
+            waiting.iter_mut().enumerate().find_map(|(index, (name, it))| match it.poll() {
+                Some(Ok(permit)) => Some((index, *name, permit)),
+                _ => None,
+            });
+        let Some((index, name, permit)) = polled else { return served };
+        drop(waiting.remove(index));
+        served.push(name);
+        running = permit;
+    }
+}
+
+/// When all begins.
+const START: Timestamp = Timestamp::from_secs(1_000);
+const NANO: Duration = Duration::from_nanos(1);
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}

@@ -83,7 +83,10 @@ impl Line for Classes {
 
     fn ahead(&self, lane: u64, _: bool) -> usize {
         let before = self.classes.iter().zip(0..=lane);
-        before.map(|(class, _)| class.waiters.len()).sum()
+        // Whoever has a share of its own does not wait for those of better classes.
+        let in_own_share = |own: &Class| (own.reserved > 0).then_some(own.waiters.len());
+        let own = before.clone().last().and_then(|(own, _)| in_own_share(own));
+        own.unwrap_or_else(|| before.map(|(class, _)| class.waiters.len()).sum())
     }
 
     fn oldest(&self) -> Option<Timestamp> {

@@ -1,0 +1,73 @@
+//! Adaptive LIFO: a line that turns round while it stands.
+
+use super::*;
+
+const INTERVAL: Duration = ms(1_000);
+
+fn world(queue: u32) -> World {
+    let discipline = Discipline::AdaptiveLifo { interval: INTERVAL };
+    World::new(GateRules::new(1).queue(queue).discipline(discipline))
+}
+
+#[test]
+fn a_queue_that_does_not_stand_yet_is_served_from_its_head() {
+    let world = world(4);
+    let permit = world.admitted();
+    let waiting = (0..4).map(|name| (name, world.queued())).collect();
+    world.after(INTERVAL);
+    assert_eq!(order(permit, waiting), [0, 1, 2, 3]);
+}
+
+#[test]
+fn a_standing_queue_is_served_from_its_end() {
+    let world = world(4);
+    let permit = world.admitted();
+    let waiting = (0..4).map(|name| (name, world.queued())).collect();
+    world.after(INTERVAL + NANO);
+    assert_eq!(order(permit, waiting), [3, 2, 1, 0]);
+}
+
+#[test]
+fn once_it_was_empty_it_is_served_from_its_head_again() {
+    let world = world(4);
+    let (permit, mut first) = (world.admitted(), world.queued());
+    world.after(INTERVAL + NANO);
+    drop(permit);
+    let permit = first.permit();
+    let waiting = (0..2).map(|name| (name, world.queued())).collect();
+    assert_eq!(order(permit, waiting), [0, 1]);
+}
+
+#[test]
+fn when_it_is_full_the_oldest_makes_room() {
+    let world = world(2);
+    let (permit, mut oldest, mut second) = (world.admitted(), world.queued(), world.queued());
+    let mut third = world.queued();
+    assert_eq!(oldest.wakes(), 1);
+    let refused = oldest.refusal();
+    assert_eq!(refused.because, RefusedBecause::Evicted);
+    assert!(refused.retry_after.is_some());
+    assert_eq!((second.wakes(), third.wakes()), (0, 0));
+    assert_eq!(world.counts(), (1, 2));
+    let outcomes = world.snapshot().outcomes;
+    assert_eq!((outcomes.queued, outcomes.evicted, outcomes.full), (3, 1, 0));
+    drop(permit);
+    drop(second.permit());
+    drop(third.permit());
+}
+
+#[test]
+fn a_queue_in_which_each_replaces_the_one_before_stands_too() {
+    let world = world(1);
+    let (permit, mut first) = (world.admitted(), world.queued());
+    for _ in 0..3 {
+        world.after(ms(500));
+        let next = world.queued();
+        assert_eq!(first.refusal().because, RefusedBecause::Evicted);
+        first = next;
+    }
+    // It has not been empty for a second and a half, so the newest goes first once there are two.
+    drop(permit);
+    drop(first.permit());
+    assert_eq!(world.counts(), (0, 0));
+}

@@ -1,0 +1,113 @@
+//! Whatever is dropped is given back, in the same instant.
+
+use super::*;
+use crate::Clock;
+
+fn world() -> World {
+    World::new(GateRules::new(1).discipline(Discipline::Fifo))
+}
+
+#[test]
+fn a_place_that_is_dropped_is_out_of_the_line() {
+    let world = world();
+    let (permit, first, mut second) = (world.admitted(), world.queued(), world.queued());
+    drop(first);
+    assert_eq!(world.counts(), (1, 1));
+    drop(permit);
+    drop(second.permit());
+    let outcomes = world.snapshot().outcomes;
+    assert_eq!((outcomes.cancelled, outcomes.granted, outcomes.queued), (1, 1, 2));
+}
+
+#[test]
+fn a_place_that_is_dropped_with_a_permit_in_hand_passes_it_on() {
+    let world = world();
+    let (permit, first, mut second) = (world.admitted(), world.queued(), world.queued());
+    drop(permit);
+    assert_eq!((first.wakes(), second.wakes()), (1, 0));
+    drop(first);
+    assert_eq!(second.wakes(), 1);
+    drop(second.permit());
+    assert_eq!(world.counts(), (0, 0));
+    let outcomes = world.snapshot().outcomes;
+    assert_eq!((outcomes.cancelled, outcomes.granted), (0, 2));
+}
+
+#[test]
+fn a_place_that_was_never_polled_passes_its_permit_on_too() {
+    let world = world();
+    let (permit, Entry::Queued(place)) = (world.admitted(), world.enter(Arrival::default())) else {
+        panic!("one may wait")
+    };
+    drop(permit);
+    assert_eq!(world.counts(), (1, 0));
+    drop(place);
+    assert_eq!(world.counts(), (0, 0));
+}
+
+#[test]
+fn a_place_that_was_polled_to_its_end_gives_back_nothing_more() {
+    let world = world();
+    let (permit, mut place) = (world.admitted(), world.queued());
+    drop(permit);
+    let permit = place.permit();
+    drop(place);
+    assert_eq!(world.counts(), (1, 0));
+    drop(permit);
+    assert_eq!(world.counts(), (0, 0));
+}
+
+#[test]
+fn a_place_that_was_refused_gives_back_nothing() {
+    let world = world();
+    let (permit, told, untold) = (world.admitted(), world.queued(), world.queued());
+    let _idle = world.gate.drain(DrainQueue::Refuse);
+    drop((told, untold));
+    assert_eq!(world.counts(), (1, 0));
+    drop(permit);
+    assert_eq!((world.counts(), world.snapshot().outcomes.cancelled), ((0, 0), 0));
+}
+
+#[test]
+fn a_panic_gives_the_permit_back() {
+    let world = world();
+    let (permit, mut next) = (world.admitted(), world.queued());
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _permit = permit;
+        std::panic::resume_unwind(Box::new(()));
+    }));
+    assert!(panicked.is_err());
+    drop(next.permit());
+}
+
+#[test]
+#[should_panic(expected = "polled after completion")]
+fn a_place_that_was_polled_to_its_end_cannot_be_timed_out() {
+    let world = world();
+    let (permit, mut place) = (world.admitted(), world.queued());
+    drop(permit);
+    drop(place.permit());
+    drop(place.place.time_out());
+}
+
+#[test]
+fn a_gate_is_gone_with_its_last_permit_and_place() {
+    #[derive(Clone, Debug)]
+    struct Owned(Arc<()>);
+
+    impl Clock for Owned {
+        fn now(&self) -> Timestamp {
+            START
+        }
+    }
+
+    let owned = Owned(Arc::new(()));
+    let gate = Gate::with_clock(GateRules::new(1), 7, owned.clone()).unwrap();
+    let (permit, place) =
+        (gate.enter(Arrival::default(), START), gate.enter(Arrival::default(), START));
+    drop(gate);
+    drop(permit);
+    assert_eq!(Arc::strong_count(&owned.0), 2);
+    drop(place);
+    assert_eq!(Arc::strong_count(&owned.0), 1);
+}

@@ -1,0 +1,200 @@
+//! Predicted waits, times to come back, and the numbers of a snapshot.
+
+use super::*;
+
+fn rules() -> GateRules {
+    GateRules::new(1).max_wait(ms(1_000)).discipline(Discipline::Fifo)
+}
+
+#[test]
+fn who_would_wait_for_too_long_is_refused_at_once() {
+    let world = World::new(rules());
+    world.learns(ms(300));
+    let (_permit, _first, _second) = (world.admitted(), world.queued(), world.queued());
+    // The third in line is served after 900 ms, the fourth after 1200.
+    let third = world.queued();
+    let refused = world.refused();
+    assert_eq!(refused.because, RefusedBecause::Shed);
+    assert!(refused.retry_after.is_some());
+    drop(third);
+    drop(world.queued());
+    assert_eq!(world.snapshot().outcomes.shed, 1);
+}
+
+#[test]
+fn before_anything_is_known_everybody_may_wait() {
+    let world = World::new(rules());
+    let _permit = world.admitted();
+    let places: Vec<_> = (0..128).map(|_| world.queued()).collect();
+    assert_eq!((world.refused().because, places.len()), (RefusedBecause::Full, 128));
+}
+
+#[test]
+fn what_was_learnt_in_a_bad_hour_does_not_keep_the_queue_closed() {
+    // Each ran for 900 ms, and no client that waits 500 can be served.
+    let world = World::new(rules());
+    world.learns(ms(900));
+    let hasty = || Arrival::default().deadline(world.gate.now() + ms(500));
+    // Now each runs for a millisecond; only somebody who waits can find that out.
+    for _ in 0..1_000 {
+        let (permit, entered) = (world.admitted(), world.enter(hasty()));
+        world.after(ms(1));
+        drop(permit);
+        drop(entered);
+    }
+    let (permit, mut first) = (world.admitted(), world.queued_as(hasty()));
+    let mut second = world.queued_as(hasty());
+    drop(permit);
+    drop(first.permit());
+    drop(second.permit());
+}
+
+#[test]
+fn a_higher_limit_does_not_close_the_queue_to_clients_with_deadlines() {
+    // By Little's law 200 permits at the rate of one are held for a hundred times as long.
+    let world = World::new(rules());
+    world.learns(ms(100));
+    world.gate.set_limit(200).unwrap();
+    let permits: Vec<_> = (0..200).map(|_| world.admitted()).collect();
+    let mut place = world.queued_as(Arrival::default().deadline(world.gate.now() + ms(900)));
+    drop(permits);
+    drop(place.permit());
+}
+
+#[test]
+fn a_service_that_takes_half_a_minute_is_measured_too() {
+    let world = World::new(rules().max_wait(ms(600_000)));
+    world.learns(ms(30_000));
+    let rate = world.snapshot().service_rate.expect("twenty releases are enough");
+    assert!((0.03..0.04).contains(&rate), "{rate}");
+}
+
+#[test]
+fn time_in_which_somebody_waits_in_vain_counts_as_well() {
+    // One is released in each 250 ms in which somebody waits, but most of them wait in vain.
+    let world = World::new(rules().max_wait(ms(100)));
+    for _ in 0..50 {
+        let permit = world.admitted();
+        for _ in 0..2 {
+            let place = world.queued();
+            world.after(ms(100));
+            assert!(place.place.time_out().is_err());
+        }
+        let mut place = world.queued();
+        world.after(ms(50));
+        drop(permit);
+        drop(place.permit());
+    }
+    let rate = world.snapshot().service_rate.unwrap();
+    assert!((3.9..4.1).contains(&rate), "{rate}");
+}
+
+#[test]
+fn who_makes_room_in_a_queue_of_one_does_not_make_the_service_look_faster() {
+    let discipline = Discipline::AdaptiveLifo { interval: ms(1_000) };
+    let world = World::new(rules().queue(1).discipline(discipline));
+    let mut permit = world.admitted();
+    for _ in 0..20 {
+        let _evicted = world.queued();
+        world.after(ms(90));
+        let mut place = world.queued();
+        world.after(ms(10));
+        drop(permit);
+        permit = place.permit();
+    }
+    let rate = world.snapshot().service_rate.unwrap();
+    assert!((9.9..10.1).contains(&rate), "{rate}");
+}
+
+#[test]
+fn the_crowd_is_told_to_come_back_one_after_the_other() {
+    let world = World::new(rules().queue(1));
+    world.learns(ms(500));
+    let (_permit, _place) = (world.admitted(), world.queued());
+    // Two a second, after the one that waits; each second time a second more.
+    for served in 2..60 {
+        let told = world.refused().retry_after.unwrap();
+        let exact = ms(500 * served);
+        assert!(told >= exact && told < exact + ms(2_000), "{served}: {told:?}");
+        assert_eq!(told.subsec_nanos(), 0);
+    }
+}
+
+#[test]
+fn nobody_is_told_to_come_back_later_than_the_longest_time() {
+    let world = World::new(rules().queue(0).longest_retry(ms(10_000)));
+    let _permit = world.admitted();
+    // Before anything is known, one a second.
+    let told: Vec<_> = (0..99).map(|_| world.refused().retry_after.unwrap().as_secs()).collect();
+    assert!(told[..9].iter().zip(1..).all(|(told, at)| (at..=at + 1).contains(told)), "{told:?}");
+    assert!(told[10..].iter().all(|told| *told == 10), "{told:?}");
+}
+
+#[test]
+fn whoever_is_refused_for_want_of_capacity_is_told_when_to_come_back() {
+    let discipline = Discipline::ControlledDelay { target: ms(100), interval: ms(10) };
+    let world = World::new(GateRules::new(1).queue(3).discipline(discipline));
+    let (permit, mut first) = (world.admitted(), world.queued());
+    world.after(ms(11));
+    // Both have waited for longer than one may under overload, whoever notices first.
+    let (by_timer, mut by_release) = (world.queued(), world.queued());
+    assert!(world.refused().retry_after.is_some());
+    world.after(ms(101));
+    let told = by_timer.place.time_out().unwrap_err();
+    drop(permit);
+    drop(first.permit());
+    for told in [told, by_release.refusal()] {
+        assert_eq!(told.because, RefusedBecause::Shed);
+        assert!(told.retry_after.is_some(), "{told:?}");
+    }
+}
+
+#[test]
+fn once_the_queue_is_empty_the_next_are_told_to_come_back_sooner() {
+    let world = World::new(rules().queue(1));
+    let (permit, mut place) = (world.admitted(), world.queued());
+    let told = (0..40).map(|_| world.refused().retry_after.unwrap()).max().unwrap();
+    assert!(told > ms(40_000));
+    drop(permit);
+    let _permit = place.permit();
+    let _place = world.queued();
+    assert!(world.refused().retry_after.unwrap() <= ms(24_000));
+}
+
+#[test]
+fn a_snapshot_has_all_the_numbers() {
+    let world = World::new(rules().limit(2).queue(3));
+    let empty = world.snapshot();
+    assert_eq!((empty.in_flight, empty.queued, empty.limit), (0, 0, Some(2)));
+    assert_eq!((empty.oldest_wait, empty.service_rate), (ms(0), None));
+    assert_eq!((empty.is_draining, empty.outcomes), (false, GateOutcomes::default()));
+
+    let (_permits, first) = ([world.admitted(), world.admitted()], world.queued());
+    world.after(ms(70));
+    let _second = world.queued();
+    world.after(ms(30));
+    assert_eq!(world.snapshot().oldest_wait, ms(100));
+    assert_eq!(world.counts(), (2, 2));
+    drop(first);
+    assert_eq!(world.snapshot().oldest_wait, ms(30));
+    // Nothing that runs or is lowered changes what is counted.
+    world.gate.set_limit(1).unwrap();
+    let snapshot = world.snapshot();
+    assert_eq!((snapshot.in_flight, snapshot.queued, snapshot.limit), (2, 1, Some(1)));
+    assert_eq!((snapshot.outcomes.queued, snapshot.outcomes.cancelled), (2, 1));
+    drop(world.gate.drain(DrainQueue::Serve));
+    assert!(world.snapshot().is_draining);
+}
+
+#[test]
+fn the_oldest_wait_is_that_of_the_oldest_in_any_lane() {
+    let priority = Discipline::Priority { reserved: vec![0, 0], aging: ms(1_000) };
+    for discipline in [priority, Discipline::FairByTenant(Tenants::Each)] {
+        let world = World::new(rules().discipline(discipline));
+        let _permit = world.admitted();
+        let _oldest = world.queued_as(Arrival::default().class(1).tenant(9));
+        world.after(ms(10));
+        let _newer = world.queued();
+        assert_eq!(world.snapshot().oldest_wait, ms(10));
+    }
+}

@@ -1,0 +1,150 @@
+//! Classes of priority: order, aging, reserved shares, and who makes room.
+
+use super::*;
+
+fn world(limit: u32, queue: u32, reserved: &[u32]) -> World {
+    let discipline = Discipline::Priority { reserved: reserved.to_vec(), aging: ms(1_000) };
+    World::new(GateRules::new(limit).queue(queue).discipline(discipline))
+}
+
+fn class(class: u8) -> Arrival {
+    Arrival::default().class(class)
+}
+
+fn waiting(world: &World, classes: &[u8]) -> Vec<(usize, Waiting)> {
+    classes.iter().map(|it| world.queued_as(class(*it))).enumerate().collect()
+}
+
+#[test]
+fn the_lowest_number_goes_first_and_within_a_class_who_came_first() {
+    let world = world(1, 9, &[0, 0, 0]);
+    let permit = world.admitted();
+    let waiting = waiting(&world, &[2, 1, 0, 2, 0, 1]);
+    assert_eq!(order(permit, waiting), [2, 4, 1, 5, 0, 3]);
+}
+
+#[test]
+fn a_class_that_there_is_not_counts_as_the_last() {
+    let world = world(1, 9, &[0, 0]);
+    let permit = world.admitted_as(class(255));
+    let waiting = waiting(&world, &[7, 1, 0, 255]);
+    assert_eq!(order(permit, waiting), [2, 0, 1, 3]);
+}
+
+#[test]
+fn who_has_waited_for_a_time_of_aging_counts_as_one_class_lower() {
+    for (waited, expected) in [(ms(1_000), [1, 0]), (ms(2_000) - NANO, [1, 0]), (ms(2_000), [0, 1])]
+    {
+        let world = world(1, 9, &[0, 0]);
+        let permit = world.admitted();
+        let mut waiting = vec![(0, world.queued_as(class(1)))];
+        world.after(waited);
+        waiting.push((1, world.queued_as(class(0))));
+        // At one class lower it is the equal of a newcomer, who goes first by its own class.
+        assert_eq!(order(permit, waiting), expected, "{waited:?}");
+    }
+}
+
+#[test]
+fn under_a_steady_stream_of_a_better_class_nobody_starves() {
+    let world = world(1, 9, &[0, 0, 0]);
+    let (mut running, mut patient) = (world.admitted(), world.queued_as(class(2)));
+    for second in 0.. {
+        let mut better = world.queued();
+        world.after(ms(1_000));
+        drop(running);
+        match patient.poll() {
+            Some(permit) => {
+                assert!(permit.is_ok());
+                assert_eq!(second, 3);
+                return;
+            }
+            None => running = better.permit(),
+        }
+    }
+}
+
+#[test]
+fn a_share_that_is_reserved_is_served_first() {
+    let world = world(2, 9, &[0, 1]);
+    let (first, second) = (world.admitted(), world.admitted());
+    let (mut best, mut reserved) = (world.queued_as(class(0)), world.queued_as(class(1)));
+    let mut more = world.queued_as(class(1));
+    drop(first);
+    // Nobody of class 1 runs, and one permit is its own.
+    let reserved = reserved.permit();
+    assert!(best.poll().is_none());
+    drop(second);
+    // It has its share, so now the classes count.
+    let best = best.permit();
+    assert!(more.poll().is_none());
+    drop(reserved);
+    drop(more.permit());
+    drop(best);
+    assert_eq!(world.counts(), (0, 0));
+}
+
+#[test]
+fn a_share_that_nobody_asks_for_is_lent() {
+    let world = world(2, 9, &[0, 2]);
+    let permits = [world.admitted(), world.admitted()];
+    let mut best = world.queued();
+    drop(permits);
+    drop(best.permit());
+}
+
+#[test]
+fn whoever_runs_counts_for_its_class_however_it_came_to_its_permit() {
+    // One that runs at once, and one that waited; and neither does any more when it is gone.
+    let world = world(2, 9, &[0, 1]);
+    let (own, other) = (world.admitted_as(class(1)), world.admitted());
+    let (mut best, mut second) = (world.queued(), world.queued_as(class(1)));
+    drop(other);
+    let best = best.permit();
+    assert!(second.poll().is_none());
+    let mut third = world.queued();
+    drop(own);
+    let second = second.permit();
+    let mut fourth = world.queued_as(class(1));
+    drop(best);
+    let third = third.permit();
+    drop(second);
+    drop((fourth.permit(), third));
+    assert_eq!(world.counts(), (0, 0));
+}
+
+#[test]
+fn when_it_is_full_the_newest_of_the_last_class_makes_room_for_a_better_one() {
+    let world = world(1, 4, &[0, 0, 0]);
+    let permit = world.admitted();
+    let mut waiting = waiting(&world, &[2, 2, 1, 1]);
+    // Nobody makes room for an equal.
+    assert_eq!(world.refused_as(class(2)).because, RefusedBecause::Full);
+    let mut told = |name: usize| waiting[name].1.refusal().because;
+    let better = world.queued_as(class(1));
+    assert_eq!(told(1), RefusedBecause::Evicted);
+    let best = world.queued_as(class(0));
+    assert_eq!(told(0), RefusedBecause::Evicted);
+    assert_eq!(world.refused_as(class(1)).because, RefusedBecause::Full);
+    let second_best = world.queued_as(class(0));
+    waiting.extend([(4, better), (5, best), (6, second_best)]);
+    assert_eq!(waiting[4].1.refusal().because, RefusedBecause::Evicted);
+    let waiting = waiting.into_iter().filter(|(name, _)| ![0, 1, 4].contains(name)).collect();
+    assert_eq!(order(permit, waiting), [5, 6, 2, 3]);
+    assert_eq!(world.snapshot().outcomes.evicted, 3);
+}
+
+#[test]
+fn a_reserved_share_is_not_shed_for_those_whom_it_goes_before() {
+    let rules = GateRules::new(1).max_wait(ms(1_000)).queue(99);
+    let discipline = Discipline::Priority { reserved: vec![0, 1], aging: ms(60_000) };
+    let world = World::new(rules.discipline(discipline));
+    world.learns(ms(100));
+    let permit = world.admitted();
+    let _crowd: Vec<_> = (0..10).map(|_| world.queued()).collect();
+    // One more of them is served too late, but the share is for just such a case.
+    assert_eq!(world.refused().because, RefusedBecause::Shed);
+    let mut reserved = world.queued_as(class(1));
+    drop(permit);
+    drop(reserved.permit());
+}

@@ -1,0 +1,102 @@
+//! Turns among tenants, and who of them makes room.
+
+use super::*;
+
+fn world(queue: u32, tenants: Tenants) -> World {
+    World::new(GateRules::new(1).queue(queue).discipline(Discipline::FairByTenant(tenants)))
+}
+
+fn tenant(tenant: u64) -> Arrival {
+    Arrival::default().tenant(tenant)
+}
+
+fn waiting(world: &World, tenants: &[u64]) -> Vec<(usize, Waiting)> {
+    tenants.iter().map(|it| world.queued_as(tenant(*it))).enumerate().collect()
+}
+
+#[test]
+fn tenants_take_turns_and_each_is_served_in_order() {
+    let world = world(9, Tenants::Each);
+    let permit = world.admitted();
+    let waiting = waiting(&world, &[7, 7, 7, 3, 3, 9]);
+    assert_eq!(order(permit, waiting), [0, 3, 5, 1, 4, 2]);
+}
+
+#[test]
+fn who_had_its_turn_and_comes_again_has_the_next_at_the_end_of_the_round() {
+    let world = world(9, Tenants::Each);
+    let permit = world.admitted();
+    let (mut first, other) = (world.queued_as(tenant(7)), world.queued_as(tenant(3)));
+    drop(permit);
+    let permit = first.permit();
+    let (again, twice) = (world.queued_as(tenant(7)), world.queued_as(tenant(7)));
+    let later = world.queued_as(tenant(9));
+    let waiting = vec![("other", other), ("again", again), ("twice", twice), ("later", later)];
+    assert_eq!(order(permit, waiting), ["other", "again", "later", "twice"]);
+}
+
+#[test]
+fn who_leaves_has_no_turn_any_more_and_the_rest_of_its_tenant_keeps_its_own() {
+    let world = world(9, Tenants::Each);
+    let permit = world.admitted();
+    let mut waiting = waiting(&world, &[7, 3, 7, 9, 9]);
+    waiting.retain(|(name, _)| ![0, 1].contains(name));
+    assert_eq!(order(permit, waiting), [2, 3, 4]);
+}
+
+#[test]
+fn when_it_is_full_the_newest_of_the_tenant_with_the_most_makes_room() {
+    let world = world(4, Tenants::Each);
+    let permit = world.admitted();
+    let mut waiting = waiting(&world, &[7, 7, 7, 3]);
+    assert_eq!(world.refused_as(tenant(7)).because, RefusedBecause::Full);
+    let newcomer = world.queued_as(tenant(9));
+    assert_eq!(waiting.remove(2).1.refusal().because, RefusedBecause::Evicted);
+    // It would only swap places with the other: 2 of 7, and 1 + 1 of 3.
+    assert_eq!(world.refused_as(tenant(3)).because, RefusedBecause::Full);
+    waiting.push((4, newcomer));
+    assert_eq!(order(permit, waiting), [0, 3, 4, 1]);
+}
+
+#[test]
+fn among_equals_nobody_makes_room() {
+    let world = world(2, Tenants::Each);
+    let (_permit, _waiting) = (world.admitted(), waiting(&world, &[7, 3]));
+    assert_eq!(world.refused_as(tenant(9)).because, RefusedBecause::Full);
+}
+
+#[test]
+fn shuffled_a_tenant_with_one_name_has_eight_turns_in_a_round_at_most() {
+    for elephant in 0..50 {
+        let world = world(999, Tenants::Shuffled);
+        let permit = world.admitted();
+        let mut waiting: Vec<_> =
+            (0..80).map(|_| ('e', world.queued_as(tenant(elephant)))).collect();
+        waiting.push(('m', world.queued_as(tenant(1_000))));
+        let served = order(permit, waiting);
+        let turn = served.iter().position(|name| *name == 'm').unwrap();
+        assert!(turn <= 8, "{turn}");
+    }
+}
+
+#[test]
+fn shuffled_a_few_busy_tenants_do_not_stand_in_the_way_of_the_others() {
+    let world = world(999, Tenants::Shuffled);
+    let permit = world.admitted();
+    let busy = (0..400).map(|name| world.queued_as(tenant(name % 4)));
+    let mut waiting: Vec<_> = busy.map(|it| (0, it)).collect();
+    waiting.extend((10..30).map(|name| (name, world.queued_as(tenant(name)))));
+    let served = order(permit, waiting);
+    // In the first round: four hands of eight, and the twenty.
+    let last = served.iter().rposition(|name| *name > 0).unwrap();
+    assert!(last < 4 * 8 + 20, "{last}");
+}
+
+#[test]
+fn shuffled_each_name_joins_the_shortest_of_its_lanes() {
+    let world = world(999, Tenants::Shuffled);
+    let permit = world.admitted();
+    let waiting: Vec<_> = (0..24).map(|name| (name, world.queued_as(tenant(5)))).collect();
+    // Dealt over eight lanes three deep, so that turns come in the order of arrival.
+    assert_eq!(order(permit, waiting), (0..24).collect::<Vec<_>>());
+}

@@ -1,0 +1,158 @@
+//! Foreign code: whoever is woken may do with the gate what it likes.
+
+use std::sync::Mutex;
+
+use super::*;
+
+/// Does everything that one can do to a gate, when it is woken and when it is dropped.
+struct Meddler {
+    gate: Gate,
+    permit: Mutex<Option<Permit>>,
+    meddled: Arc<Wakes>,
+}
+
+impl Meddler {
+    fn new(gate: &Gate, meddled: &Arc<Wakes>) -> Arc<Self> {
+        let (gate, meddled) = (gate.clone(), Arc::clone(meddled));
+        Arc::new(Self { gate, permit: Mutex::default(), meddled })
+    }
+
+    fn meddle(&self) {
+        self.meddled.wake_by_ref();
+        let now = self.gate.now();
+        drop(self.permit.lock().unwrap().take());
+        drop(self.gate.enter(Arrival::default(), now));
+        _ = self.gate.snapshot(now);
+        _ = format!("{:?}", self.gate);
+        self.gate.set_limit(1).unwrap();
+        self.gate.open();
+    }
+}
+
+impl Wake for Meddler {
+    fn wake(self: Arc<Self>) {
+        self.meddle();
+    }
+}
+
+impl Drop for Meddler {
+    fn drop(&mut self) {
+        self.meddle();
+    }
+}
+
+impl Wakes {
+    fn wake_by_ref(self: &Arc<Self>) {
+        Arc::clone(self).wake();
+    }
+}
+
+fn world() -> World {
+    World::new(
+        GateRules::new(1).discipline(Discipline::AdaptiveLifo { interval: ms(1_000) }).queue(2),
+    )
+}
+
+/// Somebody in the queue whose waker meddles: nobody else has that waker any more.
+fn meddling(world: &World, meddled: &Arc<Wakes>) -> Place {
+    let Entry::Queued(mut place) = world.enter(Arrival::default()) else { panic!("it may wait") };
+    assert!(poll(&mut place, &Meddler::new(&world.gate, meddled)).is_pending());
+    place
+}
+
+#[test]
+fn a_waker_may_do_anything_when_a_permit_is_given() {
+    let (world, meddled) = (world(), Arc::default());
+    let (permit, place) = (world.admitted(), meddling(&world, &meddled));
+    drop(permit);
+    assert_eq!(meddled.count(), 2, "woken and dropped");
+    drop(place);
+    assert_eq!(world.counts(), (0, 0));
+}
+
+#[test]
+fn a_waker_may_give_back_a_permit_when_it_is_woken() {
+    let (world, meddled) = (world(), Arc::default());
+    world.gate.set_limit(2).unwrap();
+    let (first, second) = (world.admitted(), world.admitted());
+    world.gate.set_limit(2).unwrap();
+    let meddler = Meddler::new(&world.gate, &meddled);
+    *meddler.permit.lock().unwrap() = Some(second);
+    let Entry::Queued(mut place) = world.enter(Arrival::default()) else { panic!("it may wait") };
+    assert!(poll(&mut place, &meddler).is_pending());
+    drop(meddler);
+    drop(first);
+    drop(place);
+    assert_eq!(world.counts(), (0, 0));
+}
+
+#[test]
+fn a_waker_may_do_anything_when_somebody_is_evicted() {
+    let (world, meddled) = (world(), Arc::default());
+    let (_permit, place) = (world.admitted(), meddling(&world, &meddled));
+    let _others = [(); 4].map(|()| world.enter(Arrival::default()));
+    assert_eq!(meddled.count(), 2);
+    drop(place);
+}
+
+#[test]
+fn a_waker_may_do_anything_when_the_gate_is_drained() {
+    let (world, meddled) = (world(), Arc::default());
+    let permit = world.admitted();
+    let places = [meddling(&world, &meddled), meddling(&world, &meddled)];
+    let mut idle = world.gate.drain(DrainQueue::Refuse);
+    assert_eq!(meddled.count(), 4);
+    // They have opened the gate again.
+    assert!(!world.snapshot().is_draining);
+    drop(places);
+    assert!(poll(&mut idle, &Meddler::new(&world.gate, &meddled)).is_pending());
+    drop(permit);
+    drop(world.gate.drain(DrainQueue::Refuse));
+    assert_eq!(meddled.count(), 6);
+    drop(idle);
+}
+
+#[test]
+fn a_waker_may_do_anything_when_it_is_replaced_or_dropped() {
+    let (world, meddled) = (world(), Arc::default());
+    let (permit, mut place) = (world.admitted(), meddling(&world, &meddled));
+    assert!(poll(&mut place, &Meddler::new(&world.gate, &meddled)).is_pending());
+    assert_eq!(meddled.count(), 1);
+    drop(place);
+    assert_eq!(meddled.count(), 2);
+    let place = meddling(&world, &meddled);
+    assert!(place.time_out().is_err());
+    assert_eq!(meddled.count(), 3);
+
+    let mut idle = world.gate.drain(DrainQueue::Serve);
+    for count in [3, 4] {
+        assert!(poll(&mut idle, &Meddler::new(&world.gate, &meddled)).is_pending());
+        assert_eq!(meddled.count(), count);
+    }
+    drop(idle);
+    assert_eq!(meddled.count(), 5);
+    drop(permit);
+}
+
+#[test]
+fn the_last_waker_is_the_one_that_is_woken() {
+    let world = world();
+    let (permit, mut place) = (world.admitted(), world.queued());
+    let last = Arc::<Wakes>::default();
+    assert!(poll(&mut place.place, &last).is_pending());
+    drop(permit);
+    assert_eq!((place.wakes(), last.count()), (0, 1));
+}
+
+#[test]
+fn whoever_has_its_permit_before_it_is_polled_finds_it() {
+    let world = world();
+    let (permit, Entry::Queued(mut place)) = (world.admitted(), world.enter(Arrival::default()))
+    else {
+        panic!("it may wait")
+    };
+    drop(permit);
+    let wakes = Arc::<Wakes>::default();
+    assert!(matches!(poll(&mut place, &wakes), Poll::Ready(Ok(_))));
+    assert_eq!(wakes.count(), 0);
+}
