@@ -69,13 +69,18 @@ impl Line for ByTenant {
         self.change(waiter.lane, |waiters| _ = waiters.insert(waiter.number, waiter));
     }
 
-    fn next(&mut self, _: Timestamp, _: bool, _: &dyn Fn(u8) -> u32) -> Option<Arc<Waiter>> {
-        let (_, lane) = self.turns.pop_first()?;
-        // At the end of the round again, unless the lane goes.
-        self.next_turn += 1;
-        self.turns.insert(self.next_turn, lane);
-        self.lanes.get_mut(&lane)?.turn = self.next_turn;
-        self.change(lane, Lane::pop_first).map(|(_, waiter)| waiter)
+    fn next(&mut self, now: Timestamp, _: bool, _: &dyn Fn(u8) -> u32) -> Option<Arc<Waiter>> {
+        let &lane = self.turns.values().next()?;
+        let (_, waiter) = self.change(lane, Lane::pop_first)?;
+        let is_served = now <= waiter.deadline;
+        // At the end of the round again, unless the lane is gone, or keeps a turn that nobody used.
+        if let Some(turns) = self.lanes.get_mut(&lane).filter(|_| is_served) {
+            self.turns.remove(&turns.turn);
+            self.next_turn += 1;
+            turns.turn = self.next_turn;
+            self.turns.insert(self.next_turn, lane);
+        }
+        Some(waiter)
     }
 
     fn evict_for(&mut self, lane: u64) -> Option<Arc<Waiter>> {

@@ -1,1 +1,255 @@
+//! The gate against a model that is too simple to be wrong: at every step the same verdicts, the
+//! same permits in the same order, and the same counts.
 
+mod model;
+
+use proptest::{prelude::*, sample::Index, test_runner::TestCaseResult};
+
+use self::model::{Fate, Model, Verdict};
+use super::*;
+
+/// Something that happens to a gate. An index is that of one of those whom it may happen to.
+#[derive(Clone, Debug)]
+enum Step {
+    Enter { class: u8, tenant: u64, patience: Option<Duration> },
+    Release(Index),
+    Poll(Index),
+    TimeOut(Index),
+    Cancel(Index),
+    Pass(Duration),
+    SetLimit(Option<u32>),
+    Drain(DrainQueue),
+    Open,
+}
+
+proptest! {
+    #[test]
+    fn first_come_first_served_is_as_in_the_model(rules in rules(Just(Discipline::Fifo)), steps in steps()) {
+        agrees(&rules, &steps)?;
+    }
+
+    #[test]
+    fn controlled_delay_is_as_in_the_model(rules in rules(controlled_delay()), steps in steps()) {
+        agrees(&rules, &steps)?;
+    }
+
+    #[test]
+    fn adaptive_lifo_is_as_in_the_model(rules in rules(adaptive_lifo()), steps in steps()) {
+        agrees(&rules, &steps)?;
+    }
+
+    #[test]
+    fn priority_is_as_in_the_model(rules in rules(priority()), steps in steps()) {
+        agrees(&rules, &steps)?;
+    }
+
+    #[test]
+    fn fair_by_tenant_is_as_in_the_model(rules in rules(fair(Tenants::Each)), steps in steps()) {
+        agrees(&rules, &steps)?;
+    }
+
+    #[test]
+    fn fair_by_lots_is_as_in_the_model(rules in rules(fair(Tenants::Shuffled)), steps in steps()) {
+        agrees(&rules, &steps)?;
+    }
+}
+
+fn rules(disciplines: impl Strategy<Value = Discipline>) -> impl Strategy<Value = GateRules> {
+    (0u32..=4, 0u32..=6, 20u64..3_000, disciplines).prop_map(
+        |(limit, queue, max_wait, discipline)| {
+            GateRules::new(limit.max(1))
+                .limit(limit)
+                .queue(queue)
+                .max_wait(ms(max_wait))
+                .discipline(discipline)
+        },
+    )
+}
+
+fn controlled_delay() -> impl Strategy<Value = Discipline> {
+    (10u64..1_000, 10u64..1_000).prop_map(|(target, interval)| Discipline::ControlledDelay {
+        target: ms(target),
+        interval: ms(interval),
+    })
+}
+
+fn adaptive_lifo() -> impl Strategy<Value = Discipline> {
+    (10u64..1_000).prop_map(|interval| Discipline::AdaptiveLifo { interval: ms(interval) })
+}
+
+fn priority() -> impl Strategy<Value = Discipline> {
+    (1..=4usize, 0..=1u32, 10u64..500).prop_map(|(classes, last, aging)| {
+        let mut reserved = vec![0; classes];
+        reserved[classes - 1] = last;
+        Discipline::Priority { reserved, aging: ms(aging) }
+    })
+}
+
+fn fair(tenants: Tenants) -> impl Strategy<Value = Discipline> {
+    Just(Discipline::FairByTenant(tenants))
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    // In odd nanoseconds, so that no two estimates are ever the same by chance.
+    let times = |millis: u64| (0..millis * 1_000_000).prop_map(Duration::from_nanos);
+    let enter = (0u8..=4, 0u64..=4, prop::option::weighted(0.3, times(2_000)))
+        .prop_map(|(class, tenant, patience)| Step::Enter { class, tenant, patience });
+    let step = prop_oneof![
+        12 => enter,
+        8 => any::<Index>().prop_map(Step::Release),
+        6 => any::<Index>().prop_map(Step::Poll),
+        2 => any::<Index>().prop_map(Step::TimeOut),
+        2 => any::<Index>().prop_map(Step::Cancel),
+        6 => prop_oneof![times(50), times(500), Just(ms(100)), Just(ms(0))].prop_map(Step::Pass),
+        1 => prop_oneof![4 => (0u32..=4).prop_map(Some), 1 => Just(None)].prop_map(Step::SetLimit),
+        1 => prop_oneof![Just(DrainQueue::Refuse), Just(DrainQueue::Serve)].prop_map(Step::Drain),
+        2 => Just(Step::Open),
+    ];
+    prop::collection::vec(step, 1..150)
+}
+
+/// A gate and its model, and what both have let in and put in line.
+struct Both {
+    world: World,
+    model: Model,
+    permits: Vec<(u64, Permit)>,
+    places: Vec<(u64, Waiting)>,
+}
+
+fn agrees(rules: &GateRules, steps: &[Step]) -> TestCaseResult {
+    let world = World::new(rules.clone());
+    let model = Model::new(rules, world.gate.now());
+    let mut both = Both { world, model, permits: Vec::new(), places: Vec::new() };
+    for step in steps {
+        both.step(step)?;
+        both.counts_are_equal()?;
+    }
+    while !both.places.is_empty() {
+        both.poll(0)?;
+        both.counts_are_equal()?;
+        if both.places.first().is_some_and(|(name, _)| both.model.is_waiting(*name)) {
+            both.cancel(0);
+        }
+    }
+    both.permits.clear();
+    prop_assert_eq!(both.world.counts(), (0, 0));
+    Ok(())
+}
+
+impl Both {
+    fn step(&mut self, step: &Step) -> TestCaseResult {
+        let (permits, places) = (self.permits.len(), self.places.len());
+        match step {
+            Step::Enter { class, tenant, patience } => {
+                let deadline = patience.map(|it| self.world.gate.now() + it);
+                return self.enter(Arrival { class: *class, tenant: *tenant, deadline });
+            }
+            Step::Release(index) if permits > 0 => self.release(index.index(permits)),
+            Step::Poll(index) if places > 0 => return self.poll(index.index(places)),
+            Step::TimeOut(index) if places > 0 => return self.time_out(index.index(places)),
+            Step::Cancel(index) if places > 0 => self.cancel(index.index(places)),
+            Step::Release(_) | Step::Poll(_) | Step::TimeOut(_) | Step::Cancel(_) => {}
+            Step::Pass(duration) => {
+                self.world.after(*duration);
+                self.model.now = self.world.gate.now();
+            }
+            Step::SetLimit(limit) => {
+                self.world.gate.set_limit(*limit).unwrap();
+                self.model.set_limit(limit.unwrap_or(u32::MAX));
+            }
+            Step::Drain(queue) => {
+                drop(self.world.gate.drain(*queue));
+                self.model.drain(*queue);
+            }
+            Step::Open => {
+                self.world.gate.open();
+                self.model.is_draining = false;
+            }
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, arrival: Arrival) -> TestCaseResult {
+        let (entry, (name, verdict)) = (self.world.enter(arrival), self.model.enter(&arrival));
+        match (entry, verdict) {
+            (Entry::Admitted(permit), Verdict::Admitted(ran)) => {
+                prop_assert_eq!(permit.in_flight(), ran);
+                self.permits.push((name, permit));
+            }
+            (Entry::Queued(place), Verdict::Queued(deadline)) => {
+                prop_assert_eq!(place.deadline(), deadline);
+                self.places.push((name, Waiting::new(place)));
+            }
+            (Entry::Refused(refused), Verdict::Refused(because)) => {
+                is_refused(refused, because)?;
+            }
+            (entry, verdict) => prop_assert!(false, "{entry:?} is not {verdict:?}"),
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, index: usize) {
+        let (name, permit) = self.permits.swap_remove(index);
+        drop(permit);
+        self.model.release(name);
+    }
+
+    fn poll(&mut self, index: usize) -> TestCaseResult {
+        let (name, waiting) = &mut self.places[index];
+        let (name, wakes, told) = (*name, waiting.wakes(), waiting.poll());
+        if told.is_none() {
+            prop_assert!(self.model.is_waiting(name));
+            prop_assert_eq!(wakes, 0);
+            return Ok(());
+        }
+        prop_assert_eq!(wakes, 1);
+        drop(self.places.swap_remove(index));
+        self.told(name, told)
+    }
+
+    fn time_out(&mut self, index: usize) -> TestCaseResult {
+        let (name, waiting) = self.places.swap_remove(index);
+        self.model.time_out(name);
+        self.told(name, Some(waiting.place.time_out()))
+    }
+
+    fn cancel(&mut self, index: usize) {
+        let (name, waiting) = self.places.swap_remove(index);
+        drop(waiting);
+        self.model.cancel(name);
+    }
+
+    /// Somebody hears what became of it. How many ran then says when it was let in, even among
+    /// those who were at the same time.
+    fn told(&mut self, name: u64, told: Option<Result<Permit, GateRefused>>) -> TestCaseResult {
+        match (told, self.model.take(name)) {
+            (Some(Ok(permit)), Fate::Granted { at, ran, waited }) => {
+                prop_assert_eq!((permit.given_at(), permit.in_flight()), (at, ran));
+                prop_assert_eq!(permit.waited(), waited);
+                self.permits.push((name, permit));
+            }
+            (Some(Err(refused)), Fate::Refused(because)) => is_refused(refused, because)?,
+            (told, fate) => prop_assert!(false, "{told:?} is not {fate:?}"),
+        }
+        Ok(())
+    }
+
+    fn counts_are_equal(&self) -> TestCaseResult {
+        let (snapshot, model) = (self.world.snapshot(), &self.model);
+        prop_assert_eq!(snapshot.in_flight as usize, model.running.len());
+        prop_assert_eq!(snapshot.queued as usize, model.line.len());
+        prop_assert_eq!(snapshot.limit.unwrap_or(u32::MAX), model.limit);
+        prop_assert_eq!(snapshot.is_draining, model.is_draining);
+        prop_assert_eq!(snapshot.outcomes, model.outcomes);
+        prop_assert_eq!(snapshot.oldest_wait, model.oldest_wait());
+        Ok(())
+    }
+}
+
+/// Who is refused for want of capacity is told when to come back, and nobody else.
+fn is_refused(refused: GateRefused, because: RefusedBecause) -> TestCaseResult {
+    prop_assert_eq!(refused.because, because);
+    let is_hopeful = !matches!(because, RefusedBecause::Drained | RefusedBecause::TimedOut);
+    prop_assert_eq!(refused.retry_after.is_some(), is_hopeful);
+    Ok(())
+}

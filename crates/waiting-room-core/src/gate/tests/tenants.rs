@@ -100,3 +100,17 @@ fn shuffled_each_name_joins_the_shortest_of_its_lanes() {
     // Dealt over eight lanes three deep, so that turns come in the order of arrival.
     assert_eq!(order(permit, waiting), (0..24).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_tenant_whose_first_has_waited_in_vain_keeps_its_turn() {
+    let world = world(9, Tenants::Each);
+    let permit = world.admitted();
+    let mut late = world.queued_as(tenant(7).deadline(START));
+    let mut next = world.queued_as(tenant(7));
+    let mut other = world.queued_as(tenant(3));
+    world.after(NANO);
+    drop(permit);
+    assert_eq!(late.refusal().because, RefusedBecause::TimedOut);
+    drop(next.permit());
+    drop(other.permit());
+}

@@ -1,0 +1,354 @@
+//! A gate for one thread: lists that are searched from end to end, and nothing that is remembered
+//! where it can be counted again.
+
+use std::collections::BTreeMap;
+
+use crate::gate::{line::line, sync, waiter::Waiter};
+
+use super::*;
+
+/// The model, and the time there.
+pub(super) struct Model {
+    pub(super) now: Timestamp,
+    pub(super) limit: u32,
+    pub(super) is_draining: bool,
+    /// Who runs, and of which class it is.
+    pub(super) running: Vec<(u64, usize)>,
+    /// Who waits, in the order of arrival.
+    pub(super) line: Vec<Name>,
+    pub(super) outcomes: GateOutcomes,
+    rules: GateRules,
+    /// What became of those who waited and have not heard of it.
+    fates: BTreeMap<u64, (Name, Fate)>,
+    /// Whose turn it is, of the lanes in which somebody waits.
+    round: Vec<u64>,
+    names: u64,
+    last_empty: Timestamp,
+    /// How long somebody has waited before each release, or in vain.
+    waits: Vec<(Duration, bool)>,
+    waited_until: Timestamp,
+}
+
+/// Somebody who waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Name {
+    name: u64,
+    class: usize,
+    lane: u64,
+    since: Timestamp,
+    deadline: Timestamp,
+    on_deadline: RefusedBecause,
+}
+
+#[derive(Debug)]
+pub(super) enum Verdict {
+    Admitted(u32),
+    Queued(Timestamp),
+    Refused(RefusedBecause),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fate {
+    Granted { at: Timestamp, ran: u32, waited: Duration },
+    Refused(RefusedBecause),
+}
+
+impl Model {
+    pub(super) fn new(rules: &GateRules, now: Timestamp) -> Self {
+        Self {
+            now,
+            limit: rules.limit.unwrap_or(u32::MAX),
+            is_draining: false,
+            running: Vec::new(),
+            line: Vec::new(),
+            outcomes: GateOutcomes::default(),
+            rules: rules.clone(),
+            fates: BTreeMap::new(),
+            round: Vec::new(),
+            names: 0,
+            last_empty: now,
+            waits: Vec::new(),
+            waited_until: now,
+        }
+    }
+
+    pub(super) fn enter(&mut self, arrival: &Arrival) -> (u64, Verdict) {
+        self.names += 1;
+        let newcomer = self.newcomer(arrival);
+        let has_room = self.line.is_empty() && self.in_flight() < self.limit;
+        let is_full = self.line.len() >= self.rules.queue as usize;
+        let verdict = if self.is_draining {
+            Verdict::Refused(RefusedBecause::Drained)
+        } else if has_room {
+            self.running.push((newcomer.name, newcomer.class));
+            Verdict::Admitted(self.in_flight())
+        } else if self.is_hopeless(&newcomer) {
+            Verdict::Refused(RefusedBecause::Shed)
+        } else if !is_full {
+            if self.line.is_empty() {
+                (self.last_empty, self.waited_until) = (self.now, self.now);
+            }
+            self.join(newcomer)
+        } else if let Some(evicted) = self.evicted_for(&newcomer) {
+            self.refuse(evicted, RefusedBecause::Evicted);
+            self.join(newcomer)
+        } else {
+            Verdict::Refused(RefusedBecause::Full)
+        };
+        if let Verdict::Refused(because) = &verdict {
+            self.count(*because);
+        }
+        (self.names, verdict)
+    }
+
+    pub(super) fn release(&mut self, name: u64) {
+        let is_over = self.in_flight() > self.limit;
+        if !self.line.is_empty() && (self.is_draining || !is_over) {
+            self.waits(true);
+        }
+        self.running.retain(|(other, _)| *other != name);
+        self.grant();
+    }
+
+    pub(super) fn set_limit(&mut self, limit: u32) {
+        self.limit = limit;
+        self.grant();
+    }
+
+    pub(super) fn drain(&mut self, queue: DrainQueue) {
+        self.is_draining = true;
+        while let (DrainQueue::Refuse, Some(first)) = (queue, self.line.first()) {
+            self.refuse(*first, RefusedBecause::Drained);
+        }
+    }
+
+    pub(super) fn time_out(&mut self, name: u64) {
+        if let Some(waiting) = self.waiting(name) {
+            self.waits(false);
+            self.refuse(waiting, waiting.on_deadline);
+        }
+    }
+
+    pub(super) fn cancel(&mut self, name: u64) {
+        if let Some(waiting) = self.waiting(name) {
+            self.waits(false);
+            self.leave_line(waiting);
+            self.outcomes.cancelled += 1;
+        } else if let (_, Fate::Granted { .. }) = self.fates.remove(&name).unwrap() {
+            self.release(name);
+        }
+    }
+
+    /// What became of somebody, who hears of it now.
+    pub(super) fn take(&mut self, name: u64) -> Fate {
+        self.fates.remove(&name).expect("it waits no longer").1
+    }
+
+    pub(super) fn is_waiting(&self, name: u64) -> bool {
+        self.waiting(name).is_some()
+    }
+
+    pub(super) fn oldest_wait(&self) -> Duration {
+        self.line.iter().map(|it| self.now.since(it.since)).max().unwrap_or_default()
+    }
+
+    fn grant(&mut self) {
+        while self.in_flight() < self.limit && !self.line.is_empty() {
+            let next = self.next();
+            if next.deadline < self.now {
+                self.refuse(next, next.on_deadline);
+                continue;
+            }
+            self.leave_line(next);
+            if self.line.iter().any(|it| it.lane == next.lane) {
+                self.round.retain(|lane| *lane != next.lane);
+                self.round.push(next.lane);
+            }
+            self.running.push((next.name, next.class));
+            self.outcomes.granted += 1;
+            let (ran, waited) = (self.in_flight(), self.now.since(next.since));
+            let fate = Fate::Granted { at: self.now, ran, waited };
+            self.fates.insert(next.name, (next, fate));
+        }
+    }
+
+    /// Who is served next.
+    fn next(&self) -> Name {
+        match &self.rules.discipline {
+            Discipline::AdaptiveLifo { interval } if self.stands_for(*interval) => {
+                *self.line.last().unwrap()
+            }
+            Discipline::Priority { reserved, aging } => {
+                let runs = |class| self.running.iter().filter(|(_, other)| *other == class).count();
+                let is_short = |class: usize| runs(class) < reserved[class] as usize;
+                let mut in_shares =
+                    self.line.iter().filter(|it| is_short(it.class)).collect::<Vec<_>>();
+                in_shares.sort_by_key(|it| it.class);
+                let rank = |it: &&Name| {
+                    let aged = self.now.since(it.since).as_nanos() / aging.as_nanos();
+                    (it.class as i128 - aged as i128, it.class)
+                };
+                let by_rank = self.line.iter().min_by_key(rank).unwrap();
+                **in_shares.first().unwrap_or(&by_rank)
+            }
+            Discipline::FairByTenant(_) => {
+                *self.line.iter().find(|it| it.lane == self.round[0]).unwrap()
+            }
+            _ => self.line[0],
+        }
+    }
+
+    /// Who makes room for somebody, if anybody does.
+    fn evicted_for(&self, newcomer: &Name) -> Option<Name> {
+        match &self.rules.discipline {
+            Discipline::AdaptiveLifo { .. } => self.line.first().copied(),
+            Discipline::Priority { .. } => {
+                let last = self.line.iter().max_by_key(|it| it.class)?;
+                (last.class > newcomer.class).then_some(*last)
+            }
+            Discipline::FairByTenant(_) => {
+                let longest = self.line.iter().max_by_key(|it| (self.in_lane(it.lane), it.lane))?;
+                let is_longer = self.in_lane(longest.lane) > self.in_lane(newcomer.lane) + 1;
+                is_longer.then(|| *self.line.iter().rfind(|it| it.lane == longest.lane).unwrap())
+            }
+            _ => None,
+        }
+    }
+
+    fn newcomer(&self, arrival: &Arrival) -> Name {
+        let (mut wait, mut on_deadline) = (self.rules.max_wait, RefusedBecause::TimedOut);
+        match self.rules.discipline {
+            Discipline::ControlledDelay { target, interval }
+                if self.stands_for(interval) && target < wait =>
+            {
+                (wait, on_deadline) = (target, RefusedBecause::Shed);
+            }
+            _ => {}
+        }
+        let mut deadline = self.now + wait;
+        if let Some(clients) = arrival.deadline {
+            let limit = f64::from(self.limit.min(GateRules::MAX_LIMIT));
+            let hold = self.rate().map_or(0.0, |rate| limit / rate);
+            let clients = clients.before(Duration::from_secs_f64(hold));
+            if clients <= deadline {
+                (deadline, on_deadline) = (clients, RefusedBecause::TimedOut);
+            }
+        }
+        let class = match &self.rules.discipline {
+            Discipline::Priority { reserved, .. } => {
+                usize::from(arrival.class).min(reserved.len() - 1)
+            }
+            _ => 0,
+        };
+        let lane = self.lane(class, arrival.tenant);
+        Name { name: self.names, class, lane, since: self.now, deadline, on_deadline }
+    }
+
+    fn lane(&self, class: usize, tenant: u64) -> u64 {
+        match &self.rules.discipline {
+            Discipline::Priority { .. } => class as u64,
+            Discipline::FairByTenant(Tenants::Each) => tenant,
+            Discipline::FairByTenant(Tenants::Shuffled) => {
+                hand(tenant).into_iter().min_by_key(|lane| self.in_lane(*lane)).unwrap()
+            }
+            _ => 0,
+        }
+    }
+
+    /// Whether somebody cannot be served in time, as far as is known.
+    fn is_hopeless(&self, newcomer: &Name) -> bool {
+        let Some(rate) = self.rate() else { return newcomer.deadline < self.now };
+        let ahead = match &self.rules.discipline {
+            Discipline::AdaptiveLifo { interval } if self.stands_for(*interval) => 0,
+            Discipline::Priority { reserved, .. } if reserved[newcomer.class] > 0 => {
+                self.in_lane(newcomer.lane)
+            }
+            Discipline::Priority { .. } => {
+                self.line.iter().filter(|it| it.class <= newcomer.class).count()
+            }
+            Discipline::FairByTenant(_) => {
+                let others = self.round.iter().filter(|lane| **lane != newcomer.lane).count();
+                self.in_lane(newcomer.lane) + others
+            }
+            _ => self.line.len(),
+        };
+        self.now + Duration::from_secs_f64((ahead + 1) as f64 / rate) > newcomer.deadline
+    }
+
+    /// The releases by the second in which somebody waited, each the less the longer ago it was.
+    /// Nobody is judged by it who finds the queue empty.
+    fn rate(&self) -> Option<f64> {
+        let (mut weight, mut served, mut seconds) = (1.0, 0.0, 0.0);
+        for (waited, is_served) in self.waits.iter().rev() {
+            served += if *is_served { weight } else { 0.0 };
+            seconds += weight * waited.as_secs_f64();
+            weight *= (-waited.as_secs_f64() / 10.0).exp().max(15.0 / 16.0);
+        }
+        (!self.line.is_empty() && served >= 8.0 && seconds > 0.0).then(|| served / seconds)
+    }
+
+    fn waits(&mut self, is_served: bool) {
+        self.waits.push((self.now.since(self.waited_until), is_served));
+        self.waited_until = self.now;
+    }
+
+    fn stands_for(&self, interval: Duration) -> bool {
+        !self.line.is_empty() && self.now.since(self.last_empty) > interval
+    }
+
+    fn join(&mut self, newcomer: Name) -> Verdict {
+        self.line.push(newcomer);
+        self.outcomes.queued += 1;
+        if !self.round.contains(&newcomer.lane) {
+            self.round.push(newcomer.lane);
+        }
+        Verdict::Queued(newcomer.deadline)
+    }
+
+    fn refuse(&mut self, waiting: Name, because: RefusedBecause) {
+        self.leave_line(waiting);
+        self.count(because);
+        self.fates.insert(waiting.name, (waiting, Fate::Refused(because)));
+    }
+
+    fn leave_line(&mut self, waiting: Name) {
+        self.line.retain(|other| other.name != waiting.name);
+        let line = &self.line;
+        self.round.retain(|lane| line.iter().any(|it| it.lane == *lane));
+    }
+
+    fn count(&mut self, because: RefusedBecause) {
+        match because {
+            RefusedBecause::Drained => self.outcomes.drained += 1,
+            RefusedBecause::Evicted => self.outcomes.evicted += 1,
+            RefusedBecause::Full => self.outcomes.full += 1,
+            RefusedBecause::Shed => self.outcomes.shed += 1,
+            RefusedBecause::TimedOut => self.outcomes.timed_out += 1,
+        }
+    }
+
+    fn waiting(&self, name: u64) -> Option<Name> {
+        self.line.iter().find(|it| it.name == name).copied()
+    }
+
+    fn in_lane(&self, lane: u64) -> usize {
+        self.line.iter().filter(|it| it.lane == lane).count()
+    }
+
+    fn in_flight(&self) -> u32 {
+        u32::try_from(self.running.len()).unwrap()
+    }
+}
+
+/// The lanes of a tenant, in the order in which it joins them while they are empty.
+fn hand(tenant: u64) -> [u64; 8] {
+    let mut empty = line(&Discipline::FairByTenant(Tenants::Shuffled));
+    let mut number = 0;
+    [(); 8].map(|()| {
+        number += 1;
+        let lane = empty.lane(0, tenant);
+        let never = (Timestamp::MAX, RefusedBecause::TimedOut);
+        empty.push(sync::Arc::new(Waiter::new(number, lane, 0, Timestamp::ZERO, never)));
+        lane
+    })
+}
