@@ -1,5 +1,7 @@
 //! The gate in virtual time, with wakers by hand; against a naive model; and among threads.
 
+#![cfg_attr(waiting_room_loom, allow(dead_code, reason = "loom's models need little of this"))]
+
 #[cfg(not(waiting_room_loom))]
 mod adaptive_lifo;
 #[cfg(not(waiting_room_loom))]

@@ -1,1 +1,268 @@
+//! Threads that do anything at any time, and a ledger of their own that has to agree with the gate.
+//!
+//! `WAITING_ROOM_CHAOS_OPERATIONS` says how many operations there are, and
+//! `WAITING_ROOM_CHAOS_SEED` with which seed; without one it is fresh. It is printed.
 
+use std::{
+    env,
+    hash::{BuildHasher, RandomState},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::atomic::AtomicU64,
+    thread,
+};
+
+use super::*;
+
+#[test]
+fn whatever_threads_do_no_permit_is_lost_or_doubled() {
+    let number = |name| env::var(name).ok().map(|given| given.parse::<u64>().unwrap());
+    let operations = number("WAITING_ROOM_CHAOS_OPERATIONS").unwrap_or(120_000);
+    let seed = number("WAITING_ROOM_CHAOS_SEED")
+        .unwrap_or_else(|| RandomState::new().hash_one(operations));
+    println!("{operations} operations, WAITING_ROOM_CHAOS_SEED={seed}");
+    let disciplines = disciplines();
+    let each = operations / disciplines.len() as u64;
+    for (discipline, number) in disciplines.into_iter().zip(0..) {
+        chaos(discipline, each, seed.wrapping_add(number));
+    }
+}
+
+fn disciplines() -> [Discipline; 6] {
+    [
+        Discipline::AdaptiveLifo { interval: ms(20) },
+        Discipline::ControlledDelay { target: ms(10), interval: ms(20) },
+        Discipline::FairByTenant(Tenants::Each),
+        Discipline::FairByTenant(Tenants::Shuffled),
+        Discipline::Fifo,
+        Discipline::Priority { reserved: vec![1, 0, 1], aging: ms(10) },
+    ]
+}
+
+/// Rounds of chaos. Between them nothing moves, so that all can be counted.
+fn chaos(discipline: Discipline, operations: u64, seed: u64) {
+    let rules = GateRules::new(LIMIT).queue(QUEUE).max_wait(ms(50)).discipline(discipline);
+    let (world, ledger) = (World::new(rules), Ledger::default());
+    let mut threads: Vec<_> =
+        (0..THREADS).map(|it| Actor::new(seed.wrapping_mul(31) + it)).collect();
+    let rounds = operations.div_ceil(THREADS * ROUND);
+    for round in 0..rounds {
+        // Every other round the limit stays as it is, so that the bound on who runs is exact.
+        let is_steady = round % 2 == 0;
+        if is_steady {
+            world.gate.open();
+        }
+        let snapshot = world.snapshot();
+        let most = snapshot.limit.unwrap_or(u32::MAX).max(snapshot.in_flight);
+        ledger.most.store(most.into(), Ordering::SeqCst);
+        thread::scope(|scope| {
+            for actor in &mut threads {
+                scope.spawn(|| (0..ROUND).for_each(|_| actor.acts(&world, &ledger, is_steady)));
+            }
+        });
+        threads.iter_mut().for_each(|actor| actor.looks_round(&ledger));
+        let waiting = threads.iter().map(|actor| actor.places.len()).sum();
+        ledger.agrees(&world, waiting);
+    }
+    threads.iter_mut().for_each(|actor| actor.goes_home(&ledger));
+    // The last to leave their places pass on permits to others, who are gone, or to nobody.
+    ledger.agrees(&world, 0);
+    assert_eq!(world.counts(), (0, 0));
+    let out = world.snapshot().outcomes;
+    let rarest = out.granted.min(out.cancelled).min(out.timed_out).min(out.drained);
+    assert!(rarest > 0, "not much of a chaos: {out:?}");
+}
+
+/// What the threads know, counted by themselves.
+#[derive(Default)]
+struct Ledger {
+    /// Permits in the hands of a thread.
+    held: AtomicU64,
+    /// How many may be held in this round.
+    most: AtomicU64,
+    arrived: AtomicU64,
+    admitted: AtomicU64,
+    queued: AtomicU64,
+    /// Refused when they came.
+    refused: AtomicU64,
+}
+
+impl Ledger {
+    /// A thread has a permit from now on.
+    fn holds(&self) {
+        let held = self.held.fetch_add(1, Ordering::SeqCst) + 1;
+        let most = self.most.load(Ordering::SeqCst);
+        assert!(held <= most, "{held} run, where {most} may");
+    }
+
+    /// A thread is about to give a permit back.
+    fn lets_go(&self) {
+        self.held.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// All who have been told anything know it, and so many wait.
+    fn agrees(&self, world: &World, waiting: usize) {
+        let count = |number: &AtomicU64| number.load(Ordering::SeqCst);
+        let (snapshot, out) = (world.snapshot(), world.snapshot().outcomes);
+        assert_eq!(u64::from(snapshot.in_flight), count(&self.held), "a permit is lost or doubled");
+        assert_eq!(snapshot.queued as usize, waiting);
+        assert!(snapshot.queued <= QUEUE);
+        let has_room = snapshot.limit.is_none_or(|limit| snapshot.in_flight < limit);
+        assert!(!has_room || snapshot.queued == 0, "somebody waits for nothing: {snapshot:?}");
+        let come = count(&self.admitted) + count(&self.queued) + count(&self.refused);
+        assert_eq!(come, count(&self.arrived));
+        assert_eq!(out.queued, count(&self.queued));
+        let refused = out.drained + out.evicted + out.full + out.shed + out.timed_out;
+        let ended = out.granted + out.cancelled + refused + u64::from(snapshot.queued);
+        assert_eq!(out.queued + count(&self.refused), ended, "{out:?}");
+    }
+}
+
+/// One thread, with what it holds.
+struct Actor {
+    chance: u64,
+    permits: Vec<Permit>,
+    places: Vec<Waiting>,
+}
+
+impl Actor {
+    fn new(seed: u64) -> Self {
+        Self { chance: seed, permits: Vec::new(), places: Vec::new() }
+    }
+
+    fn acts(&mut self, world: &World, ledger: &Ledger, is_steady: bool) {
+        match self.below(100) {
+            0..30 => self.enters(world, ledger),
+            30..55 => drop(self.any_permit(ledger)),
+            55..70 => self.polls(ledger),
+            70..77 => drop(self.any_place()),
+            77..84 => self.times_out(ledger),
+            84..89 => self.panics(ledger),
+            89..97 => world.after(Duration::from_micros(self.below(1_000))),
+            _ if is_steady => _ = world.snapshot(),
+            97 => self.sets_limit(world, ledger),
+            98 => drop(world.gate.drain(self.any(&[DrainQueue::Refuse, DrainQueue::Serve]))),
+            _ => world.gate.open(),
+        }
+    }
+
+    fn enters(&mut self, world: &World, ledger: &Ledger) {
+        let mut arrival = Arrival::default().class(self.any(&[0, 1, 2])).tenant(self.below(6));
+        if self.below(4) == 0 {
+            let patience = Duration::from_micros(self.below(20_000));
+            arrival = arrival.deadline(world.gate.now() + patience);
+        }
+        ledger.arrived.fetch_add(1, Ordering::SeqCst);
+        let number = match world.enter(arrival) {
+            Entry::Admitted(permit) => {
+                self.takes(permit, ledger);
+                &ledger.admitted
+            }
+            Entry::Queued(place) => {
+                let mut waiting = Waiting { place, wakes: Arc::default() };
+                // It may have been its turn already.
+                match waiting.poll() {
+                    Some(told) => self.hears(told, ledger),
+                    None => self.places.push(waiting),
+                }
+                &ledger.queued
+            }
+            Entry::Refused(_) => &ledger.refused,
+        };
+        number.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn polls(&mut self, ledger: &Ledger) {
+        if let Some(mut waiting) = self.any_place() {
+            match waiting.poll() {
+                Some(told) => self.hears(told, ledger),
+                None => self.places.push(waiting),
+            }
+        }
+    }
+
+    fn times_out(&mut self, ledger: &Ledger) {
+        if let Some(waiting) = self.any_place() {
+            self.hears(waiting.place.time_out(), ledger);
+        }
+    }
+
+    fn panics(&mut self, ledger: &Ledger) {
+        let permit = self.any_permit(ledger);
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _permit = permit;
+            resume_unwind(Box::new(()));
+        }));
+        assert!(panicked.is_err());
+    }
+
+    fn sets_limit(&mut self, world: &World, ledger: &Ledger) {
+        let limit =
+            self.any(&[None, Some(0), Some(1), Some(2), Some(LIMIT), Some(LIMIT), Some(12)]);
+        ledger.most.fetch_max(limit.unwrap_or(u32::MAX).into(), Ordering::SeqCst);
+        world.gate.set_limit(limit).unwrap();
+    }
+
+    /// Polls all its places, so that it knows what became of each. Whoever hears of it was woken.
+    fn looks_round(&mut self, ledger: &Ledger) {
+        for mut waiting in std::mem::take(&mut self.places) {
+            let wakes = waiting.wakes();
+            match waiting.poll() {
+                Some(told) => {
+                    assert_eq!(wakes, 1, "a wake-up is lost");
+                    self.hears(told, ledger);
+                }
+                None => self.places.push(waiting),
+            }
+        }
+    }
+
+    fn goes_home(&mut self, ledger: &Ledger) {
+        self.places.clear();
+        while self.any_permit(ledger).is_some() {}
+    }
+
+    fn hears(&mut self, told: Result<Permit, GateRefused>, ledger: &Ledger) {
+        if let Ok(permit) = told {
+            self.takes(permit, ledger);
+        }
+    }
+
+    fn takes(&mut self, permit: Permit, ledger: &Ledger) {
+        ledger.holds();
+        self.permits.push(permit);
+    }
+
+    fn any_permit(&mut self, ledger: &Ledger) -> Option<Permit> {
+        let index = self.index(self.permits.len())?;
+        ledger.lets_go();
+        Some(self.permits.swap_remove(index))
+    }
+
+    fn any_place(&mut self) -> Option<Waiting> {
+        let index = self.index(self.places.len())?;
+        Some(self.places.swap_remove(index))
+    }
+
+    fn any<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.index(of.len()).unwrap()]
+    }
+
+    fn index(&mut self, len: usize) -> Option<usize> {
+        (len > 0).then(|| usize::try_from(self.below(len as u64)).unwrap())
+    }
+
+    /// Xorshift, after G. Marsaglia.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.chance = self.chance.max(1);
+        self.chance ^= self.chance << 13;
+        self.chance ^= self.chance >> 7;
+        self.chance ^= self.chance << 17;
+        (self.chance >> 11) % bound
+    }
+}
+
+const LIMIT: u32 = 5;
+const QUEUE: u32 = 7;
+const THREADS: u64 = 4;
+/// So many operations of each thread between two counts.
+const ROUND: u64 = 500;

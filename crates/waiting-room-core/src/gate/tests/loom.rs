@@ -1,1 +1,302 @@
+//! Every interleaving of two or three threads at a gate.
+//!
+//! Compiled under `cfg(waiting_room_loom)` alone: `scripts/loom.sh` runs it. A lost wake-up is a
+//! deadlock there, and a state in which somebody waits for nothing is an invariant of the gate that
+//! is checked after each change.
 
+use ::loom::{future::block_on, model::Builder, thread};
+
+use super::*;
+
+/// Tries every interleaving.
+fn each_interleaving(of: impl Fn() + Send + Sync + 'static) {
+    Builder::new().check(of);
+}
+
+/// Tries each in which threads are interrupted so many times at most, other than by waiting.
+fn each_with_interruptions(most: usize, of: impl Fn() + Send + Sync + 'static) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(most);
+    builder.check(of);
+}
+
+fn world(limit: u32) -> World {
+    World::new(GateRules::new(limit).queue(2).discipline(Discipline::Fifo))
+}
+
+/// Does both at once.
+fn at_once<A, B>(one: A, other: B)
+where
+    A: FnOnce() + Send + 'static,
+    B: FnOnce(),
+{
+    let thread = thread::spawn(one);
+    other();
+    thread.join().unwrap();
+}
+
+/// Comes, waits if it has to, and leaves.
+fn visits(gate: &Gate) {
+    match gate.enter(Arrival::default(), START) {
+        Entry::Admitted(permit) => drop(permit),
+        Entry::Queued(place) => drop(block_on(place)),
+        Entry::Refused(refused) => panic!("there is room: {refused:?}"),
+    }
+}
+
+/// The permit has come, and whoever it belongs to was woken exactly once.
+fn is_served(mut waiting: Waiting) -> Permit {
+    assert_eq!(waiting.wakes(), 1);
+    waiting.permit()
+}
+
+#[test]
+fn grant_against_cancel() {
+    each_interleaving(|| {
+        let world = world(1);
+        let (permit, first, second) = (world.admitted(), world.queued(), world.queued());
+        at_once(move || drop(permit), move || drop(first));
+        assert_eq!(world.counts(), (1, 0));
+        drop(is_served(second));
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn grant_against_time_out() {
+    each_interleaving(|| {
+        let world = world(1);
+        let (permit, first, second) = (world.admitted(), world.queued(), world.queued());
+        at_once(move || drop(permit), move || drop(first.place.time_out()));
+        let out = world.snapshot().outcomes;
+        assert_eq!(out.granted + out.timed_out, 2);
+        drop(is_served(second));
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn expiry_found_at_a_release_against_time_out() {
+    each_interleaving(|| {
+        let world = world(1);
+        let (permit, late) = (world.admitted(), world.queued());
+        world.after(NANO);
+        let next = world.queued();
+        world.clock.advance_to(late.place.deadline() + NANO);
+        at_once(
+            move || drop(permit),
+            move || {
+                let refused = late.place.time_out().unwrap_err();
+                assert_eq!(refused.because, RefusedBecause::TimedOut);
+            },
+        );
+        assert_eq!(world.snapshot().outcomes.timed_out, 1);
+        drop(is_served(next));
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn release_against_a_lower_limit() {
+    each_interleaving(|| {
+        let world = world(2);
+        let (first, second, place) = (world.admitted(), world.admitted(), world.queued());
+        let gate = world.gate.clone();
+        at_once(move || drop(first), move || gate.set_limit(1).unwrap());
+        let (in_flight, queued) = world.counts();
+        assert_eq!(in_flight + queued, 2);
+        drop(second);
+        drop(is_served(place));
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn release_against_a_higher_limit() {
+    each_interleaving(|| {
+        let world = world(1);
+        let (permit, first, second) = (world.admitted(), world.queued(), world.queued());
+        let gate = world.gate.clone();
+        at_once(move || drop(permit), move || gate.set_limit(2).unwrap());
+        assert_eq!(world.counts(), (2, 0));
+        drop((is_served(first), is_served(second)));
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn release_over_a_lowered_limit_against_its_return() {
+    each_interleaving(|| {
+        let world = world(2);
+        let (first, second) = (world.admitted(), world.admitted());
+        world.gate.set_limit(1).unwrap();
+        let (place, gate) = (world.queued(), world.gate.clone());
+        at_once(move || drop(first), move || gate.set_limit(2).unwrap());
+        assert_eq!(world.counts(), (2, 0));
+        drop((second, is_served(place)));
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn release_against_enter() {
+    each_interleaving(|| {
+        let world = world(1);
+        let (permit, gate) = (world.admitted(), world.gate.clone());
+        at_once(move || drop(permit), move || visits(&gate));
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn release_against_the_poll_of_who_waits() {
+    each_interleaving(|| {
+        let world = world(1);
+        let (permit, Entry::Queued(place)) = (world.admitted(), world.enter(Arrival::default()))
+        else {
+            panic!("it may wait")
+        };
+        at_once(move || drop(permit), move || drop(block_on(place).unwrap()));
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn one_who_enters_against_another() {
+    each_interleaving(|| {
+        let world = world(1);
+        let [one, other] = [(); 2].map(|()| world.gate.clone());
+        at_once(move || visits(&one), move || visits(&other));
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn two_who_come_to_the_last_place() {
+    each_interleaving(|| {
+        let world = World::new(GateRules::new(1).queue(1).discipline(Discipline::Fifo));
+        let permit = world.admitted();
+        let gate = world.gate.clone();
+        let one = thread::spawn(move || gate.enter(Arrival::default(), START));
+        let other = world.enter(Arrival::default());
+        let entries = (one.join().unwrap(), other);
+        assert!(matches!(
+            entries,
+            (Entry::Queued(_), Entry::Refused(_)) | (Entry::Refused(_), Entry::Queued(_))
+        ));
+        drop((entries, permit));
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn two_releases_and_two_who_wait() {
+    each_interleaving(|| {
+        let world = world(2);
+        let permits = [world.admitted(), world.admitted()];
+        let places = [world.queued(), world.queued()];
+        let [first, second] = permits;
+        at_once(move || drop(first), move || drop(second));
+        assert_eq!(world.counts(), (2, 0));
+        drop(places.map(is_served));
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn drain_against_release() {
+    each_interleaving(|| {
+        let world = world(1);
+        let (permit, gate) = (world.admitted(), world.gate.clone());
+        at_once(move || drop(permit), move || block_on(gate.drain(DrainQueue::Serve)));
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn drain_against_enter() {
+    each_interleaving(|| {
+        let world = world(1);
+        let [one, other] = [(); 2].map(|()| world.gate.clone());
+        at_once(
+            move || drop(one.enter(Arrival::default(), START)),
+            move || block_on(other.drain(DrainQueue::Refuse)),
+        );
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn drain_against_release_and_cancel() {
+    each_with_interruptions(3, || {
+        let world = world(1);
+        let (permit, place, gate) = (world.admitted(), world.queued(), world.gate.clone());
+        let idle = thread::spawn(move || block_on(gate.drain(DrainQueue::Serve)));
+        at_once(move || drop(permit), move || drop(place));
+        idle.join().unwrap();
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn grant_against_cancel_and_time_out() {
+    each_with_interruptions(3, || {
+        let world = World::new(GateRules::new(1).queue(3).discipline(Discipline::Fifo));
+        let permit = world.admitted();
+        let [first, second, third] = [(); 3].map(|()| world.queued());
+        let time_out = thread::spawn(move || drop(second.place.time_out()));
+        at_once(move || drop(permit), move || drop(first));
+        time_out.join().unwrap();
+        drop(is_served(third));
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn release_against_a_lower_limit_and_enter() {
+    each_with_interruptions(3, || {
+        let world = world(2);
+        let (first, second) = (world.admitted(), world.admitted());
+        let [one, other] = [(); 2].map(|()| world.gate.clone());
+        let visitor = thread::spawn(move || visits(&one));
+        at_once(move || drop(first), move || other.set_limit(1).unwrap());
+        drop(second);
+        visitor.join().unwrap();
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn three_who_come_and_go() {
+    each_with_interruptions(2, || {
+        let world = world(1);
+        let [one, two, three] = [(); 3].map(|()| world.gate.clone());
+        let third = thread::spawn(move || visits(&three));
+        at_once(move || visits(&one), move || visits(&two));
+        third.join().unwrap();
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn eviction_against_release() {
+    each_interleaving(|| {
+        let discipline = Discipline::AdaptiveLifo { interval: ms(1) };
+        let world = World::new(GateRules::new(1).queue(1).discipline(discipline));
+        let (permit, mut first, gate) = (world.admitted(), world.queued(), world.gate.clone());
+        at_once(
+            move || drop(permit),
+            move || {
+                let Entry::Queued(place) = gate.enter(Arrival::default(), START) else {
+                    panic!("it may wait")
+                };
+                drop(place);
+            },
+        );
+        // It had its turn before it would have had to make room, or it had to.
+        assert_eq!(first.wakes(), 1);
+        drop(first.poll().expect("it was woken"));
+        drop(first);
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
