@@ -25,6 +25,9 @@ step "tests"
 # The tests with foreign clients mostly wait for them, so there are more threads than cores.
 RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" cargo test --workspace --all-features
 
+step "loom: the gate in every interleaving of two threads"
+scripts/loom.sh
+
 step "a short simulation with a fresh seed"
 cargo run --quiet -p waiting-room-sim -- \
     --trace examples/shop/data/worldcup98-1998-06-30.csv --visits 20000 --limit 20 --rate 20 --seeds 2

@@ -89,15 +89,12 @@ impl Waiter {
         lock(&self.state).stage == Stage::Waiting
     }
 
-    /// Makes one who waits into something else, and says whether that was possible. To be called
-    /// under the lock of the gate.
-    pub(super) fn becomes(&self, stage: Stage) -> bool {
+    /// Makes one who waits into something else. To be called under the lock of the gate, where
+    /// nobody else does.
+    pub(super) fn becomes(&self, stage: Stage) {
         let mut state = lock(&self.state);
-        let is_waiting = state.stage == Stage::Waiting;
-        if is_waiting {
-            state.stage = stage;
-        }
-        is_waiting
+        debug_assert_eq!(state.stage, Stage::Waiting);
+        state.stage = stage;
     }
 
     /// The waker, to be woken once no lock is held.

@@ -4,7 +4,7 @@
 //! deadlock there, and a state in which somebody waits for nothing is an invariant of the gate that
 //! is checked after each change.
 
-use ::loom::{future::block_on, model::Builder, thread};
+use ::loom::{future::block_on, model::Builder, sync::atomic::AtomicU32, thread};
 
 use super::*;
 
@@ -149,6 +149,44 @@ fn release_against_enter() {
 }
 
 #[test]
+fn nobody_passes_who_comes_at_the_release() {
+    each_interleaving(|| {
+        let world = world(1);
+        let (permit, place, gate) = (world.admitted(), world.queued(), world.gate.clone());
+        let one = thread::spawn(move || gate.enter(Arrival::default(), START));
+        drop(permit);
+        let entry = one.join().unwrap();
+        assert!(matches!(entry, Entry::Queued(_)), "{entry:?}");
+        drop((is_served(place), entry));
+        assert_eq!(world.counts(), (0, 0));
+    });
+}
+
+#[test]
+fn what_one_did_who_ran_is_seen_by_the_next() {
+    each_interleaving(|| {
+        let world = world(1);
+        let (permit, gate) = (world.admitted(), world.gate.clone());
+        let done = Arc::new(AtomicU32::new(0));
+        let seen = Arc::clone(&done);
+        at_once(
+            move || {
+                done.store(1, Ordering::Relaxed);
+                drop(permit);
+            },
+            move || {
+                let _permit = match gate.enter(Arrival::default(), START) {
+                    Entry::Admitted(permit) => permit,
+                    Entry::Queued(place) => block_on(place).unwrap(),
+                    Entry::Refused(refused) => panic!("there is room: {refused:?}"),
+                };
+                assert_eq!(seen.load(Ordering::Relaxed), 1);
+            },
+        );
+    });
+}
+
+#[test]
 fn release_against_the_poll_of_who_waits() {
     each_interleaving(|| {
         let world = world(1);
@@ -163,7 +201,7 @@ fn release_against_the_poll_of_who_waits() {
 
 #[test]
 fn one_who_enters_against_another() {
-    each_interleaving(|| {
+    each_with_interruptions(4, || {
         let world = world(1);
         let [one, other] = [(); 2].map(|()| world.gate.clone());
         at_once(move || visits(&one), move || visits(&other));
