@@ -66,17 +66,18 @@ fn among_equals_nobody_makes_room() {
 }
 
 #[test]
-fn shuffled_a_tenant_with_one_name_has_eight_turns_in_a_round_at_most() {
-    for elephant in 0..50 {
+fn shuffled_a_tenant_with_one_name_has_eight_turns_in_a_round_and_no_more() {
+    let turns = (0..50).map(|elephant| {
         let world = world(999, Tenants::Shuffled);
         let permit = world.admitted();
-        let mut waiting: Vec<_> =
-            (0..80).map(|_| ('e', world.queued_as(tenant(elephant)))).collect();
+        let all = (0..80).map(|_| ('e', world.queued_as(tenant(elephant))));
+        let mut waiting: Vec<_> = all.collect();
         waiting.push(('m', world.queued_as(tenant(1_000))));
-        let served = order(permit, waiting);
-        let turn = served.iter().position(|name| *name == 'm').unwrap();
-        assert!(turn <= 8, "{turn}");
-    }
+        order(permit, waiting).iter().position(|name| *name == 'm').unwrap()
+    });
+    // It is dealt eight lanes, of which the other has none, or one or two.
+    let turns: Vec<_> = turns.collect();
+    assert_eq!(turns.iter().max(), Some(&8), "{turns:?}");
 }
 
 #[test]
