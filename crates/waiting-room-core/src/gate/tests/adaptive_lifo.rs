@@ -55,19 +55,3 @@ fn when_it_is_full_the_oldest_makes_room() {
     drop(second.permit());
     drop(third.permit());
 }
-
-#[test]
-fn a_queue_in_which_each_replaces_the_one_before_stands_too() {
-    let world = world(1);
-    let (permit, mut first) = (world.admitted(), world.queued());
-    for _ in 0..3 {
-        world.after(ms(500));
-        let next = world.queued();
-        assert_eq!(first.refusal().because, RefusedBecause::Evicted);
-        first = next;
-    }
-    // It has not been empty for a second and a half, so the newest goes first once there are two.
-    drop(permit);
-    drop(first.permit());
-    assert_eq!(world.counts(), (0, 0));
-}
