@@ -88,7 +88,6 @@ impl<'a> Critical<'a> {
 
     /// Gives permits to those who wait, as far as there are any.
     pub(super) fn grant(&mut self) {
-        let was_awaited = self.counts().queued > 0;
         while self.counts().queued > 0 && self.counts().has_room() {
             let (is_standing, shared) = (self.is_standing(), self.shared);
             let next = self.state.line.next(self.now, is_standing, &|class| shared.running(class));
@@ -104,9 +103,6 @@ impl<'a> Critical<'a> {
             self.shared.runs(waiter.class);
             self.state.outcomes.granted += 1;
             self.tell(&waiter, Stage::Granted(Grant { at: self.now, in_flight }));
-        }
-        if was_awaited && self.counts().queued == 0 {
-            self.state.slots.relax(self.now);
         }
     }
 
@@ -177,7 +173,8 @@ impl<'a> Critical<'a> {
     fn begin_to_wait(&mut self) {
         if self.state.line.len() == 0 {
             self.state.last_empty = self.now;
-            self.state.rate.resume(self.now);
+            let idle = self.state.rate.resume(self.now);
+            self.state.slots.relax(idle);
         }
     }
 
@@ -218,11 +215,12 @@ impl<'a> Critical<'a> {
         let retry_after = match because {
             RefusedBecause::Drained | RefusedBecause::TimedOut => None,
             RefusedBecause::Evicted | RefusedBecause::Full | RefusedBecause::Shed => {
-                let Counts { queued, limit, .. } = self.counts();
-                // Before anything is known, requests are taken to run for a second.
-                let assumed = f64::from(limit.max(1));
-                let rate = self.state.rate.per_second().unwrap_or(assumed);
-                Some(self.state.slots.take(self.now, queued, rate))
+                let queued = self.counts().queued;
+                let slots = &mut self.state.slots;
+                Some(match self.state.rate.per_second() {
+                    Some(rate) => slots.take(self.now, queued, rate),
+                    None => slots.soon(),
+                })
             }
         };
         GateRefused { because, retry_after }

@@ -37,10 +37,23 @@ impl ReturnSlots {
         Duration::from_secs(seconds.clamp(1, self.longest.as_secs().max(1)))
     }
 
-    /// Nobody waits any more: the service is ahead of those who were told to come back, and the
-    /// next ones need not wait for as long.
-    pub(super) fn relax(&mut self, now: Timestamp) {
-        self.last = now + self.last.since(now) / 2;
+    /// The same while it is not known how many are served: soon, and whoever is refused once more
+    /// gets a time of its own then.
+    pub(super) fn soon(&mut self) -> Duration {
+        let seconds = 1 + u64::from(self.toss());
+        Duration::from_secs(seconds.min(self.longest.as_secs().max(1)))
+    }
+
+    /// Nobody was served out of the queue for so long: the service is ahead of those who were told
+    /// to come back, and the next ones come back earlier by as much.
+    ///
+    /// Who comes back comes up to two seconds late, and chance alone empties the queue many times a
+    /// second when as many come as are served. So less than that says nothing: others would be told
+    /// the times of those who are still to come.
+    pub(super) fn relax(&mut self, idle: Duration) {
+        if idle >= LATENESS {
+            self.last = self.last.before(idle);
+        }
     }
 
     fn toss(&mut self) -> bool {
@@ -48,6 +61,9 @@ impl ReturnSlots {
         self.seed >> 63 == 1
     }
 }
+
+/// A second by rounding up, and another by the toss.
+const LATENESS: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
@@ -82,10 +98,25 @@ mod tests {
     }
 
     #[test]
-    fn once_nobody_waits_the_times_become_shorter() {
+    fn the_times_become_shorter_by_the_time_in_which_nobody_waits() {
+        let after = |idle, times| {
+            let mut slots = ReturnSlots::new(LONGEST, 7);
+            (0..1_000).for_each(|_| _ = slots.take(NOW, 0, 50.0));
+            (0..times).for_each(|_| slots.relax(idle));
+            slots.take(NOW, 0, 50.0).as_secs()
+        };
+        // The thousand before it take twenty seconds.
+        assert!((21..=22).contains(&after(Duration::from_secs(1), 1_000)));
+        assert!((16..=17).contains(&after(Duration::from_secs(5), 1)));
+        assert!((1..=2).contains(&after(Duration::from_secs(5), 5)));
+    }
+
+    #[test]
+    fn without_a_rate_all_come_back_soon_and_nobody_is_put_off_for_them() {
         let mut slots = ReturnSlots::new(LONGEST, 7);
-        (0..1_000).for_each(|_| _ = slots.take(NOW, 0, 50.0));
-        slots.relax(NOW);
-        assert!(slots.take(NOW, 0, 50.0) <= Duration::from_secs(12));
+        assert!((0..1_000).all(|_| (1..=2).contains(&slots.soon().as_secs())));
+        assert!(slots.take(NOW, 0, 50.0) <= Duration::from_secs(2));
+        let mut slots = ReturnSlots::new(Duration::from_secs(1), 7);
+        assert!((0..100).all(|_| slots.soon() == Duration::from_secs(1)));
     }
 }

@@ -1,6 +1,6 @@
 //! How many requests a gate serves in a second while somebody waits.
 
-use std::time::Duration;
+use std::{mem, time::Duration};
 
 use crate::Timestamp;
 
@@ -22,9 +22,10 @@ impl ServiceRate {
         Self { served: 0.0, seconds: 0.0, last: Timestamp::ZERO }
     }
 
-    /// Somebody waits from now on, and nobody did before.
-    pub(super) fn resume(&mut self, now: Timestamp) {
-        self.last = now;
+    /// Somebody waits from now on, and nobody did before; says for how long nobody was served
+    /// who had waited.
+    pub(super) fn resume(&mut self, now: Timestamp) -> Duration {
+        now.since(mem::replace(&mut self.last, now))
     }
 
     /// One is released, while somebody waits.
