@@ -7,6 +7,7 @@ use std::{mem, task::Waker, time::Duration};
 
 use super::{
     arrival::Arrival,
+    controlled_delay::longest_wait,
     counter::Counts,
     gate::{Shared, State},
     permit::Grant,
@@ -241,10 +242,10 @@ impl<'a> Critical<'a> {
     fn deadline(&self, arrival: &Arrival) -> (Timestamp, RefusedBecause) {
         let max_wait = self.shared.rules.max_wait;
         let (wait, because) = match &self.shared.rules.discipline {
-            Discipline::ControlledDelay { target, .. }
-                if self.is_standing() && *target < max_wait =>
-            {
-                (*target, RefusedBecause::Shed)
+            Discipline::ControlledDelay { target, interval } => {
+                let wait = longest_wait(self.standing(), max_wait, *target, *interval);
+                let is_cut = wait < max_wait;
+                (wait, if is_cut { RefusedBecause::Shed } else { RefusedBecause::TimedOut })
             }
             _ => (max_wait, RefusedBecause::TimedOut),
         };
@@ -281,15 +282,19 @@ impl<'a> Critical<'a> {
         if is_first { None } else { self.state.rate.per_second() }
     }
 
-    /// Whether the queue has not been empty for so long that it counts as overload.
+    /// Whether the queue has not been empty for so long that it turns round.
     fn is_standing(&self) -> bool {
         match &self.shared.rules.discipline {
-            Discipline::AdaptiveLifo { interval }
-            | Discipline::ControlledDelay { interval, .. } => {
-                let has_waiters = self.state.line.len() > 0;
-                has_waiters && self.now.since(self.state.last_empty) > *interval
-            }
+            Discipline::AdaptiveLifo { interval } => self.standing() > *interval,
             _ => false,
+        }
+    }
+
+    /// For how long the queue has not been empty.
+    fn standing(&self) -> Duration {
+        match self.state.line.len() {
+            0 => Duration::ZERO,
+            _ => self.now.since(self.state.last_empty),
         }
     }
 

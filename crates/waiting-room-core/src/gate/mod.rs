@@ -17,6 +17,7 @@
 
 pub(crate) mod adaptive;
 mod arrival;
+mod controlled_delay;
 mod counter;
 mod critical;
 #[expect(clippy::module_inception, reason = "gate.rs is the gate; its parts stand beside it")]

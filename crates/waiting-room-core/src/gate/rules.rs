@@ -36,9 +36,10 @@ pub enum Discipline {
         /// How long a queue may stand before it counts as overload.
         interval: Duration,
     },
-    /// First come, first served. While the queue has not been empty for an `interval`, whoever
+    /// First come, first served. Once the queue has not been empty for an `interval`, whoever
     /// comes waits no longer than the `target`: a burst is absorbed, and a standing queue is kept
-    /// short ("controlled delay", as in B. Maurer, *Fail at Scale*, ACM Queue 13(8), 2015).
+    /// short ("controlled delay", as in B. Maurer, *Fail at Scale*, ACM Queue 13(8), 2015). From
+    /// `max_wait` to the target it takes half an interval more, so that a burst is not cut off.
     ControlledDelay {
         /// The longest wait under overload.
         target: Duration,
