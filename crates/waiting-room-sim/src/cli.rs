@@ -8,7 +8,10 @@ use waiting_room_sim::{
     Coverage, Day, DayError, Divergence, Plan, Scenario, Trace, conformance, fresh_seeds,
 };
 
-use crate::accuracy::{Crowd, Traffic};
+use crate::{
+    accuracy::{Crowd, Traffic},
+    gate::Size,
+};
 
 /// Lets a crowd loose on a waiting room and checks every promise from outside.
 #[derive(Debug, Parser)]
@@ -26,6 +29,8 @@ pub(crate) enum Task {
     Accuracy(Accuracy),
     /// Hold the room in memory against a naive model, command by command.
     Conformance(Conformance),
+    /// Measure what a concurrency gate makes of too many requests, and whether it meets its bars.
+    Gate(Gate),
 }
 
 /// Which seeds to run.
@@ -65,6 +70,22 @@ pub(crate) struct Conformance {
     /// Commands for each seed.
     #[arg(long, default_value_t = 1_000_000)]
     pub commands: u64,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Gate {
+    /// Run this seed, to repeat a run; may be given more than once.
+    #[arg(long)]
+    seed: Vec<u64>,
+    /// Run so many fresh seeds; five without it, or one if it is to be quick.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    seeds: Option<u32>,
+    /// Short runs: the bars, and little else.
+    #[arg(long)]
+    quick: bool,
+    /// Also write `gate-*.csv` and `gate-*.svg` into this directory.
+    #[arg(long)]
+    pub out: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -137,6 +158,20 @@ impl Accuracy {
 impl Chance {
     pub(crate) fn seeds(&self) -> Vec<u64> {
         if self.seed.is_empty() { fresh_seeds(self.seeds) } else { self.seed.clone() }
+    }
+}
+
+impl Gate {
+    pub(crate) fn seeds(&self) -> Vec<u64> {
+        let usual = if self.quick { 1 } else { 5 };
+        match self.seed.is_empty() {
+            true => fresh_seeds(self.seeds.unwrap_or(usual)),
+            false => self.seed.clone(),
+        }
+    }
+
+    pub(crate) fn size(&self) -> Size {
+        if self.quick { Size::Quick } else { Size::Full }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod accuracy;
 mod cli;
+mod gate;
 mod parallel;
 mod report;
 
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let kept = match &cli.task {
         Some(Task::Accuracy(args)) => accuracy(args),
         Some(Task::Conformance(args)) => conformance(args),
+        Some(Task::Gate(args)) => gate(args),
         None => simulate(&cli.simulate),
     };
     match kept {
@@ -91,4 +93,17 @@ fn accuracy(args: &cli::Accuracy) -> Result<bool, Box<dyn std::error::Error>> {
         eprintln!("seed {seed}: the sliding log was wrong");
     }
     Ok(study.log_is_exact())
+}
+
+/// Measures what a concurrency gate makes of too many requests. Answers whether every bar was met.
+fn gate(args: &cli::Gate) -> Result<bool, Box<dyn std::error::Error>> {
+    let seeds = args.seeds();
+    eprintln!("seeds: {seeds:?}");
+    let study = gate::Study::run(&seeds, args.size());
+    gate::print(&study);
+    if let Some(directory) = &args.out {
+        gate::write(&study, directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+    }
+    Ok(study.bars().iter().all(gate::Bar::is_met))
 }

@@ -1,0 +1,102 @@
+//! The rules that are compared.
+
+use std::time::Duration;
+
+use waiting_room_core::{Discipline, GateRules, Tenants};
+
+use super::traffic::LIMIT;
+
+/// Rules, and what they are called.
+#[derive(Clone, Debug)]
+pub(super) struct Policy {
+    pub(super) name: String,
+    pub(super) rules: GateRules,
+}
+
+impl Policy {
+    fn new(name: impl Into<String>, rules: GateRules) -> Self {
+        Self { name: name.into(), rules }
+    }
+
+    /// First come, first served, without a bound that anybody reaches: as `tower` does it.
+    pub(super) fn unbounded() -> Self {
+        let rules = fifo(GateRules::MAX_QUEUE, GateRules::MAX_WAIT);
+        Self::new("first come, without a bound", rules)
+    }
+
+    /// First come, first served, with so many who wait for so many milliseconds.
+    pub(super) fn fifo(queue: u32, max_wait: u64) -> Self {
+        let name = format!("Fifo, {queue} wait for {max_wait} ms");
+        Self::new(name, fifo(queue, Duration::from_millis(max_wait)))
+    }
+
+    /// A queue as short as the limit, in which nobody waits for long whatever they may.
+    pub(super) fn short() -> Self {
+        Self::new("Fifo, 16 wait", fifo(LIMIT, LONG))
+    }
+
+    /// Nobody waits.
+    pub(super) fn none() -> Self {
+        Self::new("nobody waits", fifo(0, LONG))
+    }
+
+    pub(super) fn adaptive_lifo() -> Self {
+        let interval = Duration::from_millis(100);
+        Self::new("AdaptiveLifo", long(Discipline::AdaptiveLifo { interval }))
+    }
+
+    /// The default discipline, in a queue that is long enough for a burst.
+    pub(super) fn controlled_delay() -> Self {
+        Self::new("ControlledDelay (default)", long(Discipline::default()))
+    }
+
+    /// Controlled delay with this target and interval in milliseconds.
+    pub(super) fn delay(target: u64, interval: u64) -> Self {
+        let name = format!("ControlledDelay {target}/{interval} ms");
+        let (target, interval) = (Duration::from_millis(target), Duration::from_millis(interval));
+        Self::new(name, long(Discipline::ControlledDelay { target, interval }))
+    }
+
+    /// All that is not said otherwise.
+    pub(super) fn unchanged() -> Self {
+        Self::new("ControlledDelay, 128 wait for 5 s", GateRules::new(LIMIT))
+    }
+
+    pub(super) fn fair(tenants: Tenants) -> Self {
+        Self::new(
+            format!("FairByTenant({tenants:?})"),
+            short_wait(Discipline::FairByTenant(tenants)),
+        )
+    }
+
+    /// Two classes, none with permits of its own.
+    pub(super) fn priority() -> Self {
+        let discipline =
+            Discipline::Priority { reserved: vec![0; 2], aging: Duration::from_millis(80) };
+        Self::new("Priority", short_wait(discipline))
+    }
+
+    /// In front of a crowd.
+    pub(super) fn crowd(discipline: Discipline) -> GateRules {
+        GateRules::new(LIMIT).queue(100).discipline(discipline)
+    }
+}
+
+fn fifo(queue: u32, max_wait: Duration) -> GateRules {
+    GateRules::new(LIMIT).queue(queue).max_wait(max_wait).discipline(Discipline::Fifo)
+}
+
+/// A queue of half a second.
+fn long(discipline: Discipline) -> GateRules {
+    fifo(QUEUE, LONG).discipline(discipline)
+}
+
+/// The same queue, in which nobody waits for long.
+fn short_wait(discipline: Discipline) -> GateRules {
+    fifo(QUEUE, SHORT).discipline(discipline)
+}
+
+/// As many as are served in half a second.
+pub(super) const QUEUE: u32 = 800;
+const LONG: Duration = Duration::from_millis(500);
+const SHORT: Duration = Duration::from_millis(100);
