@@ -35,6 +35,9 @@ cargo run --quiet -p waiting-room-sim -- \
 step "rate limits against an exact log, with a fresh seed"
 cargo run --quiet -p waiting-room-sim -- accuracy --requests 20000
 
+step "a short simulation of the gate, with a fresh seed"
+cargo run --quiet -p waiting-room-sim -- gate --quick
+
 step "dependencies"
 if command -v cargo-deny >/dev/null; then
     cargo deny --log-level error check licenses bans sources

@@ -11,6 +11,10 @@ cargo run --release -p waiting-room-sim -- --trace "$day" --visits 10000000 --se
 echo "== how often rate-limit algorithms are wrong"
 cargo run --release -p waiting-room-sim -- accuracy --trace "$day" --seed 17 --out docs/figures
 
+echo "== what a gate makes of too many requests"
+cargo run --release -p waiting-room-sim -- gate \
+    --seed 17 --seed 18 --seed 19 --seed 20 --seed 21 --out docs/figures
+
 echo "== its steepest hour over loopback"
 cargo run --release -p shop -- --replay "$day"
 

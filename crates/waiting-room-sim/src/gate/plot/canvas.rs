@@ -60,5 +60,5 @@ pub(super) const fn colour(index: usize) -> &'static str {
 }
 
 pub(super) const WIDTH: f64 = 960.0;
-pub(super) const TOP: f64 = 96.0;
+pub(super) const TOP: f64 = 108.0;
 pub(super) const INK: &str = "#7d8590";
