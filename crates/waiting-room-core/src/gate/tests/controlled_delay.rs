@@ -5,6 +5,8 @@ use super::*;
 const TARGET: Duration = ms(100);
 const INTERVAL: Duration = ms(1_000);
 const MAX_WAIT: Duration = ms(5_000);
+/// From when on the target holds alone.
+const OVERLOAD: Duration = ms(1_500);
 
 fn world() -> World {
     World::new(GateRules::new(1))
@@ -31,19 +33,28 @@ fn who_comes_within_the_interval_may_wait_for_as_long_as_anybody() {
 fn who_comes_to_a_standing_queue_waits_no_longer_than_the_target() {
     let world = world();
     let (_permit, _first) = (world.admitted(), world.queued());
-    world.after(INTERVAL + NANO);
+    world.after(OVERLOAD);
     let second = world.queued();
-    assert_eq!(second.place.deadline(), START + INTERVAL + NANO + TARGET);
+    assert_eq!(second.place.deadline(), START + OVERLOAD + TARGET);
     world.after(TARGET);
     assert_eq!(second.place.time_out().unwrap_err().because, RefusedBecause::Shed);
     assert_eq!(world.snapshot().outcomes.shed, 1);
 }
 
 #[test]
+fn between_the_two_the_wait_becomes_shorter_evenly() {
+    let world = world();
+    let (_permit, _first) = (world.admitted(), world.queued());
+    world.after(INTERVAL + ms(250));
+    let half = (MAX_WAIT + TARGET) / 2;
+    assert_eq!(world.queued().place.deadline(), START + INTERVAL + ms(250) + half);
+}
+
+#[test]
 fn who_was_there_before_keeps_the_time_it_was_given() {
     let world = world();
     let (permit, mut first) = (world.admitted(), world.queued());
-    world.after(INTERVAL + ms(1));
+    world.after(OVERLOAD);
     let mut second = world.queued();
     world.after(TARGET + NANO);
     drop(permit);
@@ -69,8 +80,8 @@ fn a_queue_that_was_empty_stands_no_longer() {
 fn a_target_that_is_longer_than_the_longest_wait_changes_nothing() {
     let world = World::new(GateRules::new(1).max_wait(TARGET));
     let (_permit, _first) = (world.admitted(), world.queued());
-    world.after(INTERVAL + NANO);
+    world.after(OVERLOAD);
     let second = world.queued();
-    assert_eq!(second.place.deadline(), START + INTERVAL + NANO + TARGET);
+    assert_eq!(second.place.deadline(), START + OVERLOAD + TARGET);
     assert_eq!(second.place.time_out().unwrap_err().because, RefusedBecause::TimedOut);
 }

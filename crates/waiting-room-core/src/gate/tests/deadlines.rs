@@ -115,7 +115,7 @@ fn under_overload_a_client_that_gives_up_first_is_timed_out_and_not_shed() {
     let discipline = Discipline::ControlledDelay { target: ms(100), interval: ms(10) };
     let world = World::new(GateRules::new(1).discipline(discipline));
     let (_permit, _first) = (world.admitted(), world.queued());
-    world.after(ms(11));
+    world.after(ms(15));
     let at = |millis| Arrival::default().deadline(world.gate.now() + ms(millis));
     for (millis, because) in [
         (99, RefusedBecause::TimedOut),
