@@ -73,16 +73,17 @@ impl Size {
     const fn span(self) -> Span {
         let (warm_up, counted) = match self {
             Self::Full => (5, 20),
-            Self::Quick => (2, 2),
+            Self::Quick => (2, 1),
         };
         Span { warm_up: Duration::from_secs(warm_up), counted: Duration::from_secs(counted) }
     }
 
-    /// Of a run under bursts, which come every two seconds.
+    /// Of a run under bursts, which come every two seconds. Chance alone makes some of them so large
+    /// that a queue of half a second cannot hold them: of six in a row often enough to miss a bar.
     const fn bursts(self) -> Span {
         let counted = match self {
             Self::Full => 120,
-            Self::Quick => 12,
+            Self::Quick => 30,
         };
         Span { warm_up: Duration::from_secs(4), counted: Duration::from_secs(counted) }
     }
