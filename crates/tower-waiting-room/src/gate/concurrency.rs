@@ -94,7 +94,7 @@ impl Concurrency {
     /// For how long nobody has to read a body until its permit is free, by default.
     pub const BODY_STALL: Duration = Duration::from_secs(30);
 
-    /// At most so many run at once; 128 more wait for at most 5 s, by controlled delay. With 0 the
+    /// At most so many run at once; 1 024 more wait for at most 5 s, by controlled delay. With 0 the
     /// gate is closed, and with `None` it lets everybody in, until the
     /// [handle](crate::WaitingRoomHandle::set_concurrency) says otherwise.
     pub fn limit(limit: impl Into<Option<u32>>) -> Self {
@@ -164,8 +164,8 @@ impl Concurrency {
 
     /// Those who wait take turns by this key, so that none of them can take the queue for itself.
     ///
-    /// A key that clients can make up, such as a header that nobody checks, goes with
-    /// [`Tenants::Shuffled`].
+    /// Best is a key that clients cannot make up, such as an account. Where they can, as with a header
+    /// that nobody checks, [`Tenants::Shuffled`] bounds what is gained by it.
     pub fn fair_by(mut self, key: Key, tenants: Tenants) -> Self {
         self.fair_by = Some(key);
         self.discipline(Discipline::FairByTenant(tenants))

@@ -3,16 +3,15 @@
 //! Nobody is woken and nothing foreign is called here: whom a change concerns is gathered, to be
 //! woken when the lock is released.
 
-use std::{mem, task::Waker, time::Duration};
+use std::{mem, task::Waker};
 
 use super::{
     arrival::Arrival,
-    controlled_delay::longest_wait,
     counter::Counts,
     gate::{Shared, State},
     permit::Grant,
     refused::{GateRefused, RefusedBecause},
-    rules::{Discipline, GateRules},
+    rules::GateRules,
     sync::Arc,
     waiter::{Stage, Waiter},
 };
@@ -20,9 +19,9 @@ use crate::Timestamp;
 
 /// A gate whose lock is held, at one instant.
 pub(super) struct Critical<'a> {
-    shared: &'a Shared,
-    state: &'a mut State,
-    now: Timestamp,
+    pub(super) shared: &'a Shared,
+    pub(super) state: &'a mut State,
+    pub(super) now: Timestamp,
     wakes: Wakes,
 }
 
@@ -238,67 +237,7 @@ impl<'a> Critical<'a> {
         } += 1;
     }
 
-    /// Until when somebody who comes now may wait, and what it is told then.
-    fn deadline(&self, arrival: &Arrival) -> (Timestamp, RefusedBecause) {
-        let max_wait = self.shared.rules.max_wait;
-        let (wait, because) = match &self.shared.rules.discipline {
-            Discipline::ControlledDelay { target, interval } => {
-                let wait = longest_wait(self.standing(), max_wait, *target, *interval);
-                let is_cut = wait < max_wait;
-                (wait, if is_cut { RefusedBecause::Shed } else { RefusedBecause::TimedOut })
-            }
-            _ => (max_wait, RefusedBecause::TimedOut),
-        };
-        let own = self.now + wait;
-        // A client that gives up then has no use for a permit that comes with no time left to run.
-        let clients = arrival.deadline.map(|deadline| deadline.before(self.typical_hold()));
-        match clients {
-            Some(clients) if clients <= own => (clients, RefusedBecause::TimedOut),
-            _ => (own, because),
-        }
-    }
-
-    /// How long requests run, by Little's law: as many as may, at the rate at which they leave.
-    fn typical_hold(&self) -> Duration {
-        let limit = f64::from(self.counts().limit);
-        let rate = self.rate();
-        let hold = rate.and_then(|rate| Duration::try_from_secs_f64(limit / rate).ok());
-        hold.unwrap_or_default()
-    }
-
-    /// Whether somebody who joins a lane now cannot be served in time.
-    fn is_hopeless(&self, lane: u64, deadline: Timestamp) -> bool {
-        let Some(rate) = self.rate() else { return self.now > deadline };
-        let ahead = self.state.line.ahead(lane, self.is_standing());
-        #[expect(clippy::cast_precision_loss, reason = "an estimate, of half a million at most")]
-        let wait = Duration::try_from_secs_f64((ahead + 1) as f64 / rate);
-        wait.map_or(true, |wait| self.now + wait > deadline)
-    }
-
-    /// The rate by which somebody who comes is judged. Whoever finds the queue empty is not: it is
-    /// those who wait that the rate is learnt from, and a bad hour would keep all of them away.
-    fn rate(&self) -> Option<f64> {
-        let is_first = self.state.line.len() == 0;
-        if is_first { None } else { self.state.rate.per_second() }
-    }
-
-    /// Whether the queue has not been empty for so long that it turns round.
-    fn is_standing(&self) -> bool {
-        match &self.shared.rules.discipline {
-            Discipline::AdaptiveLifo { interval } => self.standing() > *interval,
-            _ => false,
-        }
-    }
-
-    /// For how long the queue has not been empty.
-    fn standing(&self) -> Duration {
-        match self.state.line.len() {
-            0 => Duration::ZERO,
-            _ => self.now.since(self.state.last_empty),
-        }
-    }
-
-    fn counts(&self) -> Counts {
+    pub(super) fn counts(&self) -> Counts {
         self.shared.counter.counts()
     }
 

@@ -8,7 +8,8 @@ use std::{
 
 use super::gate::Gate;
 
-/// Ready once a gate that is being [drained](Gate::drain) is empty: nobody runs, and nobody waits.
+/// Ready once a gate that is being [drained](Gate::drain) is empty: nobody runs, and nobody waits. Not
+/// while the gate is [open](Gate::open) again; so it goes with a deadline.
 ///
 /// # Cancel safety
 ///

@@ -26,6 +26,7 @@ mod idle;
 mod line;
 mod permit;
 mod place;
+mod prospects;
 mod refused;
 mod return_slots;
 mod rules;

@@ -69,8 +69,10 @@ pub enum Discipline {
 pub enum Tenants {
     /// Each has a queue to itself: for keys that a client cannot make up.
     Each,
-    /// Each is dealt 8 of 128 queues and joins the shortest of them (shuffle sharding), so that
-    /// somebody with many names does not have as many turns.
+    /// Each is dealt 8 of 128 queues and joins the shortest of them (shuffle sharding). Somebody
+    /// with a thousand names has no more than 128 turns then, and the others are served as if all
+    /// stood in one line, instead of hardly at all; but one with few names has up to eight turns for
+    /// each.
     Shuffled,
 }
 
@@ -84,12 +86,12 @@ impl GateRules {
     /// The most classes of priority.
     pub const MAX_CLASSES: usize = 16;
 
-    /// At most `limit` run at once, and 128 more wait for at most 5 s.
+    /// At most `limit` run at once, and 1 024 more wait for at most 5 s.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self {
             limit: Some(limit),
-            queue: 128,
+            queue: 1_024,
             max_wait: Duration::from_secs(5),
             discipline: Discipline::default(),
             longest_retry: Duration::from_secs(60),
@@ -103,7 +105,10 @@ impl GateRules {
         self
     }
 
-    /// How many wait; 128 by default. With 0 nobody does.
+    /// How many wait; 1 024 by default. With 0 nobody does.
+    ///
+    /// A bound on memory, and on the burst that can be served: how long somebody waits is for the
+    /// discipline to say.
     #[must_use]
     pub fn queue(mut self, queue: u32) -> Self {
         self.queue = queue;

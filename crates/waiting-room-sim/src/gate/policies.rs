@@ -59,7 +59,7 @@ impl Policy {
 
     /// All that is not said otherwise.
     pub(super) fn unchanged() -> Self {
-        Self::new("ControlledDelay, 128 wait for 5 s", GateRules::new(LIMIT))
+        Self::new("ControlledDelay, 1024 wait for 5 s", GateRules::new(LIMIT))
     }
 
     pub(super) fn fair(tenants: Tenants) -> Self {

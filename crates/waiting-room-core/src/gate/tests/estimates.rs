@@ -25,8 +25,8 @@ fn who_would_wait_for_too_long_is_refused_at_once() {
 fn before_anything_is_known_everybody_may_wait() {
     let world = World::new(rules());
     let _permit = world.admitted();
-    let places: Vec<_> = (0..128).map(|_| world.queued()).collect();
-    assert_eq!((world.refused().because, places.len()), (RefusedBecause::Full, 128));
+    let places: Vec<_> = (0..1_024).map(|_| world.queued()).collect();
+    assert_eq!((world.refused().because, places.len()), (RefusedBecause::Full, 1_024));
 }
 
 #[test]
