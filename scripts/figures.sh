@@ -18,5 +18,8 @@ cargo run --release -p waiting-room-sim -- gate \
 echo "== its steepest hour over loopback"
 cargo run --release -p shop -- --replay "$day"
 
+echo "== the CPU of a converter, without a gate and with one"
+cargo run --release -p converter -- --adaptive --out docs/figures
+
 echo "== the cost, beside the peers"
 cargo run --release -p waiting-room-bench -- all --full

@@ -1,0 +1,58 @@
+//! Who asks: clients over real sockets, in a process of their own, so that the CPU they use is not
+//! counted as the server's.
+//!
+//! Each has its own connection, sends a picture, and asks again as soon as it has its answer. If it
+//! is told to come back later, it does. Beside them, somebody passes by who only wants to know
+//! whether the server is well.
+
+mod back_off;
+mod client;
+mod process;
+mod seen;
+
+use std::{
+    error::Error,
+    io::{self, Write},
+};
+
+use axum::body::Bytes;
+use tokio::{task::JoinSet, time::Instant};
+
+use self::client::{Client, pass_by};
+pub(crate) use self::{process::Clients, seen::Seen};
+use crate::{
+    app::{CONVERT, HEALTH},
+    cli::ClientsOrder,
+    picture,
+};
+
+/// Lives the life of all clients, and tells what they saw on standard output.
+///
+/// # Errors
+///
+/// A client that cannot be made, or nobody who listens.
+pub(crate) async fn live(order: &ClientsOrder) -> Result<(), Box<dyn Error>> {
+    let ClientsOrder { server, clients, length } = *order;
+    let source = Bytes::from(picture::source(WIDTH, HEIGHT)?);
+    let until = Instant::now() + length;
+    let mut lives = JoinSet::new();
+    for number in 0..clients {
+        let spread = f64::from(number) / f64::from(clients);
+        let client = Client::new(format!("http://{server}{CONVERT}"), source.clone(), spread)?;
+        lives.spawn(client.live(until));
+    }
+    let passing = tokio::spawn(pass_by(format!("http://{server}{HEALTH}"), until));
+    let mut seen = Seen::default();
+    while let Some(life) = lives.join_next().await {
+        seen.add(life?);
+    }
+    seen.health_us = passing.await??;
+    serde_json::to_writer(io::stdout().lock(), &seen)?;
+    io::stdout().flush()?;
+    Ok(())
+}
+
+/// What each picture measures that is sent: a conversion then takes a little less than a tenth of a
+/// second.
+const WIDTH: u32 = 1280;
+const HEIGHT: u32 = 960;

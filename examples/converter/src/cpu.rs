@@ -1,0 +1,127 @@
+//! CPU time: of a thread, of this process, and of everything else on the machine.
+//!
+//! What is judged is the time of this process alone. The rest of the machine is only shown beside
+//! it, since it explains what a process does not get.
+
+use std::{fs, time::Duration};
+
+use rustix::{
+    param::clock_ticks_per_second,
+    time::{ClockId, clock_gettime},
+};
+use tokio::time::Instant;
+
+/// How long this thread has run.
+pub(crate) fn of_thread() -> Duration {
+    read(ClockId::ThreadCPUTime)
+}
+
+/// How long all threads of this process have run: what `/proc/self/stat` has in hundredths of a
+/// second, in nanoseconds.
+fn of_process() -> Duration {
+    read(ClockId::ProcessCPUTime)
+}
+
+fn read(clock: ClockId) -> Duration {
+    Duration::try_from(clock_gettime(clock)).expect("nothing has run for less than no time")
+}
+
+/// How long the cores of this machine have been busy, as far as it says.
+fn of_machine() -> Option<Duration> {
+    busy(&fs::read_to_string("/proc/stat").ok()?, clock_ticks_per_second())
+}
+
+/// The first line of `/proc/stat`: ticks of user, nice, system, idle, iowait, irq, softirq and
+/// steal, and of guests, which are in user already. What was stolen was busy, with another machine.
+fn busy(stat: &str, ticks_per_second: u64) -> Option<Duration> {
+    let fields = stat.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> =
+        fields.split_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
+    let [user, nice, system, _idle, _iowait, irq, softirq, steal] = ticks[..] else { return None };
+    let busy = user + nice + system + irq + softirq + steal;
+    let per_tick = 1_000_000_000_u64.checked_div(ticks_per_second)?;
+    Some(Duration::from_nanos(busy.checked_mul(per_tick)?))
+}
+
+/// Reads off which part of all cores was used since the last reading.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    cores: u32,
+    at: Instant,
+    process: Duration,
+    machine: Option<Duration>,
+}
+
+/// Parts of all cores together, in percent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Used {
+    /// Over so long.
+    pub(crate) over: Duration,
+    /// By this process.
+    pub(crate) server: f64,
+    /// By all others, where it can be told.
+    pub(crate) others: Option<f64>,
+}
+
+impl Meter {
+    /// Reads from now on.
+    pub(crate) fn start(cores: u32) -> Self {
+        Self { cores, at: Instant::now(), process: of_process(), machine: of_machine() }
+    }
+
+    /// What was used since the last reading.
+    pub(crate) fn read(&mut self) -> Used {
+        let now = Self::start(self.cores);
+        let over = now.at - self.at;
+        let process = now.process.saturating_sub(self.process);
+        let machine = now.machine.zip(self.machine);
+        let others = machine.map(|(now, then)| now.saturating_sub(then).saturating_sub(process));
+        let percent = |cpu| percent(cpu, over, self.cores);
+        let used = Used { over, server: percent(process), others: others.map(percent) };
+        *self = now;
+        used
+    }
+}
+
+fn percent(cpu: Duration, over: Duration, cores: u32) -> f64 {
+    match over.is_zero() {
+        true => 0.0,
+        false => 100.0 * cpu.as_secs_f64() / (over.as_secs_f64() * f64::from(cores)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_neither_idle_nor_waiting_for_a_disk_is_busy() {
+        let stat = "cpu  100 20 30 9000 800 4 5 6 100 0\ncpu0 1 2 3 4 5 6 7 8 9 0\n";
+        assert_eq!(busy(stat, 100), Some(Duration::from_millis(1_650)));
+        assert_eq!(busy(stat, 1_000), Some(Duration::from_millis(165)));
+    }
+
+    #[test]
+    fn what_is_no_such_line_says_nothing() {
+        for stat in ["", "cpu0 1 2 3 4 5 6 7 8", "cpu  1 2 3 4 5 6 7", "cpu  1 2 3 4 5 6 7 -8"] {
+            assert_eq!(busy(stat, 100), None, "{stat:?}");
+        }
+        assert_eq!(busy("cpu  1 2 3 4 5 6 7 8", 0), None);
+    }
+
+    #[test]
+    fn two_cores_are_a_hundred_percent_together() {
+        let second = Duration::from_secs(1);
+        let of = |cpu: u64| percent(Duration::from_millis(cpu), second, 2).round().to_bits();
+        assert_eq!(of(2_000), 100.0_f64.to_bits());
+        assert_eq!(of(1_400), 70.0_f64.to_bits());
+        assert_eq!(percent(second, Duration::ZERO, 2).to_bits(), 0.0_f64.to_bits());
+    }
+
+    #[test]
+    fn a_process_that_computes_is_seen_to_do_so() {
+        let (process, thread) = (of_process(), of_thread());
+        while of_thread() < thread + Duration::from_millis(5) {}
+        assert!(of_process() >= process + Duration::from_millis(5));
+    }
+}

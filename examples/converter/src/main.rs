@@ -1,0 +1,77 @@
+//! A conversion of pictures that takes all the CPU there is, and a gate that leaves some of it to
+//! others.
+//!
+//! ```text
+//! cargo run --release -p converter                      without the gate, and with it
+//! cargo run --release -p converter -- --adaptive        and with a limit that finds itself
+//! ```
+//!
+//! ```text
+//!  this process                                            another process
+//!  ┌──────────────────────────────────────────────────┐    ┌──────────────┐
+//!  │ arrived ─► gate ─► let in ─► convert ─► finished │◄═══╡ 32 clients   │
+//!  │    └───── order ──────┴──────────────────┘       │    │ and a passer │
+//!  │ meter: the CPU time of this process              │    └──────────────┘
+//!  └──────────────────────────────────────────────────┘
+//! ```
+//!
+//! [`app`] is the application and [`worker`] where it spends its CPU time; [`pace`] is how 70 % of
+//! two cores can be a limit, and [`controller`] how such a limit can be found. [`clients`] is who
+//! asks, [`run`] what is tried, and [`report`] what it is judged by.
+
+mod app;
+mod cli;
+mod clients;
+mod controller;
+mod cpu;
+mod order;
+mod pace;
+mod picture;
+mod report;
+mod run;
+mod worker;
+
+use std::{error::Error, process::ExitCode};
+
+use clap::Parser;
+
+use crate::{
+    cli::{Cli, Role},
+    report::Report,
+};
+
+/// Ends with 0 if the CPU was where it was meant to be and everybody was served in order, with 1
+/// if not, and with 2 if it could not be tried.
+///
+/// The runtime has one thread, since nothing but conversions takes time, and those have threads of
+/// their own. So requests reach the gate one after the other, in the order in which they are
+/// numbered.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match run(Cli::parse()).await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("converter: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Result<ExitCode, Box<dyn Error>> {
+    if let Some(Role::Clients(order)) = cli.role {
+        clients::live(&order).await?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut runs = Vec::new();
+    for way in cli.plan.ways() {
+        eprintln!("{}: {}", way.name(), humantime::format_duration(cli.plan.length));
+        runs.push(run::run(way, &cli.plan).await?);
+    }
+    let report = Report::new(&cli.plan, runs);
+    println!("{}", report.table());
+    eprintln!("{}", report.verdict());
+    if let Some(directory) = &cli.plan.out {
+        report.write(directory)?;
+    }
+    Ok(if report.is_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,80 @@
+//! How a share of the CPU becomes a limit on concurrency.
+//!
+//! A conversion keeps one core busy, so on two cores a limit of 1 is half of the CPU and a limit of
+//! 2 is all of it; 70 % lies between. But a permit need not be free as soon as the work is done:
+//! whoever holds its handle says when. So the limit is the next whole number, and each permit rests
+//! after its work until it has been at work for no more than its part of the time:
+//!
+//! ```text
+//!  2 permits, each of 70 % of a core
+//!  ███████████████░░░░░░███████████████░░░░░░██████████
+//!  └─ CPU time ──┘└rest┘└─ of the next in the queue ─┘
+//! ```
+//!
+//! The client has its answer before the rest. If something else took the core meanwhile, the time
+//! that was lost counts as rest.
+
+use std::time::Duration;
+
+/// A limit, and how much of a core each of its permits stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Pace {
+    limit: u32,
+    duty: f64,
+}
+
+impl Pace {
+    /// So much of the CPU, in percent of all cores together.
+    pub(crate) fn new(percent: u32, cores: u32) -> Self {
+        let hundredths = percent * cores;
+        let limit = hundredths.div_ceil(100);
+        Self { limit, duty: f64::from(hundredths) / f64::from(100 * limit) }
+    }
+
+    /// Permits that never rest.
+    pub(crate) const fn restless(limit: u32) -> Self {
+        Self { limit, duty: 1.0 }
+    }
+
+    /// How many may convert at once.
+    pub(crate) const fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// How much longer a permit is held that has been held for so long, and used so much CPU time.
+    pub(crate) fn rest(&self, worked: Duration, held: Duration) -> Duration {
+        worked.div_f64(self.duty).saturating_sub(held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn millis(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn permits_times_their_part_of_a_core_is_the_share_that_was_asked_for() {
+        for (percent, cores, limit) in
+            [(70, 2, 2), (50, 2, 1), (70, 10, 7), (70, 16, 12), (10, 1, 1), (95, 64, 61)]
+        {
+            let pace = Pace::new(percent, cores);
+            assert_eq!(pace.limit, limit, "{percent} % of {cores}");
+            let share = f64::from(limit) * pace.duty / f64::from(cores);
+            assert!((share - f64::from(percent) / 100.0).abs() < 1e-9, "{share}");
+            assert!(pace.duty <= 1.0);
+        }
+    }
+
+    #[test]
+    fn a_permit_rests_until_its_work_is_its_part_of_the_time() {
+        let pace = Pace::new(70, 2);
+        assert_eq!(pace.rest(millis(70), millis(70)), millis(30));
+        assert_eq!(pace.rest(millis(70), millis(95)), millis(5));
+        assert_eq!(pace.rest(millis(70), millis(140)), millis(0));
+        assert_eq!(Pace::new(70, 10).rest(millis(70), millis(70)), millis(0));
+        assert_eq!(Pace::restless(9).rest(millis(70), millis(70)), millis(0));
+    }
+}

@@ -1,0 +1,70 @@
+//! What there is to convert, and into what.
+
+use std::io::Cursor;
+
+use image::{
+    ImageFormat, ImageReader, ImageResult, Limits, RgbImage, codecs::jpeg::JpegEncoder,
+    imageops::FilterType,
+};
+
+/// Makes a picture of half the size: decoded, scaled, sharpened and encoded again. CPU time is all
+/// that it takes.
+///
+/// # Errors
+///
+/// The source is no JPEG, or a larger one than is converted here.
+pub(crate) fn convert(source: &[u8]) -> ImageResult<Vec<u8>> {
+    let mut reader = ImageReader::with_format(Cursor::new(source), ImageFormat::Jpeg);
+    let mut limits = Limits::default();
+    (limits.max_image_width, limits.max_image_height) = (Some(MAX_EDGE), Some(MAX_EDGE));
+    reader.limits(limits);
+    let picture = reader.decode()?;
+    let (width, height) = (picture.width() / 2, picture.height() / 2);
+    let half = picture.resize_exact(width.max(1), height.max(1), FilterType::Lanczos3);
+    encoded(&half.unsharpen(1.5, 2).into_rgb8())
+}
+
+/// A picture to convert: of one size, always the same.
+///
+/// # Errors
+///
+/// Nothing that is known of.
+pub(crate) fn source(width: u32, height: u32) -> ImageResult<Vec<u8>> {
+    encoded(&RgbImage::from_fn(width, height, |x, y| {
+        let wave = |pace: u32| {
+            let phase = (x * pace + y * (pace + 1)) % 512;
+            u8::try_from(phase.min(511 - phase)).unwrap_or(u8::MAX)
+        };
+        image::Rgb([wave(1), wave(2), wave(3)])
+    }))
+}
+
+fn encoded(picture: &RgbImage) -> ImageResult<Vec<u8>> {
+    let mut encoded = Vec::new();
+    picture.write_with_encoder(JpegEncoder::new_with_quality(&mut encoded, 80))?;
+    Ok(encoded)
+}
+
+/// What a picture may take of the memory is bounded by this.
+const MAX_EDGE: u32 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_comes_out_at_half_the_size_and_always_the_same() {
+        let source = source(96, 64).unwrap();
+        let converted = convert(&source).unwrap();
+        let picture = image::load_from_memory(&converted).unwrap();
+        assert_eq!((picture.width(), picture.height()), (48, 32));
+        assert_eq!(convert(&source).unwrap(), converted);
+    }
+
+    #[test]
+    fn what_is_no_picture_or_too_large_is_an_error() {
+        assert!(convert(b"no picture").is_err());
+        let long = encoded(&RgbImage::new(MAX_EDGE + 1, 8)).unwrap();
+        assert!(convert(&long).is_err());
+    }
+}
