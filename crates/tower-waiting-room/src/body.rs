@@ -10,7 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use pin_project_lite::pin_project;
 
-use crate::gate::{Held, HeldAll};
+use crate::gate::{HeldAll, HeldByBody};
 
 pin_project! {
     /// The body of a response from a [`WaitingRoom`](crate::WaitingRoom).
@@ -26,7 +26,7 @@ pin_project! {
     #[project = KindProjection]
     enum Kind<B> {
         Answer { #[pin] body: Full<Bytes> },
-        Inner { #[pin] body: B, held: HeldAll },
+        Inner { #[pin] body: B, held: HeldByBody },
     }
 }
 
@@ -38,7 +38,7 @@ impl<B> ResponseBody<B> {
 
     /// What the application answers, untouched, and the permits that it holds to its end.
     pub(crate) const fn inner(body: B, held: HeldAll) -> Self {
-        Self { kind: Kind::Inner { body, held } }
+        Self { kind: Kind::Inner { body, held: HeldByBody::new(held) } }
     }
 }
 
@@ -65,13 +65,16 @@ where
             KindProjection::Inner { mut body, held } => {
                 let polled = body.as_mut().poll_frame(cx);
                 match &polled {
-                    Poll::Pending => held.iter().for_each(|held| held.asked()),
+                    Poll::Pending => held.asked(),
                     // A body that has ended is not polled again, nor one after its trailers.
                     Poll::Ready(Some(Ok(frame))) if frame.is_data() && !body.is_end_stream() => {
-                        held.iter().for_each(Held::taken);
+                        held.taken();
                     }
-                    Poll::Ready(Some(Err(_))) => held.clear(),
-                    Poll::Ready(_) => held.drain(..).for_each(|held| held.over()),
+                    Poll::Ready(Some(Err(_))) => held.let_go(),
+                    Poll::Ready(_) => {
+                        held.over();
+                        held.let_go();
+                    }
                 }
                 polled
             }
@@ -91,7 +94,7 @@ where
                 let is_end = body.is_end_stream();
                 if is_end {
                     // A server that hears so does not poll it, and drops it.
-                    held.iter().for_each(|held| held.over());
+                    held.over();
                 }
                 is_end
             }

@@ -32,6 +32,12 @@ pub(crate) struct Held {
 /// The permits of all gates that a request went through.
 pub(crate) type HeldAll = SmallVec<[Arc<Held>; 1]>;
 
+/// The permits as a body holds them, which it lets go of at its end or when it is dropped.
+///
+/// Whatever holds them from then on is not a body that nobody reads.
+#[derive(Debug)]
+pub(crate) struct HeldByBody(HeldAll);
+
 /// The permit of a request, in its extensions.
 ///
 /// Whoever keeps it keeps the permit, also after the response: a task that serves a WebSocket, work
@@ -59,6 +65,33 @@ impl PermitHandle {
     /// with this request, whatever its status is.
     pub fn overloaded(&self) {
         self.0.iter().for_each(|held| held.answered(true));
+    }
+}
+
+impl HeldByBody {
+    pub(crate) const fn new(held: HeldAll) -> Self {
+        Self(held)
+    }
+
+    /// The response has come to its end, so that the time it took says something.
+    pub(crate) fn over(&self) {
+        self.0.iter().for_each(|held| held.over());
+    }
+
+    /// The body is over, or is not read to its end.
+    pub(crate) fn let_go(&mut self) {
+        self.asked();
+        self.0.clear();
+    }
+
+    /// The server took a frame of the body, and there may be more.
+    pub(crate) fn taken(&self) {
+        self.0.iter().for_each(Held::taken);
+    }
+
+    /// The server asks for a frame, and the application has none yet.
+    pub(crate) fn asked(&self) {
+        self.0.iter().for_each(|held| held.asked());
     }
 }
 
@@ -100,16 +133,14 @@ impl Held {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// The server took a frame of the body, and there may be more.
-    pub(crate) fn taken(self: &Arc<Self>) {
+    fn taken(self: &Arc<Self>) {
         if self.gate.concurrency().body_stall.is_some() {
             self.taken_at.store(self.sweeper.tick(), Ordering::Relaxed);
             self.have_swept();
         }
     }
 
-    /// The server asks for a frame, and the application has none yet.
-    pub(crate) fn asked(&self) {
+    fn asked(&self) {
         self.taken_at.store(ASKED, Ordering::Relaxed);
     }
 
@@ -148,6 +179,12 @@ impl Held {
         if !self.is_swept.swap(true, Ordering::Relaxed) {
             self.sweeper.add(self);
         }
+    }
+}
+
+impl Drop for HeldByBody {
+    fn drop(&mut self) {
+        self.let_go();
     }
 }
 

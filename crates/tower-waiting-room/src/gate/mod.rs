@@ -30,7 +30,7 @@ pub use self::{
     held::PermitHandle,
 };
 pub(crate) use self::{
-    held::{Held, HeldAll},
+    held::{HeldAll, HeldByBody},
     named::NamedGate,
     stage::{GateStage, Gated},
     waiting::{Queued, Waited, Waiting},

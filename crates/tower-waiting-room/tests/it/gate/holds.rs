@@ -151,6 +151,34 @@ async fn whoever_keeps_the_handle_keeps_the_permit() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_handle_that_outlives_the_body_is_not_taken_for_a_reader_that_stalls() {
+    let stall = Duration::from_secs(4);
+    for is_read_to_the_end in [true, false] {
+        let concurrency = Concurrency::limit(1).body_stall(stall);
+        let config = WaitingRoomConfig::builder("works").concurrency(concurrency).build().unwrap();
+        let layer = WaitingRoomLayer::new(config);
+        let kept = Arc::new(std::sync::Mutex::new(None));
+        let app = service_fn({
+            let kept = Arc::clone(&kept);
+            move |request: Request<()>| {
+                *kept.lock().unwrap() = request.extensions().get::<PermitHandle>().cloned();
+                let (sender, receiver) = mpsc::unbounded_channel();
+                ["a", "b"].map(|text| sender.send(text).unwrap());
+                std::future::ready(Ok::<_, Infallible>(Response::new(Frames(receiver))))
+            }
+        });
+        let mut body = layer.layer(app).oneshot(Request::new(())).await.unwrap().into_body();
+        assert!(body.frame().await.is_some());
+        while is_read_to_the_end && body.frame().await.is_some() {}
+        drop(body);
+        tokio::time::sleep(10 * stall).await;
+        assert_eq!(in_flight(&layer), 1, "read to the end: {is_read_to_the_end}");
+        drop(kept.lock().unwrap().take());
+        assert_eq!(in_flight(&layer), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_application_that_panics_frees_the_permit() {
     let config = WaitingRoomConfig::builder("works").concurrency(Concurrency::limit(1));
     let layer = WaitingRoomLayer::new(config.build().unwrap());
