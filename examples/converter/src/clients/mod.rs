@@ -52,7 +52,6 @@ pub(crate) async fn live(order: &ClientsOrder) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What each picture measures that is sent: a conversion then takes a little less than a tenth of a
-/// second.
+/// What each picture measures that is sent: a conversion then takes some hundredths of a second.
 const WIDTH: u32 = 1280;
 const HEIGHT: u32 = 960;
