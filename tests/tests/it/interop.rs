@@ -3,9 +3,9 @@
 //! Each client that comes back by itself is refused once: its own clock is the only one here, and
 //! the server writes down when it asked. The others tell what they have read in the headers.
 
-mod api;
+pub(crate) mod api;
 mod browser;
-mod clients;
+pub(crate) mod clients;
 mod grpc;
 mod octokit;
 mod parsers;

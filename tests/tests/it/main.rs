@@ -7,6 +7,7 @@
 mod browser;
 mod curl;
 mod curl_oddities;
+mod gate;
 mod grpc;
 mod hyper_service;
 mod interop;

@@ -62,7 +62,7 @@ pub(super) fn node(script: &str) -> Program {
 }
 
 /// A script for Python that is beside this file.
-pub(super) fn python(script: &str) -> Program {
+pub(crate) fn python(script: &str) -> Program {
     Program::at(&workspace(".venv/bin/python")).arg(workspace(SCRIPTS).join(script))
 }
 
@@ -104,6 +104,6 @@ fn came_back_in_time(api: &Api, refusal: StatusCode) {
 }
 
 /// How much later than told a client may be, on a machine that has other things to do.
-pub(super) const SLACK: Duration = Duration::from_millis(1_200);
+pub(crate) const SLACK: Duration = Duration::from_millis(1_200);
 
 const SCRIPTS: &str = "tests/tests/it/interop";

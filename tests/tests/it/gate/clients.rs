@@ -1,0 +1,161 @@
+//! What clients that are not ours make of a gate that is full.
+
+use std::time::Duration;
+
+use axum::{Router, http::StatusCode, routing::get};
+use tests::{Program, until};
+use tokio::task::JoinSet;
+use tonic::{Code, Request, Streaming, transport::Channel};
+use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_client::HealthClient};
+use tower_waiting_room::WaitingRoomConfig;
+
+use super::{works::layer, *};
+use crate::{
+    curl::curl,
+    grpc::{connect, retry_delay, serve},
+    interop::{
+        api::Api,
+        clients::{SLACK, python},
+    },
+};
+
+#[tokio::test]
+async fn curl_is_told_when_to_come_back_or_that_it_has_waited_too_long() {
+    let works = Works::open(gate(1).queue(1).max_wait(Duration::from_millis(700)), |app, _| app);
+    let _guest = Wire::Http1.crowd([works.url("/work")]);
+    works.has(1, 0).await;
+    let url = works.url("/quick");
+    let ask = || curl("/dev/null", "%{http_code} %header{retry-after}").arg(&url).run();
+    let waiting = tokio::spawn(ask());
+    works.has(1, 1).await;
+    let full = ask().await;
+    let retry_after = full.strip_prefix("429 ").unwrap_or_else(|| panic!("{full}"));
+    assert!((1..=60).contains(&retry_after.parse::<u32>().unwrap()), "{full}");
+    assert_eq!(waiting.await.unwrap(), "504 ");
+}
+
+#[tokio::test]
+async fn curl_with_retries_waits_as_long_as_it_is_told_and_gets_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let shown = folder.path().join("shown").display().to_string();
+    comes_back_in_time(|url| curl(&shown, "%{http_code}\n").args(["--retry", "1", url]), 1).await;
+}
+
+#[tokio::test]
+async fn requests_with_urllib3_waits_as_long_as_it_is_told_and_gets_through() {
+    comes_back_in_time(|url| python("with_requests.py").arg(url), 2).await;
+}
+
+#[tokio::test]
+async fn a_large_upload_that_is_refused_neither_hangs_nor_loses_its_answer() {
+    let works = Works::open(gate(1).queue(0), |app, _| app);
+    let _guest = Wire::Http1.crowd([works.url("/work")]);
+    works.has(1, 0).await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), vec![b'x'; 1 << 20]).unwrap();
+    let upload = format!("@{}", file.path().display());
+    for _ in 0..UPLOADS {
+        let seen = curl("-", " %{http_code} %header{connection}")
+            .args(["--max-time", "20", "--header", "Expect:"])
+            .args(["--data-binary", &upload, &works.url("/echo")])
+            .run()
+            .await;
+        assert!(seen.contains("gate_full") && seen.ends_with(" 429 close"), "{seen}");
+    }
+}
+
+#[tokio::test]
+async fn a_large_upload_is_sent_once_it_may_run() {
+    let works = Works::open(gate(1), |app, _| app);
+    let guest = Wire::Http1.crowd([works.url("/work")]);
+    works.has(1, 0).await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), vec![b'x'; 1 << 20]).unwrap();
+    let upload = format!("@{}", file.path().display());
+    let upload = curl("/dev/null", "%{http_code} %{size_upload} %{size_download}")
+        .args(["--expect100-timeout", "20", "--header", "Expect: 100-continue"])
+        .args(["--data-binary", &upload, &works.url("/echo")]);
+    let upload = tokio::spawn(upload.run());
+    works.has(1, 1).await;
+    works.finish(1);
+    finished(guest, "done").await;
+    assert_eq!(upload.await.unwrap(), "200 1048576 1048576");
+}
+
+#[tokio::test]
+async fn a_caller_of_grpc_gets_resource_exhausted_with_pushback_where_there_is_no_place() {
+    let (process, handle) = serve(WaitingRoomConfig::builder("api").concurrency(gate(1).queue(0)));
+    let mut client = connect(&process).await;
+    let stream = begun(&mut client).await;
+    let refused = client.check(HealthCheckRequest::default()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
+    let pushback = refused.metadata().get("grpc-retry-pushback-ms").unwrap().to_str().unwrap();
+    let pushback: u128 = pushback.parse().unwrap();
+    assert!((1..=60_000).contains(&pushback), "{refused:?}");
+    assert_eq!(pushback, retry_delay(&refused).as_nanos().div_ceil(1_000_000));
+    drop(stream);
+    until("the stream is over", async || (handle.gates()[0].1[0].in_flight == 0).then_some(()))
+        .await;
+    client.check(HealthCheckRequest::default()).await.unwrap();
+}
+
+/// tonic's client looks at the clock too, and so must be answered before its time is over: which the
+/// gate can do once it knows for how long requests run.
+#[tokio::test]
+async fn a_caller_of_grpc_with_little_time_is_answered_before_it_is_over() {
+    let (process, handle) = serve(WaitingRoomConfig::builder("api").concurrency(gate(1)));
+    let mut client = connect(&process).await;
+    let snapshot = || handle.gates()[0].1[0];
+    let stream = begun(&mut client).await;
+    let mut others = JoinSet::new();
+    for _ in 0..12 {
+        let mut client = client.clone();
+        others.spawn(async move { client.check(HealthCheckRequest::default()).await.unwrap() });
+    }
+    // Twelve in two seconds, so a sixth of a second for each.
+    let is_slow = || snapshot().queued == 12 && snapshot().oldest_wait >= Duration::from_secs(2);
+    until("a slow service", async || is_slow().then_some(())).await;
+    drop(stream);
+    others.join_all().await;
+
+    let _stream = begun(&mut client).await;
+    let mut hurried = async |millis| {
+        let mut hurried = Request::new(HealthCheckRequest::default());
+        hurried.set_timeout(Duration::from_millis(millis));
+        client.check(hurried).await.unwrap_err()
+    };
+    let at_once = hurried(100).await;
+    assert_eq!(at_once.code(), Code::ResourceExhausted, "{at_once:?}");
+    assert_eq!((snapshot().outcomes.shed, snapshot().outcomes.timed_out), (1, 0));
+    let in_vain = hurried(1_000).await;
+    assert_eq!(in_vain.code(), Code::DeadlineExceeded, "{in_vain:?}");
+    assert_eq!((snapshot().outcomes.shed, snapshot().outcomes.timed_out), (1, 1));
+}
+
+/// A stream that holds its permit until it is dropped.
+async fn begun(client: &mut HealthClient<Channel>) -> Streaming<HealthCheckResponse> {
+    let mut stream = client.watch(HealthCheckRequest::default()).await.unwrap().into_inner();
+    stream.message().await.unwrap().unwrap();
+    stream
+}
+
+/// A client that asks so many times is refused the first time. What ran is done when it comes back.
+async fn comes_back_in_time(client: impl Fn(&str) -> Program, asks: usize) {
+    let (layer, floor) = (layer(gate(1).queue(0)), Floor::new());
+    let app = Router::new().route("/work", floor.work()).route("/quick", get(async || "quick"));
+    let api = Api::of(&layer, app.layer(layer.clone()));
+    let guest = Wire::Http1.crowd([api.url("/work")]);
+    floor.has(1).await;
+    let visit = tokio::spawn(client(&api.url("/quick")).run());
+    until("a refusal", async || (!api.visits().is_empty()).then_some(())).await;
+    floor.finish(1);
+    finished(guest, "done").await;
+    assert_eq!(visit.await.unwrap(), "200\n".repeat(asks));
+
+    let [refused, _guest, back, ..] = &*api.visits() else { panic!("too few visits") };
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    let (told, gap) = (refused.retry_after(), back.at.since(refused.at));
+    assert!((told..=told + SLACK).contains(&gap), "back after {gap:?}, told {told:?}");
+}
+
+const UPLOADS: usize = 25;

@@ -1,0 +1,114 @@
+//! Permits that the application keeps for longer than its response.
+
+use axum::{
+    Extension, Router,
+    extract::ws::{WebSocket, WebSocketUpgrade},
+    response::Response,
+    routing::{any, get},
+};
+use futures_util::{SinkExt, StreamExt};
+use tokio::{net::TcpStream, runtime::Handle, task};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async, tungstenite::Message};
+use tower_waiting_room::PermitHandle;
+
+use super::*;
+
+#[tokio::test]
+async fn a_socket_that_keeps_the_handle_holds_its_permit_until_it_closes() {
+    let works = Works::open(gate(1), sockets);
+    let mut socket = connect(&works, "/held").await;
+    let next = Wire::Http1.crowd([works.url("/quick")]);
+    works.has(1, 1).await;
+    echoes(&mut socket).await;
+    assert_eq!(works.gate().queued, 1);
+    socket.close(None).await.unwrap();
+    finished(next, "quick").await;
+    works.has(0, 0).await;
+}
+
+#[tokio::test]
+async fn a_socket_that_is_cut_off_frees_the_permit_that_it_keeps() {
+    let works = Works::open(gate(1), sockets);
+    let socket = connect(&works, "/held").await;
+    let next = Wire::Http1.crowd([works.url("/quick")]);
+    works.has(1, 1).await;
+    drop(socket);
+    finished(next, "quick").await;
+    works.has(0, 0).await;
+}
+
+#[tokio::test]
+async fn a_socket_that_does_not_keep_the_handle_holds_no_permit() {
+    let works = Works::open(gate(1), sockets);
+    let mut socket = connect(&works, "/free").await;
+    works.has(0, 0).await;
+    finished(Wire::Http1.crowd([works.url("/quick")]), "quick").await;
+    echoes(&mut socket).await;
+}
+
+#[tokio::test]
+async fn work_on_another_thread_holds_the_permit_when_its_request_is_gone() {
+    for wire in [Wire::Http1, Wire::Http2] {
+        let works = Works::open(gate(1), convert);
+        let mut request = wire.crowd([works.url("/convert")]);
+        works.floor().has(2).await;
+        request.abort_all();
+        // The future of the handler is dropped; the work goes on.
+        works.floor().has(1).await;
+        let next = wire.crowd([works.url("/quick")]);
+        works.has(1, 1).await;
+        works.finish(1);
+        finished(next, "quick").await;
+        works.has(0, 0).await;
+        while request.join_next().await.is_some() {}
+    }
+}
+
+/// `/held`, a socket that keeps the permit, and `/free`, one that does not. Both say what they hear.
+pub(super) fn sockets(app: Router, _: &Floor) -> Router {
+    let held = async |upgrade: WebSocketUpgrade, Extension(permit): Extension<PermitHandle>| {
+        answers(upgrade, Some(permit))
+    };
+    let free = async |upgrade: WebSocketUpgrade| answers(upgrade, None);
+    app.route("/held", any(held)).route("/free", any(free))
+}
+
+pub(super) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+pub(super) async fn connect(works: &Works, path: &str) -> Socket {
+    let address = works.url(path).replace("http:", "ws:");
+    connect_async(address).await.unwrap().0
+}
+
+pub(super) async fn echoes(socket: &mut Socket) {
+    socket.send(Message::text("hello")).await.unwrap();
+    assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("hello"));
+}
+
+fn answers(upgrade: WebSocketUpgrade, permit: Option<PermitHandle>) -> Response {
+    upgrade.on_upgrade(async move |mut socket: WebSocket| {
+        let _permit = permit;
+        while let Some(Ok(message)) = socket.recv().await {
+            if socket.send(message).await.is_err() {
+                return;
+            }
+        }
+    })
+}
+
+/// `/convert`, which works on a thread that nothing can stop. It is on the floor twice: as the
+/// request, and as the work.
+fn convert(app: Router, floor: &Floor) -> Router {
+    let floor = floor.clone();
+    let convert = async move |Extension(permit): Extension<PermitHandle>| {
+        let (_request, work, end) = (floor.enter(), floor.enter(), floor.finished());
+        let runtime = Handle::current();
+        let converting = task::spawn_blocking(move || {
+            runtime.block_on(end);
+            drop((work, permit));
+        });
+        converting.await.unwrap();
+        "converted"
+    };
+    app.route("/convert", get(convert))
+}

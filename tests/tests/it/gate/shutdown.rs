@@ -1,0 +1,101 @@
+//! A server that goes down: first the gate is emptied, then axum closes what is left.
+
+use std::{future::IntoFuture, time::Duration};
+
+use axum::{
+    Router,
+    http::{StatusCode, header},
+};
+use tests::Process;
+use tokio::{sync::oneshot, time};
+use tower_waiting_room::DrainQueue;
+
+use super::{
+    handles::{connect, echoes, sockets},
+    works::{PATIENCE, layer},
+    *,
+};
+
+/// A server that goes down when it is told to.
+struct GoingDown {
+    works: Works,
+    signal: oneshot::Sender<()>,
+    /// How many were left at the gate when its time was over.
+    left: oneshot::Receiver<u32>,
+    /// When axum has closed every connection.
+    closed: oneshot::Receiver<()>,
+}
+
+impl GoingDown {
+    fn open(limit: u32, queue: DrainQueue, deadline: Duration) -> Self {
+        let (layer, floor) = (layer(gate(limit)), Floor::new());
+        let app = Router::new().route("/work", floor.work()).route("/stream", floor.stream());
+        let app = sockets(app, &floor).layer(layer.clone());
+        let (signal, signalled) = oneshot::channel();
+        let (is_left, left) = oneshot::channel();
+        let (is_closed, closed) = oneshot::channel();
+        let handle = layer.handle();
+        let shutdown = async move {
+            signalled.await.unwrap();
+            is_left.send(handle.drain_gates(queue, deadline).await).unwrap();
+        };
+        let process = Process::start(async move |listener| {
+            axum::serve(listener, app)
+                .with_graceful_shutdown(shutdown)
+                .into_future()
+                .await
+                .unwrap();
+            is_closed.send(()).unwrap();
+        });
+        Self { works: Works::of(process, layer.handle(), floor), signal, left, closed }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_and_a_socket_are_served_to_their_end_and_newcomers_are_sent_away() {
+    let GoingDown { works, signal, mut left, closed } =
+        GoingDown::open(2, DrainQueue::Serve, PATIENCE);
+    let mut socket = connect(&works, "/held").await;
+    let stream = Wire::Http1.crowd([works.url("/stream")]);
+    works.has(2, 0).await;
+    let queued = Wire::Http2.crowd([works.url("/work")]);
+    works.has(2, 1).await;
+    signal.send(()).unwrap();
+    works.drains().await;
+
+    for (wire, close) in [(Wire::Http1, Some("close")), (Wire::Http2, None)] {
+        let refused = wire.client().get(works.url("/work")).send().await.unwrap();
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE, "{wire:?}");
+        let connection = refused.headers().get(header::CONNECTION);
+        assert_eq!(connection.map(|value| value.to_str().unwrap()), close, "{wire:?}");
+    }
+    echoes(&mut socket).await;
+    // The first finishes, and the one that waited comes in after it.
+    works.finish(2);
+    finished(stream, "begun done").await;
+    finished(queued, "done").await;
+    works.has(1, 0).await;
+    assert!(left.try_recv().is_err(), "the socket still holds its permit");
+    echoes(&mut socket).await;
+    socket.close(None).await.unwrap();
+    assert_eq!(time::timeout(PATIENCE, left).await.unwrap(), Ok(0));
+    assert_eq!(time::timeout(PATIENCE, closed).await.unwrap(), Ok(()));
+    assert!(Wire::Http1.client().get(works.url("/work")).send().await.unwrap_err().is_connect());
+}
+
+#[tokio::test]
+async fn when_the_time_is_over_it_says_how_many_are_left_and_goes_on() {
+    let GoingDown { works, signal, left, closed } =
+        GoingDown::open(1, DrainQueue::Refuse, Duration::from_millis(200));
+    let mut socket = connect(&works, "/held").await;
+    let queued = tokio::spawn(Wire::Http1.client().get(works.url("/work")).send());
+    works.has(1, 1).await;
+    signal.send(()).unwrap();
+    let refused = queued.await.unwrap().unwrap();
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(refused.headers()[header::CONNECTION], "close");
+    assert_eq!(time::timeout(PATIENCE, left).await.unwrap(), Ok(1));
+    // axum does not know of the socket.
+    assert_eq!(time::timeout(PATIENCE, closed).await.unwrap(), Ok(()));
+    echoes(&mut socket).await;
+}

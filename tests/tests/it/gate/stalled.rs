@@ -1,0 +1,114 @@
+//! Readers that stall, readers that are slow, and responses with nothing to read at the moment.
+
+use std::{convert::Infallible, time::Duration};
+
+use axum::{
+    Router,
+    body::Body,
+    response::sse::{Event, Sse},
+    routing::get,
+};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use reqwest::{Client, Response};
+use tokio::{
+    task::{self, JoinHandle},
+    time,
+};
+
+use super::*;
+
+#[tokio::test]
+async fn over_http_1_only_a_reader_that_stalls_loses_its_permit() {
+    only_a_reader_that_stalls_loses_its_permit(Wire::Http1).await;
+}
+
+#[tokio::test]
+async fn over_http_2_only_a_reader_that_stalls_loses_its_permit() {
+    only_a_reader_that_stalls_loses_its_permit(Wire::Http2).await;
+}
+
+#[tokio::test]
+async fn who_does_not_even_let_the_first_byte_come_loses_its_permit() {
+    let works = open(1);
+    let client = Client::builder().no_proxy().http2_prior_knowledge();
+    let client = client.http2_initial_stream_window_size(0).build().unwrap();
+    let _stalled = ask(&client, works.url("/endless")).await;
+    works.has(1, 0).await;
+    finished(Wire::Http2.crowd([works.url("/quick")]), "quick").await;
+}
+
+/// As much is read in a second as the server sends in less than a tenth of one.
+async fn only_a_reader_that_stalls_loses_its_permit(wire: Wire) {
+    let works = open(3);
+    let mut events = ask(&wire.client(), works.url("/events")).await;
+    assert_eq!(events.chunk().await.unwrap().unwrap(), "data: begun\n\n");
+    let slow = slow(ask(&wire.client(), works.url("/endless")).await);
+    for _ in 0..2 {
+        works.has(2, 0).await;
+        let mut stalled = ask(&wire.client(), works.url("/endless")).await;
+        works.has(3, 0).await;
+        let next = wire.crowd([works.url("/quick")]);
+        println!("{wire:?}: the next one waited for {:?}", works.has(2, 0).await);
+        finished(next, "quick").await;
+        // It reads on, without a permit: more than may have been on its way already.
+        for _ in 0..MANY {
+            assert!(!stalled.chunk().await.unwrap().unwrap().is_empty());
+        }
+    }
+    works.finish(1);
+    assert_eq!(events.chunk().await.unwrap().unwrap(), "data: done\n\n");
+    works.has(1, 0).await;
+    assert!(!slow.is_finished());
+    slow.abort();
+    works.has(0, 0).await;
+}
+
+/// The application with `/endless`, which streams for as long as somebody reads, and `/events`,
+/// which has one to tell at once and one at the end.
+fn open(limit: u32) -> Works {
+    Works::open(gate(limit).body_stall(STALL), |app: Router, floor| {
+        let floor = floor.clone();
+        let events = move || {
+            let end = floor.finished();
+            let event = |data: &'static str| Ok::<_, Infallible>(Event::default().data(data));
+            let last = async move {
+                end.await;
+                event("done")
+            };
+            std::future::ready(Sse::new(
+                stream::once(async move { event("begun") }).chain(stream::once(last)),
+            ))
+        };
+        app.route("/endless", get(endless)).route("/events", get(events))
+    })
+}
+
+async fn endless() -> Body {
+    let frame = Bytes::from(vec![b'x'; FRAME]);
+    Body::from_stream(stream::repeat_with(move || Ok::<_, Infallible>(frame.clone())))
+}
+
+async fn ask(client: &Client, url: String) -> Response {
+    client.get(url).send().await.unwrap()
+}
+
+/// Reads slowly, and steadily, for as long as there is something.
+fn slow(mut response: Response) -> JoinHandle<()> {
+    task::spawn(async move {
+        let mut beat = time::interval(BEAT);
+        loop {
+            beat.tick().await;
+            let mut read = 0;
+            while read < EACH_BEAT {
+                read += response.chunk().await.unwrap().unwrap().len();
+            }
+        }
+    })
+}
+
+const STALL: Duration = Duration::from_secs(1);
+const FRAME: usize = 64 * 1024;
+const BEAT: Duration = Duration::from_millis(20);
+const EACH_BEAT: usize = 1024 * 1024;
+const MANY: usize = 4_000;

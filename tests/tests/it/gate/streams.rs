@@ -1,0 +1,52 @@
+//! A response runs until its body has ended.
+
+use axum::Router;
+use tests::Process;
+use tower::limit::GlobalConcurrencyLimitLayer;
+
+use super::*;
+
+#[tokio::test]
+async fn no_more_responses_stream_than_may_with_http_1() {
+    two_stream_and_the_others_follow(Wire::Http1).await;
+}
+
+#[tokio::test]
+async fn no_more_responses_stream_than_may_with_http_2() {
+    two_stream_and_the_others_follow(Wire::Http2).await;
+}
+
+#[tokio::test]
+async fn no_more_responses_stream_than_may_over_one_connection() {
+    two_stream_and_the_others_follow(Wire::Shared).await;
+}
+
+#[tokio::test]
+async fn with_towers_limit_of_two_all_twelve_stream_at_once() {
+    for wire in [Wire::Http1, Wire::Shared] {
+        let floor = Floor::new();
+        let app = Router::new().route("/stream", floor.stream());
+        let app = app.layer(GlobalConcurrencyLimitLayer::new(2));
+        let process = Process::start(async |listener| axum::serve(listener, app).await.unwrap());
+        let url = format!("http://localhost:{}/stream", process.port());
+        let crowd = wire.crowd(vec![url; 12]);
+        floor.has(12).await;
+        floor.finish(12);
+        finished(crowd, "begun done").await;
+    }
+}
+
+async fn two_stream_and_the_others_follow(wire: Wire) {
+    let works = Works::open(gate(2), |app, _| app);
+    let crowd = wire.crowd(vec![works.url("/stream"); 12]);
+    for waiting in (0..=10).rev() {
+        works.has(2, waiting).await;
+        works.floor().has(2).await;
+        works.finish(1);
+    }
+    works.has(1, 0).await;
+    works.finish(1);
+    finished(crowd, "begun done").await;
+    works.has(0, 0).await;
+    assert_eq!(works.floor().peak(), 2);
+}

@@ -1,0 +1,201 @@
+//! An application behind a gate, on a port of the loopback.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Body,
+    routing::{MethodFilter, MethodRouter, any, get, on},
+};
+use futures_util::{StreamExt, stream};
+use tests::Process;
+use tokio::{
+    sync::Semaphore,
+    time::{self, Instant},
+};
+use tower_waiting_room::{
+    Concurrency, Discipline, GateSnapshot, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer,
+};
+
+/// A server with a gate and an application that finishes as many requests as it is told to.
+#[derive(Debug)]
+pub(super) struct Works {
+    process: Process,
+    handle: WaitingRoomHandle,
+    floor: Floor,
+}
+
+/// Who is in the application. Clones are the same floor.
+#[derive(Clone, Debug)]
+pub(super) struct Floor {
+    present: Arc<AtomicUsize>,
+    peak: Arc<AtomicUsize>,
+    done: Arc<Semaphore>,
+}
+
+/// Somebody on the floor, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Present(Floor);
+
+/// So many at once, and the others in their order for as long as a test takes.
+pub(super) fn gate(limit: u32) -> Concurrency {
+    Concurrency::limit(limit).queue(64).max_wait(PATIENCE).discipline(Discipline::Fifo)
+}
+
+/// A layer with this gate alone.
+pub(super) fn layer(gate: Concurrency) -> WaitingRoomLayer {
+    WaitingRoomLayer::new(WaitingRoomConfig::builder("works").concurrency(gate).build().unwrap())
+}
+
+impl Works {
+    /// `/work`, which works, `/stream`, which streams, `/quick`, which answers at once, `/echo`, which
+    /// answers what it was sent, and whatever `more` adds, all behind this gate. `/outside` is not.
+    pub(super) fn open(gate: Concurrency, more: impl FnOnce(Router, &Floor) -> Router) -> Self {
+        let (layer, floor) = (layer(gate), Floor::new());
+        let app = Router::new()
+            .route("/work", floor.work())
+            .route("/stream", floor.stream())
+            .route("/quick", any(async || "quick"))
+            .route("/echo", any(async |body: String| body));
+        let app = more(app, &floor).layer(layer.clone());
+        let app = app.route("/outside", any(async || "outside"));
+        let process = Process::start(async |listener| axum::serve(listener, app).await.unwrap());
+        Self::of(process, layer.handle(), floor)
+    }
+
+    /// A server that is there already.
+    pub(super) const fn of(process: Process, handle: WaitingRoomHandle, floor: Floor) -> Self {
+        Self { process, handle, floor }
+    }
+
+    /// Where it serves.
+    pub(super) const fn port(&self) -> u16 {
+        self.process.port()
+    }
+
+    /// The address of `path`.
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("http://localhost:{}{path}", self.port())
+    }
+
+    /// Who is in the application.
+    pub(super) const fn floor(&self) -> &Floor {
+        &self.floor
+    }
+
+    /// Has so many requests finish, of those that are there and of those that come.
+    pub(super) fn finish(&self, requests: usize) {
+        self.floor.finish(requests);
+    }
+
+    /// The only gate in numbers.
+    pub(super) fn gate(&self) -> GateSnapshot {
+        self.handle.gates()[0].1[0]
+    }
+
+    /// Returns when so many hold a permit and so many wait; says how long that took.
+    pub(super) async fn has(&self, in_flight: u32, queued: u32) -> Duration {
+        let is_so = || {
+            let gate = self.gate();
+            (gate.in_flight, gate.queued) == (in_flight, queued)
+        };
+        soon(is_so, || format!("{in_flight} run and {queued} wait: {:?}", self.gate())).await
+    }
+
+    /// Returns when nobody new is let in any more.
+    pub(super) async fn drains(&self) {
+        soon(|| self.gate().is_draining, || format!("it drains: {:?}", self.gate())).await;
+    }
+}
+
+impl Floor {
+    pub(super) fn new() -> Self {
+        let done = Arc::new(Semaphore::new(0));
+        Self { present: Arc::default(), peak: Arc::default(), done }
+    }
+
+    /// Answers `done` once it may finish.
+    pub(super) fn work(&self) -> MethodRouter {
+        let floor = self.clone();
+        on(MethodFilter::GET.or(MethodFilter::POST), move || {
+            let floor = floor.clone();
+            async move {
+                let _present = floor.enter();
+                floor.finished().await;
+                "done"
+            }
+        })
+    }
+
+    /// Answers `begun ` at once, and `done` once it may finish. Who gets it is there as long as its
+    /// body is.
+    pub(super) fn stream(&self) -> MethodRouter {
+        let floor = self.clone();
+        get(move || {
+            let (floor, present) = (floor.clone(), floor.enter());
+            let end = async move {
+                floor.finished().await;
+                drop(present);
+                "done"
+            };
+            let frames = stream::once(async { "begun " }).chain(stream::once(end));
+            std::future::ready(Body::from_stream(frames.map(Ok::<_, Infallible>)))
+        })
+    }
+
+    /// Somebody comes in.
+    pub(super) fn enter(&self) -> Present {
+        let present = self.present.fetch_add(1, Ordering::SeqCst) + 1;
+        self.peak.fetch_max(present, Ordering::SeqCst);
+        Present(self.clone())
+    }
+
+    /// Has so many finish.
+    pub(super) fn finish(&self, requests: usize) {
+        self.done.add_permits(requests);
+    }
+
+    /// Ready once one more may finish, who is then the one that asked first.
+    pub(super) fn finished(&self) -> impl Future<Output = ()> + Send + use<> {
+        let done = Arc::clone(&self.done);
+        async move { done.acquire().await.unwrap().forget() }
+    }
+
+    /// Returns when so many are there.
+    pub(super) async fn has(&self, present: usize) {
+        let counted = || self.present.load(Ordering::SeqCst);
+        soon(|| counted() == present, || format!("{present} in it, not {}", counted())).await;
+    }
+
+    /// The most who were ever there at once.
+    pub(super) fn peak(&self) -> usize {
+        self.peak.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.0.present.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Returns when it is so, and says how long that took, to the millisecond.
+async fn soon(is_so: impl Fn() -> bool, what: impl Fn() -> String) -> Duration {
+    let (started, mut beat) = (Instant::now(), time::interval(Duration::from_millis(1)));
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE, "waited {PATIENCE:?} in vain: {}", what());
+        beat.tick().await;
+    }
+    started.elapsed()
+}
+
+/// How long anything may take. Far more than it does, on a machine that has other things to do.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
