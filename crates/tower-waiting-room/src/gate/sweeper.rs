@@ -13,7 +13,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::{runtime::Handle, time};
+use tokio::{
+    runtime::Handle,
+    time::{self, MissedTickBehavior},
+};
 
 use super::held::Held;
 use crate::{misconfiguration::Misconfiguration, rate::Now, telemetry::Telemetry};
@@ -94,6 +97,8 @@ impl Sweeper {
 
 async fn run(sweeper: Weak<Sweeper>, period: Duration) {
     let mut ticks = time::interval(period);
+    // After a time in which the process did not run, readers get a whole period like any other.
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.tick().await;
     loop {
         ticks.tick().await;

@@ -110,6 +110,22 @@ async fn a_reader_that_stalls_frees_the_permit_and_one_that_waits_does_not() {
     assert!(body.frame().await.is_some());
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_time_in_which_the_process_was_stopped_is_no_readers_fault() {
+    let stall = Duration::from_secs(4);
+    let (layer, frames, send) = streaming(Concurrency::limit(1).body_stall(stall));
+    let mut body = pin!(send().await.unwrap().into_body());
+    frames.send("a").unwrap();
+    assert!(body.frame().await.is_some());
+    tokio::task::yield_now().await;
+    // The clock goes on at once, without anybody running between.
+    tokio::time::advance(10 * stall).await;
+    tokio::time::sleep(stall / 2).await;
+    assert_eq!(in_flight(&layer), 1);
+    tokio::time::sleep(stall).await;
+    assert_eq!(in_flight(&layer), 0);
+}
+
 #[tokio::test]
 async fn nothing_is_held_for_longer_than_the_longest_time() {
     tokio::time::pause();
