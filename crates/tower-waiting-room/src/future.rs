@@ -106,7 +106,11 @@ where
         mut request: Request<B>,
     ) -> Self {
         match step {
-            Step::Answer(response) => Self::Answer { response },
+            Step::Answer(response) => {
+                #[cfg(feature = "axum")]
+                crate::linger::linger(&mut request);
+                Self::Answer { response }
+            }
             Step::Ask(asked, carried) => {
                 Self::Ask { asked, carried, kept: Kept { inner, request } }
             }

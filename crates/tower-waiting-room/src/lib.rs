@@ -132,6 +132,8 @@ mod handle;
 mod head;
 mod key;
 mod layer;
+#[cfg(feature = "axum")]
+mod linger;
 mod matcher;
 mod misconfiguration;
 mod rate;

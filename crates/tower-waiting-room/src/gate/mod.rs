@@ -24,6 +24,8 @@ mod waiting;
 #[cfg(feature = "axum")]
 mod watch;
 
+#[cfg(feature = "axum")]
+pub(crate) use self::watch::axum_body;
 pub use self::{
     client_deadline::ClientDeadline,
     concurrency::{Concurrency, GateStatuses, Hold},

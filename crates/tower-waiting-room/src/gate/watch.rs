@@ -102,7 +102,7 @@ impl http_body::Body for Replay {
 }
 
 /// The body, if it is one of axum's: no other can be put together again.
-fn axum_body<B: 'static>(body: &mut B) -> Option<&mut Body> {
+pub(crate) fn axum_body<B: 'static>(body: &mut B) -> Option<&mut Body> {
     (body as &mut dyn Any).downcast_mut()
 }
 

@@ -12,6 +12,7 @@ fn send(
 ) -> impl Future<Output = Response<tower_waiting_room::ResponseBody<String>>> + use<> {
     let app = service_fn(|request: Request<Body>| async move {
         let hint = http_body::Body::size_hint(request.body()).exact();
+        assert!(!http_body::Body::is_end_stream(request.body()));
         let body = request.into_body().collect().await.unwrap().to_bytes();
         let text = format!("{} of {hint:?}", String::from_utf8_lossy(&body));
         Ok::<_, Infallible>(Response::new(text))
@@ -79,4 +80,39 @@ async fn no_more_is_read_than_may_be_and_nothing_where_continue_is_expected() {
     assert_eq!(counted(Concurrency::limit(0).watched_bytes(1_000), false).await, 10);
     assert_eq!(counted(Concurrency::limit(0), true).await, 0);
     assert_eq!(counted(Concurrency::limit(0).watched_bytes(0), false).await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_of_a_refused_upload_is_read_and_for_a_while_only() {
+    let layer = layer(Concurrency::limit(0).queue(0));
+    let refused = |version, headers: &[(&'static str, &'static str)], frames: usize| {
+        let left = Arc::new(());
+        let body = {
+            let left = Arc::clone(&left);
+            let frames = stream::iter((0..frames).map(|_| Ok::<_, Infallible>("frame")));
+            // Whoever reads to the end waits for what never comes.
+            frames.chain(stream::pending()).map(move |frame| (&left, frame).1)
+        };
+        let mut request = Request::post("/").version(version);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = send(&layer, request.body(Body::from_stream(body)).unwrap());
+        async move {
+            assert_eq!(response.await.status(), 429);
+            left
+        }
+    };
+    let is_kept = |left: &Arc<()>| Arc::strong_count(left) == 2;
+    let upload = refused(http::Version::HTTP_11, &[], 3).await;
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert!(is_kept(&upload));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(!is_kept(&upload));
+
+    assert!(!is_kept(&refused(http::Version::HTTP_2, &[], 3).await));
+    assert!(!is_kept(&refused(http::Version::HTTP_11, &[("expect", "100-continue")], 3).await));
+    let endless = refused(http::Version::HTTP_11, &[], usize::MAX).await;
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert!(!is_kept(&endless), "sixteen megabytes are enough");
 }
