@@ -2,7 +2,13 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{answers::LoadKind, case::Group, effort::EffortArgs, measure::Counting};
+use crate::{
+    answers::LoadKind,
+    case::Group,
+    effort::EffortArgs,
+    gate::{Contender, Work},
+    measure::Counting,
+};
 
 /// Measures what the waiting room costs.
 #[derive(Debug, Parser)]
@@ -29,6 +35,8 @@ pub(crate) enum What {
     All,
     /// Answers a second to those who wait, over loopback.
     Answers,
+    /// The gate: overload over loopback, a permit beside tokio's, and what a waiter weighs.
+    Gate,
     /// Rate limits: the check of a key, a request that is admitted, and one that is refused.
     Limits,
     /// The cost of the layer for a visitor with a valid pass.
@@ -50,6 +58,14 @@ pub(crate) enum What {
     /// Serves what `answers` asks, until its standard input ends.
     #[command(hide = true)]
     Serve,
+    /// Serves what `gate` asks, until its standard input ends.
+    #[command(hide = true)]
+    ServeGated {
+        /// What stands before the service.
+        contender: Contender,
+        /// What the service does.
+        work: Work,
+    },
     /// To find, decode and open a token, and to seal one.
     Token,
 }

@@ -6,7 +6,7 @@
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
-use crate::{answers, limits, measure, pass, room, token};
+use crate::{answers, gate, limits, measure, pass, room, token};
 
 /// One thing to be measured.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +60,14 @@ pub(crate) enum Group {
     BehindAxum,
     /// Ciphers and codecs by themselves.
     Ciphers,
+    /// Requests that a gate admits, through an axum router.
+    GateAdmitted,
+    /// Requests that a gate refuses, through an axum router.
+    GateRefused,
+    /// Requests that wait, to be weighed; each repetition is one more.
+    GateWaiters,
+    /// Permits that are handed from one task to the next.
+    HandedOn,
     /// Checks of one key of a million.
     KeyOfMillion,
     /// Checks of one key.
@@ -72,6 +80,8 @@ pub(crate) enum Group {
     KeyOnTwoThreads,
     /// Visitors in a room, to be weighed; each repetition is one more.
     Memory,
+    /// Permits that nobody else wants.
+    Permits,
     /// Requests that a rate limit refuses, through an axum router.
     Refused,
     /// Requests with tokens of different kinds and numbers.
@@ -90,12 +100,17 @@ impl Group {
             Self::Answers => answers::ALONE,
             Self::BehindAxum => pass::BEHIND_AXUM,
             Self::Ciphers => token::CIPHERS,
+            Self::GateAdmitted => gate::ADMITTED,
+            Self::GateRefused => gate::REFUSED,
+            Self::GateWaiters => gate::WAITERS,
+            Self::HandedOn => gate::HANDED_ON,
             Self::KeyMemory => limits::KEY_MEMORY,
             Self::KeyOfMillion => limits::MILLION,
             Self::KeyOfOne => limits::ONE,
             Self::KeyOfThousand => limits::THOUSAND,
             Self::KeyOnTwoThreads => limits::TWO_THREADS,
             Self::Memory => room::MEMORY,
+            Self::Permits => gate::PERMITS,
             Self::Refused => limits::REFUSED,
             Self::Tokens => token::TOKENS,
             Self::Verbs => room::VERBS,

@@ -82,6 +82,33 @@ impl Effort {
         }
     }
 
+    /// How many times its capacity a service is asked for.
+    pub(crate) const fn overloads(self) -> &'static [f64] {
+        match self {
+            Self::Full => &[0.5, 0.9, 1.2, 2.0, 5.0],
+            Self::Quick => &[0.5, 2.0],
+            Self::Smoke => &[2.0],
+        }
+    }
+
+    /// How long it is asked before anything counts, so that queues are as long as they get, and
+    /// how long after that.
+    pub(crate) const fn overload(self) -> (Duration, Duration) {
+        match self {
+            Self::Full => (Duration::from_millis(2_500), Duration::from_secs(8)),
+            Self::Quick => (Duration::from_secs(2), Duration::from_secs(2)),
+            Self::Smoke => (Duration::from_millis(20), Duration::from_millis(50)),
+        }
+    }
+
+    /// How many clients wait whose connections are weighed.
+    pub(crate) const fn connections(self) -> u32 {
+        match self {
+            Self::Full | Self::Quick => 1_000,
+            Self::Smoke => 50,
+        }
+    }
+
     /// How many visitors stand in a crowded room.
     pub(crate) const fn crowd(self) -> u64 {
         match self {

@@ -5,6 +5,7 @@
 //! cargo run --release -p waiting-room-bench -- token     find, decode and open a token; seal one
 //! cargo run --release -p waiting-room-bench -- answers   answers to those who wait, over loopback
 //! cargo run --release -p waiting-room-bench -- limits    rate limits: a check, a request, a refusal
+//! cargo run --release -p waiting-room-bench -- gate      the gate: overload, permits, waiters
 //! cargo run --release -p waiting-room-bench -- room      the verbs of the room, and its memory
 //! cargo run --release -p waiting-room-bench -- all       all of them; `--full` takes longer
 //! ```
@@ -22,12 +23,14 @@
 //! in this program; a test has one. Where `valgrind` is missing, the table says so.
 //!
 //! *Requests per second* are those of one server process on one core, with the load generator
-//! (`wrk`, or a hyper client where that is missing) on another.
+//! (`wrk`, or a hyper client where that is missing) on another. Under overload the requests come
+//! when they come, whatever is answered.
 
 mod answers;
 mod args;
 mod case;
 mod effort;
+mod gate;
 mod limits;
 mod measure;
 mod pass;
@@ -49,15 +52,18 @@ fn main() -> Result<()> {
             pass::run(effort, counting)?;
             token::run(effort, counting)?;
             limits::run(effort, counting, load)?;
+            gate::run(effort, counting)?;
             room::run(effort, counting)?;
             answers::run(effort, counting, load)
         }
         What::Answers => answers::run(effort, counting, load),
+        What::Gate => gate::run(effort, counting),
         What::Limits => limits::run(effort, counting, load),
         What::Pass => pass::run(effort, counting),
         What::Repeat { group, case, first, then } => case::repeat(group, &case, first, then),
         What::Room => room::run(effort, counting),
         What::Serve => answers::serve(),
+        What::ServeGated { contender, work } => gate::serve(contender, work),
         What::Token => token::run(effort, counting),
     }
 }

@@ -105,6 +105,35 @@ fn the_tables_of_the_limits_have_their_rows() {
 }
 
 #[test]
+fn the_tables_of_the_gate_have_their_rows() {
+    let printed = bench(&["gate"]);
+    has_rows(
+        &printed,
+        &[
+            "Gate, the time given",
+            "Semaphore, timeout(acquire_owned)",
+            "Gate, Fifo",
+            "+ ours, held to the head",
+            "+ tower's limit, LoadShed",
+            "ours, all headers and a problem document",
+            "tower-resilience bulkhead, reject_when_full",
+            "a place at a Gate",
+            "a request that waits at our layer",
+            "a permit of ours",
+        ],
+    );
+    // What others do is measured for each kind of work.
+    let gates = ["no gate", "tower's GlobalConcurrencyLimit", "the same, Timeout 200 ms", "ours"];
+    for gate in gates {
+        assert_eq!(printed.matches(&format!("| {gate} ")).count(), 3, "{gate:?} in:\n{printed}");
+    }
+    for bar in ["ns ≤ 20", "one ≤ 1", "two ≤ 1", "KiB ≤ 21.3", "goodput ≥ 97"] {
+        assert!(printed.contains(bar), "no bar {bar:?} in:\n{printed}");
+    }
+    assert!(printed.contains("Poisson arrivals, seed 1"), "{printed}");
+}
+
+#[test]
 fn every_table_names_its_command_and_its_machine() {
     let printed = bench(&["token"]);
     let command = "`cargo run --release -p waiting-room-bench -- token --smoke`";

@@ -1,10 +1,6 @@
 //! The process that is asked: several servers on one thread of one core.
 
-use std::{
-    io::{self, Read, Write},
-    net::SocketAddr,
-    process, thread,
-};
+use std::{io, net::SocketAddr};
 
 use anyhow::{Result, anyhow};
 use axum::Router;
@@ -19,7 +15,7 @@ use super::{
 use crate::{
     limits::REFUSING,
     measure::pin_to,
-    setting::{hello, runtime},
+    setting::{end_with_starter, hello, runtime, say},
 };
 
 /// What one must know to ask the servers. The process says it in one line, as JSON.
@@ -48,11 +44,7 @@ pub(super) struct Address {
 /// Serves until standard input ends.
 pub(crate) fn serve() -> Result<()> {
     pin_to(0)?;
-    thread::spawn(|| {
-        // Whoever started this has gone when there is nothing more to read.
-        let _ = io::stdin().read_to_end(&mut Vec::new());
-        process::exit(0);
-    });
+    end_with_starter();
     runtime().block_on(async {
         let (room, still) = (full_room().await?, still_room().await?);
         let app = hello().layer(room.layer);
@@ -73,7 +65,7 @@ pub(crate) fn serve() -> Result<()> {
             due: still.ticket,
             refusing,
         };
-        writeln!(io::stdout(), "{}", serde_json::to_string(&address)?)?;
+        say(&address)?;
         match servers.join_next().await {
             Some(ended) => Ok(ended??),
             None => Err(anyhow!("there are servers")),

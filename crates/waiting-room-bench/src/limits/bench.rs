@@ -6,8 +6,8 @@ use crate::{
     answers::{self, LoadKind},
     case::Group,
     effort::Effort,
-    measure::{Counting, Counts, Samples, Weight, count, time, time_by_wall, weigh},
-    report::{Bar, NONE, Report, figure, range},
+    measure::{Counting, Weight, count, time, time_by_wall, weigh},
+    report::{Bar, NONE, REQUESTS, Report, cell, figure, range, requests},
 };
 
 /// Measures, and prints.
@@ -133,40 +133,6 @@ fn refused(effort: Effort, counting: Counting) -> Result<Report> {
     Ok(report)
 }
 
-/// A row for each case of a group beside the first, with a bar by its name, by what it takes more
-/// than the first, and by how many times as much.
-fn requests(
-    report: &mut Report,
-    group: Group,
-    effort: Effort,
-    counting: Counting,
-    bar: fn(&str, f64, f64) -> Option<Bar>,
-) -> Result<()> {
-    let cases = group.cases();
-    let (times, counts) = (time(cases, effort), count(group, effort, counting)?);
-    for ((case, ns), counted) in cases.iter().zip(&times).zip(&counts) {
-        let [added, ratio] =
-            [Samples::over, Samples::ratio_to].map(|beside| beside(ns, &times[0]).median());
-        report.row([
-            case.name.to_owned(),
-            figure(ns.median()),
-            range(ns),
-            figure(ratio),
-            figure(added),
-            cell(counted, |counts| counts.instructions),
-            cell(counted, |counts| counts.allocations),
-            cell(counted, |counts| counts.bytes),
-            bar(case.name, added, ratio).map_or(NONE.to_owned(), |bar| bar.to_string()),
-        ]);
-    }
-    counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
-    Ok(())
-}
-
-fn cell(counts: &Option<Counts>, field: fn(&Counts) -> f64) -> String {
-    counts.as_ref().map_or(NONE.to_owned(), |counts| figure(field(counts)))
-}
-
 /// Our checks, and the ones of governor to compare them with.
 const PEERS: [(&str, &str); 6] = [
     ("Limiter, the time given", "governor"),
@@ -175,18 +141,6 @@ const PEERS: [(&str, &str); 6] = [
     ("Limiter, zipf", "governor, zipf"),
     ("Limiter, refused", "governor, refused"),
     ("Limiter, IpAddr", "governor, IpAddr"),
-];
-
-const REQUESTS: [&str; 9] = [
-    "case",
-    "ns/op",
-    "min..max",
-    "x floor",
-    "ns over floor",
-    "instr/op",
-    "allocs/op",
-    "bytes/op",
-    "bar",
 ];
 
 #[cfg(test)]

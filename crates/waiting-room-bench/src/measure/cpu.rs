@@ -9,7 +9,7 @@ use rustix::{
 };
 
 /// How long this thread has run.
-pub(super) fn thread_cpu_time() -> Duration {
+pub(crate) fn thread_cpu_time() -> Duration {
     let spent = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(spent).expect("a thread has not run for less than no time")
 }

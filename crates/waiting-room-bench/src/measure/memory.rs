@@ -1,6 +1,9 @@
 //! Bytes: of this process, and for each of many things that a case keeps.
 
-use std::{env, fs, process::Command};
+use std::{
+    env, fs,
+    process::{self, Command},
+};
 
 use anyhow::{Context, Result, ensure};
 
@@ -9,10 +12,16 @@ use crate::case::Group;
 
 /// How many bytes of this process are in memory.
 pub(crate) fn resident_bytes() -> Result<u64> {
-    let status = fs::read_to_string("/proc/self/status")?;
+    resident_bytes_of(process::id())
+}
+
+/// How many bytes of a process are in memory.
+pub(crate) fn resident_bytes_of(pid: u32) -> Result<u64> {
+    let path = format!("/proc/{pid}/status");
+    let status = fs::read_to_string(&path).with_context(|| path.clone())?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    Ok(kibibytes.context("no VmRSS in /proc/self/status")?.parse::<u64>()? * 1_024)
+    Ok(kibibytes.with_context(|| format!("no VmRSS in {path}"))?.parse::<u64>()? * 1_024)
 }
 
 /// What each of the things weighs that a case keeps.

@@ -1,6 +1,6 @@
 //! Figures, with as many digits as they deserve.
 
-use crate::measure::Samples;
+use crate::measure::{Counts, Samples};
 
 /// What stands where there is no figure.
 pub(crate) const NONE: &str = "-";
@@ -15,6 +15,11 @@ pub(crate) fn figure(value: f64) -> String {
         size if size < 100.0 => format!("{value:.1}"),
         _ => format!("{value:.0}"),
     }
+}
+
+/// What was counted, if it was.
+pub(crate) fn cell(counts: &Option<Counts>, field: fn(&Counts) -> f64) -> String {
+    counts.as_ref().map_or(NONE.to_owned(), |counts| figure(field(counts)))
 }
 
 /// `min..max`.

@@ -3,10 +3,12 @@
 mod bar;
 mod figure;
 mod machine;
+mod requests;
 mod table;
 
 pub(crate) use self::{
     bar::Bar,
-    figure::{NONE, figure, range, spread},
+    figure::{NONE, cell, figure, range, spread},
+    requests::{REQUESTS, requests},
     table::Report,
 };

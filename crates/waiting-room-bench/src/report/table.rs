@@ -37,7 +37,7 @@ impl Report {
         Self { title: title.to_owned(), command, table, notes: Vec::new() }
     }
 
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.table.add_row(cells);
     }
 

@@ -4,6 +4,7 @@
 mod counting_store;
 mod drive;
 mod forward;
+mod process;
 mod ready;
 mod request;
 mod visitors;
@@ -12,6 +13,7 @@ pub(crate) use self::{
     counting_store::CountingStore,
     drive::{drive, drive_router, hello, runtime},
     forward::{Deciding, Forwarding},
+    process::{Process, end_with_starter, say},
     ready::Ready,
     request::Template,
     visitors::{config, cookie_of, key, token},

@@ -1,0 +1,163 @@
+//! The tables of a gate.
+
+use anyhow::Result;
+
+use super::{
+    connections,
+    handed_on::{ON_TWO_THREADS, WAITING},
+    overload,
+    tasks::CROWDS,
+};
+use crate::{
+    case::Group,
+    effort::Effort,
+    measure::{Counting, Samples, Weight, count, time, time_by_wall, weigh},
+    report::{Bar, NONE, REQUESTS, Report, cell, figure, range, requests},
+};
+
+/// Measures, and prints.
+pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
+    println!("{}", permits(effort, counting)?);
+    println!("{}", crowds(effort));
+    println!("{}", handed_on(effort, counting)?);
+    println!("{}", admitted(effort, counting)?);
+    println!("{}", refused(effort, counting)?);
+    println!("{}", waiters(effort, counting)?);
+    println!("{}", connections::weighed(effort)?);
+    overload::run(effort)
+}
+
+fn permits(effort: Effort, counting: Counting) -> Result<Report> {
+    let columns = ["permit", "ns/op", "min..max", "instr/op", "allocs/op", "bar"];
+    let title = "A permit that nobody else wants, and giving it back";
+    let mut report = Report::new(title, "gate", effort, &columns);
+    let group = Group::Permits;
+    let (times, counts) = (time(group.cases(), effort), count(group, effort, counting)?);
+    for (index, (case, ns)) in group.cases().iter().zip(&times).enumerate() {
+        let bar = (index == 0).then(|| Bar::at_most("ns", 20.0, ns.median()).to_string());
+        report.row([
+            case.name.to_owned(),
+            figure(ns.median()),
+            range(ns),
+            cell(&counts[index], |counts| counts.instructions),
+            cell(&counts[index], |counts| counts.allocations),
+            bar.unwrap_or_else(|| NONE.to_owned()),
+        ]);
+    }
+    report.note("A gate is told the time when somebody comes: the layer reads it once a request.");
+    counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
+    Ok(report)
+}
+
+fn crowds(effort: Effort) -> Report {
+    let names = CROWDS[0].cases.each_ref().map(|case| case.name);
+    let [_, ours, tried, acquired, timed] = names;
+    let columns = ["threads", "tasks", "to hold none, ns", ours, tried, acquired, timed];
+    let title = "A permit that several tasks want, of which there are enough";
+    let mut report = Report::new(title, "gate", effort, &columns);
+    for crowd in &CROWDS {
+        let times = time_by_wall(&crowd.cases, effort);
+        let [ours, tried, acquired, timed] =
+            [1, 2, 3, 4].map(|index| figure(times[index].over(&times[0]).median()));
+        let (threads, tasks) = (crowd.threads.to_string(), crowd.tasks.to_string());
+        report.row([threads, tasks, figure(times[0].median()), ours, tried, acquired, timed]);
+    }
+    report.note(
+        "Nanoseconds by the wall until the next permit is held by any task, over those without \
+         one. Each task holds its permit while all others have a turn. The gate reads its clock.",
+    );
+    report
+}
+
+fn handed_on(effort: Effort, counting: Counting) -> Result<Report> {
+    let title = format!("A permit that is handed on among {WAITING} tasks");
+    let on_one = ["one thread, ns", "min..max", "x tokio", "instr", "allocs"];
+    let on_two = ["two threads, ns", "min..max", "x tokio"];
+    let columns = [&["permit"][..], &on_one, &on_two, &["bar"]].concat();
+    let mut report = Report::new(&title, "gate", effort, &columns);
+    let (group, cases) = (Group::HandedOn, Group::HandedOn.cases());
+    let counts = count(group, effort, counting)?;
+    let (one, two) = (time(cases, effort), time_by_wall(ON_TWO_THREADS, effort));
+    for (index, case) in cases.iter().enumerate() {
+        let ratio = |times: &[Samples]| times[index].ratio_to(&times[0]).median();
+        let (on_one, on_two) = (ratio(&one), ratio(&two));
+        let bars = [Bar::at_most("one", 1.0, on_one), Bar::at_most("two", 1.0, on_two)];
+        let bar = (case.name == "Gate").then(|| Bar::all(&bars));
+        report.row([
+            case.name.to_owned(),
+            figure(one[index].median()),
+            range(&one[index]),
+            figure(on_one),
+            cell(&counts[index], |counts| counts.instructions),
+            cell(&counts[index], |counts| counts.allocations),
+            figure(two[index].median()),
+            range(&two[index]),
+            figure(on_two),
+            bar.unwrap_or_else(|| NONE.to_owned()),
+        ]);
+    }
+    report.note(
+        "From one grant to the next, with a turn of the runtime for the task that holds the \
+         permit. CPU time on one thread; on two, time by the wall, in which other work counts.",
+    );
+    counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
+    Ok(report)
+}
+
+fn admitted(effort: Effort, counting: Counting) -> Result<Report> {
+    let title = "Admitted by a gate, through axum's Router::layer";
+    let mut report = Report::new(title, "gate", effort, &REQUESTS);
+    requests(&mut report, Group::GateAdmitted, effort, counting, |_, _, _| None)?;
+    report.note("One thread; every request is a clone of one with four headers and four cookies.");
+    Ok(report)
+}
+
+fn refused(effort: Effort, counting: Counting) -> Result<Report> {
+    let title = "Refused by a gate that is full, through axum's Router::layer";
+    let mut report = Report::new(title, "gate", effort, &REQUESTS);
+    requests(&mut report, Group::GateRefused, effort, counting, |_, _, _| None)?;
+    report.note("The same request, of a program. Others answer 503 with nothing more.");
+    Ok(report)
+}
+
+fn waiters(effort: Effort, counting: Counting) -> Result<Report> {
+    let columns = ["who waits", "heap bytes", "at the worst", "resident bytes", "allocations"];
+    let mut report = Report::new("What a waiter weighs", "gate", effort, &columns);
+    let (group, waiters) = (Group::GateWaiters, effort.crowd());
+    for case in group.cases() {
+        let Weight { resident, heap } = weigh(group, case.name, waiters, counting)?;
+        let [kept, peak, allocations] = heap.map_or([NONE; 3].map(str::to_owned), |heap| {
+            [heap.kept, heap.peak, heap.allocations].map(figure)
+        });
+        report.row([case.name.to_owned(), kept, peak, figure(resident), allocations]);
+    }
+    report.note(format!("Of {waiters}, each of which was polled once. There is no network."));
+    counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::admitted::{DECIDES, OURS},
+        *,
+    };
+
+    /// How many allocations a case makes more than another of its group.
+    fn more(group: Group, name: &str, than: &str) -> u64 {
+        let case = |name| group.cases().iter().find(|case| case.name == name);
+        let [ours, other] = [name, than].map(|name| case(name).expect("it is there").allocations());
+        ours.saturating_sub(other)
+    }
+
+    #[test]
+    fn a_permit_that_nobody_else_wants_allocates_nothing() {
+        assert!(Group::Permits.cases()[..2].iter().all(|case| case.allocations() == 0));
+    }
+
+    #[test]
+    fn a_gate_allocates_five_times_at_most_more_than_a_layer_that_decides() {
+        let more = more(Group::GateAdmitted, OURS, DECIDES);
+        assert!(more <= 5, "{more}");
+    }
+}

@@ -1,0 +1,87 @@
+//! Clients with connections that they keep.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anyhow::Result;
+use bytes::Bytes;
+use http::{Request, StatusCode, header};
+use http_body_util::{BodyExt, Empty};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use tokio::{net::TcpStream, task::AbortHandle};
+
+/// Clients of one server, who share the connections that nobody uses at the moment.
+#[derive(Debug)]
+pub(in crate::gate) struct Client {
+    port: u16,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// A connection, closed when this is dropped, whatever is still to come.
+#[derive(Debug)]
+struct Connection {
+    sender: SendRequest<Empty<Bytes>>,
+    task: AbortHandle,
+}
+
+impl Client {
+    pub(in crate::gate) fn new(port: u16) -> Self {
+        Self { port, idle: Mutex::default() }
+    }
+
+    /// Asks, and waits for all of the answer. Dropped, it closes the connection.
+    pub(in crate::gate) async fn ask(&self) -> Result<StatusCode> {
+        // One that nobody used may have been closed by the server meanwhile.
+        while let Some(mut connection) = self.take_idle() {
+            if let Ok(status) = connection.ask().await {
+                self.idle().push(connection);
+                return Ok(status);
+            }
+        }
+        let mut connection = Connection::open(self.port).await?;
+        let status = connection.ask().await?;
+        self.idle().push(connection);
+        Ok(status)
+    }
+
+    /// Opens so many connections, and does not use them.
+    pub(in crate::gate) async fn connect(&self, connections: u32) -> Result<()> {
+        for _ in 0..connections {
+            let connection = Connection::open(self.port).await?;
+            self.idle().push(connection);
+        }
+        Ok(())
+    }
+
+    fn take_idle(&self) -> Option<Connection> {
+        self.idle().pop()
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connection {
+    async fn open(port: u16) -> Result<Self> {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+        Ok(Self { sender, task: tokio::spawn(connection).abort_handle() })
+    }
+
+    async fn ask(&mut self) -> Result<StatusCode> {
+        let request = Request::get("/").header(header::HOST, "127.0.0.1").body(Empty::new())?;
+        self.sender.ready().await?;
+        let response = self.sender.send_request(request).await?;
+        let status = response.status();
+        response.into_body().collect().await?;
+        Ok(status)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

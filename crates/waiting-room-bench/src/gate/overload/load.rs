@@ -1,0 +1,106 @@
+//! The load: clients who come when they come, or as many as are served.
+
+use std::{sync::Arc, thread, time::Duration};
+
+use anyhow::Result;
+use http::StatusCode;
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep_until, timeout_at},
+};
+
+use super::{
+    PATIENCE,
+    arrivals::Arrivals,
+    client::Client,
+    found::{Found, Outcome},
+};
+use crate::{measure::pin_to, setting::runtime};
+
+/// Sends so many requests a second, drawn from a seed. After a time to warm up, those count that
+/// come in the next so long.
+pub(super) fn open_loop(
+    port: u16,
+    per_second: f64,
+    (warm_up, measured): (Duration, Duration),
+    seed: u64,
+) -> Result<Found> {
+    on_the_other_core(async move {
+        let client = Arc::new(Client::new(port));
+        let begin = Instant::now();
+        let mut found = Found { measured, ..Found::default() };
+        let mut clients = JoinSet::new();
+        let mut add = |(intended, outcome, late)| {
+            if intended >= begin + warm_up {
+                found.add(outcome, late);
+            }
+        };
+        let arrivals = Arrivals::new(per_second, seed);
+        for due in arrivals.take_while(|due| *due < warm_up + measured) {
+            sleep_until(begin + due).await;
+            clients.spawn(come(Arc::clone(&client), begin + due));
+            while let Some(done) = clients.try_join_next() {
+                add(done?);
+            }
+        }
+        while let Some(done) = clients.join_next().await {
+            add(done?);
+        }
+        Ok(found)
+    })
+}
+
+/// How many requests a second are answered to so many clients who ask again and again, after a time
+/// to warm up.
+pub(super) fn closed_loop(
+    port: u16,
+    clients: u32,
+    (warm_up, measured): (Duration, Duration),
+) -> Result<f64> {
+    on_the_other_core(async move {
+        let client = Arc::new(Client::new(port));
+        let from = Instant::now() + warm_up;
+        let mut asking = JoinSet::new();
+        for _ in 0..clients {
+            asking.spawn(ask_until(Arc::clone(&client), from, from + measured));
+        }
+        let mut answers = 0;
+        while let Some(done) = asking.join_next().await {
+            answers += done??;
+        }
+        Ok(f64::from(answers) / measured.as_secs_f64())
+    })
+}
+
+fn on_the_other_core<T: Send>(load: impl Future<Output = Result<T>> + Send) -> Result<T> {
+    let run = || {
+        pin_to(1)?;
+        runtime().block_on(load)
+    };
+    thread::scope(|scope| scope.spawn(run).join().expect("what fails is an error"))
+}
+
+/// One client, who was to come then.
+async fn come(client: Arc<Client>, intended: Instant) -> (Instant, Outcome, Duration) {
+    let late = intended.elapsed();
+    let outcome = match timeout_at(intended + PATIENCE, client.ask()).await {
+        Ok(Ok(StatusCode::OK)) => Outcome::Served(intended.elapsed()),
+        Ok(Ok(_)) => Outcome::Refused,
+        Ok(Err(_)) => Outcome::Failed,
+        Err(_) => Outcome::Gone,
+    };
+    (intended, outcome, late)
+}
+
+/// How many answers one client gets between two times.
+async fn ask_until(client: Arc<Client>, from: Instant, end: Instant) -> Result<u32> {
+    let mut answers = 0;
+    loop {
+        match timeout_at(end, client.ask()).await {
+            Ok(Ok(_)) if Instant::now() < from => {}
+            Ok(Ok(_)) => answers += 1,
+            Ok(Err(error)) => return Err(error),
+            Err(_) => return Ok(answers),
+        }
+    }
+}

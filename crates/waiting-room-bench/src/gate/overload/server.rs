@@ -1,0 +1,48 @@
+//! The handle on the process with the service, and on the proxy before it.
+
+use std::thread;
+
+use anyhow::Result;
+use clap::ValueEnum;
+
+use super::{contender::Contender, haproxy::Haproxy, work::Work};
+use crate::{measure::pin_to, setting::Process};
+
+/// A service behind a gate, until this is dropped.
+#[derive(Debug)]
+pub(in crate::gate) struct Server {
+    process: Process,
+    /// On the core of the service.
+    proxy: Option<Haproxy>,
+    port: u16,
+}
+
+impl Server {
+    pub(in crate::gate) fn start(contender: Contender, work: Work) -> Result<Self> {
+        let arguments = ["serve-gated", &argument(contender), &argument(work)];
+        let (process, port) = Process::of_this_program(&arguments)?;
+        let proxy = contender.haproxy_queue().map(|queue| {
+            let start = || {
+                pin_to(0)?;
+                Haproxy::start(port, work.at_once(), queue)
+            };
+            thread::scope(|scope| scope.spawn(start).join().expect("what fails is an error"))
+        });
+        Ok(Self { process, proxy: proxy.transpose()?, port })
+    }
+
+    /// Where to ask.
+    pub(in crate::gate) fn port(&self) -> u16 {
+        self.proxy.as_ref().map_or(self.port, |proxy| proxy.port)
+    }
+
+    /// The process with the service.
+    pub(in crate::gate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+}
+
+fn argument(value: impl ValueEnum) -> String {
+    let value = value.to_possible_value().expect("none is skipped");
+    value.get_name().to_owned()
+}

@@ -1,0 +1,53 @@
+//! A permit that nobody else wants: to get it, and to give it back.
+
+use std::hint::black_box;
+
+use waiting_room_core::{Arrival, Discipline, Entry};
+
+use super::sources::{Acquire, ENOUGH, Ours, Source, TimedAcquire, TryAcquire, gate, semaphore};
+use crate::{
+    case::{Case, Repeat},
+    setting::runtime,
+};
+
+/// Ours, and tokio's.
+pub(crate) const CASES: &[Case] = &[
+    Case { name: "Gate, the time given", set_up: the_time_given },
+    Case { name: "Gate, its clock read", set_up: of::<Ours> },
+    Case { name: "Semaphore, try_acquire", set_up: borrowed },
+    Case { name: "Semaphore, try_acquire_owned", set_up: of::<TryAcquire> },
+    Case { name: "Semaphore, acquire_owned", set_up: of::<Acquire> },
+    Case { name: "Semaphore, timeout(acquire_owned)", set_up: of::<TimedAcquire> },
+];
+
+fn of<S: Source>() -> Repeat {
+    let (source, runtime) = (S::of(ENOUGH), runtime());
+    Repeat::new(move |times| {
+        runtime.block_on(async {
+            for _ in 0..times {
+                black_box(source.take().await);
+            }
+        });
+    })
+}
+
+fn the_time_given() -> Repeat {
+    let gate = gate(ENOUGH, Discipline::default());
+    let now = gate.now();
+    Repeat::new(move |times| {
+        for _ in 0..times {
+            let entry = black_box(gate.enter(black_box(Arrival::default()), now));
+            assert!(matches!(entry, Entry::Admitted(_)), "the case measures something else");
+        }
+    })
+}
+
+fn borrowed() -> Repeat {
+    let semaphore = semaphore(ENOUGH);
+    Repeat::new(move |times| {
+        for _ in 0..times {
+            let permit = black_box(semaphore.try_acquire());
+            assert!(permit.is_ok(), "the case measures something else");
+        }
+    })
+}

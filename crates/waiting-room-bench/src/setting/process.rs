@@ -1,0 +1,60 @@
+//! A process that serves while it is asked.
+
+use std::{
+    env,
+    io::{self, BufRead, BufReader, Read, Write},
+    process::{self, Child, Command, Stdio},
+    thread,
+};
+
+use anyhow::{Context, Result};
+use serde::{Serialize, de::DeserializeOwned};
+
+/// A process that is ended when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Process(Child);
+
+impl Process {
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+        let started = command.spawn().with_context(|| format!("{command:?}"))?;
+        Ok(Self(started))
+    }
+
+    /// Starts this program again, which says one line before anything else: how to ask it.
+    pub(crate) fn of_this_program<T: DeserializeOwned>(arguments: &[&str]) -> Result<(Self, T)> {
+        let mut command = Command::new(env::current_exe()?);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut this = Self::start(&mut command)?;
+        let mut line = String::new();
+        let output = this.0.stdout.as_mut().context("the output is piped")?;
+        BufReader::new(output).read_line(&mut line)?;
+        let said = serde_json::from_str(&line).with_context(|| format!("it said {line:?}"))?;
+        Ok((this, said))
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is nothing to do.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Says the line that whoever started this program waits for.
+pub(crate) fn say(how_to_ask: &impl Serialize) -> Result<()> {
+    Ok(writeln!(io::stdout(), "{}", serde_json::to_string(how_to_ask)?)?)
+}
+
+/// Ends this program when whoever started it has gone.
+pub(crate) fn end_with_starter() {
+    thread::spawn(|| {
+        // There is nothing more to read then.
+        let _ = io::stdin().read_to_end(&mut Vec::new());
+        process::exit(0);
+    });
+}
