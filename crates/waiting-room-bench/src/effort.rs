@@ -30,7 +30,7 @@ impl EffortArgs {
 pub(crate) enum Effort {
     /// For figures to be published.
     Full,
-    /// For a look: everything in under three minutes.
+    /// For a look: everything in some five minutes.
     Quick,
     /// To see that it runs.
     Smoke,

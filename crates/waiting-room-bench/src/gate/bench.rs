@@ -97,8 +97,8 @@ fn handed_on(effort: Effort, counting: Counting) -> Result<Report> {
         ]);
     }
     report.note(
-        "From one grant to the next, with a turn of the runtime for the task that holds the \
-         permit. CPU time on one thread; on two, time by the wall, in which other work counts.",
+        "From one grant to the next. Whoever gets the permit gives it back at once and waits again. \
+         CPU time on one thread; on two, time by the wall, in which other work counts.",
     );
     counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
     Ok(report)

@@ -1,8 +1,12 @@
 //! One permit that many tasks wait for: each time it is given back, another gets it.
 
+use std::{hint::black_box, sync::Arc};
+
+use tokio::task::{JoinSet, yield_now};
+
 use super::{
     sources::{Acquire, Ours, OursFifo, Source, TimedAcquire},
-    tasks::crowded,
+    tasks::on,
 };
 use crate::case::{Case, Repeat};
 
@@ -13,15 +17,40 @@ pub(super) const ON_TWO_THREADS: &[Case] = &cases::<2>();
 
 const fn cases<const THREADS: usize>() -> [Case; 4] {
     [
-        Case { name: "Semaphore, acquire_owned", set_up: one::<Acquire, THREADS> },
-        Case { name: "Semaphore, timeout(acquire_owned)", set_up: one::<TimedAcquire, THREADS> },
-        Case { name: "Gate", set_up: one::<Ours, THREADS> },
-        Case { name: "Gate, Fifo", set_up: one::<OursFifo, THREADS> },
+        Case { name: "Semaphore, acquire_owned", set_up: || handed_on::<Acquire>(THREADS) },
+        Case {
+            name: "Semaphore, timeout(acquire_owned)",
+            set_up: || handed_on::<TimedAcquire>(THREADS),
+        },
+        Case { name: "Gate", set_up: || handed_on::<Ours>(THREADS) },
+        Case { name: "Gate, Fifo", set_up: || handed_on::<OursFifo>(THREADS) },
     ]
 }
 
-fn one<S: Source, const THREADS: usize>() -> Repeat {
-    crowded::<S>(1, THREADS, WAITING)
+/// Each task takes the permit as often as any other, gives it back at once, and waits again.
+fn handed_on<S: Source>(threads: usize) -> Repeat {
+    let (source, runtime) = (Arc::new(S::of(1)), on(threads));
+    Repeat::new(move |times| {
+        let each = times.div_ceil(u64::from(WAITING));
+        runtime.block_on(async {
+            let first = source.take().await;
+            let mut crowd = JoinSet::new();
+            for _ in 0..WAITING {
+                let source = Arc::clone(&source);
+                crowd.spawn(async move {
+                    for _ in 0..each {
+                        drop(black_box(source.take().await));
+                    }
+                });
+            }
+            // So that all of them wait before there is anything to hand on.
+            for _ in 0..WAITING {
+                yield_now().await;
+            }
+            drop(first);
+            crowd.join_all().await;
+        });
+    })
 }
 
 pub(super) const WAITING: u32 = 256;

@@ -45,18 +45,14 @@ const fn crowd<const THREADS: usize, const TASKS: u32>() -> Crowd {
     Crowd { threads: THREADS, tasks: TASKS, cases }
 }
 
+/// The tasks take their permits in turn with each other.
 fn enough<S: Source, const THREADS: usize, const TASKS: u32>() -> Repeat {
-    crowded::<S>(ENOUGH, THREADS, TASKS)
-}
-
-/// As many tasks as are said take the permits of one source, in turn with each other.
-pub(super) fn crowded<S: Source>(permits: u32, threads: usize, tasks: u32) -> Repeat {
-    let (source, runtime) = (Arc::new(S::of(permits)), on(threads));
+    let (source, runtime) = (Arc::new(S::of(ENOUGH)), on(THREADS));
     Repeat::new(move |times| {
-        let each = times.div_ceil(u64::from(tasks));
+        let each = times.div_ceil(u64::from(TASKS));
         runtime.block_on(async {
             let mut crowd = JoinSet::new();
-            for _ in 0..tasks {
+            for _ in 0..TASKS {
                 let source = Arc::clone(&source);
                 crowd.spawn(async move {
                     for _ in 0..each {
@@ -71,7 +67,8 @@ pub(super) fn crowded<S: Source>(permits: u32, threads: usize, tasks: u32) -> Re
     })
 }
 
-fn on(threads: usize) -> Runtime {
+/// A runtime on so many threads.
+pub(super) fn on(threads: usize) -> Runtime {
     if threads == 1 {
         return runtime();
     }
