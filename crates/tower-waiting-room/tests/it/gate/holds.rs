@@ -179,7 +179,9 @@ async fn a_handle_that_outlives_the_body_is_not_taken_for_a_reader_that_stalls()
             move |request: Request<()>| {
                 *kept.lock().unwrap() = request.extensions().get::<PermitHandle>().cloned();
                 let (sender, receiver) = mpsc::unbounded_channel();
-                ["a", "b"].map(|text| sender.send(text).unwrap());
+                for text in ["a", "b"] {
+                    sender.send(text).unwrap();
+                }
                 std::future::ready(Ok::<_, Infallible>(Response::new(Frames(receiver))))
             }
         });
