@@ -4,9 +4,9 @@
 //! request ─► bypass? ─► token ─► too early? ─► rate limits ─┬─ refuse ─► answer
 //!                                     └► answer from ticket ├─ hold ─┐
 //!                                                           └────────┴─► the room:
-//!    ┌─ valid pass, or no room, or a suspended one ──────────────────► forward
-//!    ├─ ticket ──► check_in ─┬─ admit ──────────────────────────────────┤
-//!    └─ nothing ─► enter ────┴─ wait, refuse ─► answer    shadow mode ──┘
+//!    ┌─ valid pass, or no room, or a suspended one ──────────────────► gates ─┬─► forward
+//!    ├─ ticket ──► check_in ─┬─ admit ──────────────────────────────────┤      ├─ queue ─┘
+//!    └─ nothing ─► enter ────┴─ wait, refuse ─► answer    shadow mode ──┘      └─ refuse ─► answer
 //! ```
 //!
 //! [`look`](Gatekeeper::look) is everything that needs no store; it decides alone about every
@@ -17,6 +17,7 @@
 mod away;
 mod gate;
 mod limits;
+mod room;
 mod settle;
 
 pub use self::settle::{COMMAND_HEADER, REASON_HEADER, reason_of};
@@ -26,21 +27,18 @@ use std::{future::Future, mem, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Extensions, Response, StatusCode};
-use waiting_room_core::{
-    Pass, Reason, Renewal, RoomSwitch, Store, StoreError, Ticket, Timestamp, Verdict,
-};
+use waiting_room_core::{Pass, Reason, Store, StoreError, Ticket, Timestamp, Verdict};
 
-use self::away::Away;
 use crate::{
     config::WaitingRoomConfig,
     gate::{GateStage, HeldAll, PermitHandle},
     head::RequestHead,
     rate::{Now, RateStage, Source as RulesSource, Told},
-    respond::{Outcome, Refusal},
+    respond::Refusal,
     rules_file::Watch,
-    session::{Sessions, Stale, Visit},
+    session::{Sessions, Visit},
     telemetry::Telemetry,
-    token::{self, KeyRing, Opened, SealedToken, Source, TokenKey, Tokens, Transport, Verified},
+    token::{KeyRing, Opened, SealedToken, Source, TokenKey, Tokens, Transport},
     visit,
 };
 
@@ -172,38 +170,6 @@ impl<St: Store> Gatekeeper<St> {
         self.through_gates(head, self.rate(head, bearer, now))
     }
 
-    /// Has a request meet the room, once its rate limits allow it.
-    fn meet_room(
-        &self,
-        head: &RequestHead<'_>,
-        Bearer { opened, source }: Bearer,
-        told: Option<Box<Told>>,
-        now: Timestamp,
-    ) -> Step {
-        if !self.config.has_room {
-            return Step::Forward(self.forward(Reason::AdmittedLimits, None, source, told));
-        }
-        if self.is_suspended() {
-            let reason = Reason::Bypass("suspended".into());
-            return Step::Forward(self.forward(reason, None, source, told));
-        }
-        match opened {
-            Some(Opened::Pass(pass)) if !self.sessions.is_ended(&pass) => {
-                self.with_pass(head, &pass, source, told, now)
-            }
-            Some(Opened::Ticket(ticket)) => {
-                let ticket = *ticket;
-                let carried = Carried { ticket: Some(ticket), source, told };
-                self.ask(carried, move |store| async move { store.check_in(ticket).await })
-            }
-            Some(Opened::Pass(_)) | None => {
-                let id = token::random_visitor_id();
-                let carried = Carried { ticket: None, source, told };
-                self.ask(carried, move |store| async move { store.enter(id).await })
-            }
-        }
-    }
-
     /// Turns what the store said into the next step.
     pub(crate) fn conclude(
         &self,
@@ -212,53 +178,6 @@ impl<St: Store> Gatekeeper<St> {
         verdict: Result<Verdict, StoreError>,
     ) -> Step {
         self.through_gates(head, self.told(head, carried, verdict))
-    }
-
-    /// What follows from what the store said.
-    fn told(
-        &self,
-        head: RequestHead<'_>,
-        Carried { ticket, source, told }: Carried,
-        verdict: Result<Verdict, StoreError>,
-    ) -> Step {
-        let now = self.store.now();
-        match verdict {
-            Ok(Verdict::Admit { pass, reason }) => {
-                self.sessions.sweep(now);
-                let token = self.pass_token(&pass, now);
-                if head.headers().contains_key(visit::POLL_HEADER) {
-                    return Step::Answer(self.let_in(&head, reason, source, Some(token), now));
-                }
-                Step::Forward(self.forward(reason, Some(pass), source, told).with_token(token))
-            }
-            Ok(Verdict::Wait { ticket, reason }) => {
-                let token = Some(self.ticket_token(&ticket));
-                let retry_after = Some(ticket.retry_after(now));
-                let away = Away {
-                    outcome: Outcome::Wait,
-                    reason,
-                    ticket: Some(ticket),
-                    retry_after,
-                    told,
-                };
-                self.turn_away(&head, source, away, token, now)
-            }
-            Ok(Verdict::Refuse { ticket, reason, retry_after }) => {
-                let token = ticket.as_ref().map(|ticket| self.ticket_token(ticket));
-                let away = Away { outcome: Outcome::Refuse, reason, ticket, retry_after, told };
-                self.turn_away(&head, source, away, token, now)
-            }
-            Err(error) => {
-                self.telemetry.store_failed(&error);
-                let reason = Reason::StoreUnavailable;
-                if self.on_failure == StoreFailure::Admit {
-                    return Step::Forward(self.forward(reason, None, source, told));
-                }
-                let retry_after = Some(STORE_RETRY);
-                let away = Away { outcome: Outcome::Wait, reason, ticket, retry_after, told };
-                self.turn_away(&head, source, away, None, now)
-            }
-        }
     }
 
     /// Gives the application its handles.
@@ -290,73 +209,6 @@ impl<St: Store> Gatekeeper<St> {
         Some(Reason::Bypass(rule.name().clone()))
     }
 
-    /// Whether the operator has taken the room away. The limits stay: they protect the service
-    /// from single clients, whether there is a room or not.
-    fn is_suspended(&self) -> bool {
-        self.store.rules().current_switch() == RoomSwitch::Suspended
-    }
-
-    /// Lets a visitor with a valid pass through, and renews the pass beside it if that is due.
-    fn with_pass(
-        &self,
-        head: &RequestHead<'_>,
-        verified: &Verified<Pass>,
-        source: Source,
-        told: Option<Box<Told>>,
-        now: Timestamp,
-    ) -> Step {
-        let pass = **verified;
-        if head.headers().contains_key(visit::POLL_HEADER) {
-            return Step::Answer(self.let_in(head, Reason::AdmittedPass, source, None, now));
-        }
-        let mut forward = self.forward(Reason::AdmittedPass, Some(pass), source, told);
-        if !verified.is_from_old_key() && !self.is_renewal_due(&pass, now) {
-            return Step::Forward(forward);
-        }
-        match self.sessions.stale(&pass, now, |renewed| self.is_renewal_due(renewed, now)) {
-            Stale::GoOn => {}
-            Stale::Take(renewed) => forward.token = Some(self.pass_token(&renewed, now)),
-            Stale::Renew(renewing) => {
-                let (store, telemetry) = (self.store.clone(), self.telemetry.clone());
-                forward.renewal = Some(Box::pin(async move {
-                    match store.renew(pass).await {
-                        Ok(Renewal::Renew(renewed)) => {
-                            renewing.renewed(renewed);
-                            Some(renewed)
-                        }
-                        Ok(Renewal::End) => {
-                            renewing.ended(&pass);
-                            None
-                        }
-                        Err(error) => {
-                            telemetry.store_failed(&error);
-                            None
-                        }
-                    }
-                }));
-            }
-        }
-        Step::Forward(forward)
-    }
-
-    /// Answers a ticket that is shown too early from the ticket alone.
-    fn too_early(
-        &self,
-        head: &RequestHead<'_>,
-        ticket: Ticket,
-        source: Source,
-        now: Timestamp,
-    ) -> Step {
-        let away = Away {
-            outcome: Outcome::Wait,
-            reason: Reason::QueuedEarly,
-            ticket: Some(ticket),
-            retry_after: Some(ticket.retry_after(now)),
-            told: None,
-        };
-        self.turn_away(head, source, away, None, now)
-    }
-
     /// Opens the token of a request.
     fn bearer(&self, head: &RequestHead<'_>, now: Timestamp) -> Bearer {
         let found = self.transport.find(&self.tokens, head.headers(), now);
@@ -364,27 +216,6 @@ impl<St: Store> Gatekeeper<St> {
             self.telemetry.rejected(found.rejected, error);
         }
         Bearer { opened: found.opened, source: found.source }
-    }
-
-    /// Asks the store for a verdict, after it has heard of every session that ended here.
-    fn ask<F>(&self, carried: Carried, verb: impl FnOnce(St) -> F + Send + 'static) -> Step
-    where
-        F: Future<Output = Result<Verdict, StoreError>> + Send,
-    {
-        let (store, owed) = (self.store.clone(), self.sessions.take_owed());
-        let asked = Box::pin(async move {
-            for id in owed {
-                store.leave(id).await?;
-            }
-            verb(store).await
-        });
-        Step::Ask(asked, carried)
-    }
-
-    /// Whether a pass is old enough to be renewed, or older than the memory of the store.
-    fn is_renewal_due(&self, pass: &Pass, now: Timestamp) -> bool {
-        self.store.rules().is_renewal_due(now.since(pass.last_check_in))
-            || pass.last_check_in < self.store.remembers_since()
     }
 
     fn forward(
@@ -437,6 +268,3 @@ impl Forward {
 
 /// The statuses by which an application says that it cannot keep up.
 const OVERLOADED: [StatusCode; 2] = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
-
-/// How soon a visitor asks again whom the store could not answer.
-const STORE_RETRY: Duration = Duration::from_secs(5);

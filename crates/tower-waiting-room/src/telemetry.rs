@@ -23,8 +23,9 @@
 //!
 //! A recorder of metrics has to be installed before the first request.
 
-#[cfg(feature = "metrics")]
-use std::sync::OnceLock;
+mod event;
+mod subject;
+
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -32,8 +33,14 @@ use std::{
 
 #[cfg(feature = "metrics")]
 use dashmap::DashMap;
-use waiting_room_core::{Reason, RefusedBecause, StoreError};
+use waiting_room_core::{Reason, StoreError};
 
+#[cfg(feature = "metrics")]
+use self::subject::Frequent;
+pub(crate) use self::{
+    event::{GateEvent, Rate},
+    subject::Subject,
+};
 use crate::{misconfiguration::Misconfiguration, token::OpenError};
 
 /// Reports for one room.
@@ -232,101 +239,5 @@ impl Telemetry {
     /// What was found to be probably not meant as it is.
     pub(crate) fn misconfigurations(&self) -> Vec<Misconfiguration> {
         self.misconfigured.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-/// A limit that is reported about.
-#[derive(Debug)]
-pub(crate) struct Subject {
-    name: Arc<str>,
-    #[cfg(feature = "metrics")]
-    allowed: Frequent,
-    #[cfg(feature = "metrics")]
-    refused: Frequent,
-}
-
-impl Subject {
-    pub(crate) fn new(name: Arc<str>) -> Self {
-        Self {
-            name,
-            #[cfg(feature = "metrics")]
-            allowed: Frequent::default(),
-            #[cfg(feature = "metrics")]
-            refused: Frequent::default(),
-        }
-    }
-}
-
-/// What became of a request at a gate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GateEvent {
-    AdmittedFast,
-    AdmittedQueued,
-    Cancelled,
-    Drained,
-    Evicted,
-    Full,
-    Shed,
-    Swept,
-    TimedOut,
-}
-
-impl GateEvent {
-    /// What it is to be refused for this.
-    pub(crate) const fn of(because: RefusedBecause) -> Self {
-        match because {
-            RefusedBecause::Drained => Self::Drained,
-            RefusedBecause::Evicted => Self::Evicted,
-            RefusedBecause::Shed => Self::Shed,
-            RefusedBecause::TimedOut => Self::TimedOut,
-            _ => Self::Full,
-        }
-    }
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::AdmittedFast => "admitted_fast",
-            Self::AdmittedQueued => "admitted_queued",
-            Self::Cancelled => "cancelled",
-            Self::Drained => "drained",
-            Self::Evicted => "evicted",
-            Self::Full => "full",
-            Self::Shed => "shed",
-            Self::Swept => "swept",
-            Self::TimedOut => "timed_out",
-        }
-    }
-}
-
-/// What a rate limit has said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rate {
-    Allowed,
-    OverShadow,
-    OverSoft,
-    Refused,
-}
-
-impl Rate {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Allowed => "allowed",
-            Self::OverShadow => "over_shadow",
-            Self::OverSoft => "over_soft",
-            Self::Refused => "refused",
-        }
-    }
-}
-
-/// A counter that most requests increment, so it is found once: to find it takes memory for its
-/// labels.
-#[cfg(feature = "metrics")]
-#[derive(Debug, Default)]
-struct Frequent(OnceLock<metrics::Counter>);
-
-#[cfg(feature = "metrics")]
-impl Frequent {
-    fn increment(&self, find: impl FnOnce() -> metrics::Counter) {
-        self.0.get_or_init(find).increment(1);
     }
 }
