@@ -71,7 +71,8 @@ impl Sweeper {
     /// Looks at all of them once; says whether there are any left.
     fn sweep(&self) -> bool {
         let tick = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
-        let stalled = |since: u32| self.period * tick.wrapping_sub(since);
+        // The frame was taken after that tick and before the next: only from there it counts.
+        let stalled = |since: u32| self.period * tick.wrapping_sub(since).saturating_sub(1);
         let now = (self.now)();
         // Nothing is dropped under the lock: what is dropped lets others in.
         let mut held = mem::take(&mut self.lock().held);

@@ -111,6 +111,22 @@ async fn a_reader_that_stalls_frees_the_permit_and_one_that_waits_does_not() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_reader_has_the_whole_time_whenever_it_began() {
+    let stall = Duration::from_secs(4);
+    let (layer, frames, send) = streaming(Concurrency::limit(1).body_stall(stall));
+    let mut body = pin!(send().await.unwrap().into_body());
+    // The second frame is taken just before a tick of the sweeper, which has one each second.
+    for pause in [Duration::from_millis(900), stall - Duration::from_millis(1)] {
+        frames.send("a").unwrap();
+        assert!(body.frame().await.is_some());
+        tokio::time::sleep(pause).await;
+        assert_eq!(in_flight(&layer), 1);
+    }
+    tokio::time::sleep(stall / 4).await;
+    assert_eq!(in_flight(&layer), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_time_in_which_the_process_was_stopped_is_no_readers_fault() {
     let stall = Duration::from_secs(4);
     let (layer, frames, send) = streaming(Concurrency::limit(1).body_stall(stall));
