@@ -9,7 +9,7 @@ use tonic::{Code, Request, Streaming, transport::Channel};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_client::HealthClient};
 use tower_waiting_room::WaitingRoomConfig;
 
-use super::{works::layer, *};
+use super::{wire::Raw, works::layer, *};
 use crate::{
     curl::curl,
     grpc::{connect, retry_delay, serve},
@@ -62,6 +62,28 @@ async fn a_large_upload_that_is_refused_neither_hangs_nor_loses_its_answer() {
             .await;
         assert!(seen.contains("gate_full") && seen.ends_with(" 429 close"), "{seen}");
     }
+}
+
+/// Many clients do not look for an answer before they have sent everything.
+#[tokio::test]
+async fn who_sends_on_after_a_refusal_is_not_cut_off_before_the_answer() {
+    let works = Works::open(gate(1).queue(0), |app, _| app);
+    let _guest = Wire::Http1.crowd([works.url("/work")]);
+    works.has(1, 0).await;
+    let head = |len| format!("POST /echo HTTP/1.1\r\nHost: works\r\nContent-Length: {len}\r\n\r\n");
+    let mut client = Raw::connect(&works).await;
+    // After a small body the connection goes on, and after a large one it ends.
+    for (refusals, len, is_last) in [(1, 9 * 1024, false), (2, 1 << 20, true)] {
+        client.send(head(len)).await;
+        works.refuses(refusals).await;
+        client.send(vec![b'x'; len]).await;
+        let answer = client.read_to("\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 429 Too Many Requests\r\n"), "{answer}");
+        assert_eq!(answer.contains("connection: close\r\n"), is_last, "{answer}");
+        let len = answer.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+        client.read(len.parse().unwrap()).await;
+    }
+    client.ends().await;
 }
 
 #[tokio::test]

@@ -3,15 +3,17 @@
 use axum::{
     Extension, Router,
     extract::ws::{WebSocket, WebSocketUpgrade},
+    http::{Request, StatusCode, Version},
     response::Response,
     routing::{any, get},
 };
 use futures_util::{SinkExt, StreamExt};
-use tokio::{net::TcpStream, runtime::Handle, task};
+use tests::until;
+use tokio::{net::TcpStream, runtime::Handle, task, time};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async, tungstenite::Message};
 use tower_waiting_room::PermitHandle;
 
-use super::*;
+use super::{works::PATIENCE, *};
 
 #[tokio::test]
 async fn a_socket_that_keeps_the_handle_holds_its_permit_until_it_closes() {
@@ -44,6 +46,35 @@ async fn a_socket_that_does_not_keep_the_handle_holds_no_permit() {
     works.has(0, 0).await;
     finished(Wire::Http1.crowd([works.url("/quick")]), "quick").await;
     echoes(&mut socket).await;
+}
+
+/// Over HTTP/2 a socket is a stream of a connection (RFC 8441), and the response to it is a 200.
+#[tokio::test]
+async fn a_socket_over_http_2_holds_its_permit_by_the_handle_too() {
+    let works = Works::open(gate(1), sockets);
+    let stream = TcpStream::connect(("localhost", works.port())).await.unwrap();
+    let (client, connection) = h2::client::handshake(stream).await.unwrap();
+    let connection = task::spawn(connection);
+    let mut client = client.ready().await.unwrap();
+    until("sockets", async || client.is_extended_connect_protocol_enabled().then_some(())).await;
+    let mut connect = async |path| {
+        let request = Request::connect(works.url(path)).version(Version::HTTP_2);
+        let request = request.header("sec-websocket-version", "13");
+        let request = request.extension(h2::ext::Protocol::from("websocket")).body(()).unwrap();
+        let (response, sender) = client.send_request(request, false).unwrap();
+        let response = time::timeout(PATIENCE, response).await.unwrap().unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        (response, sender)
+    };
+    let _free = connect("/free").await;
+    works.has(0, 0).await;
+    let (_held, mut sender) = connect("/held").await;
+    let next = Wire::Http1.crowd([works.url("/quick")]);
+    works.has(1, 1).await;
+    sender.send_reset(h2::Reason::CANCEL);
+    finished(next, "quick").await;
+    works.has(0, 0).await;
+    assert!(!connection.is_finished());
 }
 
 #[tokio::test]

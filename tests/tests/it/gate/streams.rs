@@ -1,6 +1,6 @@
 //! A response runs until its body has ended.
 
-use axum::Router;
+use axum::{Router, http::StatusCode, routing::get};
 use tests::Process;
 use tower::limit::GlobalConcurrencyLimitLayer;
 
@@ -33,6 +33,39 @@ async fn with_towers_limit_of_two_all_twelve_stream_at_once() {
         floor.has(12).await;
         floor.finish(12);
         finished(crowd, "begun done").await;
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_leaves_frees_its_permit() {
+    for wire in [Wire::Http1, Wire::Http2] {
+        let works = Works::open(gate(1), |app, _| app);
+        let mut response = wire.client().get(works.url("/stream")).send().await.unwrap();
+        assert_eq!(response.chunk().await.unwrap().unwrap(), "begun ");
+        let next = wire.crowd([works.url("/quick")]);
+        works.has(1, 1).await;
+        drop(response);
+        println!("{wire:?}: the next one runs after {:?}", works.has(0, 0).await);
+        finished(next, "quick").await;
+        works.floor().has(0).await;
+    }
+}
+
+/// Nobody asks for the body of such a response, so it does not come to its end.
+#[tokio::test]
+async fn a_body_that_is_not_wanted_holds_no_permit() {
+    let works = Works::open(gate(1), |app: Router, floor| {
+        let (floor, not_modified) = (floor.clone(), StatusCode::NOT_MODIFIED);
+        app.route("/known", get(async move || (not_modified, floor.frames())))
+    });
+    let known = Wire::Http1.client().get(works.url("/known")).send().await.unwrap();
+    assert_eq!(known.status(), StatusCode::NOT_MODIFIED);
+    works.has(0, 0).await;
+    for wire in [Wire::Http1, Wire::Http2] {
+        let head = wire.client().head(works.url("/stream")).send().await.unwrap();
+        assert_eq!(head.status(), StatusCode::OK);
+        works.has(0, 0).await;
+        works.floor().has(0).await;
     }
 }
 

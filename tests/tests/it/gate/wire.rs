@@ -90,6 +90,17 @@ impl Raw {
         read
     }
 
+    /// Reads as many bytes.
+    pub(super) async fn read(&mut self, len: usize) {
+        let mut bytes = vec![0; len];
+        time::timeout(PATIENCE, self.0.read_exact(&mut bytes)).await.unwrap().unwrap();
+    }
+
+    /// Returns when the server has closed the connection, and not reset it.
+    pub(super) async fn ends(&mut self) {
+        assert_eq!(time::timeout(PATIENCE, self.0.read(&mut [0])).await.unwrap().unwrap(), 0);
+    }
+
     /// Leaves as a process does that is killed while something is on its way to it.
     pub(super) fn reset(self) {
         self.0.set_zero_linger().unwrap();

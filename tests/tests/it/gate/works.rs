@@ -25,6 +25,8 @@ use tower_waiting_room::{
     Concurrency, Discipline, GateSnapshot, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer,
 };
 
+use super::Wire;
+
 /// A server with a gate and an application that finishes as many requests as it is told to.
 #[derive(Debug)]
 pub(super) struct Works {
@@ -110,6 +112,20 @@ impl Works {
         soon(is_so, || format!("{in_flight} run and {queued} wait: {:?}", self.gate())).await
     }
 
+    /// Returns when so many were refused for want of a place, and the server is done with them.
+    pub(super) async fn refuses(&self, requests: u64) {
+        let refused = || self.gate().outcomes.full;
+        soon(|| refused() == requests, || format!("{requests} refused, not {}", refused())).await;
+        self.settles().await;
+    }
+
+    /// Returns when the server is done with what it does: it has one thread, so it is when it
+    /// answers another request.
+    pub(super) async fn settles(&self) {
+        let outside = Wire::Http1.client().get(self.url("/outside")).send().await.unwrap();
+        assert_eq!(outside.text().await.unwrap(), "outside");
+    }
+
     /// Returns when nobody new is let in any more.
     pub(super) async fn drains(&self) {
         soon(|| self.gate().is_draining, || format!("it drains: {:?}", self.gate())).await;
@@ -135,20 +151,23 @@ impl Floor {
         })
     }
 
-    /// Answers `begun ` at once, and `done` once it may finish. Who gets it is there as long as its
-    /// body is.
+    /// Answers with [`frames`](Self::frames).
     pub(super) fn stream(&self) -> MethodRouter {
         let floor = self.clone();
-        get(move || {
-            let (floor, present) = (floor.clone(), floor.enter());
-            let end = async move {
-                floor.finished().await;
-                drop(present);
-                "done"
-            };
-            let frames = stream::once(async { "begun " }).chain(stream::once(end));
-            std::future::ready(Body::from_stream(frames.map(Ok::<_, Infallible>)))
-        })
+        get(move || std::future::ready(floor.frames()))
+    }
+
+    /// A body that is `begun ` at once, and `done` once it may finish. Who gets it is there as long
+    /// as it is.
+    pub(super) fn frames(&self) -> Body {
+        let (present, finished) = (self.enter(), self.finished());
+        let end = async move {
+            finished.await;
+            drop(present);
+            "done"
+        };
+        let frames = stream::once(async { "begun " }).chain(stream::once(end));
+        Body::from_stream(frames.map(Ok::<_, Infallible>))
     }
 
     /// Somebody comes in.
