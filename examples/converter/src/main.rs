@@ -8,10 +8,10 @@
 //!
 //! ```text
 //!  this process                                            another process
-//!  ┌──────────────────────────────────────────────────┐    ┌──────────────┐
-//!  │ arrived ─► gate ─► let in ─► convert ─► finished │◄═══╡ 32 clients   │
-//!  │    └───── order ──────┴──────────────────┘       │    │ and a passer │
-//!  │ meter: the CPU time of this process              │    └──────────────┘
+//!  ┌──────────────────────────────────────────────────┐    ┌─────────────────┐
+//!  │ arrived ─► gate ─► let in ─► convert ─► finished │◄═══╡ 32 clients      │
+//!  │    └───── order ──────┴──────────────────┘       │    │ and a passer-by │
+//!  │ meter: the CPU time of this process              │    └─────────────────┘
 //!  └──────────────────────────────────────────────────┘
 //! ```
 //!
