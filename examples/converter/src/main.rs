@@ -17,7 +17,7 @@
 //!
 //! [`app`] is the application and [`worker`] where it spends its CPU time; [`pace`] is how 70 % of
 //! two cores can be a limit, and [`controller`] how such a limit can be found. [`clients`] is who
-//! asks, [`run`] what is tried, and [`report`] what it is judged by.
+//! asks, [`mod@run`] what is tried, and [`report`] what it is judged by.
 
 mod app;
 mod cli;
