@@ -95,7 +95,7 @@ impl Effort {
     /// how long after that.
     pub(crate) const fn overload(self) -> (Duration, Duration) {
         match self {
-            Self::Full => (Duration::from_millis(2_500), Duration::from_secs(8)),
+            Self::Full => (Duration::from_secs(2), Duration::from_secs(6)),
             Self::Quick => (Duration::from_secs(2), Duration::from_secs(2)),
             Self::Smoke => (Duration::from_millis(20), Duration::from_millis(50)),
         }
