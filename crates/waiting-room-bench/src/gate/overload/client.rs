@@ -85,3 +85,31 @@ impl Drop for Connection {
         self.task.abort();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::{io::AsyncReadExt, net::TcpListener};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_leaves_closes_its_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = Client::new(listener.local_addr().unwrap().port());
+        let mut asking = Box::pin(client.ask());
+        let asked = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut asked = Vec::new();
+            stream.read_buf(&mut asked).await.unwrap();
+            (stream, asked)
+        };
+        let (mut stream, asked) = tokio::select! {
+            answer = &mut asking => panic!("nobody answers: {answer:?}"),
+            asked = asked => asked,
+        };
+        drop(asking);
+        let rest = stream.read_to_end(&mut Vec::new()).await;
+        assert_eq!(rest.unwrap(), 0);
+        assert!(asked.starts_with(b"GET / HTTP/1.1\r\n"));
+    }
+}

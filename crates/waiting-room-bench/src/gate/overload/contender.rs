@@ -97,3 +97,16 @@ const LONG: Duration = Duration::from_secs(5);
 
 /// More than ever wait.
 const ENDLESS: u32 = 16_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_contender_has_one_row() {
+        let mut names = Contender::ALL.map(Contender::name).to_vec();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Contender::value_variants().len());
+    }
+}

@@ -108,3 +108,33 @@ async fn ask_until(client: Arc<Client>, from: Instant, end: Instant) -> Result<u
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::{Router, routing::get};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    async fn come_late(by: Duration) -> Outcome {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let app = Router::new().route("/", get(|| async {}));
+        tokio::spawn(axum::serve(listener, app).into_future());
+        let (_, outcome, late) = come(Arc::new(Client::new(port)), Instant::now() - by).await;
+        assert!(late >= by);
+        outcome
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_sent_late_has_waited_since_it_was_to_be_sent() {
+        let late = PATIENCE / 5;
+        let outcome = come_late(late).await;
+        assert!(matches!(outcome, Outcome::Served(waited) if waited >= late), "{outcome:?}");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_was_to_leave_before_it_has_an_answer_is_gone() {
+        assert_eq!(come_late(PATIENCE).await, Outcome::Gone);
+    }
+}
