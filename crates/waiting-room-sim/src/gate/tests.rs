@@ -76,7 +76,7 @@ fn below_the_capacity_a_queue_waits_as_long_as_erlang_calculated() {
         let error = (variance / count).sqrt();
         // Wrong once in ten thousand, with so few runs.
         assert!((mean - expected).abs() < 5.2 * error, "{mean} ± {error}, not {expected}");
-        assert!(error < 0.1 * expected, "{error} of {expected} says nothing");
+        assert!(error < 0.2 * expected, "{error} of {expected} says nothing");
     }
 }
 
