@@ -3,7 +3,11 @@
 //! Nobody is woken and nothing foreign is called here: whom a change concerns is gathered, to be
 //! woken when the lock is released.
 
-use std::{mem, task::Waker};
+use std::{
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    task::Waker,
+};
 
 use super::{
     arrival::Arrival,
@@ -264,7 +268,13 @@ impl Wakes {
     }
 
     /// Wakes all of them.
+    ///
+    /// Whoever leaves or comes has no part in it if the waker of another panics, and may be
+    /// unwinding already; and those who are woken after that one have their permits by now. So the
+    /// panic ends here, once its hook has told of it.
     pub(super) fn wake(self) {
-        self.first.into_iter().chain(self.others).for_each(Waker::wake);
+        for waker in self.first.into_iter().chain(self.others) {
+            drop(catch_unwind(AssertUnwindSafe(|| waker.wake())));
+        }
     }
 }

@@ -1,6 +1,9 @@
 //! Foreign code: whoever is woken may do with the gate what it likes.
 
-use std::sync::Mutex;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::Mutex,
+};
 
 use super::*;
 
@@ -155,4 +158,50 @@ fn whoever_has_its_permit_before_it_is_polled_finds_it() {
     let wakes = Arc::<Wakes>::default();
     assert!(matches!(poll(&mut place, &wakes), Poll::Ready(Ok(_))));
     assert_eq!(wakes.count(), 0);
+}
+
+/// Panics when it is woken.
+struct Panicking;
+
+impl Wake for Panicking {
+    fn wake(self: Arc<Self>) {
+        resume_unwind(Box::new(()));
+    }
+}
+
+/// Somebody in the queue whose waker panics.
+fn panicking(world: &World) -> Place {
+    let Entry::Queued(mut place) = world.enter(Arrival::default()) else { panic!("it may wait") };
+    assert!(poll(&mut place, &Arc::new(Panicking)).is_pending());
+    place
+}
+
+#[test]
+fn a_waker_that_panics_costs_who_takes_its_place_no_permit() {
+    let world = world();
+    let (permit, evicted, other) = (world.admitted(), panicking(&world), world.queued());
+    drop(catch_unwind(AssertUnwindSafe(|| world.enter(Arrival::default()))));
+    drop((evicted, other));
+    assert_eq!(world.counts(), (1, 0));
+    drop(permit);
+    assert_eq!(world.counts(), (0, 0));
+}
+
+#[test]
+fn a_waker_that_panics_keeps_nobody_else_from_being_woken() {
+    let world = world();
+    let (permit, first, mut second) = (world.admitted(), panicking(&world), world.queued());
+    drop(catch_unwind(AssertUnwindSafe(|| world.gate.set_limit(3))));
+    assert_eq!(second.wakes(), 1);
+    drop((permit, first, second.permit()));
+    assert_eq!(world.counts(), (0, 0));
+}
+
+#[test]
+fn who_leaves_is_not_struck_by_a_waker_that_panics() {
+    let world = world();
+    let (permit, place) = (world.admitted(), panicking(&world));
+    drop(permit);
+    drop(place);
+    assert_eq!(world.counts(), (0, 0));
 }
