@@ -11,7 +11,7 @@ use crate::Timestamp;
 /// what is asked of it. So it is right with streams too, of which the average hold says little.
 #[derive(Clone, Debug)]
 pub(super) struct ServiceRate {
-    /// Both fade with the time in which somebody waits.
+    /// Both fade together, so that neither an hour ago nor a single release says much.
     served: f64,
     seconds: f64,
     last: Timestamp,
@@ -30,22 +30,28 @@ impl ServiceRate {
 
     /// One is released, while somebody waits.
     pub(super) fn served(&mut self, now: Timestamp) {
-        self.waited(now);
         self.served += 1.0;
+        self.waited(now);
     }
 
     /// Somebody has waited until now.
     pub(super) fn waited(&mut self, now: Timestamp) {
-        let seconds = now.since(self.last).as_secs_f64();
-        let kept = (-seconds / MEMORY.as_secs_f64()).exp().max(1.0 - 1.0 / RELEASES);
-        self.served *= kept;
-        self.seconds = self.seconds.mul_add(kept, seconds);
+        self.seconds += now.since(self.last).as_secs_f64();
         self.last = now;
+        self.fade();
     }
 
     /// The rate by the second, once enough is known.
     pub(super) fn per_second(&self) -> Option<f64> {
         (self.served >= ENOUGH && self.seconds > 0.0).then(|| self.served / self.seconds)
+    }
+
+    /// Keeps as much as is remembered: whichever of the two bounds lasts longer. How often somebody
+    /// leaves is neither of them, or those who wait in vain would have a slow service forgotten.
+    fn fade(&mut self) {
+        let kept = (MEMORY.as_secs_f64() / self.seconds).max(RELEASES / self.served).min(1.0);
+        self.served *= kept;
+        self.seconds *= kept;
     }
 }
 
@@ -88,6 +94,30 @@ mod tests {
         (0..200).for_each(|_| rate.served(after(&mut now, 100)));
         let rate = rate.per_second().unwrap();
         assert!((10.0..25.0).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn sixteen_releases_count_however_often_somebody_leaves_in_between() {
+        let (mut rate, mut now) = (ServiceRate::new(), Timestamp::from_secs(1_000));
+        rate.resume(now);
+        for _ in 0..16 {
+            (0..1_000).for_each(|_| rate.waited(after(&mut now, 20)));
+            rate.served(now);
+        }
+        let rate = rate.per_second().unwrap();
+        assert!((0.049..0.051).contains(&rate), "{rate}");
+    }
+
+    #[test]
+    fn an_hour_without_a_release_is_forgotten_like_any_other_time() {
+        let (mut rate, mut now) = (ServiceRate::new(), Timestamp::from_secs(1_000));
+        rate.resume(now);
+        (0..1_000).for_each(|_| rate.served(after(&mut now, 10)));
+        rate.waited(after(&mut now, 3_600_000));
+        assert!(rate.per_second().unwrap() < 10.0);
+        (0..5_000).for_each(|_| rate.served(after(&mut now, 10)));
+        let rate = rate.per_second().unwrap();
+        assert!((95.0..105.0).contains(&rate), "{rate}");
     }
 
     #[test]

@@ -70,6 +70,24 @@ fn a_service_that_takes_half_a_minute_is_measured_too() {
 }
 
 #[test]
+fn a_slow_service_is_measured_however_many_wait_in_vain() {
+    // One in five seconds, and fifty come and go meanwhile.
+    let world = World::new(rules().max_wait(ms(60_000)));
+    let mut permit = world.admitted();
+    for _ in 0..20 {
+        let mut next = world.queued();
+        for _ in 0..50 {
+            let _in_vain = world.enter(Arrival::default());
+            world.after(ms(100));
+        }
+        drop(permit);
+        permit = next.permit();
+    }
+    let rate = world.snapshot().service_rate.expect("twenty releases are enough");
+    assert!((0.19..0.21).contains(&rate), "{rate}");
+}
+
+#[test]
 fn time_in_which_somebody_waits_in_vain_counts_as_well() {
     // One is released in each 250 ms in which somebody waits, but most of them wait in vain.
     let world = World::new(rules().max_wait(ms(100)));

@@ -279,11 +279,12 @@ impl Model {
     /// The releases by the second in which somebody waited, each the less the longer ago it was.
     /// Nobody is judged by it who finds the queue empty.
     fn rate(&self) -> Option<f64> {
-        let (mut weight, mut served, mut seconds) = (1.0, 0.0, 0.0);
-        for (waited, is_served) in self.waits.iter().rev() {
-            served += if *is_served { weight } else { 0.0 };
-            seconds += weight * waited.as_secs_f64();
-            weight *= (-waited.as_secs_f64() / 10.0).exp().max(15.0 / 16.0);
+        let (mut served, mut seconds) = (0.0, 0.0);
+        for (waited, is_served) in &self.waits {
+            served += if *is_served { 1.0 } else { 0.0 };
+            seconds += waited.as_secs_f64();
+            let kept = f64::max(16.0 / served, 10.0 / seconds).min(1.0);
+            (served, seconds) = (served * kept, seconds * kept);
         }
         (!self.line.is_empty() && served >= 8.0 && seconds > 0.0).then(|| served / seconds)
     }
