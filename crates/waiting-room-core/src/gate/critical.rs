@@ -81,10 +81,13 @@ impl<'a> Critical<'a> {
         self.queue(arrival.class, lane, (deadline, on_deadline))
     }
 
-    /// One who ran leaves, which concerns somebody else.
-    pub(super) fn leave(&mut self) {
-        if self.counts().queued > 0 {
+    /// One who ran since then leaves, which concerns somebody else.
+    pub(super) fn leave(&mut self, given_at: Timestamp) {
+        let counts = self.counts();
+        if counts.queued > 0 {
             self.state.rate.served(self.now);
+        } else if self.shared.rules.queue == 0 && !counts.has_room() {
+            self.state.rate.ran(self.now.since(given_at), counts.in_flight);
         }
         self.change(|counts| counts.in_flight -= 1);
         self.grant();

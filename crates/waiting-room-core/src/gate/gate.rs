@@ -218,10 +218,10 @@ impl Gate {
     }
 
     /// A permit is given back.
-    pub(super) fn release(&self, class: u8) {
+    pub(super) fn release(&self, class: u8, given_at: Timestamp) {
         self.0.stops(class);
-        if !self.0.counter.leave() {
-            self.critical(self.now(), |critical| critical.leave());
+        if self.0.is_measured() || !self.0.counter.leave() {
+            self.critical(self.now(), |critical| critical.leave(given_at));
         }
     }
 
@@ -261,6 +261,11 @@ impl Shared {
         if let Some(running) = self.of_class(class) {
             running.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+
+    /// Whether one who leaves says how much the service gets done, though nobody waits.
+    fn is_measured(&self) -> bool {
+        self.rules.queue == 0 && !self.counter.counts().has_room()
     }
 
     /// How many of a class run.

@@ -56,7 +56,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.gate.release(self.class);
+        self.gate.release(self.class, self.grant.at);
     }
 }
 

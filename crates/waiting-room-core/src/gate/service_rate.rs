@@ -5,7 +5,8 @@ use std::{mem, time::Duration};
 use crate::Timestamp;
 
 /// The rate of releases while the queue was not empty, over the last ten seconds or so of that, or
-/// the last sixteen releases, if they took longer.
+/// the last sixteen releases, if they took longer. Where there is no queue, as many as may run by
+/// how long they do.
 ///
 /// Time in which nobody waits does not count: what is measured is what the service can do, not
 /// what is asked of it. So it is right with streams too, of which the average hold says little.
@@ -32,6 +33,14 @@ impl ServiceRate {
     pub(super) fn served(&mut self, now: Timestamp) {
         self.served += 1.0;
         self.waited(now);
+    }
+
+    /// One is released where nobody can wait, of so many that ran: by Little's law the service
+    /// took that share of its time for it.
+    pub(super) fn ran(&mut self, hold: Duration, in_flight: u32) {
+        self.served += 1.0;
+        self.seconds += hold.as_secs_f64() / f64::from(in_flight.max(1));
+        self.fade();
     }
 
     /// Somebody has waited until now.

@@ -139,6 +139,25 @@ fn the_crowd_is_told_to_come_back_one_after_the_other() {
 }
 
 #[test]
+fn where_nobody_can_wait_the_crowd_is_told_to_come_back_one_after_the_other_too() {
+    // Two at once for half a second each: four a second.
+    let world = World::new(rules().limit(2).queue(0));
+    for _ in 0..20 {
+        let permits = [world.admitted(), world.admitted()];
+        assert!(world.refused().retry_after.unwrap() <= ms(7_000));
+        world.after(ms(500));
+        drop(permits);
+    }
+    world.after(ms(10_000));
+    let _permits = [world.admitted(), world.admitted()];
+    for served in 1..60 {
+        let told = world.refused().retry_after.unwrap();
+        let exact = ms(250 * served);
+        assert!(told >= exact && told < exact + ms(2_000), "{served}: {told:?}");
+    }
+}
+
+#[test]
 fn nobody_is_told_to_come_back_later_than_the_longest_time() {
     let world = World::new(rules().queue(1).longest_retry(ms(10_000)));
     world.learns(ms(1_000));
