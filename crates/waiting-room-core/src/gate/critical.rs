@@ -86,6 +86,7 @@ impl<'a> Critical<'a> {
         let counts = self.counts();
         if counts.queued > 0 {
             self.state.rate.served(self.now);
+            self.state.typical_hold.ran(self.now.since(given_at));
         } else if self.shared.rules.queue == 0 && !counts.has_room() {
             self.state.rate.ran(self.now.since(given_at), counts.in_flight);
         }

@@ -16,6 +16,7 @@ use super::{
     service_rate::ServiceRate,
     snapshot::{GateOutcomes, GateSnapshot},
     sync::{Arc, AtomicU32, Mutex, Ordering, lock},
+    typical_hold::TypicalHold,
     waiter::Waiter,
 };
 use crate::{Clock, ConfigError, ConfigErrorKind, SystemClock, Timestamp};
@@ -80,6 +81,7 @@ pub(super) struct State {
     /// When somebody last came into an empty queue.
     pub(super) last_empty: Timestamp,
     pub(super) rate: ServiceRate,
+    pub(super) typical_hold: TypicalHold,
     pub(super) slots: ReturnSlots,
     pub(super) outcomes: GateOutcomes,
     /// Those who wait for the gate to be idle.
@@ -113,6 +115,7 @@ impl Gate {
             number: 0,
             last_empty: Timestamp::ZERO,
             rate: ServiceRate::new(),
+            typical_hold: TypicalHold::new(),
             slots: ReturnSlots::new(rules.longest_retry, seed),
             outcomes: GateOutcomes::default(),
             idle: BTreeMap::new(),

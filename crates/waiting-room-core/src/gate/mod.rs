@@ -33,6 +33,7 @@ mod rules;
 mod service_rate;
 mod snapshot;
 mod sync;
+mod typical_hold;
 mod waiter;
 
 pub use self::{

@@ -29,11 +29,9 @@ impl Critical<'_> {
         }
     }
 
-    /// How long requests run, by Little's law: as many as may, at the rate at which they leave.
+    /// How long requests run, as far as somebody who comes is judged by it.
     fn typical_hold(&self) -> Duration {
-        let limit = f64::from(self.counts().limit);
-        let rate = self.rate();
-        let hold = rate.and_then(|rate| Duration::try_from_secs_f64(limit / rate).ok());
+        let hold = if self.is_first() { None } else { self.state.typical_hold.median() };
         hold.unwrap_or_default()
     }
 
@@ -46,11 +44,15 @@ impl Critical<'_> {
         wait.map_or(true, |wait| self.now + wait > deadline)
     }
 
-    /// The rate by which somebody who comes is judged. Whoever finds the queue empty is not: it is
-    /// those who wait that the rate is learnt from, and a bad hour would keep all of them away.
+    /// The rate by which somebody who comes is judged.
     fn rate(&self) -> Option<f64> {
-        let is_first = self.state.line.len() == 0;
-        if is_first { None } else { self.state.rate.per_second() }
+        if self.is_first() { None } else { self.state.rate.per_second() }
+    }
+
+    /// Whether somebody who comes finds the queue empty, and is not judged by what was before: it is
+    /// from those who wait that the gate learns, and a bad hour would keep all of them away.
+    fn is_first(&self) -> bool {
+        self.state.line.len() == 0
     }
 
     /// Whether the queue has not been empty for so long that it turns round.

@@ -51,14 +51,28 @@ fn what_was_learnt_in_a_bad_hour_does_not_keep_the_queue_closed() {
 
 #[test]
 fn a_higher_limit_does_not_close_the_queue_to_clients_with_deadlines() {
-    // By Little's law 200 permits at the rate of one are held for a hundred times as long.
+    // By Little's law 200 permits at the rate of one would be held for 200 times as long.
     let world = World::new(rules());
     world.learns(ms(100));
     world.gate.set_limit(200).unwrap();
     let permits: Vec<_> = (0..200).map(|_| world.admitted()).collect();
-    let mut place = world.queued_as(Arrival::default().deadline(world.gate.now() + ms(900)));
+    let hasty = Arrival::default().deadline(world.gate.now() + ms(900));
+    let mut places = [(); 2].map(|()| world.queued_as(hasty));
     drop(permits);
-    drop(place.permit());
+    drop(places.each_mut().map(Waiting::permit));
+}
+
+#[test]
+fn streams_do_not_close_the_queue_to_calls_with_deadlines() {
+    // Of a hundred permits all but one are held by streams, for an hour; a call takes 100 ms.
+    let world = World::new(rules().limit(100));
+    let _streams = [(); 99].map(|()| world.admitted());
+    world.learns(ms(100));
+    let (permit, mut first) = (world.admitted(), world.queued());
+    let mut second = world.queued_as(Arrival::default().deadline(world.gate.now() + ms(900)));
+    drop(permit);
+    drop(first.permit());
+    drop(second.permit());
 }
 
 #[test]

@@ -27,6 +27,9 @@ pub(super) struct Model {
     /// How long somebody has waited before each release, or in vain.
     waits: Vec<(Duration, bool)>,
     waited_until: Timestamp,
+    /// When each of those who run was let in, and how long those ran who left while somebody waited.
+    given: BTreeMap<u64, Timestamp>,
+    holds: Vec<Duration>,
 }
 
 /// Somebody who waits.
@@ -69,6 +72,8 @@ impl Model {
             last_empty: now,
             waits: Vec::new(),
             waited_until: now,
+            given: BTreeMap::new(),
+            holds: Vec::new(),
         }
     }
 
@@ -81,6 +86,7 @@ impl Model {
             Verdict::Refused(RefusedBecause::Drained)
         } else if has_room {
             self.running.push((newcomer.name, newcomer.class));
+            self.given.insert(newcomer.name, self.now);
             Verdict::Admitted(self.in_flight())
         } else if self.is_hopeless(&newcomer) {
             Verdict::Refused(RefusedBecause::Shed)
@@ -103,8 +109,10 @@ impl Model {
 
     pub(super) fn release(&mut self, name: u64) {
         let is_over = self.in_flight() > self.limit;
+        let given_at = self.given.remove(&name).unwrap();
         if !self.line.is_empty() && (self.is_draining || !is_over) {
             self.waits(true);
+            self.holds.push(self.now.since(given_at));
         }
         self.running.retain(|(other, _)| *other != name);
         self.grant();
@@ -165,6 +173,7 @@ impl Model {
                 self.round.push(next.lane);
             }
             self.running.push((next.name, next.class));
+            self.given.insert(next.name, self.now);
             self.outcomes.granted += 1;
             let (ran, waited) = (self.in_flight(), self.now.since(next.since));
             let fate = Fate::Granted { at: self.now, ran, waited };
@@ -228,9 +237,7 @@ impl Model {
         }
         let mut deadline = self.now + wait;
         if let Some(clients) = arrival.deadline {
-            let limit = f64::from(self.limit.min(GateRules::MAX_LIMIT));
-            let hold = self.rate().map_or(0.0, |rate| limit / rate);
-            let clients = clients.before(Duration::from_secs_f64(hold));
+            let clients = clients.before(self.typical_hold());
             if clients <= deadline {
                 (deadline, on_deadline) = (clients, RefusedBecause::TimedOut);
             }
@@ -274,6 +281,14 @@ impl Model {
             _ => self.line.len(),
         };
         self.now + Duration::from_secs_f64((ahead + 1) as f64 / rate) > newcomer.deadline
+    }
+
+    /// The middle one of the last fifteen holds, where there are eight and somebody waits.
+    fn typical_hold(&self) -> Duration {
+        let mut last = self.holds.iter().rev().take(15).copied().collect::<Vec<_>>();
+        last.sort_unstable();
+        let is_known = last.len() >= 8 && !self.line.is_empty();
+        if is_known { last[last.len() / 2] } else { Duration::ZERO }
     }
 
     /// The releases by the second in which somebody waited, each the less the longer ago it was.
