@@ -53,7 +53,8 @@ pub enum Discipline {
     /// First come, first served, until `max_wait` is over.
     Fifo,
     /// By class, the lowest number first. When the queue is full, the newest of the highest number
-    /// makes room for a lower one.
+    /// makes room for a lower one; but as many of a class as have a reserved permit find a place, and
+    /// keep it.
     Priority {
         /// For each class, how many of the permits it is served first for, whatever others wait.
         /// What it does not use, others may.

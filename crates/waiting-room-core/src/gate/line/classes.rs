@@ -46,6 +46,18 @@ impl Classes {
     }
 }
 
+/// As many wait for a share as it has permits, whoever else does: a crowd that fills the queue would
+/// have the share otherwise.
+impl Class {
+    fn has_less_than_its_share(&self) -> bool {
+        (self.waiters.len() as u64) < self.reserved.into()
+    }
+
+    fn has_more_than_its_share(&self) -> bool {
+        self.waiters.len() as u64 > self.reserved.into()
+    }
+}
+
 impl Line for Classes {
     fn lane(&self, class: u8, _: u64) -> u64 {
         u64::from(class).min(self.classes.len().saturating_sub(1) as u64)
@@ -68,8 +80,10 @@ impl Line for Classes {
     }
 
     fn evict_for(&mut self, lane: u64) -> Option<Arc<Waiter>> {
-        let last = self.classes.iter().rposition(|class| !class.waiters.is_empty())?;
-        if last as u64 <= lane {
+        let last = self.classes.iter().rposition(Class::has_more_than_its_share)?;
+        let own = usize::try_from(lane).ok().and_then(|lane| self.classes.get(lane));
+        let is_owed = own.is_some_and(Class::has_less_than_its_share);
+        if last as u64 <= lane && !is_owed {
             return None;
         }
         self.classes[last].waiters.pop_last().map(|(_, waiter)| waiter)

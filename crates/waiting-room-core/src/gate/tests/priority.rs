@@ -136,6 +136,20 @@ fn when_it_is_full_the_newest_of_the_last_class_makes_room_for_a_better_one() {
 }
 
 #[test]
+fn a_crowd_of_a_better_class_does_not_keep_a_reserved_share_out_of_the_queue() {
+    let world = world(2, 3, &[0, 1]);
+    let permits = [world.admitted(), world.admitted()];
+    let mut crowd = waiting(&world, &[0, 0, 0]);
+    let mut reserved = world.queued_as(class(1));
+    assert_eq!(crowd.pop().unwrap().1.refusal().because, RefusedBecause::Evicted);
+    // It keeps its place, as many as the share is for do, and no more.
+    assert_eq!(world.refused_as(class(0)).because, RefusedBecause::Full);
+    assert_eq!(world.refused_as(class(1)).because, RefusedBecause::Full);
+    drop(permits);
+    drop(reserved.permit());
+}
+
+#[test]
 fn a_reserved_share_is_not_shed_for_those_whom_it_goes_before() {
     let rules = GateRules::new(1).max_wait(ms(1_000)).queue(99);
     let discipline = Discipline::Priority { reserved: vec![0, 1], aging: ms(60_000) };

@@ -211,9 +211,12 @@ impl Model {
     fn evicted_for(&self, newcomer: &Name) -> Option<Name> {
         match &self.rules.discipline {
             Discipline::AdaptiveLifo { .. } => self.line.first().copied(),
-            Discipline::Priority { .. } => {
-                let last = self.line.iter().max_by_key(|it| it.class)?;
-                (last.class > newcomer.class).then_some(*last)
+            Discipline::Priority { reserved, .. } => {
+                let share = |it: &Name| reserved[it.class] as usize;
+                let in_excess = self.line.iter().filter(|it| self.in_lane(it.lane) > share(it));
+                let last = in_excess.max_by_key(|it| it.class)?;
+                let is_owed = self.in_lane(newcomer.lane) < share(newcomer);
+                (last.class > newcomer.class || is_owed).then_some(*last)
             }
             Discipline::FairByTenant(_) => {
                 let longest = self.line.iter().max_by_key(|it| (self.in_lane(it.lane), it.lane))?;
