@@ -49,6 +49,10 @@ pub enum Discipline {
     /// By turns among the tenants that wait, and within each first come, first served (deficit
     /// round robin: M. Shreedhar and G. Varghese, SIGCOMM 1995, with a cost of one). When the
     /// queue is full, the newest of the tenant with the most makes room.
+    ///
+    /// Turns are counted, and not how long each takes: a tenant whose requests run for long holds
+    /// most of the permits. Under overload nobody's wait is made shorter, as controlled delay does,
+    /// so [`max_wait`](GateRules::max_wait) belongs well below the time after which clients give up.
     FairByTenant(Tenants),
     /// First come, first served, until `max_wait` is over.
     Fifo,
@@ -56,10 +60,12 @@ pub enum Discipline {
     /// makes room for a lower one; but as many of a class as have a reserved permit find a place, and
     /// keep it.
     Priority {
-        /// For each class, how many of the permits it is served first for, whatever others wait.
-        /// What it does not use, others may.
+        /// For each class, how many of the permits it is served first for, whatever others wait, and
+        /// for however long. What it does not use, others may. They do not shrink with a limit that
+        /// is lowered: where together they are the whole of it, others have only what is left over.
         reserved: Vec<u32>,
-        /// After each such time a waiter counts as one class lower, so that nobody starves.
+        /// After each such time a waiter counts as one class lower, so that nobody starves but for
+        /// the shares of others.
         aging: Duration,
     },
 }

@@ -6,9 +6,10 @@ use crate::Timestamp;
 
 /// Decides how many requests may run at once, from how those that ran went.
 ///
-/// A gate asks for the [`limit`](Self::limit) once, when it opens, and tells of every request that
-/// is over. Both happen under its lock: an implementation is quick, does not block and does not
-/// panic, whatever the samples say.
+/// A gate begins with the [`limit`](Self::limit), and is told after each request that is over what
+/// [`observe`](Self::observe) says then. Whoever calls them does so for one request at a time, while
+/// others wait to tell of theirs: an implementation is quick, does not block and does not panic,
+/// whatever the samples say. While it says 0, nobody runs, and it hears nothing more.
 ///
 /// ```
 /// use waiting_room_core::{Limit, Sample};
