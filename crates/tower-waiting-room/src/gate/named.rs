@@ -2,13 +2,10 @@
 
 use std::{
     fmt,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use dashmap::DashMap;
 use waiting_room_core::{
     Arrival, Clock, ConfigError, ConfigErrorKind, DrainQueue, Gate, GateRules, GateSnapshot,
@@ -31,10 +28,14 @@ pub(crate) struct Named {
     subject: Subject,
     /// What refusals tell, of the limit in force.
     line: ArcSwapOption<(u32, PolicyLine)>,
-    /// Those in force, of which the limit may have been changed.
-    rules: Mutex<GateRules>,
+    /// Those in force, of which the limit may have been changed. Read where a gate is made, with a
+    /// part of the gates locked; so whoever changes them and goes through all gates locks neither.
+    rules: ArcSwap<GateRules>,
+    /// Locked while the limit is changed, so that the last one is in force at all gates.
+    changing: Mutex<()>,
     gates: Gates,
-    is_draining: AtomicBool,
+    /// What a gate that is made does with those who wait; `None` if it is open.
+    draining: Mutex<Option<DrainQueue>>,
     adaptive: Option<Mutex<Box<dyn Limit>>>,
     now: Now,
     telemetry: Telemetry,
@@ -79,9 +80,10 @@ impl Named {
             name,
             line: ArcSwapOption::empty(),
             concurrency: concurrency.clone(),
-            rules: Mutex::new(rules),
+            rules: ArcSwap::from_pointee(rules),
+            changing: Mutex::new(()),
             gates,
-            is_draining: AtomicBool::new(false),
+            draining: Mutex::new(None),
             adaptive: concurrency.adaptive.as_ref().map(|make| Mutex::new(make())),
             now: Arc::clone(now),
             telemetry: telemetry.clone(),
@@ -122,17 +124,18 @@ impl Named {
             let expected = format!("none: the gate {:?} finds its limit by itself", self.name);
             return Err(ConfigError::new(kind, "concurrency", given, expected));
         }
-        let mut rules = self.rules();
-        let changed = rules.clone().limit(limit);
+        let _changing = lock(&self.changing);
+        let changed = GateRules::clone(&self.rules.load()).limit(limit);
         changed.validate()?;
-        *rules = changed;
+        // Either a gate that is made sees it, or it is found among all others.
+        self.rules.store(Arc::new(changed));
         self.each(|gate| _ = gate.set_limit(limit));
         Ok(())
     }
 
     /// Lets nobody in any more; ready once all are empty.
     pub(crate) fn drain(&self, queue: DrainQueue) -> Vec<Idle> {
-        self.is_draining.store(true, Ordering::SeqCst);
+        *lock(&self.draining) = Some(queue);
         let mut idle = Vec::new();
         self.each(|gate| idle.push(gate.drain(queue)));
         idle
@@ -140,7 +143,7 @@ impl Named {
 
     /// Lets people in again.
     pub(crate) fn open(&self) {
-        self.is_draining.store(false, Ordering::SeqCst);
+        *lock(&self.draining) = None;
         self.each(Gate::open);
     }
 
@@ -159,16 +162,12 @@ impl Named {
     }
 
     fn make(&self) -> Result<Gate, ConfigError> {
-        let made = gate(self.rules().clone(), &self.now)?;
-        // Either this sees the flag, or whoever has raised it finds the gate.
-        if self.is_draining.load(Ordering::SeqCst) {
-            drop(made.drain(DrainQueue::Refuse));
+        let made = gate(GateRules::clone(&self.rules.load()), &self.now)?;
+        // Either this sees it, or whoever drains finds the gate.
+        if let Some(queue) = *lock(&self.draining) {
+            drop(made.drain(queue));
         }
         Ok(made)
-    }
-
-    fn rules(&self) -> MutexGuard<'_, GateRules> {
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -237,7 +236,7 @@ impl NamedGate {
         let Some(adaptive) = &self.named.adaptive else { return };
         let now = (self.named.now)();
         let hold = now.since(permit.given_at());
-        let mut adaptive = adaptive.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut adaptive = lock(adaptive);
         let before = adaptive.limit();
         let limit = adaptive.observe(&Sample::new(now, permit.in_flight(), hold, outcome));
         // Under the lock of the limit, so that the last that it says is the one in force.
@@ -268,6 +267,10 @@ impl fmt::Debug for NamedGate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NamedGate").field("name", &self.named.name).finish_non_exhaustive()
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 const HOLD: &str = "waiting_room_gate_hold_seconds";

@@ -2,6 +2,8 @@
 
 use super::*;
 
+use std::task::{Context, Waker};
+
 use tower_waiting_room::Key;
 
 fn nested() -> WaitingRoomConfigBuilder {
@@ -76,4 +78,31 @@ async fn a_tenant_that_comes_while_the_gates_are_drained_is_refused_too() {
     let works = Works::of(nested());
     works.layer.handle().drain_gates(DrainQueue::Serve, Duration::from_secs(1)).await;
     assert_eq!(works.send(of("ann", "/")).await.status, 503);
+}
+
+/// Tenants come while the limit of each is changed, on threads of their own.
+#[test]
+fn tenants_that_come_while_the_limit_is_changed_neither_wait_nor_hold_it_up() {
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let works = Works::of(nested());
+        let handle = works.layer.handle();
+        std::thread::scope(|scope| {
+            for thread in 0..2 {
+                let works = &works;
+                scope.spawn(move || {
+                    for tenant in 0..20_000 {
+                        let request = of(&format!("{thread}-{tenant}"), "/");
+                        let mut cx = Context::from_waker(Waker::noop());
+                        _ = pin!(works.send(request)).poll(&mut cx);
+                    }
+                });
+            }
+            for limit in 1..20_000 {
+                handle.set_concurrency("tenant", limit).unwrap();
+            }
+        });
+        done.send(()).unwrap();
+    });
+    is_done.recv_timeout(Duration::from_secs(30)).expect("nobody waits for ever");
 }
