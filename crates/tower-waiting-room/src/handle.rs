@@ -200,7 +200,8 @@ impl<St: Store> WaitingRoomHandle<St> {
 
     /// Lets nobody through the gates any more, and waits until nobody runs: for the end of each
     /// response, and of each [`PermitHandle`](crate::PermitHandle), so of WebSockets too. Says how
-    /// many are left when the `deadline` is over; 0, if nobody is.
+    /// many are left at the gate with the most when the `deadline` is over, whether they run or
+    /// wait; 0, if nobody is.
     ///
     /// Whoever comes meanwhile gets 503 and `Connection: close`. Goes before the graceful shutdown
     /// of the server, which does not know of handles:
@@ -232,12 +233,16 @@ impl<St: Store> WaitingRoomHandle<St> {
                 idle.await;
             }
         };
-        if tokio::time::timeout(deadline, all).await.is_ok() {
+        let is_idle = tokio::time::timeout(deadline, all).await.is_ok();
+        gates.iter().for_each(|gate| gate.forget_idle());
+        if is_idle {
             return 0;
         }
         let left = gates.iter().map(|gate| gate.snapshots());
         // One request may run at several gates.
-        left.map(|gates| gates.iter().map(|it| it.in_flight).sum()).max().unwrap_or_default()
+        left.map(|gates| gates.iter().map(|it| it.in_flight + it.queued).sum())
+            .max()
+            .unwrap_or_default()
     }
 
     /// Lets people through the gates again.

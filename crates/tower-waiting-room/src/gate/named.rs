@@ -147,6 +147,14 @@ impl Named {
         self.each(Gate::open);
     }
 
+    /// Forgets the gates by key that nobody has to do with: who waited for them to be idle kept them
+    /// when their last request went.
+    pub(crate) fn forget_idle(&self) {
+        if let Gates::ByKey(gates) = &self.gates {
+            gates.retain(|_, gate| gate.is_shared());
+        }
+    }
+
     /// All of them in numbers.
     pub(crate) fn snapshots(&self) -> Vec<GateSnapshot> {
         let (mut snapshots, now) = (Vec::new(), (self.now)());

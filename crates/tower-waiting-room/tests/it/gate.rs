@@ -210,7 +210,7 @@ async fn a_gate_that_is_drained_serves_who_is_there_and_nobody_else() {
     let requests: Vec<_> = (0..2).map(|_| tokio::spawn(works.get())).collect();
     tokio::task::yield_now().await;
     let short = Duration::from_millis(10);
-    assert_eq!(handle.drain_gates(DrainQueue::Serve, short).await, 1);
+    assert_eq!(handle.drain_gates(DrainQueue::Serve, short).await, 2);
     let refused = works.get().await;
     assert_eq!((refused.status, &*refused.reason), (503, "refused:gate_drained"));
     assert_eq!(refused.header("connection"), Some("close"));
@@ -238,6 +238,15 @@ async fn who_waits_at_a_gate_that_is_drained_may_be_refused_instead() {
         seen.push(request.await.unwrap().status);
     }
     assert_eq!(seen, [200, 503]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_when_the_time_of_a_drain_is_over_is_left_as_well() {
+    let works = Works::new(Concurrency::limit(0));
+    let mut waits = pin!(works.get());
+    assert!(is_waiting(waits.as_mut()).await);
+    let handle = works.layer.handle();
+    assert_eq!(handle.drain_gates(DrainQueue::Serve, Duration::from_millis(10)).await, 1);
 }
 
 #[tokio::test]

@@ -106,3 +106,16 @@ fn tenants_that_come_while_the_limit_is_changed_neither_wait_nor_hold_it_up() {
     });
     is_done.recv_timeout(Duration::from_secs(30)).expect("nobody waits for ever");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_tenant_that_was_drained_leaves_nothing_behind() {
+    let works = Works::of(nested());
+    let request = tokio::spawn(works.send(of("ann", "/")));
+    tokio::task::yield_now().await;
+    works.finish(1);
+    let handle = works.layer.handle();
+    assert_eq!(handle.drain_gates(DrainQueue::Serve, Duration::from_secs(1)).await, 0);
+    assert_eq!(request.await.unwrap().status, 200);
+    handle.open_gates();
+    assert!(handle.gates().iter().all(|(name, gates)| &**name != "tenant" || gates.is_empty()));
+}
