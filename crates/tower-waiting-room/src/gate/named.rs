@@ -193,10 +193,18 @@ impl NamedGate {
         self.gate.as_ref().expect("it is there until this is dropped")
     }
 
-    /// How the discipline sees a request.
-    pub(super) fn arrival(&self, caller: &Caller<'_>, now: Timestamp) -> Arrival {
+    /// How the discipline sees a request that came at `since`, and may be inside of other gates.
+    pub(super) fn arrival(
+        &self,
+        caller: &Caller<'_>,
+        since: Timestamp,
+        is_inside: bool,
+    ) -> Arrival {
         let rules = self.concurrency();
         let mut arrival = Arrival::default();
+        if is_inside {
+            arrival = arrival.inside();
+        }
         if let Some(class) = &rules.class {
             arrival = arrival.class(class(&caller.head));
         }
@@ -207,7 +215,7 @@ impl NamedGate {
         }
         let headers = caller.head.headers();
         let patience = rules.deadlines.iter().filter_map(|deadline| deadline.of(headers)).min();
-        patience.map_or(arrival, |patience| arrival.deadline(now + patience))
+        patience.map_or(arrival, |patience| arrival.deadline(since + patience))
     }
 
     /// Reports what became of a request here.

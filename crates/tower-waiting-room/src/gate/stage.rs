@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use waiting_room_core::{ConfigError, ConfigErrorKind, Entry, GateRefused, Permit};
+use waiting_room_core::{ConfigError, ConfigErrorKind, Entry, GateRefused, Permit, Timestamp};
 
 use super::{
     concurrency::Concurrency,
@@ -91,35 +91,43 @@ impl GateStage {
         &self.gates
     }
 
-    /// Sends a request through all gates that are meant for it.
-    pub(crate) fn enter(&self, caller: &Caller<'_>) -> Gated {
-        self.go_on(caller, HeldAll::new(), 0)
+    /// Sends a request through all gates that are meant for it. It came at `since`, if it has been
+    /// on its way to them for a while.
+    pub(crate) fn enter(&self, caller: &Caller<'_>, since: Option<Timestamp>) -> Gated {
+        let now = (self.now)();
+        self.go_on(caller, HeldAll::new(), 0, (since.unwrap_or(now), now))
     }
 
     /// Sends a request on that was given the permit it waited for.
     pub(crate) fn granted(&self, caller: &Caller<'_>, at: Queued, permit: Permit) -> Gated {
-        let Queued { mut held, gate, next } = at;
+        let Queued { mut held, gate, next, since } = at;
         gate.granted(&permit);
         held.push(Held::new(permit, gate, &self.sweeper));
-        self.go_on(caller, held, next)
+        self.go_on(caller, held, next, (since, (self.now)()))
     }
 
     /// Sends a request through the gates from one on, holding the permits of those before.
-    fn go_on(&self, caller: &Caller<'_>, mut held: HeldAll, from: usize) -> Gated {
-        let now = (self.now)();
+    fn go_on(
+        &self,
+        caller: &Caller<'_>,
+        mut held: HeldAll,
+        from: usize,
+        (since, now): (Timestamp, Timestamp),
+    ) -> Gated {
         for (index, named) in self.gates.iter().enumerate().skip(from) {
             let gate = match named.of(caller) {
                 Which::Gate(gate) => gate,
                 Which::None => continue,
                 Which::Unknown => return Gated::Unknown,
             };
-            match gate.gate().enter(gate.arrival(caller, now), now) {
+            let arrival = gate.arrival(caller, since, !held.is_empty());
+            match gate.gate().enter(arrival, now) {
                 Entry::Admitted(permit) => {
                     gate.report(GateEvent::AdmittedFast);
                     held.push(Held::new(permit, gate, &self.sweeper));
                 }
                 Entry::Queued(place) => {
-                    let at = Queued { held, gate, next: index + 1 };
+                    let at = Queued { held, gate, next: index + 1, since };
                     return Gated::Waiting(Box::new(Waiting::new(place, at, now)));
                 }
                 Entry::Refused(refused) => return Gated::Refused(gate, refused),

@@ -32,6 +32,8 @@ pub(crate) struct Queued {
     pub(crate) gate: NamedGate,
     /// Which of the gates comes after.
     pub(crate) next: usize,
+    /// When the request came, of which its client counts the time.
+    pub(crate) since: Timestamp,
 }
 
 /// What became of a request that waited.

@@ -28,7 +28,9 @@ impl<St: Store> Gatekeeper<St> {
     pub(super) fn through_gates(&self, head: RequestHead<'_>, step: Step) -> Step {
         match step {
             Step::Forward(forward) if !self.gates.is_empty() => {
-                let gated = self.gates.enter(&self.rates.caller(head));
+                // A leaky queue may have held it since its limits were asked.
+                let since = forward.told.as_ref().map(|told| told.at);
+                let gated = self.gates.enter(&self.rates.caller(head), since);
                 self.gated(head, forward, gated)
             }
             step => step,

@@ -8,6 +8,7 @@ pub struct Arrival {
     pub(super) class: u8,
     pub(super) tenant: u64,
     pub(super) deadline: Option<Timestamp>,
+    pub(super) is_inside: bool,
 }
 
 impl Arrival {
@@ -22,6 +23,14 @@ impl Arrival {
     #[must_use]
     pub const fn tenant(mut self, tenant: u64) -> Self {
         self.tenant = tenant;
+        self
+    }
+
+    /// Of a request that holds a permit of another gate already: while this one is drained and those
+    /// who wait [have their turn](super::DrainQueue::Serve), it has its turn too.
+    #[must_use]
+    pub const fn inside(mut self) -> Self {
+        self.is_inside = true;
         self
     }
 

@@ -55,12 +55,13 @@ impl<'a> Critical<'a> {
         let (deadline, on_deadline) = self.deadline(arrival);
         let is_hopeless = self.is_hopeless(lane, deadline);
         let most = self.shared.rules.queue;
+        let has_its_turn = arrival.is_inside && self.state.serves_those_inside;
         let now = self.now;
         // One look at the numbers decides, since they may change until then.
         let entered = self.shared.counter.change(|counts| {
-            Some(if counts.is_draining {
+            Some(if counts.is_draining && !has_its_turn {
                 Err(RefusedBecause::Drained)
-            } else if counts.may_enter() {
+            } else if counts.queued == 0 && counts.has_room() {
                 Ok(Some(Grant { at: now, in_flight: counts.enter() }))
             } else if is_hopeless {
                 Err(RefusedBecause::Shed)

@@ -59,7 +59,7 @@ pub enum Entry {
 pub enum DrainQueue {
     /// They are refused.
     Refuse,
-    /// They have their turn.
+    /// They have their turn, and so do those who wait at [another gate](super::Arrival::inside).
     Serve,
 }
 
@@ -84,6 +84,8 @@ pub(super) struct State {
     pub(super) typical_hold: TypicalHold,
     pub(super) slots: ReturnSlots,
     pub(super) outcomes: GateOutcomes,
+    /// Whether those who are inside of other gates come in while it is drained.
+    pub(super) serves_those_inside: bool,
     /// Those who wait for the gate to be idle.
     pub(super) idle: BTreeMap<u64, Waker>,
 }
@@ -118,6 +120,7 @@ impl Gate {
             typical_hold: TypicalHold::new(),
             slots: ReturnSlots::new(rules.longest_retry, seed),
             outcomes: GateOutcomes::default(),
+            serves_those_inside: false,
             idle: BTreeMap::new(),
         };
         Ok(Self(Arc::new(Shared {
@@ -178,6 +181,7 @@ impl Gate {
     pub fn drain(&self, queue: DrainQueue) -> Idle {
         self.critical(self.now(), |critical| {
             critical.change(|counts| counts.is_draining = true);
+            critical.state.serves_those_inside = queue == DrainQueue::Serve;
             if queue == DrainQueue::Refuse {
                 critical.refuse_all();
             }

@@ -4,7 +4,7 @@ use super::*;
 
 use std::task::{Context, Waker};
 
-use tower_waiting_room::Key;
+use tower_waiting_room::{Key, ManualClock, MemoryStore, StoreFailure};
 
 fn nested() -> WaitingRoomConfigBuilder {
     WaitingRoomConfig::builder("works")
@@ -108,6 +108,20 @@ fn tenants_that_come_while_the_limit_is_changed_neither_wait_nor_hold_it_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_waits_for_its_tenants_permit_is_served_by_all_gates_that_are_drained() {
+    let works = Works::of(nested());
+    let requests: Vec<_> = (0..3).map(|_| tokio::spawn(works.send(of("ann", "/")))).collect();
+    tokio::task::yield_now().await;
+    let handle = works.layer.handle();
+    let short = Duration::from_millis(10);
+    assert_eq!(handle.drain_gates(DrainQueue::Serve, short).await, 3);
+    works.finish(3);
+    for request in requests {
+        assert_eq!(request.await.unwrap().status, 200);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_tenant_that_was_drained_leaves_nothing_behind() {
     let works = Works::of(nested());
     let request = tokio::spawn(works.send(of("ann", "/")));
@@ -118,4 +132,31 @@ async fn a_tenant_that_was_drained_leaves_nothing_behind() {
     assert_eq!(request.await.unwrap().status, 200);
     handle.open_gates();
     assert!(handle.gates().iter().all(|(name, gates)| &**name != "tenant" || gates.is_empty()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_that_a_client_has_is_spent_at_all_gates_together() {
+    let queue = || Concurrency::limit(1).queue(4);
+    let config = WaitingRoomConfig::builder("works")
+        .concurrency(queue().name("all"))
+        .concurrency(queue().name("tenant").for_each(Key::header("x-tenant")));
+    let (built, clock) = (config.clone().build().unwrap(), ManualClock::default());
+    let store = MemoryStore::with_clock(built.rules().clone(), clock.clone()).unwrap();
+    let layer = WaitingRoomLayer::with_store(built, store, StoreFailure::Wait);
+    let works = Works { layer, ..Works::of(config) };
+    let started = tokio::time::Instant::now();
+    let mut ann = pin!(works.send(of("ann", "/")));
+    let mut bob = pin!(works.send(of("bob", "/")));
+    assert!(is_waiting(ann.as_mut()).await && is_waiting(bob.as_mut()).await);
+    let mut hurried = of("ann", "/");
+    hurried.headers_mut().insert("grpc-timeout", "300m".parse().unwrap());
+    let hurried = tokio::spawn(works.send(hurried));
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    clock.advance(Duration::from_millis(200));
+    works.finish(1);
+    ann.await;
+    // Now it waits behind the other tenant.
+    assert!(is_waiting(bob.as_mut()).await);
+    assert_eq!(hurried.await.unwrap().reason, "refused:gate_timeout");
+    assert_eq!(started.elapsed(), Duration::from_millis(300));
 }

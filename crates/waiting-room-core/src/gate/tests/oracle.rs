@@ -142,7 +142,8 @@ impl Both {
         match step {
             Step::Enter { class, tenant, patience } => {
                 let deadline = patience.map(|it| self.world.gate.now() + it);
-                return self.enter(Arrival { class: *class, tenant: *tenant, deadline });
+                let (class, tenant) = (*class, *tenant);
+                return self.enter(Arrival { class, tenant, deadline, is_inside: false });
             }
             Step::Release(index) if permits > 0 => self.release(index.index(permits)),
             Step::Poll(index) if places > 0 => return self.poll(index.index(places)),
