@@ -191,7 +191,12 @@ impl<St: Store> Gatekeeper<St> {
             told.equip(extensions);
         }
         if !forward.held.is_empty() {
-            extensions.insert(PermitHandle::new(forward.held.clone()));
+            let ours = PermitHandle::new(forward.held.clone());
+            let all = match extensions.remove::<PermitHandle>() {
+                Some(outer) => ours.and(outer),
+                None => ours,
+            };
+            extensions.insert(all);
         }
     }
 

@@ -61,6 +61,17 @@ impl PermitHandle {
         Self(held)
     }
 
+    /// With the permits that an outer layer has given.
+    pub(crate) fn and(mut self, outer: Self) -> Self {
+        self.0.extend(outer.0);
+        self
+    }
+
+    /// Whether one of the permits is of this gate.
+    pub(super) fn is_of(&self, gate: &NamedGate) -> bool {
+        self.0.iter().any(|held| held.gate.is(gate))
+    }
+
     /// Tells an [adaptive](crate::Concurrency::adaptive) gate that the service could not keep up
     /// with this request, whatever its status is.
     pub fn overloaded(&self) {

@@ -15,6 +15,7 @@ use waiting_room_core::{
 use super::concurrency::Concurrency;
 use crate::{
     key::{Caller, Found},
+    misconfiguration::Misconfiguration,
     rate::Now,
     respond::PolicyLine,
     telemetry::{GateEvent, Subject, Telemetry},
@@ -218,9 +219,19 @@ impl NamedGate {
         patience.map_or(arrival, |patience| arrival.deadline(since + patience))
     }
 
+    /// Whether both are one gate, and not just gates of one name.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.named, &other.named) && self.key == other.key
+    }
+
     /// Reports what became of a request here.
     pub(crate) fn report(&self, event: GateEvent) {
         self.named.telemetry.gate(&self.named.subject, event);
+    }
+
+    /// Somebody comes who holds a permit of it already.
+    pub(super) fn entered_twice(&self) {
+        self.named.telemetry.misconfigured(Misconfiguration::CountedTwice);
     }
 
     /// Somebody was given a permit after a while.

@@ -6,7 +6,7 @@ use waiting_room_core::{ConfigError, ConfigErrorKind, Entry, GateRefused, Permit
 
 use super::{
     concurrency::Concurrency,
-    held::{Held, HeldAll},
+    held::{Held, HeldAll, PermitHandle},
     named::{Named, NamedGate, Which},
     sweeper::Sweeper,
     waiting::{Queued, Waiting},
@@ -114,12 +114,19 @@ impl GateStage {
         from: usize,
         (since, now): (Timestamp, Timestamp),
     ) -> Gated {
+        let outer = caller.head.extensions().get::<PermitHandle>();
         for (index, named) in self.gates.iter().enumerate().skip(from) {
             let gate = match named.of(caller) {
                 Which::Gate(gate) => gate,
                 Which::None => continue,
                 Which::Unknown => return Gated::Unknown,
             };
+            // The layer is there twice. A second permit would be one that whoever has the first waits
+            // for in vain as soon as all permits are firsts.
+            if outer.is_some_and(|outer| outer.is_of(&gate)) {
+                gate.entered_twice();
+                continue;
+            }
             let arrival = gate.arrival(caller, since, !held.is_empty());
             match gate.gate().enter(arrival, now) {
                 Entry::Admitted(permit) => {

@@ -160,3 +160,39 @@ async fn the_time_that_a_client_has_is_spent_at_all_gates_together() {
     assert_eq!(hurried.await.unwrap().reason, "refused:gate_timeout");
     assert_eq!(started.elapsed(), Duration::from_millis(300));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_layer_that_is_there_twice_takes_one_permit_and_says_so() {
+    let layer = Works::new(one()).layer;
+    let app = service_fn(|_: Request<String>| async {
+        Ok::<_, Infallible>(Response::new(String::new()))
+    });
+    let twice = layer.layer(layer.layer(app));
+    let response = twice.oneshot(Request::new(String::new())).await.unwrap();
+    assert_eq!(response.status(), 200);
+    drop(response);
+    let handle = layer.handle();
+    assert_eq!(handle.gates()[0].1[0].in_flight, 0);
+    let found = handle.misconfigurations().into_iter().map(|it| it.code());
+    assert_eq!(found.collect::<Vec<_>>(), ["counted_twice"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handle_keeps_the_permits_of_an_outer_layer_too() {
+    let layers = [(); 2].map(|()| Works::new(one()).layer);
+    let kept = Arc::new(std::sync::Mutex::new(None));
+    let app = service_fn({
+        let kept = Arc::clone(&kept);
+        move |request: Request<String>| {
+            *kept.lock().unwrap() =
+                request.extensions().get::<tower_waiting_room::PermitHandle>().cloned();
+            std::future::ready(Ok::<_, Infallible>(Response::new(String::new())))
+        }
+    });
+    let both = layers[0].layer(layers[1].layer(app));
+    drop(both.oneshot(Request::new(String::new())).await.unwrap());
+    let in_flight = || layers.each_ref().map(|it| it.handle().gates()[0].1[0].in_flight);
+    assert_eq!(in_flight(), [1, 1]);
+    drop(kept.lock().unwrap().take());
+    assert_eq!(in_flight(), [0, 0]);
+}
