@@ -21,6 +21,8 @@ pub(super) struct Watch {
     len: usize,
     bound: usize,
     is_over: bool,
+    /// The body has said that there is no more, and is not to be asked again.
+    is_at_end: bool,
 }
 
 impl Watch {
@@ -31,7 +33,13 @@ impl Watch {
             return None;
         }
         let is_there = !axum_body(request.body_mut())?.is_end_stream();
-        is_there.then(|| Self { frames: VecDeque::new(), len: 0, bound, is_over: false })
+        is_there.then(|| Self {
+            frames: VecDeque::new(),
+            len: 0,
+            bound,
+            is_over: false,
+            is_at_end: false,
+        })
     }
 
     /// Ready once the client has left.
@@ -41,10 +49,13 @@ impl Watch {
             match Pin::new(&mut *body).poll_frame(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Err(_))) => return Poll::Ready(()),
-                Poll::Ready(None) => self.is_over = true,
+                Poll::Ready(None) => (self.is_over, self.is_at_end) = (true, true),
                 Poll::Ready(Some(Ok(frame))) => {
-                    self.len += frame.data_ref().map_or(0, Bytes::len);
-                    self.frames.push_back(frame);
+                    let len = frame.data_ref().map_or(0, Bytes::len);
+                    self.len += len;
+                    // A frame is a slice of what the server has read with it, which may be far more.
+                    let is_small = len < self.bound;
+                    self.frames.push_back(if is_small { copy(frame) } else { frame });
                     self.is_over = self.len >= self.bound || self.frames.len() >= MAX_FRAMES;
                 }
             }
@@ -55,9 +66,10 @@ impl Watch {
     /// Puts what has been read in front of the rest.
     pub(super) fn give_back<B: 'static>(self, body: &mut B) {
         if let Some(body) = axum_body(body)
-            && !self.frames.is_empty()
+            && (self.is_at_end || !self.frames.is_empty())
         {
-            let rest = std::mem::take(body);
+            let read = std::mem::take(body);
+            let rest = if self.is_at_end { Body::empty() } else { read };
             *body = Body::new(Replay { frames: self.frames, len: self.len as u64, rest });
         }
     }
@@ -101,10 +113,15 @@ impl http_body::Body for Replay {
     }
 }
 
+/// The frame without what it was cut from.
+fn copy(frame: Frame<Bytes>) -> Frame<Bytes> {
+    frame.map_data(|data| Bytes::copy_from_slice(&data))
+}
+
 /// The body, if it is one of axum's: no other can be put together again.
 pub(crate) fn axum_body<B: 'static>(body: &mut B) -> Option<&mut Body> {
     (body as &mut dyn Any).downcast_mut()
 }
 
-/// So many frames are read at most: one of a byte takes as much memory as one of a hundred.
+/// So many frames are read at most: each takes some memory beside its data.
 const MAX_FRAMES: usize = 256;

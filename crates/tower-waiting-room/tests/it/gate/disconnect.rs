@@ -116,3 +116,48 @@ async fn what_is_left_of_a_refused_upload_is_read_and_for_a_while_only() {
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert!(!is_kept(&endless), "sixteen megabytes are enough");
 }
+
+/// A few bytes out of much more, as a server cuts them from what it has read.
+struct Cut {
+    bytes: Vec<u8>,
+    _read: Arc<()>,
+}
+
+impl AsRef<[u8]> for Cut {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_byte_that_is_kept_does_not_keep_what_it_was_read_with() {
+    let layer = layer(Concurrency::limit(0));
+    let read = Arc::new(());
+    let frames = {
+        let read = Arc::clone(&read);
+        let cut = move |_| {
+            let read = Cut { bytes: vec![b'x'; 8_192], _read: Arc::clone(&read) };
+            Bytes::from_owner(read).slice(..1)
+        };
+        stream::iter(0..100).map(cut).map(Ok::<_, Infallible>).chain(stream::pending())
+    };
+    let request = Request::post("/").body(Body::from_stream(frames)).unwrap();
+    let mut response = pin!(send(&layer, request));
+    assert!(is_waiting(response.as_mut()).await);
+    assert_eq!(Arc::strong_count(&read), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_came_to_its_end_is_not_asked_again() {
+    let layer = layer(Concurrency::limit(0));
+    let mut frames = vec![None, Some("whole")];
+    let frames = stream::poll_fn(move |_| {
+        Poll::Ready(frames.pop().expect("polled after its end").map(Ok::<_, Infallible>))
+    });
+    let request = Request::post("/").body(Body::from_stream(frames)).unwrap();
+    let mut response = pin!(send(&layer, request));
+    assert!(is_waiting(response.as_mut()).await);
+    layer.handle().set_concurrency("gate", 1).unwrap();
+    let body = response.await.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(body, "whole of Some(5)");
+}
