@@ -143,3 +143,29 @@ impl GateStage {
         Gated::Admitted(held)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+    use waiting_room_core::KeyHasher;
+
+    use super::*;
+    use crate::client_ip::ClientIp;
+
+    #[tokio::test(start_paused = true)]
+    async fn permits_that_are_given_back_are_forgotten_long_before_they_would_be_looked_at() {
+        let now: Now = Arc::new(|| Timestamp::ZERO);
+        let gate = Concurrency::limit(1).max_hold(Duration::from_secs(3_600));
+        let stage = GateStage::new(&[gate], &now, &Telemetry::new("api".into())).unwrap();
+        let (hasher, client_ip) = (KeyHasher::new([3, 1, 4, 1]), ClientIp::peer());
+        let request = Request::new(());
+        let caller = Caller::new((&request).into(), &hasher, &client_ip);
+        let mut most = 0;
+        for _ in 0..10_000 {
+            let Gated::Admitted(held) = stage.enter(&caller, None) else { panic!("it is free") };
+            most = most.max(stage.sweeper.len());
+            drop(held);
+        }
+        assert!(most < 100, "{most} are kept, and one is held");
+    }
+}

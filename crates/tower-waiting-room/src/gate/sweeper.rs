@@ -33,6 +33,9 @@ pub(super) struct Sweeper {
 #[derive(Default)]
 struct Swept {
     held: Vec<Weak<Held>>,
+    /// With so many of them it is time to forget those that are dropped, which keep their memory
+    /// until then: at a high rate far more are dropped between two looks than there are.
+    full_at: usize,
     is_running: bool,
 }
 
@@ -54,15 +57,20 @@ impl Sweeper {
 
     /// Looks at a permit too, until it is dropped.
     pub(super) fn add(self: &Arc<Self>, held: &Arc<Held>) {
-        let mut swept = self.lock();
-        swept.held.push(Arc::downgrade(held));
-        if mem::replace(&mut swept.is_running, true) {
+        let is_running = {
+            let mut swept = self.lock();
+            swept.make_room();
+            swept.held.push(Arc::downgrade(held));
+            mem::replace(&mut swept.is_running, true)
+        };
+        if is_running {
             return;
         }
+        // Not under the lock: a runtime that is about to end drops the task here and now.
         match Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn(run(Arc::downgrade(self), self.period))),
+            Ok(runtime) => drop(runtime.spawn(run(Running(Arc::downgrade(self)), self.period))),
             Err(_) => {
-                swept.is_running = false;
+                self.lock().is_running = false;
                 self.telemetry.misconfigured(Misconfiguration::NoRuntime);
             }
         }
@@ -91,19 +99,48 @@ impl Sweeper {
         swept.is_running
     }
 
+    /// How many it has in mind.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.lock().held.len()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Swept> {
         self.swept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn run(sweeper: Weak<Sweeper>, period: Duration) {
+impl Swept {
+    fn make_room(&mut self) {
+        if self.held.len() >= self.full_at {
+            self.held.retain(|held| held.strong_count() > 0);
+            self.full_at = (2 * self.held.len()).max(FEW);
+        }
+    }
+}
+
+/// Says that the task does not run any more, should its runtime end before it: the next permit
+/// brings another.
+struct Running(Weak<Sweeper>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(sweeper) = self.0.upgrade() {
+            sweeper.lock().is_running = false;
+        }
+    }
+}
+
+async fn run(mut running: Running, period: Duration) {
     let mut ticks = time::interval(period);
     // After a time in which the process did not run, readers get a whole period like any other.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.tick().await;
     loop {
         ticks.tick().await;
-        if !sweeper.upgrade().is_some_and(|sweeper| sweeper.sweep()) {
+        if !running.0.upgrade().is_some_and(|sweeper| sweeper.sweep()) {
+            // It has said so itself, and another may run by now.
+            running.0 = Weak::new();
             return;
         }
     }
@@ -112,3 +149,6 @@ async fn run(sweeper: Weak<Sweeper>, period: Duration) {
 /// So often it looks in the shortest time after which a permit is freed; so it is freed at most a
 /// quarter of that too late.
 const LOOKS: u32 = 4;
+
+/// So few are not worth looking at.
+const FEW: usize = 64;

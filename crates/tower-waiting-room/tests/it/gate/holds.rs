@@ -224,3 +224,33 @@ async fn an_application_that_panics_frees_the_permit() {
     assert!(tokio::spawn(request).await.unwrap_err().is_panic());
     assert_eq!(in_flight(&layer), 0);
 }
+
+#[test]
+fn a_reader_that_stalls_is_noticed_after_the_runtime_of_another_has_ended() {
+    let stall = Duration::from_secs(4);
+    let concurrency = Concurrency::limit(2).body_stall(stall);
+    let config = WaitingRoomConfig::builder("works").concurrency(concurrency).build().unwrap();
+    let layer = WaitingRoomLayer::new(config);
+    let mut bodies = Vec::new();
+    for expected in [1, 0] {
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            sender.send("a").unwrap();
+            let body = Arc::new(std::sync::Mutex::new(Some(Frames(receiver))));
+            let app = service_fn(move |_: Request<()>| {
+                let body = body.lock().unwrap().take().unwrap();
+                std::future::ready(Ok::<_, Infallible>(Response::new(body)))
+            });
+            let response = layer.layer(app).oneshot(Request::new(())).await.unwrap();
+            let mut body = response.into_body();
+            assert!(body.frame().await.is_some());
+            bodies.push((sender, body));
+            if expected == 0 {
+                tokio::time::sleep(2 * stall).await;
+            }
+        });
+        assert_eq!(in_flight(&layer), expected);
+    }
+}
