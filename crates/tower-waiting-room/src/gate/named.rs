@@ -104,7 +104,11 @@ impl Named {
             (Gates::ByKey(gates), Some(by)) => {
                 match by.find(self.concurrency.missing_key, caller) {
                     Found::Bypass => return Which::None,
-                    Found::Refuse | Found::Stranger => return Which::Unknown,
+                    Found::Refuse => return Which::Unknown,
+                    Found::Stranger => {
+                        self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
+                        return Which::Unknown;
+                    }
                     Found::Key(key) => {
                         let made = gates.entry(key).or_try_insert_with(|| self.make());
                         let Ok(gate) = made else { return Which::Unknown };

@@ -5,7 +5,7 @@ use std::{convert::Infallible, net::SocketAddr};
 use http::{Request, Response};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    ClientIp, Key, PeerAddr, Quota, RateLimit, TrustedProxies, WaitingRoomConfig,
+    ClientIp, Concurrency, Key, PeerAddr, Quota, RateLimit, TrustedProxies, WaitingRoomConfig,
     WaitingRoomConfigBuilder, WaitingRoomLayer,
 };
 
@@ -114,4 +114,12 @@ async fn a_request_that_goes_through_one_layer_twice_is_noticed() {
     assert_eq!(codes(), 0);
     layer.layer(once).oneshot(get().body(()).unwrap()).await.unwrap();
     assert_eq!(layer.handle().misconfigurations()[0].code(), "counted_twice");
+}
+
+#[tokio::test]
+async fn a_gate_by_address_says_that_the_address_is_unknown() {
+    let by_address = Concurrency::limit(9).for_each(Key::address());
+    let config = || WaitingRoomConfig::builder("api").concurrency(by_address.clone());
+    assert_eq!(found(config(), [get()]).await, [""; 0]);
+    assert_eq!(found(config(), [Request::get("/")]).await, ["peer_unknown"]);
 }
