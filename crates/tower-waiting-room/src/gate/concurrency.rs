@@ -233,6 +233,10 @@ impl Concurrency {
 
     /// After how long a permit is free in any case. Never, by default. The request goes on,
     /// unlimited.
+    ///
+    /// Without it a client holds its permit for as long as it likes, if it sends the body that the
+    /// application waits for a byte at a time, or not at all: [`body_stall`](Self::body_stall) is
+    /// about responses. Against that, set this, or a time limit for bodies of requests.
     pub fn max_hold(mut self, max_hold: impl Into<Option<Duration>>) -> Self {
         self.max_hold = max_hold.into();
         self
