@@ -103,6 +103,14 @@ impl Waiting {
         self.at.take().expect("it is ended once")
     }
 
+    /// Ends it for a request that runs in any case, in shadow mode.
+    pub(crate) fn pass_by(mut self) {
+        if let (Some(place), Some(at)) = (self.place.take(), &self.at) {
+            drop(place);
+            at.gate.report(GateEvent::OverShadow);
+        }
+    }
+
     fn leave(&mut self) {
         if let (Some(place), Some(at)) = (self.place.take(), &self.at) {
             drop(place);

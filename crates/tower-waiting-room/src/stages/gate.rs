@@ -66,7 +66,10 @@ impl<St: Store> Gatekeeper<St> {
             Gated::Waiting(waiting) if !is_shadow => {
                 return Step::Queue(Box::new(Queue { waiting, forward }));
             }
-            Gated::Waiting(_) => return Step::Forward(forward),
+            Gated::Waiting(waiting) => {
+                waiting.pass_by();
+                return Step::Forward(forward);
+            }
             Gated::Unknown => (Reason::RefusedGateUnknown, None),
             Gated::Refused(gate, refused) => {
                 gate.report(GateEvent::of(refused.because));

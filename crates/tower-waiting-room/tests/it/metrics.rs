@@ -15,8 +15,8 @@ use metrics::{
     SharedString, Unit, with_local_recorder,
 };
 use tower_waiting_room::{
-    Algorithm, Enforcement, Key, OverLimit, PeerAddr, Quota, RateLimit, WaitingRoomConfig,
-    WaitingRoomConfigBuilder,
+    Algorithm, Concurrency, Enforcement, Key, OverLimit, PeerAddr, Quota, RateLimit,
+    WaitingRoomConfig, WaitingRoomConfigBuilder,
 };
 
 use crate::support::House;
@@ -112,6 +112,13 @@ fn a_limit_that_was_only_looked_at_has_allowed_nothing() {
     assert_eq!(second(narrow()), ["narrow refused", "refused:rate:narrow"]);
     let shadow = narrow().enforcement(Enforcement::Shadow);
     assert_eq!(second(shadow), ["narrow refused", "refused:rate:narrow", "admitted:limits"]);
+}
+
+#[test]
+fn who_would_have_to_wait_at_a_gate_is_not_counted_as_one_who_has_left() {
+    let closed = WaitingRoomConfig::builder("api").concurrency(Concurrency::limit(0));
+    let shadow = closed.enforcement(Enforcement::Shadow);
+    assert_eq!(second(shadow), ["gate over_shadow", "admitted:limits"]);
 }
 
 #[test]
