@@ -176,6 +176,18 @@ impl<St: Store> WaitingRoomHandle<St> {
         gates.map(|gate| (Arc::clone(gate.name()), gate.snapshots())).collect()
     }
 
+    /// Sets the gauges of the gates: how many run, may run and wait, and for how long the first of
+    /// these has waited. To be called before each time that the metrics are read.
+    ///
+    /// A gate for each value of a key is told of in sum, and by its longest wait: there are as many
+    /// series as gates, however many keys come. Without a limit its gauge is infinite.
+    #[cfg(feature = "metrics")]
+    pub fn record_gates(&self) {
+        for gate in self.gatekeeper.gates.gates() {
+            self.gatekeeper.telemetry.gate_gauges(gate.name(), &gate.snapshots());
+        }
+    }
+
     /// Changes how many requests may run at once at the gate of this name: none with 0, which
     /// closes it, and as many as come with `None`. Nobody is cut off: a lower limit is reached as
     /// requests end.

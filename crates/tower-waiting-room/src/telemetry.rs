@@ -18,14 +18,21 @@
 //! | counter (feature `metrics`) | `waiting_room_gate_outcomes_total` | `room`, `gate`, `outcome` |
 //! | histogram, seconds (feature `metrics`) | `waiting_room_gate_wait_seconds` | `room`, `gate` |
 //! | histogram, seconds (feature `metrics`) | `waiting_room_gate_hold_seconds` | `room`, `gate` |
+//! | gauge (feature `metrics`) | `waiting_room_gate_in_flight` | `room`, `gate` |
+//! | gauge (feature `metrics`) | `waiting_room_gate_limit` | `room`, `gate` |
+//! | gauge (feature `metrics`) | `waiting_room_gate_queued` | `room`, `gate` |
+//! | gauge, seconds (feature `metrics`) | `waiting_room_gate_oldest_wait_seconds` | `room`, `gate` |
 //! | counter (feature `metrics`) | `waiting_room_rules_file_loads_total` | `room`, `outcome` |
 //! | counter (feature `metrics`) | `waiting_room_misconfigurations_total` | `room`, `code` |
 //!
-//! A recorder of metrics has to be installed before the first request.
+//! A recorder of metrics has to be installed before the first request. The gauges are as of the last
+//! [`record_gates`](crate::WaitingRoomHandle::record_gates).
 
 mod event;
 mod subject;
 
+#[cfg(feature = "metrics")]
+use std::ops::Add;
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -33,6 +40,8 @@ use std::{
 
 #[cfg(feature = "metrics")]
 use dashmap::DashMap;
+#[cfg(feature = "metrics")]
+use waiting_room_core::GateSnapshot;
 use waiting_room_core::{Reason, StoreError};
 
 #[cfg(feature = "metrics")]
@@ -200,6 +209,22 @@ impl Telemetry {
             "gate" => Arc::clone(&gate.name),
         )
         .record(time());
+    }
+
+    /// The gates of this name are so now.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn gate_gauges(&self, gate: &Arc<str>, gates: &[GateSnapshot]) {
+        let set = |which: &'static str, value: f64| {
+            let (room, gate) = (Arc::clone(&self.room), Arc::clone(gate));
+            metrics::gauge!(which, "room" => room, "gate" => gate).set(value);
+        };
+        // Not `sum`, by which there would be -0 of what is not there.
+        let sum = |of: fn(&GateSnapshot) -> f64| gates.iter().map(of).fold(0.0, f64::add);
+        set("waiting_room_gate_in_flight", sum(|gate| gate.in_flight.into()));
+        set("waiting_room_gate_limit", sum(|gate| gate.limit.map_or(f64::INFINITY, f64::from)));
+        set("waiting_room_gate_queued", sum(|gate| gate.queued.into()));
+        let oldest = gates.iter().map(|gate| gate.oldest_wait).max().unwrap_or_default();
+        set("waiting_room_gate_oldest_wait_seconds", oldest.as_secs_f64());
     }
 
     /// The rules file was read again.

@@ -1,19 +1,24 @@
-//! What the metrics say about limits: each limit once for a request, if it was asked.
+//! What the metrics say about limits, each once for a request, if it was asked; and about gates.
 
 use std::{
-    fs, mem,
+    fs,
+    future::pending,
+    mem,
     net::SocketAddr,
+    pin::pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    task::Poll,
 };
 
-use http::Request;
+use http::{Request, Response};
 use metrics::{
-    Counter, CounterFn, Gauge, Histogram, Key as MetricKey, KeyName, Metadata, Recorder,
+    Counter, CounterFn, Gauge, GaugeFn, Histogram, Key as MetricKey, KeyName, Metadata, Recorder,
     SharedString, Unit, with_local_recorder,
 };
+use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
     Algorithm, Concurrency, Enforcement, Key, OverLimit, PeerAddr, Quota, RateLimit,
     WaitingRoomConfig, WaitingRoomConfigBuilder,
@@ -21,7 +26,7 @@ use tower_waiting_room::{
 
 use crate::support::House;
 
-/// Writes down which counters are incremented, and how many were looked for.
+/// Writes down which counters are incremented and gauges set, and how many counters were looked for.
 #[derive(Default)]
 struct Counted {
     seen: Arc<Mutex<Vec<String>>>,
@@ -52,6 +57,20 @@ impl CounterFn for Labelled {
     }
 }
 
+impl GaugeFn for Labelled {
+    fn increment(&self, _: f64) {
+        unreachable!("gauges are set");
+    }
+
+    fn decrement(&self, _: f64) {
+        unreachable!("gauges are set");
+    }
+
+    fn set(&self, value: f64) {
+        self.seen.lock().unwrap().push(format!("{} {value}", self.labels));
+    }
+}
+
 impl Recorder for Counted {
     fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
 
@@ -60,20 +79,25 @@ impl Recorder for Counted {
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
 
     fn register_counter(&self, key: &MetricKey, _: &Metadata<'_>) -> Counter {
-        let labels = key.labels().filter(|label| label.key() != "room");
-        let labels: Vec<&str> = labels.map(|label| label.value()).collect();
-        let (labels, seen) = (labels.join(" "), Arc::clone(&self.seen));
         self.found.fetch_add(1, Ordering::Relaxed);
-        Counter::from_arc(Arc::new(Labelled { labels, seen }))
+        Counter::from_arc(Arc::new(Labelled { labels: labels(key), seen: Arc::clone(&self.seen) }))
     }
 
-    fn register_gauge(&self, _: &MetricKey, _: &Metadata<'_>) -> Gauge {
-        Gauge::noop()
+    fn register_gauge(&self, key: &MetricKey, _: &Metadata<'_>) -> Gauge {
+        let name = key.name().trim_start_matches("waiting_room_gate_");
+        let labels = format!("{} {name}", labels(key));
+        Gauge::from_arc(Arc::new(Labelled { labels, seen: Arc::clone(&self.seen) }))
     }
 
     fn register_histogram(&self, _: &MetricKey, _: &Metadata<'_>) -> Histogram {
         Histogram::noop()
     }
+}
+
+/// The values of all labels but the room.
+fn labels(key: &MetricKey) -> String {
+    let labels = key.labels().filter(|label| label.key() != "room");
+    labels.map(|label| label.value()).collect::<Vec<_>>().join(" ")
 }
 
 /// What is counted for the second of two requests that come at once.
@@ -204,4 +228,71 @@ fn what_is_wrong_with_a_file_is_said_once_however_often_it_is_tried() {
     });
     assert_eq!(counted.take(), [""; 0]);
     assert!(handle.rules_file_error().is_some());
+}
+
+/// What the gauges say while requests are under way that never end: two for `/b`, which came five
+/// seconds ago, and one for `/a`, which came a second ago.
+async fn gauges(gates: [Concurrency; 2]) -> Vec<String> {
+    let [first, second] = gates;
+    let house =
+        House::new(WaitingRoomConfig::builder("api").concurrency(first).concurrency(second));
+    let app =
+        service_fn(async |_: Request<String>| pending::<Result<Response<String>, ()>>().await);
+    let send =
+        |path| house.layer.layer(app).oneshot(Request::get(path).body(String::new()).unwrap());
+    let (mut a, mut b, mut c) = (pin!(send("/b")), pin!(send("/b")), pin!(send("/a")));
+    let start = std::future::poll_fn(|cx| {
+        assert!(a.as_mut().poll(cx).is_pending() && b.as_mut().poll(cx).is_pending());
+        house.advance(4);
+        assert!(c.as_mut().poll(cx).is_pending());
+        house.advance(1);
+        Poll::Ready(())
+    });
+    start.await;
+    let counted = Counted::default();
+    with_local_recorder(&counted, || house.handle().record_gates());
+    counted.take()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_gauges_of_gates_say_who_runs_and_waits_and_who_may() {
+    let gates = [Concurrency::limit(1).name("one"), Concurrency::limit(None).name("all")];
+    let expected = [
+        "one in_flight 1",
+        "one limit 1",
+        "one queued 2",
+        "one oldest_wait_seconds 5",
+        "all in_flight 1",
+        "all limit inf",
+        "all queued 0",
+        "all oldest_wait_seconds 0",
+    ];
+    assert_eq!(gauges(gates).await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn gates_of_a_key_are_told_of_in_sum_however_many_values_there_are() {
+    let each = Concurrency::limit(1).name("each").for_each(Key::path());
+    let few = Concurrency::limit(1).name("few").path("/a");
+    let expected = [
+        "each in_flight 2",
+        "each limit 2",
+        "each queued 1",
+        "each oldest_wait_seconds 5",
+        "few in_flight 1",
+        "few limit 1",
+        "few queued 0",
+        "few oldest_wait_seconds 0",
+    ];
+    assert_eq!(gauges([each, few]).await, expected);
+}
+
+#[test]
+fn a_gate_for_each_value_of_a_key_that_nobody_has_is_told_of_as_empty() {
+    let each = Concurrency::limit(1).for_each(Key::path());
+    let house = House::new(WaitingRoomConfig::builder("api").concurrency(each));
+    let counted = Counted::default();
+    with_local_recorder(&counted, || house.handle().record_gates());
+    let each = ["in_flight", "limit", "queued", "oldest_wait_seconds"];
+    assert_eq!(counted.take(), each.map(|what| format!("gate {what} 0")));
 }
