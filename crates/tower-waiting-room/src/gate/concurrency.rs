@@ -1,20 +1,15 @@
 //! A limit on concurrency as the user writes it.
 
+mod validate;
+
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::Method;
 use serde::Deserialize;
-use waiting_room_core::{ConfigError, ConfigErrorKind, Discipline, GateRules, Limit, Tenants};
+use waiting_room_core::{Discipline, GateRules, Limit, Tenants};
 
 use super::ClientDeadline;
-use crate::{
-    head::RequestHead,
-    key::Key,
-    matcher::{Matcher, validate_name},
-    rate::MissingKey,
-    respond::MAX_NAME_LEN,
-    scope::Scope,
-};
+use crate::{head::RequestHead, key::Key, matcher::Matcher, rate::MissingKey, scope::Scope};
 
 /// How many requests run at once, and what becomes of the others.
 ///
@@ -279,58 +274,6 @@ impl Concurrency {
             (None, true) => 2,
         }
     }
-
-    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        validate_name("concurrency", &self.name)?;
-        let too_large = |field, given: String, expected: String| {
-            Err(ConfigError::new(ConfigErrorKind::TooLarge, field, given, expected))
-        };
-        if self.name.len() > MAX_NAME_LEN {
-            let given = format!("a name of {} bytes", self.name.len());
-            return too_large("concurrency", given, format!("at most {MAX_NAME_LEN}"));
-        }
-        if self.watched_bytes > Self::MAX_WATCHED_BYTES {
-            let expected = format!("at most {}", Self::MAX_WATCHED_BYTES);
-            return too_large("watched_bytes", self.watched_bytes.to_string(), expected);
-        }
-        for (field, time) in [("body_stall", self.body_stall), ("max_hold", self.max_hold)] {
-            if let Some(time) = time.filter(|time| *time < Self::SHORTEST_HOLD) {
-                let (kind, given) = (ConfigErrorKind::TooSmall, format!("{time:?}"));
-                return Err(ConfigError::new(kind, field, given, "at least 100 ms, or none"));
-            }
-        }
-        self.for_each.iter().chain(&self.fair_by).try_for_each(|key| key.validate(&self.name))?;
-        self.deadlines.iter().try_for_each(ClientDeadline::validate)?;
-        self.scope.validate("concurrency", &self.name)?;
-        if self.adaptive.is_some() && self.for_each.is_some() {
-            let (kind, given) = (ConfigErrorKind::Contradicts, "an adaptive limit");
-            let expected = "a number: the values of a key have too few requests to learn from";
-            return Err(ConfigError::new(kind, "for_each", given, expected));
-        }
-        self.validate_discipline()?;
-        self.rules.validate()
-    }
-
-    /// Turns and classes are of no use to a discipline that does not know them.
-    fn validate_discipline(&self) -> Result<(), ConfigError> {
-        let (has_turns, has_classes) = match self.rules.current_discipline() {
-            Discipline::FairByTenant(_) => (true, false),
-            Discipline::Priority { .. } => (false, true),
-            _ => (false, false),
-        };
-        let given = format!("{:?} for the gate {:?}", self.rules.current_discipline(), self.name);
-        let expected = match (self.fair_by.is_some(), self.class.is_some()) {
-            is if is == (has_turns, has_classes) => return Ok(()),
-            (true, true) => "either turns by a key or classes",
-            (true, false) => "the one that fair_by has chosen",
-            (false, true) => "the one that classes has chosen",
-            (false, false) => "fair_by or classes instead, which say by what",
-        };
-        Err(ConfigError::new(ConfigErrorKind::Contradicts, "discipline", given, expected))
-    }
-
-    /// A permit that is free earlier was hardly held.
-    const SHORTEST_HOLD: Duration = Duration::from_millis(100);
 
     fn only(mut self, matcher: Matcher) -> Self {
         self.scope.add(matcher);
