@@ -8,7 +8,7 @@ use http::Method;
 use serde::Deserialize;
 use waiting_room_core::{Discipline, GateRules, Limit, Tenants};
 
-use super::ClientDeadline;
+use super::{ClientDeadline, named::LEAST};
 use crate::{head::RequestHead, key::Key, matcher::Matcher, rate::MissingKey, scope::Scope};
 
 /// How many requests run at once, and what becomes of the others.
@@ -114,7 +114,8 @@ impl Concurrency {
     /// As many run at once as the `limit` finds out to be right, from how long they hold their
     /// permits and how it ends. A response with 503 or 504, or a request of which the application
     /// says so by its [`PermitHandle`](super::PermitHandle::overloaded), counts as overloaded; one
-    /// whose client leaves or that fails does not count.
+    /// whose client leaves or that fails does not count. One may run at least, whatever the limit says:
+    /// with none it would hear nothing more.
     ///
     /// ```
     /// use std::time::Duration;
@@ -126,7 +127,7 @@ impl Concurrency {
     /// # Ok::<(), tower_waiting_room::ConfigError>(())
     /// ```
     pub fn adaptive(limit: impl Limit + Clone + Sync) -> Self {
-        let gate = Self::limit(limit.limit());
+        let gate = Self::limit(limit.limit().max(LEAST));
         Self { adaptive: Some(Arc::new(move || Box::new(limit.clone()))), ..gate }
     }
 

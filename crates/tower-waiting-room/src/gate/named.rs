@@ -268,11 +268,12 @@ impl NamedGate {
         let now = (self.named.now)();
         let hold = now.since(permit.given_at());
         let mut adaptive = lock(adaptive);
-        let before = adaptive.limit();
         let limit = adaptive.observe(&Sample::new(now, permit.in_flight(), hold, outcome));
-        // Under the lock of the limit, so that the last that it says is the one in force.
-        if limit != before
-            && let Err(error) = self.gate().set_limit(limit.min(GateRules::MAX_LIMIT))
+        let limit = Some(limit.max(LEAST)).filter(|limit| *limit < GateRules::MAX_LIMIT);
+        // Under the lock of the limit, so that the last that it says is the one in force. What was in
+        // force is the gate's to say: a limit may have changed by other means than what it hears.
+        if limit != self.gate().limit()
+            && let Err(error) = self.gate().set_limit(limit)
         {
             unreachable!("no limit is above the highest: {error}");
         }
@@ -303,6 +304,9 @@ impl fmt::Debug for NamedGate {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// With none to run, a limit would hear of nobody, and stay so.
+pub(super) const LEAST: u32 = 1;
 
 const HOLD: &str = "waiting_room_gate_hold_seconds";
 const WAIT: &str = "waiting_room_gate_wait_seconds";

@@ -25,6 +25,20 @@ impl Limit for Listener {
     }
 }
 
+/// As many as a dial says that others turn.
+#[derive(Clone, Debug)]
+struct Dial(Arc<AtomicU32>);
+
+impl Limit for Dial {
+    fn limit(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn observe(&mut self, _: &Sample) -> u32 {
+        self.limit()
+    }
+}
+
 /// Sends requests to an application that answers as their paths say, and returns what was heard.
 async fn heard(paths: &[&'static str]) -> (Vec<HoldOutcome>, Option<u32>) {
     let listener = Listener { heard: Arc::default(), limit: 10 };
@@ -87,4 +101,30 @@ async fn nobody_else_sets_its_limit() {
     let by_key = gate().for_each(tower_waiting_room::Key::path());
     let error = WaitingRoomConfig::builder("works").concurrency(by_key).build().unwrap_err();
     assert_eq!(error.field(), "for_each");
+}
+
+#[tokio::test]
+async fn a_limit_that_changes_by_itself_is_in_force_when_the_next_request_is_over() {
+    let dial = Arc::new(AtomicU32::new(3));
+    let works = Works::new(Concurrency::adaptive(Dial(Arc::clone(&dial))));
+    works.finish(9);
+    // What a gate takes for as many as come is no other number each time.
+    for (turned, limit) in [(7, Some(7)), (2, Some(2)), (u32::MAX, None), (5, Some(5))] {
+        dial.store(turned, Ordering::Relaxed);
+        works.get().await;
+        assert_eq!(works.snapshot().limit, limit);
+    }
+}
+
+#[tokio::test]
+async fn a_limit_of_nobody_lets_one_run_so_that_it_hears_of_somebody() {
+    let dial = Arc::new(AtomicU32::new(0));
+    let works = Works::new(Concurrency::adaptive(Dial(Arc::clone(&dial))));
+    assert_eq!(works.snapshot().limit, Some(1));
+    works.finish(9);
+    works.get().await;
+    assert_eq!(works.snapshot().limit, Some(1));
+    dial.store(4, Ordering::Relaxed);
+    works.get().await;
+    assert_eq!(works.snapshot().limit, Some(4));
 }

@@ -9,12 +9,13 @@ use crate::Timestamp;
 /// A gate begins with the [`limit`](Self::limit), and is told after each request that is over what
 /// [`observe`](Self::observe) says then. Whoever calls them does so for one request at a time, while
 /// others wait to tell of theirs: an implementation is quick, does not block and does not panic,
-/// whatever the samples say. While it says 0, nobody runs, and it hears nothing more.
+/// whatever the samples say. While it says 0, nobody runs, and it hears nothing more; so whoever
+/// asks it had better take 0 for 1.
 ///
 /// ```
 /// use waiting_room_core::{Limit, Sample};
 ///
-/// /// As many as the operator's dial says, however the requests go.
+/// /// As many as the operator's dial says, however the requests go: from the next that is over.
 /// #[derive(Debug)]
 /// struct Dial(std::sync::Arc<std::sync::atomic::AtomicU32>);
 ///
