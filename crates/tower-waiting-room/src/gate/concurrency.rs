@@ -72,12 +72,13 @@ pub enum Hold {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GateStatuses {
-    /// 429 where there is no room, 504 for who has waited too long, and 503 while the gate is being
-    /// emptied.
+    /// 429 where there is no room, 504 without `Retry-After` for who has waited too long, and 503 while
+    /// the gate is being emptied.
     #[default]
     Limiter,
     /// 503 in every case that no single client is to blame for, so 429 at a gate for each value of a
-    /// key: as an origin server answers that stands behind proxies which repeat or count a 504.
+    /// key: as an origin server answers that stands behind proxies which repeat or count a 504. Each
+    /// says when to come back, unless the gate is being emptied.
     Origin,
 }
 

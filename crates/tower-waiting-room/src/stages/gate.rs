@@ -71,8 +71,11 @@ impl<St: Store> Gatekeeper<St> {
                 return Step::Forward(forward);
             }
             Gated::Unknown => (Reason::RefusedGateUnknown, None),
-            Gated::Refused(gate, refused) => {
+            Gated::Refused(gate, mut refused) => {
                 gate.report(GateEvent::of(refused.because));
+                if is_asked_back(&gate, refused.because) {
+                    refused.retry_after = Some(gate.gate().retry_after(self.store.now()));
+                }
                 (reason_of(refused.because), Some((gate, refused)))
             }
         };
@@ -150,6 +153,12 @@ fn status(client: &Client, at: Option<(&NamedGate, RefusedBecause)>) -> StatusCo
         (GateStatuses::Origin, _) if !gate.is_by_key() => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::TOO_MANY_REQUESTS,
     }
+}
+
+/// Whether one who has waited for too long is told when to come back: by a 503, and not by a 504,
+/// which says that nothing came of this request rather than that there is no room.
+fn is_asked_back(gate: &NamedGate, because: RefusedBecause) -> bool {
+    gate.concurrency().statuses == GateStatuses::Origin && because == RefusedBecause::TimedOut
 }
 
 fn reason_of(because: RefusedBecause) -> Reason {

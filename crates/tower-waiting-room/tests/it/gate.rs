@@ -144,10 +144,15 @@ async fn who_waits_for_too_long_gets_a_504_and_never_runs() {
 
 #[tokio::test(start_paused = true)]
 async fn an_origin_says_503_where_no_client_is_to_blame() {
-    let works = Works::new(one().queue(0).statuses(GateStatuses::Origin));
-    let mut first = pin!(works.get());
-    assert!(is_waiting(first.as_mut()).await);
-    assert_eq!(works.get().await.status, 503);
+    let works = Works::new(one().statuses(GateStatuses::Origin));
+    let (mut first, mut second) = (pin!(works.get()), pin!(works.get()));
+    assert!(is_waiting(first.as_mut()).await && is_waiting(second.as_mut()).await);
+    for (refused, reason) in
+        [(works.get().await, "refused:gate_full"), (second.await, "refused:gate_timeout")]
+    {
+        assert_eq!((refused.status, &*refused.reason), (503, reason));
+        assert!(refused.header("retry-after").unwrap().parse::<u32>().unwrap() >= 1);
+    }
 }
 
 #[tokio::test(start_paused = true)]

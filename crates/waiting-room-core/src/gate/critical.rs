@@ -7,6 +7,7 @@ use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
     task::Waker,
+    time::Duration,
 };
 
 use super::{
@@ -224,15 +225,20 @@ impl<'a> Critical<'a> {
         let retry_after = match because {
             RefusedBecause::Drained | RefusedBecause::TimedOut => None,
             RefusedBecause::Evicted | RefusedBecause::Full | RefusedBecause::Shed => {
-                let queued = self.counts().queued;
-                let slots = &mut self.state.slots;
-                Some(match self.state.rate.per_second() {
-                    Some(rate) => slots.take(self.now, queued, rate),
-                    None => slots.soon(),
-                })
+                Some(self.retry_after())
             }
         };
         GateRefused { because, retry_after }
+    }
+
+    /// When the next who is refused is to come back.
+    pub(super) fn retry_after(&mut self) -> Duration {
+        let queued = self.counts().queued;
+        let slots = &mut self.state.slots;
+        match self.state.rate.per_second() {
+            Some(rate) => slots.take(self.now, queued, rate),
+            None => slots.soon(),
+        }
     }
 
     fn count(&mut self, because: RefusedBecause) {

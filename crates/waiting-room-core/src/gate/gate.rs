@@ -224,6 +224,12 @@ impl Gate {
         }
     }
 
+    /// When to come back, for one who waited for too long: its refusal does not say.
+    #[must_use]
+    pub fn retry_after(&self, now: Timestamp) -> Duration {
+        self.critical(now, |critical| critical.retry_after())
+    }
+
     /// A permit is given back.
     pub(super) fn release(&self, class: u8, given_at: Timestamp) {
         self.0.stops(class);

@@ -251,3 +251,17 @@ fn the_oldest_wait_is_that_of_the_oldest_in_any_lane() {
         assert_eq!(world.snapshot().oldest_wait, ms(10));
     }
 }
+
+#[test]
+fn who_waited_for_too_long_can_be_given_a_time_of_its_own_after_that_of_others() {
+    let world = World::new(rules().queue(1));
+    world.learns(ms(300));
+    let (_permit, place) = (world.admitted(), world.queued());
+    let now = world.gate.now();
+    let told = [(); 20].map(|()| world.refused().retry_after.unwrap());
+    world.after(ms(1_000));
+    assert_eq!(place.place.time_out().unwrap_err().retry_after, None);
+    let last = now + told.into_iter().max().unwrap();
+    let mine = world.gate.now() + world.gate.retry_after(world.gate.now());
+    assert!(mine + ms(1_000) >= last && mine > now + ms(4_000), "{mine:?} after {last:?}");
+}
