@@ -222,14 +222,14 @@ impl Concurrency {
     }
 
     /// After how long a permit is free whose response nobody reads: frames are there, and the server
-    /// does not ask for them. 30 s; `None` for never. The response goes on, unlimited.
+    /// does not ask for them. 30 s; `None` for never, 24 h at most. The response goes on, unlimited.
     pub fn body_stall(mut self, stall: impl Into<Option<Duration>>) -> Self {
         self.body_stall = stall.into();
         self
     }
 
-    /// After how long a permit is free in any case. Never, by default. The request goes on,
-    /// unlimited.
+    /// After how long a permit is free in any case. Never, by default; 24 h at most. The request goes
+    /// on, unlimited.
     ///
     /// Without it a client holds its permit for as long as it likes, if it sends the body that the
     /// application waits for a byte at a time, or not at all: [`body_stall`](Self::body_stall) is

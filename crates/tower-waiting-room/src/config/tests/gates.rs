@@ -1,6 +1,6 @@
 //! Limits on concurrency in a file are those of the builder.
 
-use waiting_room_core::{Discipline, Tenants};
+use waiting_room_core::{ConfigErrorKind, Discipline, Tenants};
 
 use super::*;
 use crate::{
@@ -79,6 +79,29 @@ fn what_a_gate_cannot_keep_is_named_with_both_values() {
     ] {
         let error = error_of(gate);
         assert!(error.contains(message), "{gate}: {error}");
+    }
+}
+
+#[test]
+fn a_permit_is_not_held_for_longer_than_can_be_counted() {
+    let build = |gate: Concurrency| WaitingRoomConfig::builder("api").concurrency(gate).build();
+    let (gate, day) = (|| Concurrency::limit(9), Duration::from_secs(86_400));
+    build(gate().body_stall(day).max_hold(day)).unwrap();
+    build(gate().body_stall(None).max_hold(None)).unwrap();
+    let longer = day + Duration::from_nanos(1);
+    for (gate, message) in [
+        (
+            gate().body_stall(longer),
+            "body_stall is 86400.000000001s, expected at most 24 h, or none",
+        ),
+        (
+            gate().max_hold(Duration::MAX),
+            "max_hold is 18446744073709551615.999999999s, expected at",
+        ),
+    ] {
+        let error = build(gate).unwrap_err();
+        assert!(error.to_string().starts_with(message), "{error}");
+        assert_eq!(error.kind(), ConfigErrorKind::TooLarge);
     }
 }
 

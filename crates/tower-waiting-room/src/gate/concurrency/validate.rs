@@ -10,6 +10,8 @@ use crate::{gate::ClientDeadline, matcher::validate_name, respond::MAX_NAME_LEN}
 impl Concurrency {
     /// A permit that is free earlier was hardly held.
     const SHORTEST_HOLD: Duration = Duration::from_millis(100);
+    /// A permit that is free later might as well be held for ever, and that can be said.
+    const LONGEST_HOLD: Duration = Duration::from_secs(24 * 3_600);
 
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         validate_name("concurrency", &self.name)?;
@@ -24,12 +26,8 @@ impl Concurrency {
             let expected = format!("at most {}", Self::MAX_WATCHED_BYTES);
             return too_large("watched_bytes", self.watched_bytes.to_string(), expected);
         }
-        for (field, time) in [("body_stall", self.body_stall), ("max_hold", self.max_hold)] {
-            if let Some(time) = time.filter(|time| *time < Self::SHORTEST_HOLD) {
-                let (kind, given) = (ConfigErrorKind::TooSmall, format!("{time:?}"));
-                return Err(ConfigError::new(kind, field, given, "at least 100 ms, or none"));
-            }
-        }
+        Self::validate_hold("body_stall", self.body_stall)?;
+        Self::validate_hold("max_hold", self.max_hold)?;
         self.for_each.iter().chain(&self.fair_by).try_for_each(|key| key.validate(&self.name))?;
         self.deadlines.iter().try_for_each(ClientDeadline::validate)?;
         self.scope.validate("concurrency", &self.name)?;
@@ -40,6 +38,19 @@ impl Concurrency {
         }
         self.validate_discipline()?;
         self.rules.validate()
+    }
+
+    /// After how long a permit is free.
+    fn validate_hold(field: &'static str, time: Option<Duration>) -> Result<(), ConfigError> {
+        let Some(time) = time else { return Ok(()) };
+        let (kind, expected) = if time < Self::SHORTEST_HOLD {
+            (ConfigErrorKind::TooSmall, "at least 100 ms, or none")
+        } else if time > Self::LONGEST_HOLD {
+            (ConfigErrorKind::TooLarge, "at most 24 h, or none")
+        } else {
+            return Ok(());
+        };
+        Err(ConfigError::new(kind, field, format!("{time:?}"), expected))
     }
 
     /// Turns and classes are of no use to a discipline that does not know them.
