@@ -82,7 +82,7 @@
 //!     .concurrency(
 //!         Concurrency::limit(64)
 //!             .queue(256)
-//!             .max_wait(Duration::from_secs(2))
+//!             .max_wait(Duration::from_secs(1))
 //!             .fair_by(Key::header("x-api-key"), Tenants::Shuffled),
 //!     )
 //!     .build()?;

@@ -16,8 +16,12 @@ pub enum Misconfiguration {
     ForwardedHeaderIgnored,
     /// A header that has to have one value came more than once.
     HeaderRepeated,
-    /// A gate lets requests wait for as long as common proxies and clients do, or longer.
+    /// A gate lets requests wait for longer than their clients do: for 15 s or more, or for more than
+    /// one in turns or by class, where nobody is shed.
     LongMaxWait,
+    /// There is no gate for all requests, or by address, beside one for each value of a cookie, header,
+    /// path or method.
+    NoCommonGate,
     /// There is no limit by address of all requests beside one by cookie, header, path or method.
     NoIpLimit,
     /// Responses are not watched for readers that stall, as there is no tokio runtime.
@@ -40,6 +44,7 @@ impl Misconfiguration {
             Self::ForwardedHeaderIgnored => "forwarded_header_ignored",
             Self::HeaderRepeated => "header_repeated",
             Self::LongMaxWait => "long_max_wait",
+            Self::NoCommonGate => "no_common_gate",
             Self::NoIpLimit => "no_ip_limit",
             Self::NoRuntime => "no_runtime",
             Self::PeerUnknown => "peer_unknown",
@@ -69,8 +74,13 @@ impl fmt::Display for Misconfiguration {
                  believed: have the proxy replace what clients send under its name"
             }
             Self::LongMaxWait => {
-                "a request may wait for 15 s or more, when its client or a proxy has given up: under \
-                 overload nothing is served in time; set max_wait below their time-outs"
+                "a request may wait for 15 s or more, or for over 1 s in turns or by class, when its \
+                 client or a proxy has given up: under overload nothing is served in time; set \
+                 max_wait below their time-outs"
+            }
+            Self::NoCommonGate => {
+                "a client that sends a new cookie, header, path or method each time has a gate of its \
+                 own each time: add a limit on the concurrency of all requests as well, or by address"
             }
             Self::NoIpLimit => {
                 "a client that sends a new cookie, header, path or method each time is never \
@@ -102,12 +112,13 @@ mod tests {
 
     #[test]
     fn each_has_a_code_after_its_name_and_a_sentence_that_says_what_to_do() {
-        let all: [Misconfiguration; 10] = [
+        let all: [Misconfiguration; 11] = [
             CountedTwice,
             EveryoneTrusted,
             ForwardedHeaderIgnored,
             HeaderRepeated,
             LongMaxWait,
+            NoCommonGate,
             NoIpLimit,
             NoRuntime,
             PeerUnknown,

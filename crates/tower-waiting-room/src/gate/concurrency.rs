@@ -162,14 +162,16 @@ impl Concurrency {
     /// Those who wait take turns by this key, so that none of them can take the queue for itself.
     ///
     /// Best is a key that clients cannot make up, such as an account. Where they can, as with a header
-    /// that nobody checks, [`Tenants::Shuffled`] bounds what is gained by it.
+    /// that nobody checks, [`Tenants::Shuffled`] bounds what is gained by it. Nobody is shed: set
+    /// [`max_wait`](Self::max_wait) to a second or less.
     pub fn fair_by(mut self, key: Key, tenants: Tenants) -> Self {
         self.fair_by = Some(key);
         self.discipline(Discipline::FairByTenant(tenants))
     }
 
     /// Those who wait go by class: 0 first. `reserved` says for each class how many of the permits
-    /// it is served first for; after each `aging` a waiter counts as one class lower.
+    /// it is served first for; after each `aging` a waiter counts as one class lower. Nobody is shed:
+    /// set [`max_wait`](Self::max_wait) to a second or less.
     pub fn classes(
         mut self,
         reserved: impl IntoIterator<Item = u32>,
@@ -181,7 +183,8 @@ impl Concurrency {
         self.discipline(Discipline::Priority { reserved, aging })
     }
 
-    /// A gate for each value of this key, instead of one.
+    /// A gate for each value of this key, instead of one. Values that clients make up need one for all
+    /// requests as well.
     pub fn for_each(mut self, key: Key) -> Self {
         self.for_each = Some(key);
         self

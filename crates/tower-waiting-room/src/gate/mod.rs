@@ -18,6 +18,7 @@ mod client_deadline;
 mod concurrency;
 mod held;
 mod named;
+mod set_up;
 mod stage;
 mod sweeper;
 mod waiting;

@@ -1,6 +1,6 @@
 //! What all gates together say to a request.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc};
 
 use waiting_room_core::{ConfigError, ConfigErrorKind, Entry, GateRefused, Permit, Timestamp};
 
@@ -8,12 +8,12 @@ use super::{
     concurrency::Concurrency,
     held::{Held, HeldAll, PermitHandle},
     named::{Named, NamedGate, Which},
+    set_up::suspects,
     sweeper::Sweeper,
     waiting::{Queued, Waiting},
 };
 use crate::{
     key::Caller,
-    misconfiguration::Misconfiguration,
     rate::Now,
     telemetry::{GateEvent, Telemetry},
 };
@@ -40,8 +40,6 @@ pub(crate) enum Gated {
 impl GateStage {
     /// At most so many.
     pub(crate) const MAX: usize = 32;
-    /// Waits that are no shorter are longer than common proxies wait for a response.
-    const LONG_WAIT: Duration = Duration::from_secs(15);
 
     /// Makes the gates of a config ready.
     pub(crate) fn new(
@@ -50,9 +48,7 @@ impl GateStage {
         telemetry: &Telemetry,
     ) -> Result<Self, ConfigError> {
         Self::validate(gates)?;
-        if gates.iter().any(|gate| gate.rules.current_max_wait() >= Self::LONG_WAIT) {
-            telemetry.misconfigured(Misconfiguration::LongMaxWait);
-        }
+        suspects(gates).for_each(|suspect| telemetry.misconfigured(suspect));
         let times = gates.iter().flat_map(|gate| [gate.body_stall, gate.max_hold]).flatten();
         let shortest = times.min().unwrap_or(Concurrency::BODY_STALL);
         let mut gates: Vec<&Concurrency> = gates.iter().collect();
@@ -146,6 +142,8 @@ impl GateStage {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use http::Request;
     use waiting_room_core::KeyHasher;
 

@@ -1,12 +1,12 @@
 //! Each set-up that is allowed and yet probably not meant is found, and said once.
 
-use std::{convert::Infallible, net::SocketAddr};
+use std::{convert::Infallible, net::SocketAddr, time::Duration};
 
 use http::{Request, Response};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    ClientIp, Concurrency, Key, PeerAddr, Quota, RateLimit, TrustedProxies, WaitingRoomConfig,
-    WaitingRoomConfigBuilder, WaitingRoomLayer,
+    ClientIp, Concurrency, Discipline, Key, PeerAddr, Quota, RateLimit, Tenants, TrustedProxies,
+    WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomLayer,
 };
 
 fn limited(limit: RateLimit) -> WaitingRoomConfigBuilder {
@@ -122,4 +122,48 @@ async fn a_gate_by_address_says_that_the_address_is_unknown() {
     let config = || WaitingRoomConfig::builder("api").concurrency(by_address.clone());
     assert_eq!(found(config(), [get()]).await, [""; 0]);
     assert_eq!(found(config(), [Request::get("/")]).await, ["peer_unknown"]);
+}
+
+#[tokio::test]
+async fn a_wait_that_outlasts_the_clients_is_long_and_in_turns_or_by_class_a_shorter_one_is() {
+    let gate = |secs| Concurrency::limit(9).max_wait(Duration::from_secs(secs));
+    let fair = |secs| gate(secs).fair_by(Key::address(), Tenants::Each);
+    let by_class = |secs| gate(secs).classes([1, 0], Duration::from_secs(1), |_| 0);
+    let newest_first = Discipline::AdaptiveLifo { interval: Duration::from_millis(100) };
+    for (gate, codes) in [
+        (gate(14), vec![]),
+        (gate(15), vec!["long_max_wait"]),
+        (gate(14).discipline(newest_first), vec![]),
+        (gate(14).discipline(Discipline::Fifo), vec![]),
+        (fair(1), vec![]),
+        (fair(2), vec!["long_max_wait"]),
+        (by_class(1), vec![]),
+        (by_class(2), vec!["long_max_wait"]),
+    ] {
+        let config = WaitingRoomConfig::builder("api").concurrency(gate.clone());
+        assert_eq!(found(config, []).await, codes, "{gate:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_gate_for_each_value_that_clients_make_up_needs_one_behind_it() {
+    let by = |key| Concurrency::limit(9).name("each").for_each(key);
+    let with = |each: Key, other| {
+        let config = WaitingRoomConfig::builder("api").concurrency(by(each));
+        found(config.concurrency(other), [])
+    };
+    let header = || Key::header("x-api-key");
+    let alone = WaitingRoomConfig::builder("api").concurrency(by(header()));
+    assert_eq!(found(alone, []).await, ["no_common_gate"]);
+    let all = || Concurrency::limit(64);
+    for open in [all().path("/a"), Concurrency::limit(None), all().for_each(Key::path())] {
+        assert_eq!(with(header(), open).await, ["no_common_gate"]);
+    }
+    for guard in [all(), all().for_each(Key::address()), all().for_each(Key::everyone())] {
+        assert_eq!(with(header(), guard).await, [""; 0]);
+    }
+    let user = Key::by("user", |_| None);
+    for each in [user, header().and(Key::address())] {
+        assert_eq!(with(each, all().path("/a")).await, [""; 0]);
+    }
 }
