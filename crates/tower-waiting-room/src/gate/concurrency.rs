@@ -5,10 +5,13 @@ mod validate;
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::Method;
-use serde::Deserialize;
 use waiting_room_core::{Discipline, GateRules, Limit, Tenants};
 
-use super::{ClientDeadline, named::LEAST};
+use super::{
+    ClientDeadline,
+    choices::{GateStatuses, Hold},
+    named::LEAST,
+};
 use crate::{head::RequestHead, key::Key, matcher::Matcher, rate::MissingKey, scope::Scope};
 
 /// How many requests run at once, and what becomes of the others.
@@ -51,36 +54,6 @@ pub struct Concurrency {
 
 type Adaptive = dyn Fn() -> Box<dyn Limit> + Send + Sync;
 type Class = dyn Fn(&RequestHead<'_>) -> u8 + Send + Sync;
-
-/// For how long a request holds its permit. A [`PermitHandle`](super::PermitHandle) that the
-/// application keeps holds it for longer in either case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Hold {
-    /// Until the last frame of the response's body has been handed to the server, or the body is
-    /// dropped.
-    #[default]
-    BodyEnd,
-    /// Until the head of the response is there, as tower's limit does. The bodies are then not
-    /// limited.
-    Head,
-}
-
-/// Which status a request gets that is not let in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum GateStatuses {
-    /// 429 where there is no room, 504 without `Retry-After` for who has waited too long, and 503 while
-    /// the gate is being emptied.
-    #[default]
-    Limiter,
-    /// 503 in every case that no single client is to blame for, so 429 at a gate for each value of a
-    /// key: as an origin server answers that stands behind proxies which repeat or count a 504. Each
-    /// says when to come back, unless the gate is being emptied.
-    Origin,
-}
 
 impl Concurrency {
     /// How many bytes of a body are read while a request waits, by default.

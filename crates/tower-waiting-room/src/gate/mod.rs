@@ -14,6 +14,7 @@
 //! Who may run and who waits is decided in `waiting_room_core`; here is what a request, a body and
 //! a client have to do with it.
 
+mod choices;
 mod client_deadline;
 mod concurrency;
 mod held;
@@ -28,8 +29,9 @@ mod watch;
 #[cfg(feature = "axum")]
 pub(crate) use self::watch::axum_body;
 pub use self::{
+    choices::{GateStatuses, Hold},
     client_deadline::ClientDeadline,
-    concurrency::{Concurrency, GateStatuses, Hold},
+    concurrency::Concurrency,
     held::PermitHandle,
 };
 pub(crate) use self::{
