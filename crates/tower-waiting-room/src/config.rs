@@ -78,7 +78,7 @@ use crate::{
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// And limits on concurrency:
+/// And limits on concurrency, each with a number, `"unlimited"` or an adaptive limit:
 ///
 /// ```
 /// # use tower_waiting_room::WaitingRoomConfig;
@@ -90,7 +90,11 @@ use crate::{
 ///             { "name": "tenant", "limit": 8, "for_each": "header.x-api-key" },
 ///             {
 ///                 "name": "reports", "limit": 4, "path_prefix": "/reports/", "hold": "head",
-///                 "discipline": { "fair_by": { "key": "cookie.team" } }
+///                 "discipline": { "fair_by": { "key": "cookie.team" } }, "max_wait": "1s"
+///             },
+///             {
+///                 "name": "models", "path_prefix": "/v1/", "body_stall": "none",
+///                 "adaptive": { "gradient2": { "max": 100, "latency_target": "250ms" } }
 ///             }
 ///         ]
 ///     }"#,

@@ -1,10 +1,15 @@
 //! Limits on concurrency in a configuration file: all of a [`Concurrency`] that needs no closure.
+//! Classes do, and so does a limit that is not one of ours.
+
+mod limit;
 
 use std::time::Duration;
 
 use jiff::fmt::serde::unsigned_duration::friendly::compact::{optional, required};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use waiting_room_core::{ConfigError, Discipline, Tenants};
+
+use self::limit::{AdaptiveFile, LimitFile};
 
 use super::{method, rates::KeyFile, with};
 use crate::{
@@ -15,8 +20,10 @@ use crate::{
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConcurrencyFile {
-    /// Without one there is no limit.
-    limit: Option<u32>,
+    /// Either this or `adaptive`: what is forgotten is not unlimited.
+    #[serde(default, deserialize_with = "given")]
+    limit: Option<LimitFile>,
+    adaptive: Option<AdaptiveFile>,
     name: Option<String>,
     queue: Option<u32>,
     #[serde(default, with = "optional")]
@@ -31,15 +38,32 @@ pub(super) struct ConcurrencyFile {
     path: Option<String>,
     path_prefix: Option<String>,
     hold: Option<Hold>,
-    #[serde(default, with = "optional")]
-    body_stall: Option<Duration>,
-    #[serde(default, with = "optional")]
-    max_hold: Option<Duration>,
+    #[serde(default, deserialize_with = "given")]
+    body_stall: Option<HoldFile>,
+    #[serde(default, deserialize_with = "given")]
+    max_hold: Option<HoldFile>,
     watched_bytes: Option<usize>,
     /// Headers with the time that a client has, in milliseconds.
     #[serde(default)]
     client_deadline_ms: Vec<String>,
+    /// And in seconds.
+    #[serde(default)]
+    client_deadline_s: Vec<String>,
     statuses: Option<GateStatuses>,
+}
+
+/// `30s`, or `none`.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "body_stall or max_hold is neither a time nor none")]
+enum HoldFile {
+    AtMost(#[serde(with = "required")] Duration),
+    ForEver(Option<NoneName>),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum NoneName {
+    None,
 }
 
 #[derive(Deserialize)]
@@ -65,7 +89,7 @@ enum DisciplineFile {
 
 impl ConcurrencyFile {
     pub(super) fn concurrency(self) -> Result<Concurrency, ConfigError> {
-        let mut gate = Concurrency::limit(self.limit);
+        let mut gate = limit::begin(self.limit, self.adaptive)?;
         gate = with(gate, self.name, Concurrency::name);
         let name = gate.name.to_string();
         let methods = self.methods.iter().map(|method| self::method("concurrency", &name, method));
@@ -77,12 +101,15 @@ impl ConcurrencyFile {
         gate = with(gate, self.path, Concurrency::path);
         gate = with(gate, self.path_prefix, Concurrency::path_prefix);
         gate = with(gate, self.hold, Concurrency::hold);
-        gate = with(gate, self.body_stall, Concurrency::body_stall);
-        gate = with(gate, self.max_hold, Concurrency::max_hold);
+        gate = with(gate, self.body_stall, |to, stall| to.body_stall(stall.time()));
+        gate = with(gate, self.max_hold, |to, hold| to.max_hold(hold.time()));
         gate = with(gate, self.watched_bytes, Concurrency::watched_bytes);
         gate = with(gate, self.statuses, Concurrency::statuses);
         for header in self.client_deadline_ms {
             gate = gate.client_deadline(ClientDeadline::Millis(header));
+        }
+        for header in self.client_deadline_s {
+            gate = gate.client_deadline(ClientDeadline::Seconds(header));
         }
         if let Some(key) = self.for_each {
             gate = gate.for_each(key.key(&name)?);
@@ -90,6 +117,15 @@ impl ConcurrencyFile {
         match self.discipline {
             Some(discipline) => discipline.of(gate, &name),
             None => Ok(gate),
+        }
+    }
+}
+
+impl HoldFile {
+    const fn time(self) -> Option<Duration> {
+        match self {
+            Self::AtMost(time) => Some(time),
+            Self::ForEver(Some(NoneName::None) | None) => None,
         }
     }
 }
@@ -110,4 +146,13 @@ impl DisciplineFile {
             Self::Fifo {} => gate.discipline(Discipline::Fifo),
         })
     }
+}
+
+/// What is there, be it `null`.
+fn given<'de, D, T>(from: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(from).map(Some)
 }

@@ -1,6 +1,6 @@
 //! Limits on concurrency in a file are those of the builder.
 
-use waiting_room_core::{ConfigErrorKind, Discipline, Tenants};
+use waiting_room_core::{Aimd, ConfigErrorKind, Discipline, Gradient2, LimitRules, Tenants, Vegas};
 
 use super::*;
 use crate::{
@@ -13,6 +13,12 @@ fn error_of(gate: &str) -> String {
     refused(&format!(r#"{{ "name": "api", "concurrency": [{gate}] }}"#))
 }
 
+fn gate_of(gate: &str) -> Concurrency {
+    let json = format!(r#"{{ "name": "api", "concurrency": [{{ {gate} }}] }}"#);
+    let config: WaitingRoomConfig = serde_json::from_str(&json).unwrap();
+    config.gates[0].clone()
+}
+
 #[test]
 fn what_a_file_says_about_gates_is_what_code_says() {
     let json = r#"{
@@ -22,7 +28,8 @@ fn what_a_file_says_about_gates_is_what_code_says() {
             "discipline": { "fair_by": { "key": ["header.x-team", "path"], "shuffled": true } },
             "for_each": "address", "missing_key": "refuse", "methods": ["POST"], "path": "/r",
             "path_prefix": "/", "hold": "head", "body_stall": "3s", "max_hold": "1m",
-            "watched_bytes": 7, "client_deadline_ms": ["x-ms"], "statuses": "origin"
+            "watched_bytes": 7, "client_deadline_ms": ["x-ms"], "client_deadline_s": ["x-s"],
+            "statuses": "origin"
         }]
     }"#;
     let config: WaitingRoomConfig = serde_json::from_str(json).unwrap();
@@ -43,9 +50,73 @@ fn what_a_file_says_about_gates_is_what_code_says() {
     assert_eq!((gate.hold, gate.statuses), (Hold::Head, GateStatuses::Origin));
     assert_eq!(gate.body_stall, Some(Duration::from_secs(3)));
     assert_eq!((gate.max_hold, gate.watched_bytes), (Some(Duration::from_secs(60)), 7));
-    let deadlines = [ClientDeadline::Grpc, ClientDeadline::Millis("x-ms".to_owned())];
+    let deadlines = [
+        ClientDeadline::Grpc,
+        ClientDeadline::Millis("x-ms".to_owned()),
+        ClientDeadline::Seconds("x-s".to_owned()),
+    ];
     assert_eq!(gate.deadlines, deadlines);
     assert!(!gate.scope.is_everything());
+}
+
+#[test]
+fn no_limit_has_to_be_said_so_that_a_slip_is_none() {
+    for (gate, limit) in
+        [(r#""limit": "unlimited""#, None), (r#""limit": null"#, None), (r#""limit": 0"#, Some(0))]
+    {
+        assert_eq!(gate_of(gate).rules, Concurrency::limit(limit).rules, "{gate}");
+    }
+    let either = "a number, unlimited, or adaptive instead";
+    for (gate, message) in [
+        (r#"{ "queue": 8 }"#, format!("limit is missing, expected {either}")),
+        (
+            r#"{ "limit": 4, "adaptive": { "vegas": {} } }"#,
+            format!("limit is there beside adaptive, expected {either}"),
+        ),
+        (r#"{ "limit": "many" }"#, "limit is neither a number".to_owned()),
+        (r#"{ "limit": -1 }"#, "limit is neither a number".to_owned()),
+    ] {
+        let error = error_of(gate);
+        assert!(error.contains(&message), "{gate}: {error}");
+    }
+}
+
+#[test]
+fn a_limit_that_finds_out_by_itself_has_its_rules_from_the_file() {
+    let first = |kind: &str, rules: &str| {
+        let gate = gate_of(&format!(r#""adaptive": {{ "{kind}": {{ {rules} }} }}"#));
+        let limit = gate.adaptive.as_ref().unwrap()();
+        (format!("{limit:?}"), limit.limit())
+    };
+    let all = r#""min": 2, "max": 90, "initial": 30, "latency_target": "40ms", "window": "3s""#;
+    let rules = LimitRules::new().min(2).max(90).initial(30);
+    let rules = rules.latency_target(Duration::from_millis(40)).window(Duration::from_secs(3));
+    assert_eq!(first("aimd", all), (format!("{:?}", Aimd::new(rules).unwrap()), 30));
+    assert_eq!(first("gradient2", all), (format!("{:?}", Gradient2::new(rules).unwrap()), 30));
+    assert_eq!(first("vegas", all), (format!("{:?}", Vegas::new(rules).unwrap()), 30));
+    let default = Vegas::new(LimitRules::new()).unwrap();
+    assert_eq!(first("vegas", ""), (format!("{default:?}"), 20));
+    for (adaptive, message) in [
+        (r#"{ "vegas": { "min": 300 } }"#, "min is 300, expected at most max, which is 200"),
+        (r#"{ "vegas": { "most": 300 } }"#, "unknown field `most`"),
+        (r#"{ "tcp": {} }"#, "unknown variant `tcp`"),
+    ] {
+        let error = error_of(&format!(r#"{{ "adaptive": {adaptive} }}"#));
+        assert!(error.contains(message), "{adaptive}: {error}");
+    }
+}
+
+#[test]
+fn a_permit_can_be_held_for_ever() {
+    for none in [r#""none""#, "null"] {
+        let held = format!(r#""limit": 4, "body_stall": {none}, "max_hold": {none}"#);
+        let gate = gate_of(&held);
+        assert_eq!((gate.body_stall, gate.max_hold), (None, None), "{none}");
+    }
+    let gate = gate_of(r#""limit": 4"#);
+    assert_eq!((gate.body_stall, gate.max_hold), (Some(Concurrency::BODY_STALL), None));
+    let error = error_of(r#"{ "limit": 4, "body_stall": "never" }"#);
+    assert!(error.contains("body_stall or max_hold is neither a time nor none"), "{error}");
 }
 
 #[test]
