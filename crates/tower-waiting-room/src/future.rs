@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!  Answer ─────────────────────────────────────────────► response
-//!  Hold ─► its turn ──► Answer, Ask or Forward
-//!  Ask ──► verdict ──► Answer ─────────────────────────► response
-//!             └──────► Forward ──► head ─┬──────────────► response
-//!                      (renewal beside)  └─► Leave ─────► response
+//!  Hold ──► its turn ─► Answer, Ask, Queue or Forward
+//!  Ask ───► verdict ──► Answer, Queue or Forward
+//!  Queue ─► permit ───► Queue, at the next gate, or Forward
+//!     └───► none, or the client has left ─► Answer
+//!  Forward ──► head ─┬─────────────────────────────────► response
+//!  (renewal beside)  └─► Leave ────────────────────────► response
 //! ```
 
 use std::{
@@ -37,8 +39,10 @@ pin_project! {
     /// Dropped while it is held by a leaky queue, it gives its place there back if it was the last;
     /// what other limits have charged stays charged.
     /// Dropped while the store is asked, the visitor is let in or is not; its next request finds
-    /// out, as does anybody who holds the same ticket. Dropped later, it drops the future of the
-    /// application and takes nothing back: the session goes on.
+    /// out, as does anybody who holds the same ticket. Dropped while it waits at a gate, it leaves the
+    /// queue and gives back the permits of the gates before; who was let in by the room stays in.
+    /// Dropped later, it drops the future of the application and takes nothing back but its permits,
+    /// which are free unless a [`PermitHandle`](crate::PermitHandle) holds them: the session goes on.
     pub struct ResponseFuture<S, St, B>
     where
         S: Service<Request<B>>,

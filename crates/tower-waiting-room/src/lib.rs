@@ -119,8 +119,8 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `axum` (default) | axum's `ConnectInfo` tells the address of a client |
-//! | `metrics` | counters of the `metrics` crate |
+//! | `axum` (default) | axum's `ConnectInfo` tells the address of a client; a body of axum is watched while its request waits at a gate, and read on for a while after a refusal |
+//! | `metrics` | counters and histograms of the `metrics` crate, and gauges of the gates |
 
 mod body;
 mod bypass;
