@@ -17,8 +17,8 @@ use super::{
     permit::Grant,
     refused::{GateRefused, RefusedBecause},
     rules::GateRules,
-    sync::Arc,
     waiter::{Stage, Waiter},
+    waiters::Id,
 };
 use crate::Timestamp;
 
@@ -33,7 +33,8 @@ pub(super) struct Critical<'a> {
 /// What becomes of somebody who comes.
 pub(super) enum Entered {
     Granted(Grant),
-    Queued(Arc<Waiter>),
+    /// Under this number, until then.
+    Queued(Id, Timestamp),
     Refused(GateRefused),
 }
 
@@ -92,51 +93,47 @@ impl<'a> Critical<'a> {
         } else if self.shared.rules.queue == 0 && !counts.has_room() {
             self.state.rate.ran(self.now.since(given_at), counts.in_flight);
         }
+        // It goes to the next as it is, unless the limit was lowered meanwhile.
+        let heir = if counts.in_flight <= counts.limit { self.next() } else { None };
+        if let Some(id) = heir {
+            return self.give(id, |counts| counts.in_flight);
+        }
         self.change(|counts| counts.in_flight -= 1);
         self.grant();
     }
 
     /// Gives permits to those who wait, as far as there are any.
     pub(super) fn grant(&mut self) {
-        while self.counts().queued > 0 && self.counts().has_room() {
-            let (is_standing, shared) = (self.is_standing(), self.shared);
-            let next = self.state.line.next(self.now, is_standing, &|class| shared.running(class));
-            let Some(waiter) = next else { unreachable!("as many are in line as are counted") };
-            if self.now > waiter.deadline {
-                self.refuse(&waiter, waiter.on_deadline);
-                continue;
-            }
-            let in_flight = self.change(|counts| {
-                counts.queued -= 1;
-                counts.enter()
-            });
-            self.shared.runs(waiter.class);
-            self.state.outcomes.granted += 1;
-            self.tell(&waiter, Stage::Granted(Grant { at: self.now, in_flight }));
+        while self.counts().has_room() {
+            let Some(id) = self.next() else { return };
+            self.give(id, Counts::enter);
         }
     }
 
-    /// Somebody waits no longer, unless it has heard already what became of it: it is refused, or
-    /// went away.
-    pub(super) fn withdraw(&mut self, waiter: &Waiter, because: Option<RefusedBecause>) {
-        if !waiter.is_waiting() {
-            return;
+    /// Somebody waits no longer, if it still does; says what became of it.
+    pub(super) fn time_out(&mut self, id: Id) -> Waiter {
+        if self.leaves_line(id) {
+            let refused = self.refused(self.state.waiters[id].on_deadline);
+            self.state.waiters[id].stage = Stage::Refused(refused);
         }
-        self.state.line.remove(waiter);
-        self.state.rate.waited(self.now);
-        self.change(|counts| counts.queued -= 1);
-        let stage =
-            because.map_or(Stage::Cancelled, |because| Stage::Refused(self.refused(because)));
-        if stage == Stage::Cancelled {
+        self.state.waiters.remove(id)
+    }
+
+    /// Somebody went away; says what had become of it.
+    pub(super) fn cancel(&mut self, id: Id) -> Waiter {
+        if self.leaves_line(id) {
             self.state.outcomes.cancelled += 1;
         }
-        waiter.becomes(stage);
+        self.state.waiters.remove(id)
     }
 
     /// Refuses all who wait.
     pub(super) fn refuse_all(&mut self) {
-        while let Some(waiter) = self.state.line.next(self.now, false, &|_| 0) {
-            self.refuse(&waiter, RefusedBecause::Drained);
+        let now = self.now;
+        while let State { line, waiters, .. } = &mut *self.state
+            && let Some(id) = line.next(now, false, &|_| 0, waiters)
+        {
+            self.refuse(id, RefusedBecause::Drained);
         }
     }
 
@@ -168,8 +165,8 @@ impl<'a> Critical<'a> {
             return (None, Some(waker));
         }
         let number = number.unwrap_or_else(|| {
-            self.state.number += 1;
-            self.state.number
+            self.state.idle_number += 1;
+            self.state.idle_number
         });
         (Some(number), self.state.idle.insert(number, waker))
     }
@@ -191,32 +188,75 @@ impl<'a> Critical<'a> {
     /// Puts somebody in line, who is counted already.
     fn queue(&mut self, class: u8, lane: u64, deadline: (Timestamp, RefusedBecause)) -> Entered {
         let state = &mut *self.state;
-        state.number += 1;
-        let waiter = Arc::new(Waiter::new(state.number, lane, class, self.now, deadline));
-        state.line.push(Arc::clone(&waiter));
+        let id = state.waiters.insert(Waiter::new(lane, class, self.now, deadline));
+        state.line.push(id, &mut state.waiters);
         state.outcomes.queued += 1;
-        Entered::Queued(waiter)
+        Entered::Queued(id, deadline.0)
+    }
+
+    /// Takes somebody out of the line, if it is there.
+    fn leaves_line(&mut self, id: Id) -> bool {
+        let State { line, waiters, rate, .. } = &mut *self.state;
+        let is_waiting = waiters[id].is_waiting();
+        if is_waiting {
+            line.remove(id, waiters);
+            rate.waited(self.now);
+            self.change(|counts| counts.queued -= 1);
+        }
+        is_waiting
+    }
+
+    /// Takes out who is next. Whoever is found to be too late is refused.
+    fn next(&mut self) -> Option<Id> {
+        while self.counts().queued > 0 {
+            let (is_standing, shared) = (self.is_standing(), self.shared);
+            let State { line, waiters, .. } = &mut *self.state;
+            let next = line.next(self.now, is_standing, &|class| shared.running(class), waiters);
+            let Some(id) = next else { unreachable!("as many are in line as are counted") };
+            let Waiter { deadline, on_deadline, .. } = waiters[id];
+            if self.now <= deadline {
+                return Some(id);
+            }
+            self.refuse(id, on_deadline);
+        }
+        None
+    }
+
+    /// Gives a permit to somebody who was taken out of the line. How many run then, the closure
+    /// says.
+    fn give(&mut self, id: Id, running: impl Fn(&mut Counts) -> u32) {
+        let in_flight = self.change(|counts| {
+            counts.queued -= 1;
+            running(counts)
+        });
+        self.shared.runs(self.state.waiters[id].class);
+        self.state.outcomes.granted += 1;
+        self.tell(id, Stage::Granted(Grant { at: self.now, in_flight }));
     }
 
     /// Has somebody make room in the queue, if the discipline knows whom.
     fn evict_for(&mut self, lane: u64) -> bool {
-        let Some(evicted) = self.state.line.evict_for(lane) else { return false };
+        let State { line, waiters, .. } = &mut *self.state;
+        let Some(evicted) = line.evict_for(lane, waiters) else { return false };
         // As many wait as before, at any instant: another takes the place.
         let refused = self.refused(RefusedBecause::Evicted);
-        self.tell(&evicted, Stage::Refused(refused));
+        self.tell(evicted, Stage::Refused(refused));
         true
     }
 
     /// Refuses somebody who was taken out of the line.
-    fn refuse(&mut self, waiter: &Waiter, because: RefusedBecause) {
+    fn refuse(&mut self, id: Id, because: RefusedBecause) {
         self.change(|counts| counts.queued -= 1);
         let refused = self.refused(because);
-        self.tell(waiter, Stage::Refused(refused));
+        self.tell(id, Stage::Refused(refused));
     }
 
-    fn tell(&mut self, waiter: &Waiter, stage: Stage) {
-        waiter.becomes(stage);
-        waiter.waker().into_iter().for_each(|waker| self.wakes.add(waker));
+    /// Says to somebody who has waited what became of it.
+    fn tell(&mut self, id: Id, stage: Stage) {
+        let waiter = &mut self.state.waiters[id];
+        debug_assert!(waiter.is_waiting());
+        waiter.stage = stage;
+        waiter.waker.take().into_iter().for_each(|waker| self.wakes.add(waker));
     }
 
     /// The refusal, with a time to come back where it is for want of capacity.

@@ -1,6 +1,11 @@
 //! The gate: who runs, and who waits for it.
 
-use std::{collections::BTreeMap, fmt, task::Waker, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    task::{Poll, Waker},
+    time::Duration,
+};
 
 use super::{
     arrival::Arrival,
@@ -10,7 +15,7 @@ use super::{
     line::{Line, line},
     permit::{Grant, Permit},
     place::Place,
-    refused::{GateRefused, RefusedBecause},
+    refused::GateRefused,
     return_slots::ReturnSlots,
     rules::{Discipline, GateRules},
     service_rate::ServiceRate,
@@ -18,6 +23,7 @@ use super::{
     sync::{Arc, AtomicU32, Mutex, Ordering, lock},
     typical_hold::TypicalHold,
     waiter::Waiter,
+    waiters::{Id, Waiters},
 };
 use crate::{Clock, ConfigError, ConfigErrorKind, SystemClock, Timestamp};
 
@@ -76,8 +82,7 @@ pub(super) struct Shared {
 /// What is changed under the lock.
 pub(super) struct State {
     pub(super) line: Box<dyn Line>,
-    /// The number of the next waiter.
-    pub(super) number: u64,
+    pub(super) waiters: Waiters,
     /// When somebody last came into an empty queue.
     pub(super) last_empty: Timestamp,
     pub(super) rate: ServiceRate,
@@ -86,8 +91,9 @@ pub(super) struct State {
     pub(super) outcomes: GateOutcomes,
     /// Whether those who are inside of other gates come in while it is drained.
     pub(super) serves_those_inside: bool,
-    /// Those who wait for the gate to be idle.
+    /// Those who wait for the gate to be idle, and how many have.
     pub(super) idle: BTreeMap<u64, Waker>,
+    pub(super) idle_number: u64,
 }
 
 impl Gate {
@@ -114,7 +120,7 @@ impl Gate {
         };
         let state = State {
             line: line(&rules.discipline),
-            number: 0,
+            waiters: Waiters::default(),
             last_empty: Timestamp::ZERO,
             rate: ServiceRate::new(),
             typical_hold: TypicalHold::new(),
@@ -122,6 +128,7 @@ impl Gate {
             outcomes: GateOutcomes::default(),
             serves_those_inside: false,
             idle: BTreeMap::new(),
+            idle_number: 0,
         };
         Ok(Self(Arc::new(Shared {
             counter: Counter::new(rules.limit.unwrap_or(GateRules::MAX_LIMIT)),
@@ -152,7 +159,7 @@ impl Gate {
                 self.0.runs(arrival.class);
                 Entry::Admitted(Permit::new(self.clone(), arrival.class, grant, now))
             }
-            Entered::Queued(waiter) => Entry::Queued(Place::new(self.clone(), waiter)),
+            Entered::Queued(id, deadline) => Entry::Queued(Place::new(self.clone(), id, deadline)),
             Entered::Refused(refused) => Entry::Refused(refused),
         }
     }
@@ -217,7 +224,10 @@ impl Gate {
             in_flight,
             limit: self.limit(),
             queued,
-            oldest_wait: state.line.oldest().map_or(Duration::ZERO, |since| now.since(since)),
+            oldest_wait: state
+                .line
+                .oldest(&state.waiters)
+                .map_or(Duration::ZERO, |since| now.since(since)),
             service_rate: state.rate.per_second(),
             is_draining,
             outcomes: state.outcomes,
@@ -238,11 +248,14 @@ impl Gate {
         }
     }
 
-    /// Somebody waits no longer, unless it has a permit by now: it is refused, or went away.
-    pub(super) fn withdraw(&self, waiter: &Waiter, because: Option<RefusedBecause>) {
-        if waiter.is_waiting() {
-            self.critical(self.now(), |critical| critical.withdraw(waiter, because));
-        }
+    /// What became of somebody who waits, as [`Waiters::poll`] tells it.
+    pub(super) fn poll(
+        &self,
+        id: Id,
+        waker: &Waker,
+        clone: &mut Option<Waker>,
+    ) -> Option<Poll<Waiter>> {
+        lock(&self.0.state).waiters.poll(id, waker, clone)
     }
 
     /// Does something under the lock, and wakes whom it concerns when it is released.

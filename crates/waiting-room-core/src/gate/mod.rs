@@ -35,6 +35,7 @@ mod snapshot;
 mod sync;
 mod typical_hold;
 mod waiter;
+mod waiters;
 
 pub use self::{
     arrival::Arrival,

@@ -9,10 +9,10 @@ use std::{
 
 use super::{
     gate::Gate,
-    permit::{Grant, Permit},
+    permit::Permit,
     refused::GateRefused,
-    sync::Arc,
     waiter::{Stage, Waiter},
+    waiters::Id,
 };
 use crate::Timestamp;
 
@@ -26,19 +26,22 @@ use crate::Timestamp;
 /// Dropped, it is free at once for somebody else; a permit that it was just given goes to the next.
 #[must_use = "dropped, it is given up"]
 pub struct Place {
-    gate: Gate,
-    waiter: Arc<Waiter>,
+    /// `None` once it is told what became of it.
+    gate: Option<Gate>,
+    id: Id,
+    deadline: Timestamp,
+    was_polled: bool,
 }
 
 impl Place {
-    pub(super) const fn new(gate: Gate, waiter: Arc<Waiter>) -> Self {
-        Self { gate, waiter }
+    pub(super) const fn new(gate: Gate, id: Id, deadline: Timestamp) -> Self {
+        Self { gate: Some(gate), id, deadline, was_polled: false }
     }
 
     /// Until when it waits; a permit that it is given at this very instant is its own.
     #[must_use]
-    pub fn deadline(&self) -> Timestamp {
-        self.waiter.deadline
+    pub const fn deadline(&self) -> Timestamp {
+        self.deadline
     }
 
     /// Ends the wait. Whoever was given a permit before has it.
@@ -50,46 +53,60 @@ impl Place {
     /// # Panics
     ///
     /// If the place was polled to its end before.
-    pub fn time_out(self) -> Result<Permit, GateRefused> {
-        self.gate.withdraw(&self.waiter, Some(self.waiter.on_deadline));
-        self.told(self.waiter.take())
-    }
-
-    /// What somebody is told who waits no longer.
-    fn told(&self, stage: Stage) -> Result<Permit, GateRefused> {
-        match stage {
-            Stage::Granted(grant) => Ok(self.permit(grant)),
-            Stage::Refused(refused) => Err(refused),
-            Stage::Cancelled | Stage::Taken | Stage::Waiting => {
-                unreachable!("polled after completion")
-            }
-        }
-    }
-
-    fn permit(&self, grant: Grant) -> Permit {
-        Permit::new(self.gate.clone(), self.waiter.class, grant, self.waiter.since)
+    pub fn time_out(mut self) -> Result<Permit, GateRefused> {
+        let gate = self.gate.take().expect(POLLED);
+        let waiter = gate.critical(gate.now(), |critical| critical.time_out(self.id));
+        told(gate, &waiter)
     }
 }
 
 impl Future for Place {
     type Output = Result<Permit, GateRefused>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.waiter.poll(cx).map(|stage| self.told(stage))
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let place = &mut *self;
+        let gate = place.gate.as_ref().expect(POLLED);
+        // Made before the lock is taken, and the old one dropped after it is released: both are
+        // foreign code. Whoever comes again was woken, as a rule, and needs none.
+        let mut clone = if place.was_polled { None } else { Some(cx.waker().clone()) };
+        place.was_polled = true;
+        loop {
+            match gate.poll(place.id, cx.waker(), &mut clone) {
+                Some(Poll::Pending) => return Poll::Pending,
+                Some(Poll::Ready(waiter)) => {
+                    let gate = place.gate.take().expect(POLLED);
+                    return Poll::Ready(told(gate, &waiter));
+                }
+                None => clone = Some(cx.waker().clone()),
+            }
+        }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.gate.withdraw(&self.waiter, None);
-        if let Stage::Granted(grant) = self.waiter.take() {
-            drop(self.permit(grant));
+        if let Some(gate) = self.gate.take() {
+            let waiter = gate.critical(gate.now(), |critical| critical.cancel(self.id));
+            if !waiter.is_waiting() {
+                drop(told(gate, &waiter));
+            }
         }
     }
 }
 
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").field("deadline", &self.waiter.deadline).finish_non_exhaustive()
+        f.debug_struct("Place").field("deadline", &self.deadline).finish_non_exhaustive()
     }
 }
+
+/// What somebody is told who waits no longer.
+fn told(gate: Gate, waiter: &Waiter) -> Result<Permit, GateRefused> {
+    match waiter.stage {
+        Stage::Granted(grant) => Ok(Permit::new(gate, waiter.class, grant, waiter.since)),
+        Stage::Refused(refused) => Err(refused),
+        Stage::Waiting => unreachable!("it was taken out of the line"),
+    }
+}
+
+const POLLED: &str = "polled after completion";

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Arc, Lane, Line, Timestamp, Waiter, oldest_of};
+use super::{Id, Lane, Line, Timestamp, Waiters};
 
 /// A line by class, the lowest number first.
 pub(super) struct Classes {
@@ -11,28 +11,33 @@ pub(super) struct Classes {
 }
 
 struct Class {
-    waiters: Lane,
+    lane: Lane,
     /// For so many permits it is served before those who have theirs.
     reserved: u32,
 }
 
 impl Classes {
     pub(super) fn new(reserved: &[u32], aging: Duration) -> Self {
-        let class = |&reserved| Class { waiters: Lane::new(), reserved };
+        let class = |&reserved| Class { lane: Lane::default(), reserved };
         Self { classes: reserved.iter().map(class).collect(), aging }
     }
 
     /// Which class is next: the first that has less than what is reserved for it; or else that of
     /// the oldest waiter whose class, less one for each time of aging that it has waited, is the
     /// lowest.
-    fn next_class(&self, now: Timestamp, running: &dyn Fn(u8) -> u32) -> Option<usize> {
-        let waiting = || self.classes.iter().enumerate().filter(|(_, it)| !it.waiters.is_empty());
+    fn next_class(
+        &self,
+        now: Timestamp,
+        running: &dyn Fn(u8) -> u32,
+        waiters: &Waiters,
+    ) -> Option<usize> {
+        let waiting = || self.classes.iter().enumerate().filter(|(_, it)| !it.lane.is_empty());
         let is_short = |index: usize, class: &Class| {
             u8::try_from(index).is_ok_and(|index| running(index) < class.reserved)
         };
         let short = waiting().find(|(index, class)| is_short(*index, class));
         let rank = |(index, class): &(usize, &Class)| {
-            let since = oldest_of(&class.waiters).unwrap_or(now);
+            let since = class.lane.oldest(waiters).unwrap_or(now);
             let aged = now.since(since).as_nanos() / self.aging.as_nanos().max(1);
             i128::try_from(*index).unwrap_or(i128::MAX) - i128::try_from(aged).unwrap_or(i128::MAX)
         };
@@ -42,7 +47,7 @@ impl Classes {
     /// The lane of a class; the last, for one that there is not.
     fn of(&mut self, lane: u64) -> Option<&mut Lane> {
         let index = usize::try_from(lane).ok()?;
-        self.classes.get_mut(index).map(|class| &mut class.waiters)
+        self.classes.get_mut(index).map(|class| &mut class.lane)
     }
 }
 
@@ -50,11 +55,11 @@ impl Classes {
 /// have the share otherwise.
 impl Class {
     fn has_less_than_its_share(&self) -> bool {
-        (self.waiters.len() as u64) < self.reserved.into()
+        (self.lane.len() as u64) < self.reserved.into()
     }
 
     fn has_more_than_its_share(&self) -> bool {
-        self.waiters.len() as u64 > self.reserved.into()
+        self.lane.len() as u64 > self.reserved.into()
     }
 }
 
@@ -63,9 +68,9 @@ impl Line for Classes {
         u64::from(class).min(self.classes.len().saturating_sub(1) as u64)
     }
 
-    fn push(&mut self, waiter: Arc<Waiter>) {
-        if let Some(waiters) = self.of(waiter.lane) {
-            waiters.insert(waiter.number, waiter);
+    fn push(&mut self, id: Id, waiters: &mut Waiters) {
+        if let Some(lane) = self.of(waiters[id].lane) {
+            lane.push(id, waiters);
         }
     }
 
@@ -74,40 +79,41 @@ impl Line for Classes {
         now: Timestamp,
         _: bool,
         running: &dyn Fn(u8) -> u32,
-    ) -> Option<Arc<Waiter>> {
-        let class = self.next_class(now, running)?;
-        self.classes[class].waiters.pop_first().map(|(_, waiter)| waiter)
+        waiters: &mut Waiters,
+    ) -> Option<Id> {
+        let class = self.next_class(now, running, waiters)?;
+        self.classes[class].lane.pop_first(waiters)
     }
 
-    fn evict_for(&mut self, lane: u64) -> Option<Arc<Waiter>> {
+    fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id> {
         let last = self.classes.iter().rposition(Class::has_more_than_its_share)?;
         let own = usize::try_from(lane).ok().and_then(|lane| self.classes.get(lane));
         let is_owed = own.is_some_and(Class::has_less_than_its_share);
         if last as u64 <= lane && !is_owed {
             return None;
         }
-        self.classes[last].waiters.pop_last().map(|(_, waiter)| waiter)
+        self.classes[last].lane.pop_last(waiters)
     }
 
-    fn remove(&mut self, waiter: &Waiter) {
-        if let Some(waiters) = self.of(waiter.lane) {
-            waiters.remove(&waiter.number);
+    fn remove(&mut self, id: Id, waiters: &mut Waiters) {
+        if let Some(lane) = self.of(waiters[id].lane) {
+            lane.remove(id, waiters);
         }
     }
 
     fn ahead(&self, lane: u64, _: bool) -> usize {
         let before = self.classes.iter().zip(0..=lane);
         // Whoever has a share of its own does not wait for those of better classes.
-        let in_own_share = |own: &Class| (own.reserved > 0).then_some(own.waiters.len());
+        let in_own_share = |own: &Class| (own.reserved > 0).then_some(own.lane.len());
         let own = before.clone().last().and_then(|(own, _)| in_own_share(own));
-        own.unwrap_or_else(|| before.map(|(class, _)| class.waiters.len()).sum())
+        own.unwrap_or_else(|| before.map(|(class, _)| class.lane.len()).sum())
     }
 
-    fn oldest(&self) -> Option<Timestamp> {
-        self.classes.iter().filter_map(|class| oldest_of(&class.waiters)).min()
+    fn oldest(&self, waiters: &Waiters) -> Option<Timestamp> {
+        self.classes.iter().filter_map(|class| class.lane.oldest(waiters)).min()
     }
 
     fn len(&self) -> usize {
-        self.classes.iter().map(|class| class.waiters.len()).sum()
+        self.classes.iter().map(|class| class.lane.len()).sum()
     }
 }

@@ -2,15 +2,20 @@
 //!
 //! The disciplines differ in three answers only: which *lane* somebody joins, who is next, and who
 //! makes room when the queue is full. A lane is in the order of arrival.
+//!
+//! A line keeps the order alone; who they are, its callers keep.
 
 mod classes;
+mod lane;
 mod single;
 mod tenants;
 
-use std::collections::BTreeMap;
-
-use self::{classes::Classes, single::Single, tenants::ByTenant};
-use super::{Discipline, rules::Tenants, sync::Arc, waiter::Waiter};
+use self::{classes::Classes, lane::Lane, single::Single, tenants::ByTenant};
+use super::{
+    Discipline,
+    rules::Tenants,
+    waiters::{Id, Waiters},
+};
 use crate::Timestamp;
 
 /// Those who wait, in the order of a discipline. Its bound is the gate's.
@@ -19,7 +24,7 @@ pub(super) trait Line: Send {
     fn lane(&self, class: u8, tenant: u64) -> u64;
 
     /// Adds somebody to its lane.
-    fn push(&mut self, waiter: Arc<Waiter>);
+    fn push(&mut self, id: Id, waiters: &mut Waiters);
 
     /// Takes out who is next. `is_standing` says whether the queue has not been empty for long, and
     /// `running` how many of a class run.
@@ -28,19 +33,20 @@ pub(super) trait Line: Send {
         now: Timestamp,
         is_standing: bool,
         running: &dyn Fn(u8) -> u32,
-    ) -> Option<Arc<Waiter>>;
+        waiters: &mut Waiters,
+    ) -> Option<Id>;
 
     /// Takes out who makes room for somebody who would join a lane; nobody, if it has to go itself.
-    fn evict_for(&mut self, lane: u64) -> Option<Arc<Waiter>>;
+    fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id>;
 
     /// Takes out one.
-    fn remove(&mut self, waiter: &Waiter);
+    fn remove(&mut self, id: Id, waiters: &mut Waiters);
 
     /// How many at least are served before somebody who joins a lane now.
     fn ahead(&self, lane: u64, is_standing: bool) -> usize;
 
     /// Since when the one waits who has waited the longest.
-    fn oldest(&self) -> Option<Timestamp>;
+    fn oldest(&self, waiters: &Waiters) -> Option<Timestamp>;
 
     /// How many wait.
     fn len(&self) -> usize;
@@ -54,11 +60,4 @@ pub(super) fn line(discipline: &Discipline) -> Box<dyn Line> {
         Discipline::FairByTenant(tenants) => Box::new(ByTenant::new(*tenants == Tenants::Shuffled)),
         Discipline::Priority { reserved, aging } => Box::new(Classes::new(reserved, *aging)),
     }
-}
-
-/// Some of those who wait, by their numbers, so in the order in which they came.
-type Lane = BTreeMap<u64, Arc<Waiter>>;
-
-fn oldest_of(lane: &Lane) -> Option<Timestamp> {
-    lane.first_key_value().map(|(_, waiter)| waiter.since)
 }

@@ -1,21 +1,22 @@
 //! All in one lane.
 
-use super::{Arc, Lane, Line, Timestamp, Waiter, oldest_of};
+use super::{Id, Lane, Line, Timestamp, Waiters};
 
 /// A line in the order of arrival.
+#[derive(Default)]
 pub(super) struct Single {
-    waiters: Lane,
+    lane: Lane,
     /// Whether it turns round while it stands.
     is_adaptive_lifo: bool,
 }
 
 impl Single {
-    pub(super) const fn adaptive_lifo() -> Self {
-        Self { waiters: Lane::new(), is_adaptive_lifo: true }
+    pub(super) fn adaptive_lifo() -> Self {
+        Self { is_adaptive_lifo: true, ..Self::default() }
     }
 
-    pub(super) const fn fifo() -> Self {
-        Self { waiters: Lane::new(), is_adaptive_lifo: false }
+    pub(super) fn fifo() -> Self {
+        Self::default()
     }
 }
 
@@ -24,8 +25,8 @@ impl Line for Single {
         0
     }
 
-    fn push(&mut self, waiter: Arc<Waiter>) {
-        self.waiters.insert(waiter.number, waiter);
+    fn push(&mut self, id: Id, waiters: &mut Waiters) {
+        self.lane.push(id, waiters);
     }
 
     fn next(
@@ -33,34 +34,31 @@ impl Line for Single {
         _: Timestamp,
         is_standing: bool,
         _: &dyn Fn(u8) -> u32,
-    ) -> Option<Arc<Waiter>> {
-        let next = match self.is_adaptive_lifo && is_standing {
-            true => self.waiters.pop_last(),
-            false => self.waiters.pop_first(),
-        };
-        next.map(|(_, waiter)| waiter)
-    }
-
-    fn evict_for(&mut self, _: u64) -> Option<Arc<Waiter>> {
-        if !self.is_adaptive_lifo {
-            return None;
+        waiters: &mut Waiters,
+    ) -> Option<Id> {
+        match self.is_adaptive_lifo && is_standing {
+            true => self.lane.pop_last(waiters),
+            false => self.lane.pop_first(waiters),
         }
-        self.waiters.pop_first().map(|(_, waiter)| waiter)
     }
 
-    fn remove(&mut self, waiter: &Waiter) {
-        self.waiters.remove(&waiter.number);
+    fn evict_for(&mut self, _: u64, waiters: &mut Waiters) -> Option<Id> {
+        if self.is_adaptive_lifo { self.lane.pop_first(waiters) } else { None }
+    }
+
+    fn remove(&mut self, id: Id, waiters: &mut Waiters) {
+        self.lane.remove(id, waiters);
     }
 
     fn ahead(&self, _: u64, is_standing: bool) -> usize {
-        if self.is_adaptive_lifo && is_standing { 0 } else { self.waiters.len() }
+        if self.is_adaptive_lifo && is_standing { 0 } else { self.lane.len() }
     }
 
-    fn oldest(&self) -> Option<Timestamp> {
-        oldest_of(&self.waiters)
+    fn oldest(&self, waiters: &Waiters) -> Option<Timestamp> {
+        self.lane.oldest(waiters)
     }
 
     fn len(&self) -> usize {
-        self.waiters.len()
+        self.lane.len()
     }
 }

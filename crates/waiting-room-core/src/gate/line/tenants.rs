@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Arc, Lane, Line, Timestamp, Waiter, oldest_of};
+use super::{Id, Lane, Line, Timestamp, Waiters};
 
 /// A line in which the tenants take turns.
 ///
@@ -22,7 +22,7 @@ pub(super) struct ByTenant {
 /// A lane, and the turn it has.
 struct Turns {
     turn: u64,
-    waiters: Lane,
+    lane: Lane,
 }
 
 impl ByTenant {
@@ -31,20 +31,20 @@ impl ByTenant {
     }
 
     fn len_of(&self, lane: u64) -> usize {
-        self.lanes.get(&lane).map_or(0, |it| it.waiters.len())
+        self.lanes.get(&lane).map_or(0, |it| it.lane.len())
     }
 
-    /// Changes the waiters of a lane, which is made for them, and goes with the last of them.
+    /// Changes a lane, which is made for those in it, and goes with the last of them.
     fn change<T>(&mut self, lane: u64, change: impl FnOnce(&mut Lane) -> T) -> T {
         let next_turn = &mut self.next_turn;
         let turns = self.lanes.entry(lane).or_insert_with(|| {
             *next_turn += 1;
             self.turns.insert(*next_turn, lane);
-            Turns { turn: *next_turn, waiters: Lane::new() }
+            Turns { turn: *next_turn, lane: Lane::default() }
         });
-        let before = turns.waiters.len();
-        let given = change(&mut turns.waiters);
-        let (after, turn) = (turns.waiters.len(), turns.turn);
+        let before = turns.lane.len();
+        let given = change(&mut turns.lane);
+        let (after, turn) = (turns.lane.len(), turns.turn);
         self.by_len.remove(&(before, lane));
         self.len = self.len - before + after;
         if after > 0 {
@@ -65,14 +65,20 @@ impl Line for ByTenant {
         hand(tenant).into_iter().min_by_key(|lane| self.len_of(*lane)).unwrap_or_default()
     }
 
-    fn push(&mut self, waiter: Arc<Waiter>) {
-        self.change(waiter.lane, |waiters| _ = waiters.insert(waiter.number, waiter));
+    fn push(&mut self, id: Id, waiters: &mut Waiters) {
+        self.change(waiters[id].lane, |lane| lane.push(id, waiters));
     }
 
-    fn next(&mut self, now: Timestamp, _: bool, _: &dyn Fn(u8) -> u32) -> Option<Arc<Waiter>> {
+    fn next(
+        &mut self,
+        now: Timestamp,
+        _: bool,
+        _: &dyn Fn(u8) -> u32,
+        waiters: &mut Waiters,
+    ) -> Option<Id> {
         let &lane = self.turns.values().next()?;
-        let (_, waiter) = self.change(lane, Lane::pop_first)?;
-        let is_served = now <= waiter.deadline;
+        let id = self.change(lane, |lane| lane.pop_first(waiters))?;
+        let is_served = now <= waiters[id].deadline;
         // At the end of the round again, unless the lane is gone, or keeps a turn that nobody used.
         if let Some(turns) = self.lanes.get_mut(&lane).filter(|_| is_served) {
             self.turns.remove(&turns.turn);
@@ -80,19 +86,19 @@ impl Line for ByTenant {
             turns.turn = self.next_turn;
             self.turns.insert(self.next_turn, lane);
         }
-        Some(waiter)
+        Some(id)
     }
 
-    fn evict_for(&mut self, lane: u64) -> Option<Arc<Waiter>> {
+    fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id> {
         let &(len, longest) = self.by_len.last()?;
         if len <= self.len_of(lane) + 1 {
             return None;
         }
-        self.change(longest, Lane::pop_last).map(|(_, waiter)| waiter)
+        self.change(longest, |lane| lane.pop_last(waiters))
     }
 
-    fn remove(&mut self, waiter: &Waiter) {
-        self.change(waiter.lane, |waiters| _ = waiters.remove(&waiter.number));
+    fn remove(&mut self, id: Id, waiters: &mut Waiters) {
+        self.change(waiters[id].lane, |lane| lane.remove(id, waiters));
     }
 
     fn ahead(&self, lane: u64, _: bool) -> usize {
@@ -101,8 +107,8 @@ impl Line for ByTenant {
         own + self.lanes.len() - usize::from(own > 0)
     }
 
-    fn oldest(&self) -> Option<Timestamp> {
-        self.lanes.values().filter_map(|it| oldest_of(&it.waiters)).min()
+    fn oldest(&self, waiters: &Waiters) -> Option<Timestamp> {
+        self.lanes.values().filter_map(|it| it.lane.oldest(waiters)).min()
     }
 
     fn len(&self) -> usize {

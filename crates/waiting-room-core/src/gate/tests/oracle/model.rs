@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::gate::{controlled_delay::longest_wait, line::line, sync, waiter::Waiter};
+use crate::gate::{controlled_delay::longest_wait, line::line, waiter::Waiter, waiters::Waiters};
 
 use super::*;
 
@@ -363,12 +363,12 @@ impl Model {
 /// The lanes of a tenant, in the order in which it joins them while they are empty.
 fn hand(tenant: u64) -> [u64; 8] {
     let mut empty = line(&Discipline::FairByTenant(Tenants::Shuffled));
-    let mut number = 0;
+    let mut waiters = Waiters::default();
     [(); 8].map(|()| {
-        number += 1;
         let lane = empty.lane(0, tenant);
         let never = (Timestamp::MAX, RefusedBecause::TimedOut);
-        empty.push(sync::Arc::new(Waiter::new(number, lane, 0, Timestamp::ZERO, never)));
+        let id = waiters.insert(Waiter::new(lane, 0, Timestamp::ZERO, never));
+        empty.push(id, &mut waiters);
         lane
     })
 }

@@ -1,0 +1,76 @@
+//! All in the queue of a gate.
+//!
+//! They are kept side by side, under the lock of the gate, and the line knows them by number. So
+//! nobody who comes takes memory once as many have waited before, and who is handed a permit finds
+//! it with the one lock that everything else is under. It is held for a moment only.
+
+use std::{
+    mem,
+    ops::{Index, IndexMut},
+    task::{Poll, Waker},
+};
+
+use slab::Slab;
+
+use super::waiter::Waiter;
+
+/// Those who wait, and those who have not heard yet what became of them.
+#[derive(Default)]
+pub(super) struct Waiters(Slab<Waiter>);
+
+/// Which of them somebody is, until it hears what became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Id(usize);
+
+impl Waiters {
+    pub(super) fn insert(&mut self, waiter: Waiter) -> Id {
+        Id(self.0.insert(waiter))
+    }
+
+    /// Takes out somebody who is in no lane any more. Its waker is not to be dropped under the
+    /// lock.
+    pub(super) fn remove(&mut self, id: Id) -> Waiter {
+        let waiter = self.0.remove(id.0);
+        if self.0.is_empty() && self.0.capacity() > KEPT {
+            *self = Self::default();
+        }
+        waiter
+    }
+
+    /// What became of somebody, who is taken out then. Whoever still waits is woken when that
+    /// changes, by `waker`, for which a clone is exchanged; without one it is `None` if the waker
+    /// that is there wakes another.
+    pub(super) fn poll(
+        &mut self,
+        id: Id,
+        waker: &Waker,
+        clone: &mut Option<Waker>,
+    ) -> Option<Poll<Waiter>> {
+        let waiter = &mut self[id];
+        if !waiter.is_waiting() {
+            return Some(Poll::Ready(self.remove(id)));
+        }
+        if clone.is_some() {
+            mem::swap(&mut waiter.waker, clone);
+        }
+        let is_woken = waiter.waker.as_ref().is_some_and(|it| it.will_wake(waker));
+        is_woken.then_some(Poll::Pending)
+    }
+}
+
+impl Index<Id> for Waiters {
+    type Output = Waiter;
+
+    fn index(&self, id: Id) -> &Waiter {
+        &self.0[id.0]
+    }
+}
+
+impl IndexMut<Id> for Waiters {
+    fn index_mut(&mut self, id: Id) -> &mut Waiter {
+        &mut self.0[id.0]
+    }
+}
+
+/// For so many the memory is kept when nobody waits; that of a larger crowd is given back.
+const KEPT: usize = 1_024;
