@@ -14,6 +14,9 @@ pub(super) fn longest_wait(
     target: Duration,
     interval: Duration,
 ) -> Duration {
+    if standing <= interval {
+        return max_wait;
+    }
     let over = standing.saturating_sub(interval).as_secs_f64();
     let left = (1.0 - over / (interval.as_secs_f64() / 2.0)).clamp(0.0, 1.0);
     target.min(max_wait) + max_wait.saturating_sub(target).mul_f64(left)

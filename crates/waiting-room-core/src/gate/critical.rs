@@ -319,13 +319,19 @@ impl Wakes {
     }
 
     /// Wakes all of them.
-    ///
-    /// Whoever leaves or comes has no part in it if the waker of another panics, and may be
-    /// unwinding already; and those who are woken after that one have their permits by now. So the
-    /// panic ends here, once its hook has told of it.
     pub(super) fn wake(self) {
-        for waker in self.first.into_iter().chain(self.others) {
-            drop(catch_unwind(AssertUnwindSafe(|| waker.wake())));
+        if let Some(first) = self.first {
+            wake(first);
         }
+        self.others.into_iter().for_each(wake);
     }
+}
+
+/// Wakes somebody.
+///
+/// Whoever leaves or comes has no part in it if the waker of another panics, and may be unwinding
+/// already; and those who are woken after that one have their permits by now. So the panic ends
+/// here, once its hook has told of it.
+fn wake(waker: Waker) {
+    drop(catch_unwind(AssertUnwindSafe(|| waker.wake())));
 }

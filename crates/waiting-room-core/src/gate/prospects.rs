@@ -40,8 +40,8 @@ impl Critical<'_> {
         let Some(rate) = self.rate() else { return self.now > deadline };
         let ahead = self.state.line.ahead(lane, self.is_standing());
         #[expect(clippy::cast_precision_loss, reason = "an estimate, of half a million at most")]
-        let wait = Duration::try_from_secs_f64((ahead + 1) as f64 / rate);
-        wait.map_or(true, |wait| self.now + wait > deadline)
+        let wait = (ahead + 1) as f64 / rate;
+        self.now > deadline || wait > deadline.since(self.now).as_secs_f64()
     }
 
     /// The rate by which somebody who comes is judged.
