@@ -1,13 +1,16 @@
-//! How many run, how many wait and how many may run, in one word.
+//! How many run and may run, and whether anybody waits, in one word.
 //!
 //! Whoever changes one of the numbers sees the others as they are at that very instant, so that no
 //! limit that is lowered is passed by somebody who has just read the old one, and nobody passes
 //! those who wait.
 //!
 //! ```text
-//!  63        62 .. 44       43 .. 22        21 .. 0
-//! draining |   queued   |     limit     |  in flight
+//!    63         62     61 .. 44    43 .. 22     21 .. 0
+//! draining |   queue  |   unused  |   limit   | in flight
 //! ```
+//!
+//! How many wait is not among them: only under the lock does it matter, and so a permit that goes
+//! from one to the next while others wait changes nothing here.
 
 use std::fmt;
 
@@ -20,14 +23,15 @@ pub(super) struct Counter(AtomicU64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) in_flight: u32,
-    pub(super) queued: u32,
     pub(super) limit: u32,
+    /// Whether anybody waits.
+    pub(super) has_queue: bool,
     pub(super) is_draining: bool,
 }
 
 impl Counter {
     pub(super) fn new(limit: u32) -> Self {
-        let counts = Counts { in_flight: 0, queued: 0, limit, is_draining: false };
+        let counts = Counts { in_flight: 0, limit, has_queue: false, is_draining: false };
         Self(AtomicU64::new(counts.pack()))
     }
 
@@ -54,6 +58,9 @@ impl Counter {
             let mut counts = Counts::unpack(before);
             let given = change(&mut counts)?;
             let after = counts.pack();
+            if after == before {
+                return Some(given);
+            }
             match self.0.compare_exchange_weak(before, after, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Some(given),
                 Err(current) => before = current,
@@ -65,12 +72,10 @@ impl Counter {
 impl Counts {
     /// The most that can run.
     pub(super) const MAX_IN_FLIGHT: u32 = (1 << 22) - 1;
-    /// The most that can wait.
-    pub(super) const MAX_QUEUED: u32 = (1 << 19) - 1;
 
     /// Whether somebody who comes may run at once.
     pub(super) const fn may_enter(&self) -> bool {
-        self.queued == 0 && self.has_room() && !self.is_draining
+        !self.has_queue && self.has_room() && !self.is_draining
     }
 
     /// Whether there is room for one more.
@@ -80,7 +85,7 @@ impl Counts {
 
     /// Whether nobody runs and nobody waits.
     pub(super) const fn is_idle(&self) -> bool {
-        self.in_flight == 0 && self.queued == 0
+        self.in_flight == 0 && !self.has_queue
     }
 
     /// Lets one in; says how many run then.
@@ -91,12 +96,12 @@ impl Counts {
 
     /// Whether anybody has to hear of one who leaves.
     const fn is_awaited(&self) -> bool {
-        self.is_draining || self.queued > 0 && self.in_flight <= self.limit
+        self.is_draining || self.has_queue && self.in_flight <= self.limit
     }
 
     const fn pack(self) -> u64 {
         (self.is_draining as u64) << 63
-            | (self.queued as u64) << 44
+            | (self.has_queue as u64) << 62
             | (self.limit as u64) << 22
             | self.in_flight as u64
     }
@@ -109,7 +114,7 @@ impl Counts {
         Self {
             in_flight: bits(word, Self::MAX_IN_FLIGHT),
             limit: bits(word >> 22, Self::MAX_IN_FLIGHT),
-            queued: bits(word >> 44, Self::MAX_QUEUED),
+            has_queue: word >> 62 & 1 == 1,
             is_draining: word >> 63 == 1,
         }
     }
@@ -131,11 +136,11 @@ mod tests {
         #[test]
         fn the_numbers_of_a_word_are_those_put_in(
             in_flight in 0..=Counts::MAX_IN_FLIGHT,
-            queued in 0..=Counts::MAX_QUEUED,
             limit in 0..=Counts::MAX_IN_FLIGHT,
+            has_queue: bool,
             is_draining: bool,
         ) {
-            let counts = Counts { in_flight, queued, limit, is_draining };
+            let counts = Counts { in_flight, limit, has_queue, is_draining };
             prop_assert_eq!(Counts::unpack(counts.pack()), counts);
         }
     }
@@ -151,7 +156,7 @@ mod tests {
     fn nobody_enters_past_the_limit_or_past_those_who_wait() {
         let counter = Counter::new(2);
         assert_eq!([(); 3].map(|()| counter.enter()), [Some(1), Some(2), None]);
-        set(&counter, |counts| counts.queued = 1);
+        set(&counter, |counts| counts.has_queue = true);
         set(&counter, |counts| counts.limit = 9);
         assert_eq!(counter.enter(), None);
         assert!(!counter.leave(), "somebody waits to hear of it");
@@ -161,7 +166,7 @@ mod tests {
     fn one_over_a_lowered_limit_leaves_without_a_word() {
         let counter = Counter::new(2);
         assert_eq!([(); 2].map(|()| counter.enter()), [Some(1), Some(2)]);
-        set(&counter, |counts| (counts.limit, counts.queued) = (1, 1));
+        set(&counter, |counts| (counts.limit, counts.has_queue) = (1, true));
         assert!(counter.leave());
         assert!(!counter.leave());
     }

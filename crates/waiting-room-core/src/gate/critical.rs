@@ -27,7 +27,7 @@ pub(super) struct Critical<'a> {
     pub(super) shared: &'a Shared,
     pub(super) state: &'a mut State,
     pub(super) now: Timestamp,
-    wakes: Wakes,
+    wakes: &'a mut Wakes,
 }
 
 /// What becomes of somebody who comes.
@@ -47,8 +47,13 @@ pub(super) struct Wakes {
 }
 
 impl<'a> Critical<'a> {
-    pub(super) fn new(shared: &'a Shared, state: &'a mut State, now: Timestamp) -> Self {
-        Self { shared, state, now, wakes: Wakes::default() }
+    pub(super) const fn new(
+        shared: &'a Shared,
+        state: &'a mut State,
+        now: Timestamp,
+        wakes: &'a mut Wakes,
+    ) -> Self {
+        Self { shared, state, now, wakes }
     }
 
     /// Somebody comes who cannot run at once, or could not a moment ago.
@@ -58,17 +63,17 @@ impl<'a> Critical<'a> {
         let is_hopeless = self.is_hopeless(lane, deadline);
         let most = self.shared.rules.queue;
         let has_its_turn = arrival.is_inside && self.state.serves_those_inside;
-        let now = self.now;
+        let (queued, now) = (self.state.queued, self.now);
         // One look at the numbers decides, since they may change until then.
         let entered = self.shared.counter.change(|counts| {
             Some(if counts.is_draining && !has_its_turn {
                 Err(RefusedBecause::Drained)
-            } else if counts.queued == 0 && counts.has_room() {
+            } else if !counts.has_queue && counts.has_room() {
                 Ok(Some(Grant { at: now, in_flight: counts.enter() }))
             } else if is_hopeless {
                 Err(RefusedBecause::Shed)
-            } else if counts.queued < most {
-                counts.queued += 1;
+            } else if queued < most {
+                counts.has_queue = true;
                 Ok(None)
             } else {
                 Err(RefusedBecause::Full)
@@ -87,7 +92,7 @@ impl<'a> Critical<'a> {
     /// One who ran since then leaves, which concerns somebody else.
     pub(super) fn leave(&mut self, given_at: Timestamp) {
         let counts = self.counts();
-        if counts.queued > 0 {
+        if self.state.queued > 0 {
             self.state.rate.served(self.now);
             self.state.typical_hold.ran(self.now.since(given_at));
         } else if self.shared.rules.queue == 0 && !counts.has_room() {
@@ -96,7 +101,7 @@ impl<'a> Critical<'a> {
         // It goes to the next as it is, unless the limit was lowered meanwhile.
         let heir = if counts.in_flight <= counts.limit { self.next() } else { None };
         if let Some(id) = heir {
-            return self.give(id, |counts| counts.in_flight);
+            return self.give(id, counts.in_flight);
         }
         self.change(|counts| counts.in_flight -= 1);
         self.grant();
@@ -106,7 +111,8 @@ impl<'a> Critical<'a> {
     pub(super) fn grant(&mut self) {
         while self.counts().has_room() {
             let Some(id) = self.next() else { return };
-            self.give(id, Counts::enter);
+            let in_flight = self.change(Counts::enter);
+            self.give(id, in_flight);
         }
     }
 
@@ -143,14 +149,13 @@ impl<'a> Critical<'a> {
         changed.unwrap_or_else(|| unreachable!("the closure never says no"))
     }
 
-    /// Whom to wake once the lock is released.
-    pub(super) fn end(mut self) -> Wakes {
+    /// What is to be done before the lock is released.
+    pub(super) fn end(self) {
         let counts = self.counts();
         if counts.is_draining && counts.is_idle() {
             mem::take(&mut self.state.idle).into_values().for_each(|waker| self.wakes.add(waker));
         }
         self.invariants();
-        self.wakes
     }
 
     /// Has somebody woken when the gate is empty, under this number or a new one; says under which,
@@ -178,18 +183,19 @@ impl<'a> Critical<'a> {
 
     /// Somebody comes into the queue, perhaps the first.
     fn begin_to_wait(&mut self) {
-        if self.state.line.len() == 0 {
+        if self.state.queued == 0 {
             self.state.last_empty = self.now;
             let idle = self.state.rate.resume(self.now);
             self.state.slots.relax(idle);
         }
     }
 
-    /// Puts somebody in line, who is counted already.
+    /// Puts somebody in line.
     fn queue(&mut self, class: u8, lane: u64, deadline: (Timestamp, RefusedBecause)) -> Entered {
         let state = &mut *self.state;
         let id = state.waiters.insert(Waiter::new(lane, class, self.now, deadline));
         state.line.push(id, &mut state.waiters);
+        state.queued += 1;
         state.outcomes.queued += 1;
         Entered::Queued(id, deadline.0)
     }
@@ -201,14 +207,14 @@ impl<'a> Critical<'a> {
         if is_waiting {
             line.remove(id, waiters);
             rate.waited(self.now);
-            self.change(|counts| counts.queued -= 1);
+            self.left_line();
         }
         is_waiting
     }
 
     /// Takes out who is next. Whoever is found to be too late is refused.
     fn next(&mut self) -> Option<Id> {
-        while self.counts().queued > 0 {
+        while self.state.queued > 0 {
             let (is_standing, shared) = (self.is_standing(), self.shared);
             let State { line, waiters, .. } = &mut *self.state;
             let next = line.next(self.now, is_standing, &|class| shared.running(class), waiters);
@@ -222,13 +228,18 @@ impl<'a> Critical<'a> {
         None
     }
 
-    /// Gives a permit to somebody who was taken out of the line. How many run then, the closure
-    /// says.
-    fn give(&mut self, id: Id, running: impl Fn(&mut Counts) -> u32) {
-        let in_flight = self.change(|counts| {
-            counts.queued -= 1;
-            running(counts)
-        });
+    /// Somebody was taken out of the line, and nobody takes the place.
+    fn left_line(&mut self) {
+        self.state.queued -= 1;
+        if self.state.queued == 0 {
+            self.change(|counts| counts.has_queue = false);
+        }
+    }
+
+    /// Gives a permit, with which so many run, to somebody who was taken out of the line.
+    fn give(&mut self, id: Id, in_flight: u32) {
+        // The permit was counted before, or somebody would take it who finds no queue.
+        self.left_line();
         self.shared.runs(self.state.waiters[id].class);
         self.state.outcomes.granted += 1;
         self.tell(id, Stage::Granted(Grant { at: self.now, in_flight }));
@@ -238,15 +249,16 @@ impl<'a> Critical<'a> {
     fn evict_for(&mut self, lane: u64) -> bool {
         let State { line, waiters, .. } = &mut *self.state;
         let Some(evicted) = line.evict_for(lane, waiters) else { return false };
-        // As many wait as before, at any instant: another takes the place.
         let refused = self.refused(RefusedBecause::Evicted);
+        // Somebody waits at any instant: another takes the place.
+        self.state.queued -= 1;
         self.tell(evicted, Stage::Refused(refused));
         true
     }
 
     /// Refuses somebody who was taken out of the line.
     fn refuse(&mut self, id: Id, because: RefusedBecause) {
-        self.change(|counts| counts.queued -= 1);
+        self.left_line();
         let refused = self.refused(because);
         self.tell(id, Stage::Refused(refused));
     }
@@ -273,7 +285,7 @@ impl<'a> Critical<'a> {
 
     /// When the next who is refused is to come back.
     pub(super) fn retry_after(&mut self) -> Duration {
-        let queued = self.counts().queued;
+        let queued = self.state.queued;
         let slots = &mut self.state.slots;
         match self.state.rate.per_second() {
             Some(rate) => slots.take(self.now, queued, rate),
@@ -299,12 +311,14 @@ impl<'a> Critical<'a> {
     /// Checked after every change, in debug builds.
     fn invariants(&self) {
         let counts = self.counts();
-        debug_assert_eq!(counts.queued as usize, self.state.line.len());
-        debug_assert!(counts.queued <= self.shared.rules.queue.min(GateRules::MAX_QUEUE));
-        debug_assert!(counts.queued == 0 || !counts.has_room(), "somebody waits for nothing");
+        let queued = self.state.queued;
+        debug_assert_eq!(queued as usize, self.state.line.len());
+        debug_assert_eq!(queued > 0, counts.has_queue);
+        debug_assert!(queued <= self.shared.rules.queue.min(GateRules::MAX_QUEUE));
+        debug_assert!(queued == 0 || !counts.has_room(), "somebody waits for nothing");
         let it = &self.state.outcomes;
         // Of those who were shed, drained or timed out, some did not wait before.
-        let left = it.granted + it.cancelled + it.evicted + u64::from(counts.queued);
+        let left = it.granted + it.cancelled + it.evicted + u64::from(queued);
         debug_assert!(left <= it.queued);
         debug_assert!(it.queued <= left + it.drained + it.shed + it.timed_out);
     }

@@ -10,7 +10,7 @@ use std::{
 use super::{
     arrival::Arrival,
     counter::{Counter, Counts},
-    critical::{Critical, Entered},
+    critical::{Critical, Entered, Wakes},
     idle::Idle,
     line::{Line, line},
     permit::{Grant, Permit},
@@ -83,6 +83,8 @@ pub(super) struct Shared {
 pub(super) struct State {
     pub(super) line: Box<dyn Line>,
     pub(super) waiters: Waiters,
+    /// How many wait: who has not heard what became of it does not.
+    pub(super) queued: u32,
     /// When somebody last came into an empty queue.
     pub(super) last_empty: Timestamp,
     pub(super) rate: ServiceRate,
@@ -121,6 +123,7 @@ impl Gate {
         let state = State {
             line: line(&rules.discipline),
             waiters: Waiters::default(),
+            queued: 0,
             last_empty: Timestamp::ZERO,
             rate: ServiceRate::new(),
             typical_hold: TypicalHold::new(),
@@ -219,11 +222,11 @@ impl Gate {
     #[must_use]
     pub fn snapshot(&self, now: Timestamp) -> GateSnapshot {
         let state = lock(&self.0.state);
-        let Counts { in_flight, queued, is_draining, .. } = self.0.counter.counts();
+        let Counts { in_flight, is_draining, .. } = self.0.counter.counts();
         GateSnapshot {
             in_flight,
             limit: self.limit(),
-            queued,
+            queued: state.queued,
             oldest_wait: state
                 .line
                 .oldest(&state.waiters)
@@ -264,10 +267,11 @@ impl Gate {
         now: Timestamp,
         act: impl FnOnce(&mut Critical<'_>) -> T,
     ) -> T {
+        let mut wakes = Wakes::default();
         let mut state = lock(&self.0.state);
-        let mut critical = Critical::new(&self.0, &mut state, now);
+        let mut critical = Critical::new(&self.0, &mut state, now, &mut wakes);
         let given = act(&mut critical);
-        let wakes = critical.end();
+        critical.end();
         drop(state);
         wakes.wake();
         given

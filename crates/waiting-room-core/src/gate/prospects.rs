@@ -41,7 +41,9 @@ impl Critical<'_> {
         let ahead = self.state.line.ahead(lane, self.is_standing());
         #[expect(clippy::cast_precision_loss, reason = "an estimate, of half a million at most")]
         let wait = (ahead + 1) as f64 / rate;
-        self.now > deadline || wait > deadline.since(self.now).as_secs_f64()
+        let left = deadline.since(self.now).as_secs_f64();
+        // Less than a nanosecond more is but rounding.
+        self.now > deadline || wait - left > 1e-9
     }
 
     /// The rate by which somebody who comes is judged.
@@ -52,7 +54,7 @@ impl Critical<'_> {
     /// Whether somebody who comes finds the queue empty, and is not judged by what was before: it is
     /// from those who wait that the gate learns, and a bad hour would keep all of them away.
     fn is_first(&self) -> bool {
-        self.state.line.len() == 0
+        self.state.queued == 0
     }
 
     /// Whether the queue has not been empty for so long that it turns round.
@@ -65,7 +67,7 @@ impl Critical<'_> {
 
     /// For how long the queue has not been empty.
     fn standing(&self) -> Duration {
-        match self.state.line.len() {
+        match self.state.queued {
             0 => Duration::ZERO,
             _ => self.now.since(self.state.last_empty),
         }

@@ -87,7 +87,7 @@ impl GateRules {
     /// The highest limit, and how many run at most where there is none.
     pub const MAX_LIMIT: u32 = Counts::MAX_IN_FLIGHT;
     /// The longest queue.
-    pub const MAX_QUEUE: u32 = Counts::MAX_QUEUED;
+    pub const MAX_QUEUE: u32 = (1 << 19) - 1;
     /// The longest wait.
     pub const MAX_WAIT: Duration = Duration::from_secs(3_600);
     /// The most classes of priority.

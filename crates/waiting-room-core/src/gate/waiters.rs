@@ -38,8 +38,8 @@ impl Waiters {
     }
 
     /// What became of somebody, who is taken out then. Whoever still waits is woken when that
-    /// changes, by `waker`, for which a clone is exchanged; without one it is `None` if the waker
-    /// that is there wakes another.
+    /// changes: by the clone, which is exchanged for the one that is there. Without a clone it is
+    /// `None` if the one that is there may wake another than `waker` does.
     pub(super) fn poll(
         &mut self,
         id: Id,
@@ -50,10 +50,11 @@ impl Waiters {
         if !waiter.is_waiting() {
             return Some(Poll::Ready(self.remove(id)));
         }
+        let is_woken = clone.is_some()
+            || waiter.waker.as_ref().is_some_and(|current| current.will_wake(waker));
         if clone.is_some() {
             mem::swap(&mut waiter.waker, clone);
         }
-        let is_woken = waiter.waker.as_ref().is_some_and(|it| it.will_wake(waker));
         is_woken.then_some(Poll::Pending)
     }
 }
