@@ -1,6 +1,15 @@
 //! One permit that many tasks wait for: each time it is given back, another gets it.
 
-use std::{hint::black_box, sync::Arc};
+use std::{
+    future::{Future, poll_fn},
+    hint::black_box,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    task::Poll,
+};
 
 use tokio::task::{JoinSet, yield_now};
 
@@ -34,23 +43,33 @@ fn handed_on<S: Source>(threads: usize) -> Repeat {
         let each = times.div_ceil(u64::from(WAITING));
         runtime.block_on(async {
             let first = source.take().await;
-            let mut crowd = JoinSet::new();
+            let (mut crowd, waiting) = (JoinSet::new(), Arc::new(AtomicU32::new(0)));
             for _ in 0..WAITING {
-                let source = Arc::clone(&source);
+                let (source, waiting) = (Arc::clone(&source), Arc::clone(&waiting));
                 crowd.spawn(async move {
-                    for _ in 0..each {
+                    drop(black_box(counted(source.take(), &waiting).await));
+                    for _ in 1..each {
                         drop(black_box(source.take().await));
                     }
                 });
             }
             // So that all of them wait before there is anything to hand on.
-            for _ in 0..WAITING {
+            while waiting.load(Ordering::Relaxed) < WAITING {
                 yield_now().await;
             }
             drop(first);
             crowd.join_all().await;
         });
     })
+}
+
+/// Counts somebody once it is in the queue.
+async fn counted<T>(take: impl Future<Output = T>, waiting: &AtomicU32) -> T {
+    let mut take = pin!(take);
+    let at_once = poll_fn(|cx| Poll::Ready(take.as_mut().poll(cx))).await;
+    assert!(at_once.is_pending(), "the case measures something else");
+    waiting.fetch_add(1, Ordering::Relaxed);
+    take.await
 }
 
 pub(super) const WAITING: u32 = 256;
