@@ -3,12 +3,7 @@
 //! Nobody is woken and nothing foreign is called here: whom a change concerns is gathered, to be
 //! woken when the lock is released.
 
-use std::{
-    mem,
-    panic::{AssertUnwindSafe, catch_unwind},
-    task::Waker,
-    time::Duration,
-};
+use std::{mem, time::Duration};
 
 use super::{
     arrival::Arrival,
@@ -19,6 +14,7 @@ use super::{
     rules::GateRules,
     waiter::{Stage, Waiter},
     waiters::Id,
+    wakes::Wakes,
 };
 use crate::Timestamp;
 
@@ -36,14 +32,6 @@ pub(super) enum Entered {
     /// Under this number, until then.
     Queued(Id, Timestamp),
     Refused(GateRefused),
-}
-
-/// Those who are to be woken.
-#[derive(Default)]
-pub(super) struct Wakes {
-    /// Mostly the only one; so it takes no memory.
-    first: Option<Waker>,
-    others: Vec<Waker>,
 }
 
 impl<'a> Critical<'a> {
@@ -156,29 +144,6 @@ impl<'a> Critical<'a> {
             mem::take(&mut self.state.idle).into_values().for_each(|waker| self.wakes.add(waker));
         }
         self.invariants();
-    }
-
-    /// Has somebody woken when the gate is empty, under this number or a new one; says under which,
-    /// or `None` if it is empty now. The waker that is replaced is not to be dropped under the lock.
-    pub(super) fn await_idle(
-        &mut self,
-        number: Option<u64>,
-        waker: Waker,
-    ) -> (Option<u64>, Option<Waker>) {
-        let counts = self.counts();
-        if counts.is_draining && counts.is_idle() {
-            return (None, Some(waker));
-        }
-        let number = number.unwrap_or_else(|| {
-            self.state.idle_number += 1;
-            self.state.idle_number
-        });
-        (Some(number), self.state.idle.insert(number, waker))
-    }
-
-    /// Has nobody woken under this number.
-    pub(super) fn forget_idle(&mut self, number: u64) -> Option<Waker> {
-        self.state.idle.remove(&number)
     }
 
     /// Somebody comes into the queue, perhaps the first.
@@ -322,30 +287,4 @@ impl<'a> Critical<'a> {
         debug_assert!(left <= it.queued);
         debug_assert!(it.queued <= left + it.drained + it.shed + it.timed_out);
     }
-}
-
-impl Wakes {
-    fn add(&mut self, waker: Waker) {
-        match self.first {
-            None => self.first = Some(waker),
-            Some(_) => self.others.push(waker),
-        }
-    }
-
-    /// Wakes all of them.
-    pub(super) fn wake(self) {
-        if let Some(first) = self.first {
-            wake(first);
-        }
-        self.others.into_iter().for_each(wake);
-    }
-}
-
-/// Wakes somebody.
-///
-/// Whoever leaves or comes has no part in it if the waker of another panics, and may be unwinding
-/// already; and those who are woken after that one have their permits by now. So the panic ends
-/// here, once its hook has told of it.
-fn wake(waker: Waker) {
-    drop(catch_unwind(AssertUnwindSafe(|| waker.wake())));
 }

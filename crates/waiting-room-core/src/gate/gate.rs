@@ -10,7 +10,7 @@ use std::{
 use super::{
     arrival::Arrival,
     counter::{Counter, Counts},
-    critical::{Critical, Entered, Wakes},
+    critical::{Critical, Entered},
     idle::Idle,
     line::{Line, line},
     permit::{Grant, Permit},
@@ -24,6 +24,7 @@ use super::{
     typical_hold::TypicalHold,
     waiter::Waiter,
     waiters::{Id, Waiters},
+    wakes::Wakes,
 };
 use crate::{Clock, ConfigError, ConfigErrorKind, SystemClock, Timestamp};
 

@@ -3,10 +3,10 @@
 use std::{
     future::Future,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
 };
 
-use super::gate::Gate;
+use super::{critical::Critical, gate::Gate};
 
 /// Ready once a gate that is being [drained](Gate::drain) is empty: nobody runs, and nobody waits. Not
 /// while the gate is [open](Gate::open) again; so it goes with a deadline.
@@ -49,5 +49,30 @@ impl Drop for Idle {
             let now = self.gate.now();
             drop(self.gate.critical(now, |critical| critical.forget_idle(number)));
         }
+    }
+}
+
+impl Critical<'_> {
+    /// Has somebody woken when the gate is empty, under this number or a new one; says under which,
+    /// or `None` if it is empty now. The waker that is replaced is not to be dropped under the lock.
+    pub(super) fn await_idle(
+        &mut self,
+        number: Option<u64>,
+        waker: Waker,
+    ) -> (Option<u64>, Option<Waker>) {
+        let counts = self.counts();
+        if counts.is_draining && counts.is_idle() {
+            return (None, Some(waker));
+        }
+        let number = number.unwrap_or_else(|| {
+            self.state.idle_number += 1;
+            self.state.idle_number
+        });
+        (Some(number), self.state.idle.insert(number, waker))
+    }
+
+    /// Has nobody woken under this number.
+    pub(super) fn forget_idle(&mut self, number: u64) -> Option<Waker> {
+        self.state.idle.remove(&number)
     }
 }

@@ -36,6 +36,7 @@ mod sync;
 mod typical_hold;
 mod waiter;
 mod waiters;
+mod wakes;
 
 pub use self::{
     arrival::Arrival,

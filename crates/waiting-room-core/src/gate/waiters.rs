@@ -75,3 +75,59 @@ impl IndexMut<Id> for Waiters {
 
 /// For so many the memory is kept when nobody waits; that of a larger crowd is given back.
 const KEPT: usize = 1_024;
+
+#[cfg(all(test, not(waiting_room_loom)))]
+mod tests {
+    use std::{
+        sync::{
+            Arc,
+            atomic::{AtomicBool, Ordering},
+        },
+        task::Wake,
+    };
+
+    use super::*;
+    use crate::{RefusedBecause, Timestamp};
+
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    fn joins(waiters: &mut Waiters) -> Id {
+        let never = (Timestamp::MAX, RefusedBecause::TimedOut);
+        waiters.insert(Waiter::new(0, 0, Timestamp::ZERO, never))
+    }
+
+    #[test]
+    fn the_memory_of_a_crowd_is_given_back_when_the_last_of_it_is_gone_and_that_of_a_few_is_kept() {
+        for (crowd, is_kept) in [(KEPT / 2, true), (4 * KEPT, false)] {
+            let mut waiters = Waiters::default();
+            let ids: Vec<_> = (0..crowd).map(|_| joins(&mut waiters)).collect();
+            let (last, others) = ids.split_last().unwrap();
+            others.iter().for_each(|id| drop(waiters.remove(*id)));
+            assert!(waiters.0.capacity() >= crowd);
+            drop(waiters.remove(*last));
+            assert_eq!(waiters.0.capacity() > 0, is_kept, "{crowd}");
+        }
+    }
+
+    #[test]
+    fn whoever_waits_needs_a_clone_for_another_waker_only_and_it_is_taken_whatever_it_says() {
+        let (mut waiters, woken) = (Waiters::default(), Arc::<Woken>::default());
+        let (id, waker) = (joins(&mut waiters), Waker::from(Arc::clone(&woken)));
+        assert!(waiters.poll(id, &waker, &mut None).is_none());
+        // No waker has to say of its clone that it wakes the same.
+        let mut clone = Some(waker.clone());
+        assert!(matches!(waiters.poll(id, Waker::noop(), &mut clone), Some(Poll::Pending)));
+        assert!(clone.is_none());
+        assert!(matches!(waiters.poll(id, &waker, &mut None), Some(Poll::Pending)));
+        assert!(waiters.poll(id, Waker::noop(), &mut None).is_none());
+        waiters[id].waker.take().unwrap().wake();
+        assert!(woken.0.load(Ordering::SeqCst));
+    }
+}
