@@ -182,7 +182,7 @@ impl<'a> Critical<'a> {
         while self.state.queued > 0 {
             let (is_standing, shared) = (self.is_standing(), self.shared);
             let State { line, waiters, .. } = &mut *self.state;
-            let next = line.next(self.now, is_standing, &|class| shared.running(class), waiters);
+            let next = line.next(self.now, is_standing, &|class| shared.running.of(class), waiters);
             let Some(id) = next else { unreachable!("as many are in line as are counted") };
             let Waiter { deadline, on_deadline, .. } = waiters[id];
             if self.now <= deadline {
@@ -205,7 +205,7 @@ impl<'a> Critical<'a> {
     fn give(&mut self, id: Id, in_flight: u32) {
         // The permit was counted before, or somebody would take it who finds no queue.
         self.left_line();
-        self.shared.runs(self.state.waiters[id].class);
+        self.shared.running.begins(self.state.waiters[id].class);
         self.state.outcomes.granted += 1;
         self.tell(id, Stage::Granted(Grant { at: self.now, in_flight }));
     }

@@ -17,10 +17,11 @@ use super::{
     place::Place,
     refused::GateRefused,
     return_slots::ReturnSlots,
-    rules::{Discipline, GateRules},
+    rules::GateRules,
+    running::Running,
     service_rate::ServiceRate,
     snapshot::{GateOutcomes, GateSnapshot},
-    sync::{Arc, AtomicU32, Mutex, Ordering, lock},
+    sync::{Arc, Mutex, lock},
     typical_hold::TypicalHold,
     waiter::Waiter,
     waiters::{Id, Waiters},
@@ -74,8 +75,7 @@ pub enum DrainQueue {
 pub(super) struct Shared {
     pub(super) counter: Counter,
     pub(super) rules: GateRules,
-    /// How many run of each class, where the discipline asks.
-    running: Box<[AtomicU32]>,
+    pub(super) running: Running,
     clock: Box<dyn Clock>,
     state: Mutex<State>,
 }
@@ -117,10 +117,6 @@ impl Gate {
     /// Rules that cannot be obeyed.
     pub fn with_clock(rules: GateRules, seed: u64, clock: impl Clock) -> Result<Self, ConfigError> {
         rules.validate()?;
-        let classes = match &rules.discipline {
-            Discipline::Priority { reserved, .. } => reserved.len(),
-            _ => 0,
-        };
         let state = State {
             line: line(&rules.discipline),
             waiters: Waiters::default(),
@@ -136,8 +132,8 @@ impl Gate {
         };
         Ok(Self(Arc::new(Shared {
             counter: Counter::new(rules.limit.unwrap_or(GateRules::MAX_LIMIT)),
+            running: Running::new(&rules.discipline),
             rules,
-            running: (0..classes).map(|_| AtomicU32::new(0)).collect(),
             clock: Box::new(clock),
             state: Mutex::new(state),
         })))
@@ -160,7 +156,7 @@ impl Gate {
         };
         match entered {
             Entered::Granted(grant) => {
-                self.0.runs(arrival.class);
+                self.0.running.begins(arrival.class);
                 Entry::Admitted(Permit::new(self.clone(), arrival.class, grant, now))
             }
             Entered::Queued(id, deadline) => Entry::Queued(Place::new(self.clone(), id, deadline)),
@@ -246,7 +242,7 @@ impl Gate {
 
     /// A permit is given back.
     pub(super) fn release(&self, class: u8, given_at: Timestamp) {
-        self.0.stops(class);
+        self.0.running.ends(class);
         if self.0.is_measured() || !self.0.counter.leave() {
             self.critical(self.now(), |critical| critical.leave(given_at));
         }
@@ -280,33 +276,9 @@ impl Gate {
 }
 
 impl Shared {
-    /// One of a class runs.
-    pub(super) fn runs(&self, class: u8) {
-        if let Some(running) = self.of_class(class) {
-            running.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// One of a class runs no longer.
-    fn stops(&self, class: u8) {
-        if let Some(running) = self.of_class(class) {
-            running.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
     /// Whether one who leaves says how much the service gets done, though nobody waits.
     fn is_measured(&self) -> bool {
         self.rules.queue == 0 && !self.counter.counts().has_room()
-    }
-
-    /// How many of a class run.
-    pub(super) fn running(&self, class: u8) -> u32 {
-        self.of_class(class).map_or(0, |running| running.load(Ordering::Relaxed))
-    }
-
-    /// The number of a class; of the last, for one that there is not.
-    fn of_class(&self, class: u8) -> Option<&AtomicU32> {
-        self.running.get(usize::from(class)).or(self.running.last())
     }
 }
 

@@ -30,6 +30,7 @@ mod prospects;
 mod refused;
 mod return_slots;
 mod rules;
+mod running;
 mod service_rate;
 mod snapshot;
 mod sync;
