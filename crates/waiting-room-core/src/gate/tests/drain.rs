@@ -42,6 +42,20 @@ fn those_who_wait_have_their_turn_if_they_are_to() {
 }
 
 #[test]
+fn who_is_inside_of_another_gate_has_its_turn_as_long_as_those_who_wait_have() {
+    let world = world();
+    let inside = Arrival::default().inside();
+    let (permit, first) = (world.admitted(), world.queued());
+    let _idle = world.gate.drain(DrainQueue::Serve);
+    let second = world.queued_as(inside);
+    assert_eq!(order(permit, vec![(0, first), (1, second)]), [0, 1]);
+    drop(world.admitted_as(inside));
+    assert_eq!(world.refused().because, RefusedBecause::Drained);
+    let _idle = world.gate.drain(DrainQueue::Refuse);
+    assert_eq!(world.refused_as(inside).because, RefusedBecause::Drained);
+}
+
+#[test]
 fn a_gate_is_idle_when_nobody_runs_and_nobody_waits() {
     let world = world();
     let (permit, place) = (world.admitted(), world.queued());
