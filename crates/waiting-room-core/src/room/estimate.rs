@@ -32,7 +32,36 @@ impl Wait {
     pub fn new(p25: Duration, p50: Duration, p75: Duration) -> Self {
         Self { p25: whole(p25), p50: whole(p50), p75: whole(p75) }
     }
+
+    /// The wait for the admission after `ahead` others, where so many are let in per second.
+    ///
+    /// The dispersion is the variance of the admissions in equal times over their mean: 1 if they
+    /// come independently, more if they come in bursts. `None` if nobody is being let in.
+    #[must_use]
+    pub fn behind(ahead: u32, per_second: f64, dispersion: f64) -> Option<Self> {
+        if per_second <= 0.0 {
+            return None;
+        }
+        let count = f64::from(ahead) + 1.0;
+        let mean = count / per_second;
+        let spread = QUARTILE * (count * dispersion).sqrt() / per_second;
+        Some(Self::new(seconds(mean - spread), seconds(mean), seconds(mean + spread)))
+    }
+
+    /// The wait of one among `present` equals whose order is drawn by lot, where so many are let
+    /// in per second. `None` if nobody is.
+    #[must_use]
+    pub fn by_lot(present: u32, per_second: f64) -> Option<Self> {
+        if per_second <= 0.0 {
+            return None;
+        }
+        let all = (f64::from(present) + 1.0) / per_second;
+        Some(Self::new(seconds(all * 0.25), seconds(all * 0.5), seconds(all * 0.75)))
+    }
 }
+
+/// The normal quantile of 0.75.
+const QUARTILE: f64 = 0.674_489_75;
 
 /// The measured rate of admissions.
 #[derive(Clone, Debug, Default)]
@@ -50,8 +79,6 @@ impl Estimate {
     const SLICES: usize = 18;
     /// Measured for less than this, the rate is not trusted.
     const TRUSTED_AFTER: Duration = Duration::from_secs(30);
-    /// The normal quantile of 0.75.
-    const QUARTILE: f64 = 0.674_489_75;
 
     /// Counts one admission at `now`.
     pub(crate) fn record(&mut self, now: Timestamp) {
@@ -74,14 +101,7 @@ impl Estimate {
 
     /// The wait for the admission after `ahead` others, or `None` if nobody is being let in.
     pub(crate) fn wait(&mut self, ahead: u32, now: Timestamp, fallback: f64) -> Option<Wait> {
-        let rate = self.rate(now, fallback);
-        if rate <= 0.0 {
-            return None;
-        }
-        let count = f64::from(ahead) + 1.0;
-        let mean = count / rate;
-        let spread = Self::QUARTILE * (count * self.dispersion()).sqrt() / rate;
-        Some(Wait::new(seconds(mean - spread), seconds(mean), seconds(mean + spread)))
+        Wait::behind(ahead, self.rate(now, fallback), self.dispersion())
     }
 
     /// How long it takes at most until `ahead` others and one more are let in, if it goes on as it
@@ -93,12 +113,7 @@ impl Estimate {
 
     /// The wait of one among `present` equals whose order is drawn by lot.
     pub(crate) fn lottery(&mut self, present: u32, now: Timestamp, fallback: f64) -> Option<Wait> {
-        let rate = self.rate(now, fallback);
-        if rate <= 0.0 {
-            return None;
-        }
-        let all = (f64::from(present) + 1.0) / rate;
-        Some(Wait::new(seconds(all * 0.25), seconds(all * 0.5), seconds(all * 0.75)))
+        Wait::by_lot(present, self.rate(now, fallback))
     }
 
     /// Variance over mean of the slices that are complete; 1 for independent arrivals.

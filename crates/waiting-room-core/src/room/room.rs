@@ -142,20 +142,16 @@ impl Room {
     /// The room in numbers.
     pub fn snapshot(&mut self, now: Timestamp) -> Snapshot {
         self.reap(now);
-        let fallback = self.configured_rate();
-        Snapshot {
-            at: now,
-            active: self.sessions.active(),
-            total_active_users: self.rules.total_active_users,
-            new_in_last_minute: u32::try_from(self.minute.count(now)).unwrap_or(u32::MAX),
-            new_users_per_minute: self.rules.new_users_per_minute,
-            waiting: self.line.len(),
-            present: self.line.present(),
-            line_capacity: self.rules.line_capacity,
-            oldest_wait: self.line.first_arrival().map_or(Duration::ZERO, |first| now.since(first)),
-            admissions_per_minute: self.estimate.rate(now, fallback) * 60.0,
-            switch: self.rules.switch,
-        }
+        let mut snapshot = Snapshot::empty(now, &self.rules);
+        snapshot.active = self.sessions.active();
+        snapshot.new_in_last_minute = u32::try_from(self.minute.count(now)).unwrap_or(u32::MAX);
+        snapshot.waiting = self.line.len();
+        snapshot.present = self.line.present();
+        snapshot.oldest_wait =
+            self.line.first_arrival().map_or(Duration::ZERO, |first| now.since(first));
+        let fallback = self.rules.configured_rate();
+        snapshot.admissions_per_minute = self.estimate.rate(now, fallback) * 60.0;
+        snapshot
     }
 
     /// Puts new rules in force, for visitors already inside as well.
@@ -329,20 +325,11 @@ impl Room {
         if is_closed(reason) {
             return None;
         }
-        let fallback = self.configured_rate();
+        let fallback = self.rules.configured_rate();
         match self.rules.queueing_method {
             QueueingMethod::Random => self.estimate.lottery(self.line.present(), now, fallback),
             _ => self.estimate.wait(ahead, now, fallback),
         }
-    }
-
-    /// Admissions per second if everybody used up the whole session.
-    fn configured_rate(&self) -> f64 {
-        let slots = f64::from(self.rules.total_active_users);
-        let by_slots = slots / self.rules.pass_lifetime().as_secs_f64();
-        let by_minute =
-            self.rules.new_users_per_minute.map_or(f64::INFINITY, |users| f64::from(users) / 60.0);
-        by_slots.min(by_minute)
     }
 
     /// When to ask again: an eighth of what `ahead` others take, within bounds, spread by up to
@@ -352,7 +339,7 @@ impl Room {
         let base = if is_closed(reason) {
             longest
         } else {
-            let pace = self.estimate.pace(ahead, now, self.configured_rate());
+            let pace = self.estimate.pace(ahead, now, self.rules.configured_rate());
             (pace / 8).clamp(Self::SHORTEST_INTERVAL, longest)
         };
         let thousandths = u32::try_from(id.draw(now.as_nanos()) % 301).unwrap_or(0);

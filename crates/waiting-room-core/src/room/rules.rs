@@ -25,6 +25,7 @@ use crate::{ConfigError, ConfigErrorKind};
 /// assert_eq!(error.to_string(), "total_active_users is 0, expected at least 1");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 pub struct RoomRules {
     pub(crate) name: String,
     pub(crate) total_active_users: u32,
@@ -185,6 +186,24 @@ impl RoomRules {
         self.queueing_method
     }
 
+    /// Whether requests prolong a session.
+    #[must_use]
+    pub const fn current_session_renewal(&self) -> SessionRenewal {
+        self.session_renewal
+    }
+
+    /// How many places the line can have.
+    #[must_use]
+    pub const fn current_line_capacity(&self) -> u32 {
+        self.line_capacity
+    }
+
+    /// Whether a slot is given only to clients that return a cookie.
+    #[must_use]
+    pub const fn current_cookie_test(&self) -> CookieTest {
+        self.cookie_test
+    }
+
     /// How long a place outlives the last check-in.
     #[must_use]
     pub const fn current_place_retention(&self) -> Duration {
@@ -213,6 +232,16 @@ impl RoomRules {
             SessionRenewal::Fixed => self.session_duration,
             SessionRenewal::Sliding => self.session_duration + self.renew_after(),
         }
+    }
+
+    /// Admissions per second if everybody used up the whole session.
+    #[must_use]
+    pub fn configured_rate(&self) -> f64 {
+        let slots = f64::from(self.total_active_users);
+        let by_slots = slots / self.pass_lifetime().as_secs_f64();
+        let by_minute =
+            self.new_users_per_minute.map_or(f64::INFINITY, |users| f64::from(users) / 60.0);
+        by_slots.min(by_minute)
     }
 
     /// For how long a room that has lost its memory lets nobody in, to be sure of both limits:
@@ -269,6 +298,7 @@ impl RoomRules {
 
 /// Whether requests prolong a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[expect(clippy::exhaustive_enums, reason = "they do or they do not")]
 pub enum SessionRenewal {
     /// A session ends this long after it began; who still wants something is a new visitor.
@@ -279,6 +309,7 @@ pub enum SessionRenewal {
 
 /// Who is let in next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum QueueingMethod {
     /// In order of arrival.
@@ -293,6 +324,7 @@ pub enum QueueingMethod {
 
 /// The operator's switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum RoomSwitch {
     /// The limits decide.
@@ -307,6 +339,7 @@ pub enum RoomSwitch {
 
 /// Whether a slot is given only to clients that return a cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum CookieTest {
     /// While at least this share of the slots is taken, in percent.
@@ -322,6 +355,7 @@ pub enum CookieTest {
 /// After a restart the passes of before are still valid, and the room does not know how many there
 /// are. Each is counted again as soon as it is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum Recovery {
     /// Lets new visitors in up to the limit, counting only the passes it has seen again: nobody is

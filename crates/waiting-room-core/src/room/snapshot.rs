@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{RoomSwitch, Timestamp};
+use crate::{RoomRules, RoomSwitch, Timestamp};
 
 /// A room in numbers, all of one instant.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,4 +30,25 @@ pub struct Snapshot {
     pub admissions_per_minute: f64,
     /// The operator's switch.
     pub switch: RoomSwitch,
+}
+
+impl Snapshot {
+    /// A room without visitors, under these rules.
+    #[must_use]
+    pub fn empty(at: Timestamp, rules: &RoomRules) -> Self {
+        let (total_active_users, new_users_per_minute) = rules.limits();
+        Self {
+            at,
+            active: 0,
+            total_active_users,
+            new_in_last_minute: 0,
+            new_users_per_minute,
+            waiting: 0,
+            present: 0,
+            line_capacity: rules.current_line_capacity(),
+            oldest_wait: Duration::ZERO,
+            admissions_per_minute: 0.0,
+            switch: rules.current_switch(),
+        }
+    }
 }

@@ -25,7 +25,8 @@ impl VisitorId {
     }
 
     /// Sixty-four well mixed bits of this id and `salt`: the same for the same arguments.
-    pub(crate) fn draw(self, salt: u64) -> u64 {
+    #[must_use]
+    pub fn draw(self, salt: u64) -> u64 {
         let bytes = self.0.to_le_bytes();
         let (low, high) = bytes.split_at(8);
         let half =

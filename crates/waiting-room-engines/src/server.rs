@@ -1,0 +1,167 @@
+//! One server process.
+
+use std::{
+    io::{BufRead, BufReader},
+    net::TcpListener,
+    process::{Child, Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::Engine;
+
+/// What a server keeps when it is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "it keeps it or it does not")]
+pub enum Persistence {
+    /// Everything that it has acknowledged.
+    Always,
+    /// Nothing.
+    Never,
+}
+
+/// A server on a free port of this machine, in a directory of its own. Killed when it is dropped.
+#[derive(Debug)]
+pub struct EngineServer {
+    engine: Engine,
+    port: u16,
+    options: Vec<String>,
+    directory: TempDir,
+    process: Option<Child>,
+}
+
+impl EngineServer {
+    /// Starts a server, and waits until it takes connections.
+    ///
+    /// # Errors
+    ///
+    /// The program is not installed, or does not start; with what it said.
+    pub fn start(engine: Engine, persistence: Persistence) -> Result<Self> {
+        let options = match persistence {
+            Persistence::Always => ["--appendonly", "yes", "--appendfsync", "always"].as_slice(),
+            Persistence::Never => &["--appendonly", "no"],
+        };
+        Self::start_with(engine, options)
+    }
+
+    /// The same with options as they are given on a command line.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_with(engine: Engine, options: &[&str]) -> Result<Self> {
+        let mut server = Self {
+            engine,
+            port: free_port()?,
+            options: options.iter().map(ToString::to_string).collect(),
+            directory: tempfile::tempdir()?,
+            process: None,
+        };
+        server.start_again()?;
+        Ok(server)
+    }
+
+    /// Which program this is.
+    #[must_use]
+    pub const fn engine(&self) -> Engine {
+        self.engine
+    }
+
+    /// The port, the same after each start.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Where clients connect.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Starts the server again after it was killed, with what it has kept.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_again(&mut self) -> Result<()> {
+        self.kill();
+        let mut process = Command::new(self.engine.program())
+            .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1", "--save", ""])
+            .arg("--dir")
+            .arg(self.directory.path())
+            .args(&self.options)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| {
+                format!("{0} does not start; apt-get install {0}", self.engine.program())
+            })?;
+        let said = process.stdout.take().context("the output of the server")?;
+        self.process = Some(process);
+        let mut said = BufReader::new(said).lines();
+        let mut before = String::new();
+        for line in &mut said {
+            let line = line?;
+            if line.contains("Ready to accept connections") {
+                // The server is not to block on a pipe that nobody reads.
+                std::thread::spawn(move || said.for_each(drop));
+                return Ok(());
+            }
+            before.push_str(&line);
+            before.push('\n');
+        }
+        bail!("{} ended before it was ready:\n{before}", self.engine)
+    }
+
+    /// Kills the server: it gets no time for anything.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            // It may have ended by itself.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    /// Stops the server in the middle of what it does; connections stay open.
+    ///
+    /// # Errors
+    ///
+    /// It is not running.
+    pub fn pause(&self) -> Result<()> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Has a server go on that was paused.
+    ///
+    /// # Errors
+    ///
+    /// It is not running.
+    pub fn resume(&self) -> Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    /// The number of the process, to look at what it uses.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        let process = self.process.as_ref().context("the server is not running")?;
+        Ok(kill_process(Pid::from_child(process), signal)?)
+    }
+}
+
+impl Drop for EngineServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A port that nobody listens on.
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}

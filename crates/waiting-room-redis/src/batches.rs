@@ -1,0 +1,130 @@
+//! Calls that come while one of their kind is under way share the next.
+
+use std::sync::Arc;
+
+use redis::{RedisError, aio::ConnectionLike};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, timeout},
+};
+use waiting_room_core::{StoreError, StoreErrorKind, VisitorId};
+
+use crate::{
+    reply::{self, Fields, Head},
+    scripts::Verb,
+    store::Shared,
+};
+
+/// One call of a verb: what is asked, and where the reply goes.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) arguments: Vec<Vec<u8>>,
+    pub(crate) reply: oneshot::Sender<Result<(Head, Fields), StoreError>>,
+    /// Who enters: has no proof of a slot, should the caller be gone when there is one.
+    pub(crate) enters: Option<VisitorId>,
+}
+
+/// Serves the calls of one verb until nobody can make any.
+///
+/// A script runs for as many callers as it can take in well under a millisecond. Who has gone
+/// meanwhile is not asked for.
+pub(crate) async fn serve<C: ConnectionLike>(
+    verb: Verb,
+    mut calls: mpsc::Receiver<Call>,
+    mut connection: C,
+    shared: Arc<Shared>,
+) {
+    let mut batch = Vec::with_capacity(MAX_BATCH);
+    while calls.recv_many(&mut batch, MAX_BATCH).await > 0 {
+        batch.retain(|call| !call.reply.is_closed());
+        if batch.is_empty() {
+            continue;
+        }
+        let arguments = batch.iter_mut().flat_map(|call| std::mem::take(&mut call.arguments));
+        let arguments: Vec<_> = arguments.collect();
+        let replied = run(verb, &arguments, &mut connection, &shared).await;
+        deliver(batch.drain(..), replied, &shared);
+    }
+}
+
+/// Runs a script, in a room that is opened first if it is not there.
+pub(crate) async fn run<C: ConnectionLike>(
+    verb: Verb,
+    arguments: &[Vec<u8>],
+    connection: &mut C,
+    shared: &Shared,
+) -> Result<(Head, Vec<Fields>), StoreError> {
+    if let Some(replied) = run_once(verb, arguments, connection, shared).await? {
+        return Ok(replied);
+    }
+    tracing::warn!(room = shared.rules.load().name(), "the store has lost the room");
+    run_once(Verb::Configure, &shared.opening(), connection, shared).await?;
+    run_once(verb, arguments, connection, shared)
+        .await?
+        .ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable).with_source("the room is gone"))
+}
+
+async fn run_once<C: ConnectionLike>(
+    verb: Verb,
+    arguments: &[Vec<u8>],
+    connection: &mut C,
+    shared: &Shared,
+) -> Result<Option<(Head, Vec<Fields>)>, StoreError> {
+    let mut all = Vec::with_capacity(arguments.len() + 1);
+    all.push(shared.clock.argument());
+    all.extend_from_slice(arguments);
+    let sent = Instant::now();
+    let asked = shared.scripts.run(verb, connection, shared.keys.as_slice(), &all);
+    let value = match timeout(shared.patience, asked).await {
+        Ok(value) => value.map_err(|error| unavailable(&error))?,
+        Err(_) => return Err(StoreError::new(StoreErrorKind::Timeout)),
+    };
+    let replied = reply::parse(value)?;
+    if let Some((head, _)) = &replied {
+        shared.learn(head, sent);
+    }
+    Ok(replied)
+}
+
+fn deliver(
+    batch: impl ExactSizeIterator<Item = Call>,
+    replied: Result<(Head, Vec<Fields>), StoreError>,
+    shared: &Shared,
+) {
+    match replied {
+        Ok((head, each)) if each.len() == batch.len() => {
+            shared.succeeded();
+            for (call, said) in batch.zip(each) {
+                if call.reply.send(Ok((head, said))).is_err() {
+                    shared.owe(call.enters);
+                }
+            }
+        }
+        Ok(_) => fail(batch, &reply::malformed("a visitor is missing".to_owned()), shared),
+        Err(error) => {
+            shared.failed(&error);
+            fail(batch, &error, shared);
+        }
+    }
+}
+
+/// Tells everybody of an error. Who was to enter may have entered without knowing.
+fn fail(batch: impl Iterator<Item = Call>, error: &StoreError, shared: &Shared) {
+    for call in batch {
+        shared.owe(call.enters);
+        let source = std::error::Error::source(error).map(ToString::to_string);
+        let mut same = StoreError::new(error.kind());
+        if let Some(source) = source {
+            same = same.with_source(source);
+        }
+        // The caller may have gone; there is nobody else to tell.
+        let _ = call.reply.send(Err(same));
+    }
+}
+
+fn unavailable(error: &RedisError) -> StoreError {
+    StoreError::new(StoreErrorKind::Unavailable).with_source(error.clone())
+}
+
+/// So many visitors share a script at most.
+const MAX_BATCH: usize = 32;

@@ -1,0 +1,73 @@
+-- Waiting visitors ask again.
+--
+-- ARGV for each: id, first_seen_us, last_check_in_us, placed, jitter in thousandths, lot
+
+-- Gives a visitor who checked in a place, or leaves it the one it has.
+local function stand(id, ticket, ahead, reason)
+    if not ticket.placed and room.method == 'reject' then
+        redis.call('ZREM', PRESENT, id)
+        return reject(reason)
+    end
+    -- A ticket with a place outlives the memory of the room by no more than the place itself, so
+    -- there are no more of them than there were places.
+    if not ticket.placed and redis.call('ZCARD', PLACES) >= room.capacity then
+        redis.call('ZREM', PRESENT, id)
+        local interval = interval_s(math.huge, reason, ticket.jitter)
+        return {'full', ticket.is_new, ticket.first_seen_us, interval}
+    end
+    local interval = interval_s(ahead, reason, ticket.jitter)
+    local kept_us = room.now_us + room.retention_us
+    local present_us = math.min(room.now_us + interval * 1500000, kept_us)
+    redis.call('ZADD', PLACES, digits(ticket.first_seen_us), id)
+    redis.call('ZADD', DUE, digits(present_us), id)
+    redis.call('HSET', KEPT, id, digits(kept_us))
+    return {'wait', reason, ticket.is_new, ticket.first_seen_us, interval, ahead}
+end
+
+local function check_in(id, ticket)
+    local again = admit_again(id)
+    if again then
+        return again
+    end
+    if is_void(id, ticket.first_seen_us) then
+        return newcomer(id, ticket.jitter)
+    end
+    local arrival_us = redis.call('ZSCORE', PLACES, id)
+    if arrival_us then
+        ticket.first_seen_us, ticket.placed = tonumber(arrival_us), true
+    elseif ticket.last_check_in_us + room.retention_us <= room.now_us then
+        ticket.first_seen_us, ticket.placed, ticket.is_new = room.now_us, false, 1
+    end
+    ticket.first_seen_us = math.min(ticket.first_seen_us, room.now_us)
+    if not ticket.placed and room.switch == 'drain' then
+        return newcomer(id, ticket.jitter)
+    end
+    local rank = room.method == 'random' and ticket.lot or digits(ticket.first_seen_us)
+    redis.call('ZADD', PRESENT, rank, id)
+    local ahead = redis.call('ZRANK', PRESENT, id)
+    local enters, reason = may_enter(ahead)
+    if enters then
+        -- Without a place yet, it would stay among the present.
+        redis.call('ZREM', PRESENT, id)
+        return admit(id, ticket.first_seen_us, reason)
+    end
+    return stand(id, ticket, ahead, reason)
+end
+
+if not open() then
+    return {}
+end
+check_server()
+clear()
+local replies = {}
+for i = 2, #ARGV, 6 do
+    table.insert(replies, check_in(ARGV[i], {
+        first_seen_us = tonumber(ARGV[i + 1]),
+        last_check_in_us = tonumber(ARGV[i + 2]),
+        placed = ARGV[i + 3] == '1',
+        jitter = tonumber(ARGV[i + 4]),
+        lot = ARGV[i + 5],
+        is_new = 0,
+    }))
+end
+return close(replies)

@@ -1,0 +1,168 @@
+//! The verbs: their arguments, and what their replies mean.
+
+use std::time::Duration;
+
+use waiting_room_core::{
+    Pass, QueueingMethod, Reason, Renewal, RoomRules, StoreError, Ticket, Timestamp, Verdict,
+    VisitorId, Wait,
+};
+
+use crate::{
+    clock::{from_micros, micros},
+    reply::{Fields, Head, malformed},
+};
+
+/// The arguments of `enter`.
+pub(crate) fn enter(id: VisitorId) -> Vec<Vec<u8>> {
+    vec![bytes(id), number(jitter(id, 0))]
+}
+
+/// The arguments of `check_in`. The lot of a visitor is another each minute.
+pub(crate) fn check_in(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
+    let lot = ticket.id.draw(now.as_secs() / 60) >> (u64::BITS - f64::MANTISSA_DIGITS);
+    vec![
+        bytes(ticket.id),
+        number(micros(ticket.first_seen)),
+        number(micros(ticket.last_check_in)),
+        number(u64::from(ticket.placed)),
+        number(jitter(ticket.id, ticket.last_check_in.as_nanos())),
+        number(lot),
+    ]
+}
+
+/// The arguments of `renew`.
+pub(crate) fn renew(pass: &Pass) -> Vec<Vec<u8>> {
+    vec![
+        bytes(pass.id),
+        number(u64::from(pass.bucket)),
+        number(micros(pass.accepted_at)),
+        number(micros(pass.last_check_in)),
+        number(micros(pass.expires_at)),
+    ]
+}
+
+/// The arguments of `leave`.
+pub(crate) fn leave(id: VisitorId) -> Vec<Vec<u8>> {
+    vec![bytes(id)]
+}
+
+/// What the room says to a visitor who showed this ticket, or none.
+pub(crate) fn verdict(
+    head: &Head,
+    mut said: Fields,
+    id: VisitorId,
+    shown: Option<&Ticket>,
+    rules: &RoomRules,
+) -> Result<Verdict, StoreError> {
+    let kind = said.text()?;
+    match kind.as_str() {
+        "admit" => {
+            let reason = reason(&said.text()?)?;
+            let pass = Pass::new(id, said.number()?, said.time()?, head.now, said.time()?);
+            Ok(Verdict::Admit { pass, reason })
+        }
+        "first" => {
+            let reason = reason(&said.text()?)?;
+            let next = head.now + seconds(said.number()?);
+            Ok(Verdict::Wait { ticket: Ticket::new(id, head.now, head.now, next), reason })
+        }
+        "wait" => {
+            let reason = reason(&said.text()?)?;
+            let mut ticket = resumed(head, &mut said, id, shown)?;
+            let ahead: u32 = said.number()?;
+            ticket.placed = true;
+            let is_drawn = rules.current_method() == QueueingMethod::Random;
+            ticket.wait = match (is_closed(&reason), is_drawn) {
+                (true, _) => None,
+                (false, true) => Wait::by_lot(head.present, head.per_second),
+                (false, false) => Wait::behind(ahead, head.per_second, head.dispersion),
+            };
+            ticket.shown_position = (!is_drawn)
+                .then(|| ticket.shown_position.unwrap_or(u32::MAX).min(ahead.saturating_add(1)));
+            Ok(Verdict::Wait { ticket, reason })
+        }
+        "full" => {
+            let ticket = resumed(head, &mut said, id, shown)?;
+            let retry_after = Some(ticket.retry_after(head.now));
+            let reason = Reason::RefusedLineFull;
+            Ok(Verdict::Refuse { ticket: Some(ticket), reason, retry_after })
+        }
+        "refuse" => {
+            let reason = reason(&said.text()?)?;
+            let retry_after = u64::try_from(said.signed()?).ok().map(Duration::from_micros);
+            Ok(Verdict::Refuse { ticket: None, reason, retry_after })
+        }
+        _ => Err(malformed(format!("{kind:?} is no verdict"))),
+    }
+}
+
+/// What the room says to an admitted visitor.
+pub(crate) fn renewal(head: &Head, mut said: Fields, id: VisitorId) -> Result<Renewal, StoreError> {
+    let kind = said.text()?;
+    match kind.as_str() {
+        "renew" => {
+            let pass = Pass::new(id, said.number()?, said.time()?, head.now, said.time()?);
+            Ok(Renewal::Renew(pass))
+        }
+        "end" => Ok(Renewal::End),
+        _ => Err(malformed(format!("{kind:?} is no renewal"))),
+    }
+}
+
+/// The ticket that was shown, or a new one for one that had lapsed, as of now.
+fn resumed(
+    head: &Head,
+    said: &mut Fields,
+    id: VisitorId,
+    shown: Option<&Ticket>,
+) -> Result<Ticket, StoreError> {
+    let is_new = said.signed()? == 1;
+    let first_seen = from_micros(said.number()?);
+    let next = head.now + seconds(said.number()?);
+    let mut ticket = Ticket::new(id, first_seen, head.now, next);
+    if let Some(shown) = shown.filter(|_| !is_new) {
+        ticket.shown_position = shown.shown_position;
+        ticket.wait = shown.wait;
+        ticket.placed = shown.placed;
+    }
+    Ok(ticket)
+}
+
+fn reason(said: &str) -> Result<Reason, StoreError> {
+    Ok(match said {
+        "active_limit" => Reason::QueuedActiveLimit,
+        "behind_others" => Reason::QueuedBehindOthers,
+        "cookie_test" => Reason::QueuedCookieTest,
+        "draining" => Reason::RefusedDraining,
+        "passthrough" => Reason::AdmittedPassthrough,
+        "queue_all" => Reason::QueueAll,
+        "rate" => Reason::QueuedRate,
+        "recovery" => Reason::QueuedRecovery,
+        "reject" => Reason::RefusedReject,
+        "slot" => Reason::AdmittedSlot,
+        _ => return Err(malformed(format!("{said:?} is no reason"))),
+    })
+}
+
+/// Whether nobody is let in whatever becomes free, so that there is nothing to expect.
+const fn is_closed(reason: &Reason) -> bool {
+    matches!(reason, Reason::QueueAll | Reason::QueuedRecovery)
+}
+
+/// By how many thousandths to spread an interval: up to 300, another for each check-in.
+fn jitter(id: VisitorId, salt: u64) -> u64 {
+    id.draw(salt) % 301
+}
+
+/// Most significant first, so that the members of a sorted set stand in the order of the ids.
+fn bytes(id: VisitorId) -> Vec<u8> {
+    id.bits().to_be_bytes().to_vec()
+}
+
+fn number(number: u64) -> Vec<u8> {
+    number.to_string().into_bytes()
+}
+
+const fn seconds(seconds: u32) -> Duration {
+    Duration::from_secs(seconds as u64)
+}

@@ -1,0 +1,60 @@
+//! What a node does each second, whether anybody asks or not.
+
+use std::{sync::Arc, time::Duration};
+
+use redis::aio::ConnectionLike;
+use tokio::{
+    sync::mpsc::WeakSender,
+    time::{MissedTickBehavior, interval},
+};
+use waiting_room_core::StoreError;
+
+use crate::{
+    batches::{Call, run},
+    scripts::Verb,
+    store::Shared,
+    verbs,
+};
+
+/// Looks at the room each second until the store is gone.
+///
+/// So a node learns of rules that were changed elsewhere, of a server that answers again, and of
+/// the time.
+pub(crate) async fn watch<C: ConnectionLike>(
+    mut connection: C,
+    shared: Arc<Shared>,
+    store: WeakSender<Call>,
+) {
+    let mut seconds = interval(EVERY);
+    seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        seconds.tick().await;
+        if store.upgrade().is_none() {
+            return;
+        }
+        match look(&mut connection, &shared).await {
+            Ok(()) => shared.succeeded(),
+            Err(error) => shared.failed(&error),
+        }
+    }
+}
+
+async fn look<C: ConnectionLike>(connection: &mut C, shared: &Shared) -> Result<(), StoreError> {
+    let known = shared.known_version();
+    let (head, each) = run(Verb::Snapshot, &known, connection, shared).await?;
+    for said in each {
+        shared.take_snapshot(&head, said)?;
+    }
+    let owed = shared.take_owed();
+    let arguments: Vec<_> = owed.iter().copied().flat_map(verbs::leave).collect();
+    if arguments.is_empty() {
+        return Ok(());
+    }
+    let left = run(Verb::Leave, &arguments, connection, shared).await;
+    if left.is_err() {
+        owed.into_iter().for_each(|id| shared.owe(Some(id)));
+    }
+    left.map(drop)
+}
+
+const EVERY: Duration = Duration::from_secs(1);

@@ -1,0 +1,3 @@
+//! The store against real servers, which the tests start themselves.
+
+mod conformance;
