@@ -43,6 +43,7 @@
 mod batches;
 mod breaker;
 mod clock;
+mod frontier;
 mod keys;
 mod options;
 mod reply;

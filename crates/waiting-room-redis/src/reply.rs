@@ -68,6 +68,12 @@ impl Fields {
         self.number().map(from_micros)
     }
 
+    /// An array of times.
+    pub(crate) fn times(&mut self) -> Result<Vec<Timestamp>, StoreError> {
+        let mut times = Self::of(self.next()?)?;
+        (0..times.0.len()).map(|_| times.time()).collect()
+    }
+
     fn float(&mut self) -> Result<f64, StoreError> {
         let text = self.text()?;
         text.parse().map_err(|_| malformed(format!("{text:?} is no number")))

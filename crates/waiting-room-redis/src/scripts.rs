@@ -8,6 +8,7 @@ pub(crate) enum Verb {
     CheckIn,
     Configure,
     Enter,
+    Heartbeat,
     Leave,
     Renew,
     Snapshot,
@@ -16,10 +17,11 @@ pub(crate) enum Verb {
 
 impl Verb {
     /// In the order of their scripts.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::CheckIn,
         Self::Configure,
         Self::Enter,
+        Self::Heartbeat,
         Self::Leave,
         Self::Renew,
         Self::Snapshot,
@@ -63,6 +65,7 @@ const SOURCES: [&str; Verb::ALL.len()] = [
     include_str!("lua/check_in.lua"),
     include_str!("lua/configure.lua"),
     include_str!("lua/enter.lua"),
+    include_str!("lua/heartbeat.lua"),
     include_str!("lua/leave.lua"),
     include_str!("lua/renew.lua"),
     include_str!("lua/snapshot.lua"),

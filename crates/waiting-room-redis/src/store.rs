@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use redis::aio::ConnectionLike;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -24,6 +24,7 @@ use crate::{
     batches::{self, Call},
     breaker::Breaker,
     clock::{self, ServerClock},
+    frontier::Frontier,
     keys::RoomKeys,
     options::RedisStoreOptions,
     reply::{Fields, Head},
@@ -60,6 +61,8 @@ pub(crate) struct Shared {
     version: AtomicU64,
     since: AtomicU64,
     breaker: Breaker,
+    frontier: ArcSwapOption<Frontier>,
+    heartbeats: Mutex<Vec<Ticket>>,
     owed: Mutex<Vec<VisitorId>>,
 }
 
@@ -105,6 +108,8 @@ impl RedisStore {
             version: AtomicU64::new(0),
             since: AtomicU64::new(0),
             breaker: Breaker::default(),
+            frontier: ArcSwapOption::empty(),
+            heartbeats: Mutex::default(),
             owed: Mutex::default(),
         });
         let lanes = Verb::ALL.map(|verb| {
@@ -192,6 +197,9 @@ impl Store for RedisStore {
     }
 
     async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        if let Some(verdict) = self.shared.answer(&ticket) {
+            return Ok(verdict);
+        }
         let arguments = verbs::check_in(&ticket, self.now());
         let (head, said) = self.ask(Verb::CheckIn, arguments, None).await?;
         verbs::verdict(&head, said, ticket.id, Some(&ticket), &self.shared.rules.load())
@@ -256,6 +264,8 @@ impl fmt::Debug for RedisStore {
 }
 
 impl Shared {
+    /// So many visitors are answered in a second without asking; over it, the server is asked.
+    const MAX_HEARTBEATS: usize = 65_536;
     /// So many visitors are remembered who may have entered without knowing.
     const MAX_OWED: usize = 4_096;
 
@@ -297,6 +307,7 @@ impl Shared {
         if !changed.is_empty() {
             self.take_rules(head.version, &changed)?;
         }
+        self.frontier.store(Frontier::read(head, &mut said)?.map(Arc::new));
         let mut snapshot = Snapshot::empty(head.now, &self.rules.load());
         snapshot.active = active;
         snapshot.new_in_last_minute = new_in_last_minute;
@@ -305,6 +316,25 @@ impl Shared {
         snapshot.oldest_wait = first_arrival.map_or(Duration::ZERO, |at| head.now.since(at));
         snapshot.admissions_per_minute = head.per_second * 60.0;
         Ok(snapshot)
+    }
+
+    /// The verdict for a visitor so far back that the server need not be asked; it is told later.
+    fn answer(&self, ticket: &Ticket) -> Option<Verdict> {
+        let frontier = self.frontier.load();
+        let verdict = frontier.as_ref()?.check_in(ticket, self.clock.now(), &self.rules.load())?;
+        let mut heartbeats = self.heartbeats.lock().unwrap_or_else(PoisonError::into_inner);
+        match verdict {
+            Verdict::Wait { ticket, .. } if heartbeats.len() < Self::MAX_HEARTBEATS => {
+                heartbeats.push(ticket);
+                Some(verdict)
+            }
+            _ => None,
+        }
+    }
+
+    /// Who was answered since the last time.
+    pub(crate) fn take_heartbeats(&self) -> Vec<Ticket> {
+        std::mem::take(&mut *self.heartbeats.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn succeeded(&self) {

@@ -14,7 +14,7 @@ use crate::{
 
 /// The arguments of `enter`.
 pub(crate) fn enter(id: VisitorId) -> Vec<Vec<u8>> {
-    vec![bytes(id), number(jitter(id, 0))]
+    vec![bytes(id), number(id.draw(0) % JITTER)]
 }
 
 /// The arguments of `check_in`. The lot of a visitor is another each minute.
@@ -25,9 +25,15 @@ pub(crate) fn check_in(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
         number(micros(ticket.first_seen)),
         number(micros(ticket.last_check_in)),
         number(u64::from(ticket.placed)),
-        number(jitter(ticket.id, ticket.last_check_in.as_nanos())),
+        number(ticket.id.draw(ticket.last_check_in.as_nanos()) % JITTER),
         number(lot),
     ]
+}
+
+/// The arguments of `heartbeat` for a visitor who was answered without asking.
+pub(crate) fn heartbeat(ticket: &Ticket) -> Vec<Vec<u8>> {
+    let interval = ticket.next_check_in.since(ticket.last_check_in).as_secs();
+    vec![bytes(ticket.id), number(micros(ticket.first_seen)), number(interval)]
 }
 
 /// The arguments of `renew`.
@@ -149,10 +155,8 @@ const fn is_closed(reason: &Reason) -> bool {
     matches!(reason, Reason::QueueAll | Reason::QueuedRecovery)
 }
 
-/// By how many thousandths to spread an interval: up to 300, another for each check-in.
-fn jitter(id: VisitorId, salt: u64) -> u64 {
-    id.draw(salt) % 301
-}
+/// An interval is spread by less than so many thousandths, by others for each check-in.
+const JITTER: u64 = 301;
 
 /// Most significant first, so that the members of a sorted set stand in the order of the ids.
 fn bytes(id: VisitorId) -> Vec<u8> {

@@ -45,16 +45,23 @@ async fn look<C: ConnectionLike>(connection: &mut C, shared: &Shared) -> Result<
     for said in each {
         shared.take_snapshot(&head, said)?;
     }
+    let heartbeats = shared.take_heartbeats();
+    for some in heartbeats.chunks(AT_ONCE) {
+        let arguments: Vec<_> = some.iter().flat_map(verbs::heartbeat).collect();
+        run(Verb::Heartbeat, &arguments, connection, shared).await?;
+    }
     let owed = shared.take_owed();
-    let arguments: Vec<_> = owed.iter().copied().flat_map(verbs::leave).collect();
-    if arguments.is_empty() {
-        return Ok(());
+    for some in owed.chunks(AT_ONCE) {
+        let arguments: Vec<_> = some.iter().copied().flat_map(verbs::leave).collect();
+        if let Err(error) = run(Verb::Leave, &arguments, connection, shared).await {
+            owed.into_iter().for_each(|id| shared.owe(Some(id)));
+            return Err(error);
+        }
     }
-    let left = run(Verb::Leave, &arguments, connection, shared).await;
-    if left.is_err() {
-        owed.into_iter().for_each(|id| shared.owe(Some(id)));
-    }
-    left.map(drop)
+    Ok(())
 }
 
 const EVERY: Duration = Duration::from_secs(1);
+
+/// So many visitors share a script.
+const AT_ONCE: usize = 64;

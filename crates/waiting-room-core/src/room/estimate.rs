@@ -104,13 +104,6 @@ impl Estimate {
         Wait::behind(ahead, self.rate(now, fallback), self.dispersion())
     }
 
-    /// How long it takes at most until `ahead` others and one more are let in, if it goes on as it
-    /// did or as it was meant to: for when to ask again, which must be known even when the wait
-    /// is not.
-    pub(crate) fn pace(&mut self, ahead: u32, now: Timestamp, fallback: f64) -> Duration {
-        seconds((f64::from(ahead) + 1.0) / self.rate(now, fallback).max(fallback))
-    }
-
     /// The wait of one among `present` equals whose order is drawn by lot.
     pub(crate) fn lottery(&mut self, present: u32, now: Timestamp, fallback: f64) -> Option<Wait> {
         Wait::by_lot(present, self.rate(now, fallback))
@@ -225,7 +218,6 @@ mod tests {
         estimate.record(at(0));
         assert!(estimate.wait(0, at(60), 1.0).is_some());
         assert_eq!(estimate.wait(0, at(400), 1.0), None);
-        assert_eq!(estimate.pace(9, at(400), 1.0), Duration::from_secs(10));
     }
 
     #[test]

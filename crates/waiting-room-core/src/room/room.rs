@@ -41,8 +41,6 @@ pub struct Room {
 impl Room {
     /// A visitor is present until this many halves of its interval have passed.
     const PRESENT_FOR_HALVES: u32 = 3;
-    /// A visitor at the very front is asked to check in this often.
-    const SHORTEST_INTERVAL: Duration = Duration::from_secs(2);
     /// The first ticket of a client that only has to show that it keeps cookies.
     const COOKIE_TEST_INTERVAL: Duration = Duration::from_secs(1);
     /// How long the lots of [`QueueingMethod::Random`] stand.
@@ -332,19 +330,14 @@ impl Room {
         }
     }
 
-    /// When to ask again: an eighth of what `ahead` others take, within bounds, spread by up to
-    /// 30 %, in whole seconds so that every client can obey it to the letter.
+    /// When to ask again, in whole seconds so that every client can obey it to the letter.
     fn interval(&mut self, id: VisitorId, ahead: u32, reason: &Reason, now: Timestamp) -> Duration {
-        let longest = self.rules.refresh_interval;
-        let base = if is_closed(reason) {
-            longest
-        } else {
-            let pace = self.estimate.pace(ahead, now, self.rules.configured_rate());
-            (pace / 8).clamp(Self::SHORTEST_INTERVAL, longest)
-        };
-        let thousandths = u32::try_from(id.draw(now.as_nanos()) % 301).unwrap_or(0);
-        let spread = base + base * thousandths / 1_000;
-        Duration::from_secs(spread.as_secs() + u64::from(spread.subsec_nanos() > 0))
+        let jitter = id.draw(now.as_nanos());
+        if is_closed(reason) {
+            return self.rules.longest_check_in_interval(jitter);
+        }
+        let per_second = self.estimate.rate(now, self.rules.configured_rate());
+        self.rules.check_in_interval(ahead, per_second, jitter)
     }
 
     fn is_cookie_tested(&self) -> bool {

@@ -50,6 +50,8 @@ impl RoomRules {
     ///
     /// A bound on memory: the sliding minute remembers one time for each new visitor in it.
     pub const MAX_USERS: u32 = 10_000_000;
+    /// A visitor at the very front is asked to check in this often.
+    pub const SHORTEST_INTERVAL: Duration = Duration::from_secs(2);
     /// The highest capacity of the line.
     pub const MAX_LINE_CAPACITY: u32 = 10_000_000;
     /// The shortest and the longest session.
@@ -244,6 +246,24 @@ impl RoomRules {
         by_slots.min(by_minute)
     }
 
+    /// When a visitor with so many before it is to ask again, where so many are let in per second:
+    /// after an eighth of what the others take, within bounds, spread by up to 30 %.
+    ///
+    /// In whole seconds, so that every client can obey it to the letter.
+    #[must_use]
+    pub fn check_in_interval(&self, ahead: u32, per_second: f64, jitter: u64) -> Duration {
+        let per_second = per_second.max(self.configured_rate());
+        let pace = Duration::try_from_secs_f64((f64::from(ahead) + 1.0) / per_second);
+        let base = pace.unwrap_or(Duration::MAX) / 8;
+        spread(base.clamp(Self::SHORTEST_INTERVAL, self.refresh_interval), jitter)
+    }
+
+    /// When a visitor of a room that lets nobody in is to ask again: as late as anybody is.
+    #[must_use]
+    pub fn longest_check_in_interval(&self, jitter: u64) -> Duration {
+        spread(self.refresh_interval, jitter)
+    }
+
     /// For how long a room that has lost its memory lets nobody in, to be sure of both limits:
     /// until every pass of before is void, and the minute of before is over.
     #[must_use]
@@ -364,6 +384,13 @@ pub enum Recovery {
     /// Lets nobody new in until every pass of before is void, and for a minute at least: never
     /// above a limit, but new visitors wait for that long after each start.
     Hold,
+}
+
+/// A time with up to 30 % more, in whole seconds.
+fn spread(base: Duration, jitter: u64) -> Duration {
+    let thousandths = u32::try_from(jitter % 301).unwrap_or(0);
+    let spread = base + base * thousandths / 1_000;
+    Duration::from_secs(spread.as_secs() + u64::from(spread.subsec_nanos() > 0))
 }
 
 fn check_name(name: &str) -> Result<(), ConfigError> {

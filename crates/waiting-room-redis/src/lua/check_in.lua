@@ -16,11 +16,7 @@ local function stand(id, ticket, ahead, reason)
         return {'full', ticket.is_new, ticket.first_seen_us, interval}
     end
     local interval = interval_s(ahead, reason, ticket.jitter)
-    local kept_us = room.now_us + room.retention_us
-    local present_us = math.min(room.now_us + interval * 1500000, kept_us)
-    redis.call('ZADD', PLACES, digits(ticket.first_seen_us), id)
-    redis.call('ZADD', DUE, digits(present_us), id)
-    redis.call('HSET', KEPT, id, digits(kept_us))
+    keep_place(id, ticket.first_seen_us, interval)
     return {'wait', reason, ticket.is_new, ticket.first_seen_us, interval, ahead}
 end
 

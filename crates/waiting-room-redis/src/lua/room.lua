@@ -177,6 +177,16 @@ local function remove_place(id)
     end
 end
 
+-- A visitor who is asked to come back in so many seconds is present for half as long again, and
+-- keeps the place for longer.
+local function keep_place(id, first_seen_us, interval)
+    local kept_us = room.now_us + room.retention_us
+    local present_us = math.min(room.now_us + interval * 1500000, kept_us)
+    redis.call('ZADD', PLACES, digits(first_seen_us), id)
+    redis.call('ZADD', DUE, digits(present_us), id)
+    redis.call('HSET', KEPT, id, digits(kept_us))
+end
+
 local function clear_sessions()
     local now = digits(room.now_us)
     local forgotten = redis.call('ZRANGEBYSCORE', ENDED, '-inf', now, 'LIMIT', 0, CLEARED_AT_ONCE)
@@ -242,17 +252,23 @@ local function record_admission()
     end
 end
 
--- How many were let in within the minute; the others are dropped.
-local function count_minute()
+-- How many were let in after a time.
+local function count_since(at_us)
     local inside, outside = 0, redis.call('LLEN', MINUTE)
     while inside < outside do
         local middle = math.floor((inside + outside) / 2)
-        if tonumber(redis.call('LINDEX', MINUTE, middle)) + MINUTE_US <= room.now_us then
+        if tonumber(redis.call('LINDEX', MINUTE, middle)) <= at_us then
             outside = middle
         else
             inside = middle + 1
         end
     end
+    return inside
+end
+
+-- How many were let in within the minute; the others are dropped.
+local function count_minute()
+    local inside = count_since(room.now_us - MINUTE_US)
     if inside == 0 then
         redis.call('DEL', MINUTE)
     else

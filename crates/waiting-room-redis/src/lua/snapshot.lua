@@ -1,7 +1,47 @@
 -- The room in numbers, and its rules if they are not those of the version that is known.
 --
 -- ARGV  [2] the version that is known
--- reply for the one call: active, new_in_last_minute, waiting, first_arrival_us or -1, rules or ''
+-- reply for the one call: active, new_in_last_minute, waiting, first_arrival_us or -1, rules or '',
+--       the frontier or -1, {arrivals of the present, evenly spaced}
+
+-- A node answers by this for so long.
+local HORIZON_US = 2 * 1000000
+-- So many more than are expected to enter by then have to ask, for sessions that end by themselves.
+local AT_LEAST_MORE = 32
+local SAMPLES = 32
+
+-- How many may enter before the next snapshot at most, as far as can be foreseen.
+local function foreseen()
+    local later_us = room.now_us + HORIZON_US
+    local free = room.slots - redis.call('ZCOUNT', ACTIVE, '(' .. digits(later_us), '+inf')
+    if room.minute then
+        free = math.min(free, room.minute - count_since(later_us - MINUTE_US))
+    end
+    free = math.max(free, 0)
+    return free + math.max(AT_LEAST_MORE, math.floor(free / 2))
+end
+
+-- Who arrived later than this cannot be let in before the next snapshot.
+local function frontier_us()
+    if room.method == 'random' or room.method == 'passthrough' then
+        return -1
+    end
+    local index = foreseen()
+    local at = redis.call('ZRANGE', PRESENT, index, index, 'WITHSCORES')
+    return at[2] and tonumber(at[2]) or -1
+end
+
+local function arrivals_us()
+    local samples, present = {}, redis.call('ZCARD', PRESENT)
+    for i = 0, SAMPLES - 1 do
+        local index = math.floor(i * present / SAMPLES)
+        local at = redis.call('ZRANGE', PRESENT, index, index, 'WITHSCORES')
+        if at[2] then
+            table.insert(samples, tonumber(at[2]))
+        end
+    end
+    return samples
+end
 
 if not open() then
     return {}
@@ -16,4 +56,5 @@ local first = redis.call('ZRANGE', PLACES, 0, 0, 'WITHSCORES')
 local arrival_us = first[2] and tonumber(first[2]) or -1
 return close({{
     active(), count_minute(), redis.call('ZCARD', PLACES), arrival_us, rules,
+    frontier_us(), arrivals_us(),
 }})

@@ -1,0 +1,23 @@
+-- Waiting visitors far back were here: a node has answered them from what it knows.
+--
+-- ARGV for each: id, first_seen_us, the seconds after which it was asked to come back
+
+-- Whoever was let in or has gone meanwhile has no place.
+local function heartbeat(id, first_seen_us, interval)
+    if session(id) or is_void(id, first_seen_us) then
+        return
+    end
+    first_seen_us = tonumber(redis.call('ZSCORE', PLACES, id) or first_seen_us)
+    redis.call('ZADD', PRESENT, digits(first_seen_us), id)
+    keep_place(id, first_seen_us, interval)
+end
+
+if not open() then
+    return {}
+end
+check_server()
+clear()
+for i = 2, #ARGV, 3 do
+    heartbeat(ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]))
+end
+return close({})
