@@ -78,3 +78,26 @@ impl Default for RedisStoreOptions {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_wrong_option_is_refused_by_name_and_value() {
+        let message = |options: RedisStoreOptions| options.validate().unwrap_err().to_string();
+        let options = RedisStoreOptions::new;
+        assert_eq!(
+            message(options().deadline(Duration::ZERO)),
+            "deadline is 0ns, expected 1ms to 10s"
+        );
+        assert_eq!(
+            message(options().deadline(Duration::from_secs(11))),
+            "deadline is 11s, expected 1ms to 10s"
+        );
+        assert_eq!(
+            message(options().prefix("a{b")),
+            "prefix is \"a{b\", expected 1 to 64 letters, digits, '-', '_', '.' or ':'"
+        );
+    }
+}

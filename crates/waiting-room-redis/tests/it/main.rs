@@ -1,3 +1,11 @@
 //! The store against real servers, which the tests start themselves.
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod clock;
 mod conformance;
+mod failure;
+mod far_back;
+mod nodes;
+mod recovery;
+mod rules;
+mod support;

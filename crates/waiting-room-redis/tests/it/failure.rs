@@ -1,0 +1,70 @@
+//! A server that does not answer.
+
+use std::time::Duration;
+
+use waiting_room_core::{RoomRules, Store, StoreErrorKind, VisitorId};
+use waiting_room_redis::RedisStoreOptions;
+
+use crate::support::{admitted, connect, eventually, manager, node, on_each, start};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_that_takes_too_long_is_an_error_and_the_next_ones_are_not_asked_for() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let options = RedisStoreOptions::new().deadline(Duration::from_millis(20));
+        let store = connect(&server, RoomRules::new("shop", 100), options).await.unwrap();
+        server.pause().unwrap();
+        let mut kinds = Vec::new();
+        for id in 0..8 {
+            kinds.push(store.enter(VisitorId::new(id)).await.unwrap_err().kind());
+        }
+        assert_eq!(kinds[0], StoreErrorKind::Timeout);
+        assert_eq!(kinds[7], StoreErrorKind::Unavailable, "{kinds:?}");
+        server.resume().unwrap();
+        eventually(async || store.enter(VisitorId::new(9)).await.ok()).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_comes_back_is_used_again() {
+    on_each(async |engine| {
+        let mut server = start(engine);
+        let store = node(&server, RoomRules::new("shop", 100)).await;
+        admitted(&store, 1).await;
+        server.kill();
+        eventually(async || store.enter(VisitorId::new(2)).await.err()).await;
+        server.start_again().unwrap();
+        eventually(async || store.enter(VisitorId::new(3)).await.ok()).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scripts_that_a_server_has_dropped_are_loaded_again() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let store = node(&server, RoomRules::new("shop", 100)).await;
+        admitted(&store, 1).await;
+        let mut script = redis::cmd("SCRIPT");
+        let () = script.arg("FLUSH").query_async(&mut manager(&server).await).await.unwrap();
+        admitted(&store, 2).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_may_evict_keys_is_refused() {
+    on_each(async |engine| {
+        let options = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
+        let server = waiting_room_engines::EngineServer::start_with(engine, &options).unwrap();
+        let error = connect(&server, RoomRules::new("shop", 1), RedisStoreOptions::new()).await;
+        let error = error.unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(
+            cause.starts_with("maxmemory-policy is allkeys-lru, expected noeviction"),
+            "{cause}"
+        );
+    })
+    .await;
+}

@@ -1,0 +1,74 @@
+//! A line so long that most of it need not ask.
+
+use std::time::Duration;
+
+use redis::AsyncCommands;
+use waiting_room_core::{ManualClock, RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId};
+use waiting_room_engines::EngineServer;
+use waiting_room_redis::RedisStore;
+
+use crate::support::{eventually, manager, node_by, on_each, start};
+
+const LINE: u128 = 300;
+
+/// A full room and a line of three hundred, each with a place.
+async fn line(store: &RedisStore, clock: &ManualClock) -> Vec<Ticket> {
+    let mut tickets = Vec::new();
+    store.enter(VisitorId::new(0)).await.unwrap();
+    for id in 1..=LINE {
+        clock.advance(Duration::from_millis(10));
+        let Verdict::Wait { ticket, .. } = store.enter(VisitorId::new(id)).await.unwrap() else {
+            panic!("the room is full");
+        };
+        let Verdict::Wait { ticket, .. } = store.check_in(ticket).await.unwrap() else {
+            panic!("the room is full");
+        };
+        tickets.push(ticket);
+    }
+    tickets
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_stands_far_back_costs_no_call_and_stays_in_line() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
+        let rules = RoomRules::new("shop", 1).session_duration(Duration::from_secs(600));
+        let store = node_by(clock.clone(), &server, rules).await;
+        let tickets = line(&store, &clock).await;
+        clock.advance(Duration::from_secs(20));
+        store.snapshot().await.unwrap();
+
+        let (asked, due) = (check_ins(&server).await, last_due(&server).await);
+        for (ticket, index) in tickets.iter().zip(0_u32..) {
+            let verdict = store.check_in(*ticket).await.unwrap();
+            let Verdict::Wait { ticket: renewed, .. } = verdict else { panic!("{verdict:?}") };
+            assert_eq!(renewed.first_seen, ticket.first_seen);
+            assert!(renewed.next_check_in > store.now());
+            let shown = renewed.shown_position.unwrap();
+            assert!(shown <= index + 1 && shown + 10 > index, "{shown}, not {}", index + 1);
+        }
+        assert_eq!(check_ins(&server).await - asked, 33, "only those who could enter soon");
+
+        // Without its heartbeats the server would take most of them for away by now.
+        eventually(async || (last_due(&server).await > due).then_some(())).await;
+        clock.advance(Duration::from_secs(25));
+        assert_eq!(store.snapshot().await.unwrap().present, 300);
+    })
+    .await;
+}
+
+/// How many check-ins have reached the server: each ranks its visitor once.
+async fn check_ins(server: &EngineServer) -> u64 {
+    let mut info = redis::cmd("INFO");
+    let info: String =
+        info.arg("commandstats").query_async(&mut manager(server).await).await.unwrap();
+    let line = info.lines().find(|line| line.starts_with("cmdstat_zrank:")).unwrap();
+    line.split(['=', ',']).nth(1).unwrap().parse().unwrap()
+}
+
+/// Until when the last in line is present.
+async fn last_due(server: &EngineServer) -> f64 {
+    let mut connection = manager(server).await;
+    connection.zscore("{wr:shop}:due", &LINE.to_be_bytes()).await.unwrap()
+}

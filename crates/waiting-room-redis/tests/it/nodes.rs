@@ -1,0 +1,85 @@
+//! Several nodes, one room.
+
+use tokio::task::JoinSet;
+use waiting_room_core::{Renewal, RoomRules, Store, Verdict, VisitorId};
+
+use crate::support::{admitted, node, on_each, queued, start};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_who_come_to_four_nodes_at_once_exactly_the_limit_is_let_in() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let rules = RoomRules::new("shop", 20).new_users_per_minute(15);
+        let mut visitors = JoinSet::new();
+        for number in 0..4_u128 {
+            let store = node(&server, rules.clone()).await;
+            for id in 0..50 {
+                let store = store.clone();
+                visitors.spawn(async move { store.enter(VisitorId::new(number << 64 | id)).await });
+            }
+        }
+        let verdicts = visitors.join_all().await;
+        let admitted = verdicts.iter().filter(|it| matches!(it, Ok(Verdict::Admit { .. }))).count();
+        assert_eq!((admitted, verdicts.len()), (15, 200));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_node_says_the_others_know() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let rules = RoomRules::new("shop", 1);
+        let (here, there) = (node(&server, rules.clone()).await, node(&server, rules).await);
+        let pass = admitted(&here, 1).await;
+        let ticket = queued(&there, 2).await;
+        assert!(matches!(there.renew(pass).await, Ok(Renewal::Renew(_))));
+        there.leave(pass.id).await.unwrap();
+        assert_eq!(here.renew(pass).await.unwrap(), Renewal::End);
+        let verdict = here.check_in(ticket).await.unwrap();
+        assert!(matches!(verdict, Verdict::Admit { .. }), "{verdict:?}");
+        assert_eq!(there.snapshot().await.unwrap().active, 1);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rooms_and_services_that_share_a_server_do_not_meet() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let shop = node(&server, RoomRules::new("shop", 1)).await;
+        let club = node(&server, RoomRules::new("club", 1)).await;
+        let options = crate::support::patient().prefix("other");
+        let other = crate::support::connect(&server, RoomRules::new("shop", 1), options).await;
+        let other = other.unwrap();
+        for store in [&shop, &club, &other] {
+            admitted(store, 1).await;
+            queued(store, 2).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_let_in_without_being_told_is_taken_out_again() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let store = node(&server, RoomRules::new("shop", 1)).await;
+        // Asked once, and dropped while the server is thinking about it.
+        server.pause().unwrap();
+        let asked = tokio::spawn({
+            let store = store.clone();
+            async move { store.enter(VisitorId::new(1)).await }
+        });
+        tokio::task::yield_now().await;
+        asked.abort();
+        let _ = asked.await;
+        server.resume().unwrap();
+        crate::support::eventually(async || {
+            let verdict = store.enter(VisitorId::new(2)).await.unwrap();
+            matches!(verdict, Verdict::Admit { .. }).then_some(())
+        })
+        .await;
+    })
+    .await;
+}

@@ -1,0 +1,153 @@
+//! A server that has forgotten, and one that has taken over.
+
+use std::time::Duration;
+
+use redis::AsyncCommands;
+use waiting_room_core::{
+    Clock, ManualClock, Pass, Reason, Recovery, Renewal, RoomRules, Store, Timestamp, Verdict,
+    VisitorId,
+};
+use waiting_room_engines::{Engine, EngineServer, Persistence};
+use waiting_room_redis::RedisStore;
+
+use crate::support::{admitted, eventually, manager, node_by, on_each, queued, start};
+
+const START: Timestamp = Timestamp::from_secs(1_700_000_000);
+
+fn rules(recovery: Recovery) -> RoomRules {
+    RoomRules::new("shop", 2).session_duration(Duration::from_secs(80)).recovery(recovery)
+}
+
+/// A room past the hold with which it began, and one who was let in.
+async fn used(
+    server: &EngineServer,
+    clock: &ManualClock,
+    recovery: Recovery,
+) -> (RedisStore, Pass) {
+    let store = node_by(clock.clone(), server, rules(recovery)).await;
+    clock.advance(Duration::from_secs(90));
+    let pass = admitted(&store, 1).await;
+    (store, pass)
+}
+
+/// Nobody is let in until each pass of before is void; who has one goes on and is counted again.
+async fn holds(store: &RedisStore, clock: &ManualClock, pass: Pass) {
+    let lost_at = clock.now();
+    let verdict = store.enter(VisitorId::new(2)).await.unwrap();
+    assert_eq!(verdict.reason(), &Reason::QueuedRecovery);
+    assert_eq!(store.remembers_since(), lost_at, "passes of before are due");
+    let Renewal::Renew(renewed) = store.renew(pass).await.unwrap() else { panic!("broken off") };
+    assert_eq!(renewed.accepted_at, pass.accepted_at);
+    assert_eq!(store.snapshot().await.unwrap().active, 1);
+    clock.advance(Duration::from_secs(89));
+    let verdict = store.enter(VisitorId::new(2)).await.unwrap();
+    assert_eq!(verdict.reason(), &Reason::QueuedRecovery);
+    clock.advance(Duration::from_secs(1));
+    admitted(store, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_was_emptied_lets_nobody_in_while_old_passes_are_about() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let (store, pass) = used(&server, &clock, Recovery::Hold).await;
+        let () = redis::cmd("FLUSHALL").query_async(&mut manager(&server).await).await.unwrap();
+        holds(&store, &clock, pass).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_was_started_again_without_its_memory_does_so_too() {
+    on_each(async |engine| {
+        let mut server = start(engine);
+        let clock = ManualClock::new(START);
+        let (store, pass) = used(&server, &clock, Recovery::Hold).await;
+        server.start_again().unwrap();
+        eventually(async || store.snapshot().await.ok()).await;
+        holds(&store, &clock, pass).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_that_an_operator_changed_outlive_the_memory_of_the_server() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let (store, _) = used(&server, &clock, Recovery::AdmitAtOnce).await;
+        store.configure(|rules| rules.total_active_users(1)).await.unwrap();
+        let () = redis::cmd("FLUSHALL").query_async(&mut manager(&server).await).await.unwrap();
+        admitted(&store, 5).await;
+        queued(&store, 6).await;
+        assert_eq!(store.snapshot().await.unwrap().total_active_users, 1);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_kept_everything_is_not_believed_to_have() {
+    on_each(async |engine| {
+        let mut server = EngineServer::start(engine, Persistence::Always).unwrap();
+        let clock = ManualClock::new(START);
+        let (store, pass) = used(&server, &clock, Recovery::Hold).await;
+        server.start_again().unwrap();
+        // It is looked at who the server is some twenty times a second, not each time.
+        clock.advance(Duration::from_millis(50));
+        eventually(async || store.snapshot().await.ok()).await;
+        holds(&store, &clock, pass).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_takes_over_may_have_missed_something() {
+    on_each(async |engine: Engine| {
+        let (server, replica) = (start(engine), start(engine));
+        let mut to_replica = manager(&replica).await;
+        let mut replicaof = redis::cmd("REPLICAOF");
+        let () = replicaof
+            .arg("127.0.0.1")
+            .arg(server.port())
+            .query_async(&mut to_replica)
+            .await
+            .unwrap();
+        let clock = ManualClock::new(START);
+        let (_, pass) = used(&server, &clock, Recovery::Hold).await;
+        eventually(async || {
+            let active: usize = to_replica.zcard("{wr:shop}:active").await.ok()?;
+            (active == 1).then_some(())
+        })
+        .await;
+        drop(server);
+        let () = redis::cmd("REPLICAOF")
+            .arg("NO")
+            .arg("ONE")
+            .query_async(&mut to_replica)
+            .await
+            .unwrap();
+        clock.advance(Duration::from_millis(50));
+        let store = node_by(clock.clone(), &replica, rules(Recovery::Hold)).await;
+        holds(&store, &clock, pass).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_hold_those_in_line_go_on_at_once_and_in_order() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let (store, _) = used(&server, &clock, Recovery::AdmitAtOnce).await;
+        admitted(&store, 2).await;
+        let (first, second) = (queued(&store, 3).await, queued(&store, 4).await);
+        let () = redis::cmd("FLUSHALL").query_async(&mut manager(&server).await).await.unwrap();
+        admitted(&store, 5).await;
+        for ticket in [second, first] {
+            let verdict = store.check_in(ticket).await.unwrap();
+            assert!(!matches!(verdict, Verdict::Refuse { .. }), "{verdict:?}");
+        }
+    })
+    .await;
+}

@@ -1,0 +1,51 @@
+//! Rules, from releases and from operators.
+
+use waiting_room_core::{RoomRules, Store};
+
+use crate::support::{eventually, node, on_each, start};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_operator_changes_on_one_node_the_others_learn() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let rules = RoomRules::new("shop", 10);
+        let (here, there) = (node(&server, rules.clone()).await, node(&server, rules).await);
+        here.configure(|rules| rules.total_active_users(20)).await.unwrap();
+        there.configure(|rules| rules.new_users_per_minute(5)).await.unwrap();
+        let limits = eventually(async || {
+            let limits = here.rules().limits();
+            (limits.1 == Some(5)).then_some(limits)
+        });
+        assert_eq!(limits.await, (20, Some(5)), "neither undid what the other did");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_started_again_keeps_what_operators_changed_and_a_release_does_not() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let first = node(&server, RoomRules::new("shop", 10)).await;
+        first.configure(|rules| rules.total_active_users(20)).await.unwrap();
+        let again = node(&server, RoomRules::new("shop", 10)).await;
+        assert_eq!(again.rules().limits().0, 20);
+        let release = node(&server, RoomRules::new("shop", 30)).await;
+        assert_eq!(release.rules().limits().0, 30);
+        eventually(async || (first.rules().limits().0 == 30).then_some(())).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_rules_are_refused_and_the_old_ones_stay() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let store = node(&server, RoomRules::new("shop", 10)).await;
+        assert!(store.configure(|rules| rules.total_active_users(0)).await.is_err());
+        let error = store.configure(|_| RoomRules::new("club", 10)).await.unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert_eq!(cause, "name is \"club\", expected \"shop\", the name of the room in use");
+        assert_eq!(store.rules().limits(), (10, None));
+    })
+    .await;
+}

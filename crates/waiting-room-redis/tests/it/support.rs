@@ -1,0 +1,78 @@
+//! What the tests have in common.
+
+use std::time::Duration;
+
+use redis::aio::ConnectionManager;
+use waiting_room_core::{Clock, Pass, RoomRules, Store, StoreError, Ticket, Verdict, VisitorId};
+use waiting_room_engines::{Engine, EngineServer, Persistence};
+use waiting_room_redis::{RedisStore, RedisStoreOptions};
+
+/// Runs a test on each engine.
+pub(crate) async fn on_each(test: impl AsyncFn(Engine)) {
+    for engine in Engine::ALL {
+        test(engine).await;
+    }
+}
+
+pub(crate) fn start(engine: Engine) -> EngineServer {
+    EngineServer::start(engine, Persistence::Never).unwrap()
+}
+
+pub(crate) async fn manager(server: &EngineServer) -> ConnectionManager {
+    let client = redis::Client::open(server.url()).unwrap();
+    client.get_connection_manager().await.unwrap()
+}
+
+/// Time enough for a server that shares its machine with other tests.
+pub(crate) fn patient() -> RedisStoreOptions {
+    RedisStoreOptions::new().deadline(Duration::from_secs(10))
+}
+
+/// A node on the server's clock.
+pub(crate) async fn node(server: &EngineServer, rules: RoomRules) -> RedisStore {
+    connect(server, rules, patient()).await.unwrap()
+}
+
+/// A node on a clock of the test.
+pub(crate) async fn node_by(
+    clock: impl Clock + Clone,
+    server: &EngineServer,
+    rules: RoomRules,
+) -> RedisStore {
+    connect(server, rules, patient().clock(clock)).await.unwrap()
+}
+
+pub(crate) async fn connect(
+    server: &EngineServer,
+    rules: RoomRules,
+    options: RedisStoreOptions,
+) -> Result<RedisStore, StoreError> {
+    RedisStore::connect_with(manager(server).await, rules, options).await
+}
+
+pub(crate) async fn admitted(store: &RedisStore, id: u128) -> Pass {
+    match store.enter(VisitorId::new(id)).await.unwrap() {
+        Verdict::Admit { pass, .. } => pass,
+        other => panic!("not admitted: {other:?}"),
+    }
+}
+
+pub(crate) async fn queued(store: &RedisStore, id: u128) -> Ticket {
+    match store.enter(VisitorId::new(id)).await.unwrap() {
+        Verdict::Wait { ticket, .. } => ticket,
+        other => panic!("not queued: {other:?}"),
+    }
+}
+
+/// Tries again until it succeeds, which it must within half a minute.
+pub(crate) async fn eventually<T>(mut attempt: impl AsyncFnMut() -> Option<T>) -> T {
+    let trying = async {
+        loop {
+            if let Some(done) = attempt().await {
+                return done;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), trying).await.unwrap()
+}
