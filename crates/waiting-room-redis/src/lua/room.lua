@@ -36,16 +36,15 @@ end
 -- The clock -------------------------------------------------------------------------------------
 
 -- The time of the server. It may be set back, and another server may take over whose clock is
--- behind: the time of the room then goes on from where it was.
+-- behind: the time of the room then goes on from where it was. A time that is given may come late.
 local function read_clock()
-    local wall_us
+    local now_us
     if ARGV[1] ~= '' then
-        wall_us = tonumber(ARGV[1])
+        now_us = math.max(tonumber(ARGV[1]), room.last_us)
     else
         local time = redis.call('TIME')
-        wall_us = time[1] * 1000000 + time[2]
+        now_us = time[1] * 1000000 + time[2] + room.skew_us
     end
-    local now_us = wall_us + room.skew_us
     if now_us < room.last_us then
         room.skew_us = room.skew_us + room.last_us - now_us
         now_us = room.last_us

@@ -1,12 +1,13 @@
 //! The suite that every store must pass, on each server.
 
-use std::cell::Cell;
+use std::{cell::Cell, env};
 
-use waiting_room_engines::{Engine, EngineServer, Persistence};
-use waiting_room_redis::{RedisStore, RedisStoreOptions};
-use waiting_room_sim::{Coverage, Memory, Plan, conformance, fresh_seeds};
+use futures_util::future::join_all;
+use waiting_room_engines::Engine;
+use waiting_room_redis::RedisStore;
+use waiting_room_sim::{Coverage, Divergence, Memory, Plan, conformance, fresh_seeds};
 
-const COMMANDS: u64 = 5_000;
+use crate::support::{patient, start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redis_says_what_the_model_says() {
@@ -18,30 +19,58 @@ async fn valkey_says_what_the_model_says() {
     agrees_with_the_model(Engine::Valkey).await;
 }
 
+/// With as many seeds and commands as the environment says, for long campaigns.
 async fn agrees_with_the_model(engine: Engine) {
-    let server = EngineServer::start(engine, Persistence::Never).unwrap();
+    let server = start(engine);
     let client = redis::Client::open(server.url()).unwrap();
+    let seeds = fresh_seeds(number("CONFORMANCE_SEEDS", 4));
+    let runs = seeds.iter().map(async |&seed| run(&client, seed).await);
     let mut coverage = Coverage::default();
-    for memory in [Memory::Lasts, Memory::Forgets] {
-        for seed in fresh_seeds(2) {
-            let lives = Cell::new(0);
-            let plan = Plan::new(seed, COMMANDS).memory(memory);
-            let run = conformance(plan, async |rules, clock| {
-                if memory == Memory::Forgets {
-                    lives.set(lives.get() + 1);
-                }
-                let options = RedisStoreOptions::new()
-                    .prefix(format!("{seed}:{}", lives.get()))
-                    .deadline(std::time::Duration::from_secs(5))
-                    .clock(clock);
-                let connection = client.get_multiplexed_async_connection().await.unwrap();
-                RedisStore::connect_with(connection, rules, options).await.unwrap()
-            });
-            match run.await {
-                Ok(seen) => coverage.add(&seen),
-                Err(divergence) => panic!("{divergence}"),
-            }
-        }
+    for run in join_all(runs).await {
+        coverage.add(&run.unwrap_or_else(|divergence| panic!("{engine}: {divergence}")));
     }
-    println!("{coverage}");
+    println!("{engine}, seeds {seeds:?}:\n{coverage}");
+    let is_campaign = seeds.len() as u64 * number("CONFORMANCE_COMMANDS", COMMANDS) >= 200_000;
+    for said in SAID.iter().filter(|_| is_campaign) {
+        assert!(coverage.count(said) > 0, "{said} is never said:\n{coverage}");
+    }
 }
+
+/// One stream of commands: odd seeds lose the memory of the server with each restart.
+async fn run(client: &redis::Client, seed: u64) -> Result<Coverage, Divergence> {
+    let memory = if seed.is_multiple_of(2) { Memory::Lasts } else { Memory::Forgets };
+    let plan = Plan::new(seed, number("CONFORMANCE_COMMANDS", COMMANDS)).memory(memory);
+    let lives = Cell::new(0);
+    conformance(plan, async |rules, clock| {
+        if memory == Memory::Forgets {
+            lives.set(lives.get() + 1);
+        }
+        let options = patient().prefix(format!("{seed}:{}", lives.get())).clock(clock);
+        let connection = client.get_multiplexed_async_connection().await.unwrap();
+        RedisStore::connect_with(connection, rules, options).await.unwrap()
+    })
+    .await
+}
+
+fn number<T: std::str::FromStr>(variable: &str, otherwise: T) -> T {
+    env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
+}
+
+const COMMANDS: u64 = 4_000;
+
+/// What a campaign must have heard to mean anything.
+const SAID: [&str; 13] = [
+    "admitted:passthrough",
+    "admitted:slot",
+    "ended",
+    "queue_all",
+    "queued:active_limit",
+    "queued:behind_others",
+    "queued:cookie_test",
+    "queued:rate",
+    "queued:recovery",
+    "refused:draining",
+    "refused:line_full",
+    "refused:reject",
+    "renewed",
+];

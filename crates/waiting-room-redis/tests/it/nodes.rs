@@ -1,9 +1,12 @@
 //! Several nodes, one room.
 
-use tokio::task::JoinSet;
-use waiting_room_core::{Renewal, RoomRules, Store, Verdict, VisitorId};
+use std::time::Duration;
 
-use crate::support::{admitted, node, on_each, queued, start};
+use tokio::task::JoinSet;
+use waiting_room_core::{Renewal, RoomRules, Store, StoreErrorKind, Verdict, VisitorId};
+use waiting_room_redis::RedisStoreOptions;
+
+use crate::support::{admitted, connect, eventually, node, on_each, patient, queued, start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_who_come_to_four_nodes_at_once_exactly_the_limit_is_let_in() {
@@ -49,9 +52,8 @@ async fn rooms_and_services_that_share_a_server_do_not_meet() {
         let server = start(engine);
         let shop = node(&server, RoomRules::new("shop", 1)).await;
         let club = node(&server, RoomRules::new("club", 1)).await;
-        let options = crate::support::patient().prefix("other");
-        let other = crate::support::connect(&server, RoomRules::new("shop", 1), options).await;
-        let other = other.unwrap();
+        let options = patient().prefix("other");
+        let other = connect(&server, RoomRules::new("shop", 1), options).await.unwrap();
         for store in [&shop, &club, &other] {
             admitted(store, 1).await;
             queued(store, 2).await;
@@ -64,20 +66,16 @@ async fn rooms_and_services_that_share_a_server_do_not_meet() {
 async fn who_was_let_in_without_being_told_is_taken_out_again() {
     on_each(async |engine| {
         let server = start(engine);
-        let store = node(&server, RoomRules::new("shop", 1)).await;
-        // Asked once, and dropped while the server is thinking about it.
+        let options = RedisStoreOptions::new().deadline(Duration::from_millis(20));
+        let store = connect(&server, RoomRules::new("shop", 1), options).await.unwrap();
         server.pause().unwrap();
-        let asked = tokio::spawn({
-            let store = store.clone();
-            async move { store.enter(VisitorId::new(1)).await }
-        });
-        tokio::task::yield_now().await;
-        asked.abort();
-        let _ = asked.await;
+        let error = store.enter(VisitorId::new(1)).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Timeout);
+        // The server finds what it was asked, and lets in who has been told otherwise.
         server.resume().unwrap();
-        crate::support::eventually(async || {
-            let verdict = store.enter(VisitorId::new(2)).await.unwrap();
-            matches!(verdict, Verdict::Admit { .. }).then_some(())
+        eventually(async || match store.enter(VisitorId::new(2)).await {
+            Ok(Verdict::Admit { .. }) => Some(()),
+            _ => None,
         })
         .await;
     })

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Holds each store against the naive model for a million random commands with ten seeds each: the
+# memory of a process, Redis and Valkey. Some twenty minutes on two cores.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+export CONFORMANCE_SEEDS="${CONFORMANCE_SEEDS:-10}" CONFORMANCE_COMMANDS="${CONFORMANCE_COMMANDS:-1000000}"
+
+cargo run --release --quiet -p waiting-room-sim -- \
+    conformance --commands "$CONFORMANCE_COMMANDS" --seeds "$CONFORMANCE_SEEDS"
+cargo test --release --quiet -p waiting-room-redis --test it -- \
+    --nocapture --test-threads 1 say_what_the_model_says says_what_the_model_says
