@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use waiting_room_core::{RoomRules, Store, SystemClock};
+use waiting_room_core::{Clock, RoomRules, Store, SystemClock};
 
 use crate::support::{admitted, manager, node, on_each, start};
 
