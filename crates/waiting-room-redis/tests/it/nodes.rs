@@ -67,7 +67,9 @@ async fn who_was_let_in_without_being_told_is_taken_out_again() {
     on_each(async |engine| {
         let server = start(engine);
         let options = RedisStoreOptions::new().deadline(Duration::from_millis(20));
-        let store = connect(&server, RoomRules::new("shop", 1), options).await.unwrap();
+        let store = connect(&server, RoomRules::new("shop", 2), options).await.unwrap();
+        // The server knows the script from now on, and runs it when it is told to.
+        eventually(async || store.enter(VisitorId::new(0)).await.ok()).await;
         server.pause().unwrap();
         let error = store.enter(VisitorId::new(1)).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Timeout);
