@@ -143,7 +143,7 @@ impl Sessions {
     }
 
     /// Remembers that the store has to hear of an end, whether or not a response is ever sent.
-    fn owe(&self, id: VisitorId) {
+    pub(crate) fn owe(&self, id: VisitorId) {
         let mut owed = self.owed();
         if owed.len() < Self::MAX_OWED && !owed.contains(&id) {
             owed.push(id);

@@ -17,11 +17,15 @@
 mod away;
 mod gate;
 mod limits;
+mod outage;
 mod room;
 mod settle;
 
-pub use self::settle::{COMMAND_HEADER, REASON_HEADER, reason_of};
 pub(crate) use self::{gate::Queue, limits::Hold, settle::Settled};
+pub use self::{
+    outage::StoreFailure,
+    settle::{COMMAND_HEADER, REASON_HEADER, reason_of},
+};
 
 use std::{future::Future, mem, pin::Pin, sync::Arc, time::Duration};
 
@@ -29,6 +33,7 @@ use bytes::Bytes;
 use http::{Extensions, Response, StatusCode};
 use waiting_room_core::{Pass, Reason, Store, StoreError, Ticket, Timestamp, Verdict};
 
+use self::outage::Outage;
 use crate::{
     config::WaitingRoomConfig,
     gate::{GateStage, HeldAll, PermitHandle},
@@ -45,16 +50,6 @@ use crate::{
 /// A future of a store, boxed: a valid pass that is not due for renewal never makes one.
 pub(crate) type Asked<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// What to tell a visitor without a pass when the store cannot decide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StoreFailure {
-    /// Let the visitor through, uncounted and without a pass.
-    Admit,
-    /// Have the visitor ask again; a place is kept.
-    Wait,
-}
-
 /// Everything that the services of one layer share.
 pub(crate) struct Gatekeeper<St> {
     pub(crate) store: St,
@@ -69,7 +64,7 @@ pub(crate) struct Gatekeeper<St> {
     _watch: Option<Watch>,
     refusal: Refusal,
     pub(crate) telemetry: Telemetry,
-    on_failure: StoreFailure,
+    outage: Arc<Outage>,
 }
 
 /// What is to be done with a request.
@@ -129,6 +124,7 @@ impl<St: Store> Gatekeeper<St> {
             KeyRing::new(TokenKey::random())
         });
         let telemetry = Telemetry::new(Arc::clone(&room));
+        let outage = Arc::new(Outage::new(on_failure, telemetry.clone()));
         let clock = store.clone();
         let now: Now = Arc::new(move || clock.now());
         let rates = RateStage::new(&config.rates, telemetry.clone(), Arc::clone(&now))
@@ -150,7 +146,7 @@ impl<St: Store> Gatekeeper<St> {
             room,
             config,
             store,
-            on_failure,
+            outage,
         }
     }
 

@@ -4,7 +4,9 @@
 //! |---|---|---|
 //! | event, `DEBUG` (`TRACE` for a valid pass) | `verdict` | `room`, `reason` |
 //! | event, `DEBUG` | `tokens rejected` | `room`, `tokens`, the last `error` |
-//! | event, `WARN` | `store failed` | `room`, `error` |
+//! | event, `DEBUG` | `store failed` | `room`, `policy`, `error` |
+//! | event, `WARN` | `the store does not answer` | `room`, `error` |
+//! | event, `INFO` | `the store answers again` | `room` |
 //! | event, `WARN`, once each | `misconfigured` | `room`, `code`, `hint` |
 //! | event, `INFO` | `rules file in force` | `room` |
 //! | event, `ERROR` | `rules file not in force: the old limits stay` | `room`, `error` |
@@ -12,7 +14,7 @@
 //! | field of the current span, if it has one | `waiting_room.reason` | |
 //! | counter (feature `metrics`) | `waiting_room_verdicts_total` | `room`, `reason` |
 //! | counter (feature `metrics`) | `waiting_room_tokens_rejected_total` | `room`, `error` |
-//! | counter (feature `metrics`) | `waiting_room_store_failures_total` | `room` |
+//! | counter (feature `metrics`) | `waiting_room_store_failures_total` | `room`, `policy` |
 //! | counter (feature `metrics`) | `waiting_room_rate_decisions_total` | `room`, `limit`, `decision` |
 //! | event, `DEBUG` | `at the gate` | `room`, `gate`, `outcome` |
 //! | counter (feature `metrics`) | `waiting_room_gate_outcomes_total` | `room`, `gate`, `outcome` |
@@ -50,7 +52,7 @@ pub(crate) use self::{
     event::{GateEvent, Rate},
     subject::Subject,
 };
-use crate::{misconfiguration::Misconfiguration, token::OpenError};
+use crate::{misconfiguration::Misconfiguration, stages::StoreFailure, token::OpenError};
 
 /// Reports for one room.
 #[derive(Clone, Debug)]
@@ -133,13 +135,29 @@ impl Telemetry {
         .increment(tokens as u64);
     }
 
-    /// The store could not decide.
-    pub(crate) fn store_failed(&self, error: &StoreError) {
+    /// The store does not answer, after it has.
+    pub(crate) fn store_is_away(&self, error: &StoreError) {
         let room = &*self.room;
-        tracing::warn!(room, error = error as &dyn std::error::Error, "store failed");
+        let error = error as &dyn std::error::Error;
+        tracing::warn!(room, error, "the store does not answer");
+    }
+
+    /// The store answers, after it has not.
+    pub(crate) fn store_answers(&self) {
+        tracing::info!(room = &*self.room, "the store answers again");
+    }
+
+    /// The store could not decide, and this policy does.
+    pub(crate) fn store_failed(&self, error: &StoreError, policy: StoreFailure) {
+        let (room, policy) = (&*self.room, policy.as_str());
+        tracing::debug!(room, policy, error = error as &dyn std::error::Error, "store failed");
         #[cfg(feature = "metrics")]
-        metrics::counter!("waiting_room_store_failures_total", "room" => Arc::clone(&self.room))
-            .increment(1);
+        metrics::counter!(
+            "waiting_room_store_failures_total",
+            "room" => Arc::clone(&self.room),
+            "policy" => policy,
+        )
+        .increment(1);
     }
 
     /// A limit has said this to a request.

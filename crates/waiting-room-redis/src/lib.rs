@@ -44,6 +44,7 @@ mod batches;
 mod breaker;
 mod clock;
 mod frontier;
+mod gate_share;
 mod keys;
 mod options;
 mod reply;
@@ -53,4 +54,8 @@ mod store;
 mod verbs;
 mod watch;
 
-pub use crate::{options::RedisStoreOptions, store::RedisStore};
+pub use crate::{
+    gate_share::{Demand, GateShare, OnLoss},
+    options::RedisStoreOptions,
+    store::RedisStore,
+};

@@ -1,12 +1,16 @@
 //! The room, between the rate limits and the gates.
 
-use std::{future::Future, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{
     Pass, Reason, Renewal, RoomSwitch, Store, StoreError, Ticket, Timestamp, Verdict,
 };
 
-use super::{Bearer, Carried, Gatekeeper, Step, StoreFailure, away::Away};
+use super::{
+    Bearer, Carried, Gatekeeper, Step,
+    away::Away,
+    outage::{Question, StoreFailure},
+};
 use crate::{
     head::RequestHead,
     rate::Told,
@@ -39,12 +43,12 @@ impl<St: Store> Gatekeeper<St> {
             Some(Opened::Ticket(ticket)) => {
                 let ticket = *ticket;
                 let carried = Carried { ticket: Some(ticket), source, told };
-                self.ask(carried, move |store| async move { store.check_in(ticket).await })
+                self.ask(carried, Question::CheckIn(ticket))
             }
             Some(Opened::Pass(_)) | None => {
                 let id = token::random_visitor_id();
                 let carried = Carried { ticket: None, source, told };
-                self.ask(carried, move |store| async move { store.enter(id).await })
+                self.ask(carried, Question::Enter(id))
             }
         }
     }
@@ -83,10 +87,9 @@ impl<St: Store> Gatekeeper<St> {
                 let away = Away { outcome: Outcome::Refuse, reason, ticket, retry_after, told };
                 self.turn_away(&head, source, away, token, now)
             }
-            Err(error) => {
-                self.telemetry.store_failed(&error);
+            Err(_) => {
                 let reason = Reason::StoreUnavailable;
-                if self.on_failure == StoreFailure::Admit {
+                if self.outage.policy() == StoreFailure::Admit {
                     return Step::Forward(self.forward(reason, None, source, told));
                 }
                 let retry_after = Some(STORE_RETRY);
@@ -112,6 +115,7 @@ impl<St: Store> Gatekeeper<St> {
         now: Timestamp,
     ) -> Step {
         let pass = **verified;
+        self.outage.saw(&pass, now);
         if head.headers().contains_key(visit::POLL_HEADER) {
             return Step::Answer(self.let_in(head, Reason::AdmittedPass, source, None, now));
         }
@@ -123,9 +127,9 @@ impl<St: Store> Gatekeeper<St> {
             Stale::GoOn => {}
             Stale::Take(renewed) => forward.token = Some(self.pass_token(&renewed, now)),
             Stale::Renew(renewing) => {
-                let (store, telemetry) = (self.store.clone(), self.telemetry.clone());
+                let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
                 forward.renewal = Some(Box::pin(async move {
-                    match store.renew(pass).await {
+                    match outage.renew(&store, pass).await {
                         Ok(Renewal::Renew(renewed)) => {
                             renewing.renewed(renewed);
                             Some(renewed)
@@ -134,10 +138,7 @@ impl<St: Store> Gatekeeper<St> {
                             renewing.ended(&pass);
                             None
                         }
-                        Err(error) => {
-                            telemetry.store_failed(&error);
-                            None
-                        }
+                        Err(_) => None,
                     }
                 }));
             }
@@ -164,16 +165,19 @@ impl<St: Store> Gatekeeper<St> {
     }
 
     /// Asks the store for a verdict, after it has heard of every session that ended here.
-    fn ask<F>(&self, carried: Carried, verb: impl FnOnce(St) -> F + Send + 'static) -> Step
-    where
-        F: Future<Output = Result<Verdict, StoreError>> + Send,
-    {
-        let (store, owed) = (self.store.clone(), self.sessions.take_owed());
+    fn ask(&self, carried: Carried, question: Question) -> Step {
+        let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
+        let (sessions, owed) = (Arc::clone(&self.sessions), self.sessions.take_owed());
         let asked = Box::pin(async move {
-            for id in owed {
-                store.leave(id).await?;
+            let mut owed = owed.into_iter();
+            while let Some(id) = owed.next() {
+                if let Err(error) = outage.noted(&store, store.leave(id).await) {
+                    sessions.owe(id);
+                    owed.for_each(|id| sessions.owe(id));
+                    return Err(error);
+                }
             }
-            verb(store).await
+            outage.ask(&store, question).await
         });
         Step::Ask(asked, carried)
     }

@@ -1,5 +1,7 @@
 //! The response of the application, on its way out.
 
+use std::sync::Arc;
+
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use waiting_room_core::{Pass, Reason, Store};
 
@@ -63,10 +65,11 @@ impl<St: Store> Gatekeeper<St> {
         }
         explain(&mut response, forward.reason.clone(), self.config.debug_header);
         let Some(pass) = over else { return Settled::Send(response) };
-        let (store, telemetry) = (self.store.clone(), self.telemetry.clone());
+        let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
+        let sessions = Arc::clone(&self.sessions);
         let leaving = Box::pin(async move {
-            if let Err(error) = store.leave(pass.id).await {
-                telemetry.store_failed(&error);
+            if outage.noted(&store, store.leave(pass.id).await).is_err() {
+                sessions.owe(pass.id);
             }
         });
         Settled::Leave(leaving, response)

@@ -12,6 +12,7 @@ mod handle;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod misconfigured;
+mod outage;
 mod queue;
 mod rates;
 mod renewal;

@@ -13,7 +13,7 @@ use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    CookieSettings, KeyRing, ManualClock, MemoryStore, OverSoftLimit, Spend, StoreFailure,
+    CookieSettings, KeyRing, ManualClock, MemoryStore, OverSoftLimit, Spend, Store, StoreFailure,
     Timestamp, TokenKey, WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomHandle,
     WaitingRoomLayer,
 };
@@ -23,8 +23,8 @@ pub(crate) const INSIDE: &str = "inside";
 
 /// A room with its layer, its clock, and a count of what reached the application.
 #[derive(Clone)]
-pub(crate) struct House {
-    pub(crate) layer: WaitingRoomLayer,
+pub(crate) struct House<St = MemoryStore> {
+    pub(crate) layer: WaitingRoomLayer<St>,
     pub(crate) clock: ManualClock,
     pub(crate) forwarded: Arc<AtomicU32>,
 }
@@ -58,8 +58,15 @@ impl House {
         let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
         Self { layer, clock, forwarded: Arc::default() }
     }
+}
 
-    pub(crate) fn handle(&self) -> WaitingRoomHandle {
+impl<St: Store> House<St> {
+    /// A house with another store, which reads this clock.
+    pub(crate) fn with_store(layer: WaitingRoomLayer<St>, clock: ManualClock) -> Self {
+        Self { layer, clock, forwarded: Arc::default() }
+    }
+
+    pub(crate) fn handle(&self) -> WaitingRoomHandle<St> {
         self.layer.handle()
     }
 
@@ -162,11 +169,15 @@ pub(crate) struct Visitor {
 }
 
 impl Visitor {
-    pub(crate) async fn get(&mut self, house: &House) -> Seen {
+    pub(crate) async fn get<St: Store>(&mut self, house: &House<St>) -> Seen {
         self.send(house, Request::get("/")).await
     }
 
-    pub(crate) async fn send(&mut self, house: &House, request: http::request::Builder) -> Seen {
+    pub(crate) async fn send<St: Store>(
+        &mut self,
+        house: &House<St>,
+        request: http::request::Builder,
+    ) -> Seen {
         let request = match &self.cookie {
             Some(cookie) => request.header("cookie", format!("__Host-wr-shop={cookie}")),
             None => request,
@@ -181,7 +192,7 @@ impl Visitor {
     }
 
     /// Gets a ticket and a place, and comes back when it was told to.
-    pub(crate) async fn queue(&mut self, house: &House) -> Seen {
+    pub(crate) async fn queue<St: Store>(&mut self, house: &House<St>) -> Seen {
         let first = self.get(house).await;
         assert!(!first.is_inside(), "the room should be full");
         house.advance(first.header("retry-after").unwrap().parse().unwrap());

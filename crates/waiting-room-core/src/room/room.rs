@@ -189,6 +189,11 @@ impl Room {
         &self.rules
     }
 
+    /// The passes of all who are active, in no order. Some may have lapsed since the last verb.
+    pub fn passes(&self) -> impl Iterator<Item = &Pass> {
+        self.sessions.passes()
+    }
+
     /// The verdict for a visitor who is active already: the same session, prolonged.
     fn active(&mut self, id: VisitorId, now: Timestamp) -> Option<Verdict> {
         let pass = self.prolonged(&self.sessions.pass(id)?, now);

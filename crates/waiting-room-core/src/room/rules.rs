@@ -3,7 +3,7 @@
 //! The names are the ones Cloudflare's product gave to the field; where the meaning is stricter
 //! here, the method says so.
 
-use std::{fmt, time::Duration};
+use std::{fmt, num::NonZeroU32, time::Duration};
 
 use crate::{ConfigError, ConfigErrorKind};
 
@@ -280,6 +280,18 @@ impl RoomRules {
         self.session_renewal == SessionRenewal::Sliding && age >= self.renew_after()
     }
 
+    /// The rules for one of so many nodes while none of them knows of the others: its share of the
+    /// limits, rounded down. `None` if that is nothing.
+    #[must_use]
+    pub fn share(mut self, nodes: NonZeroU32) -> Option<Self> {
+        let share = |limit: u32| Some(limit / nodes).filter(|&share| share > 0);
+        self.total_active_users = share(self.total_active_users)?;
+        if let Some(users) = self.new_users_per_minute {
+            self.new_users_per_minute = Some(share(users)?);
+        }
+        Some(self)
+    }
+
     /// Checks every rule, alone and against the others.
     ///
     /// # Errors
@@ -456,6 +468,16 @@ mod tests {
     fn refused(rules: RoomRules) -> (ConfigErrorKind, &'static str, String) {
         let error = rules.validate().unwrap_err();
         (error.kind(), error.field(), error.to_string())
+    }
+
+    #[test]
+    fn the_shares_of_all_nodes_are_at_most_the_limits() {
+        let nodes = |count| NonZeroU32::new(count).unwrap();
+        let share = rules().new_users_per_minute(7).share(nodes(3)).unwrap();
+        assert_eq!(share.limits(), (66, Some(2)));
+        assert_eq!(rules().new_users_per_minute(7).share(nodes(8)), None);
+        assert_eq!(rules().share(nodes(200)).unwrap().limits(), (1, None));
+        assert_eq!(rules().share(nodes(201)), None);
     }
 
     #[test]

@@ -69,6 +69,11 @@ impl Sessions {
         self.live.get(&id).copied()
     }
 
+    /// The passes of all who are active.
+    pub(super) fn passes(&self) -> impl Iterator<Item = &Pass> {
+        self.live.values()
+    }
+
     /// Whether a proof that was made at `made_at` belongs to a session that is over. One of the
     /// same instant does.
     pub(super) fn is_void(&self, id: VisitorId, made_at: Timestamp) -> bool {

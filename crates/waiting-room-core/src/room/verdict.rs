@@ -209,6 +209,8 @@ pub enum Renewal {
 pub enum Reason {
     /// `admitted:limits`: there is no room, and every rate limit allowed it.
     AdmittedLimits,
+    /// `admitted:local_share`: while the store was away, out of this node's share of the limits.
+    AdmittedLocalShare,
     /// `admitted:pass`: a valid pass.
     AdmittedPass,
     /// `admitted:passthrough`: the room counts, but does not limit.
@@ -263,6 +265,7 @@ impl fmt::Display for Reason {
             Self::Bypass(rule) => return write!(f, "bypass:{rule}"),
             Self::RefusedRate(policy) => return write!(f, "refused:rate:{policy}"),
             Self::AdmittedLimits => "admitted:limits",
+            Self::AdmittedLocalShare => "admitted:local_share",
             Self::AdmittedPass => "admitted:pass",
             Self::AdmittedPassthrough => "admitted:passthrough",
             Self::AdmittedSlot => "admitted:slot",

@@ -5,6 +5,7 @@ mod clock;
 mod conformance;
 mod failure;
 mod far_back;
+mod gate_share;
 mod nodes;
 mod recovery;
 mod rules;

@@ -1,0 +1,178 @@
+//! A store that goes away, and comes back.
+
+use std::{
+    num::NonZeroU32,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tower_waiting_room::{
+    ManualClock, MemoryStore, RoomRules, Snapshot, Store, StoreError, StoreErrorKind, StoreFailure,
+    Timestamp, WaitingRoomLayer,
+};
+use waiting_room_core::{Pass, Renewal, Ticket, Verdict, VisitorId};
+
+use crate::support::{House, Visitor, config};
+
+/// A memory store behind a cable.
+#[derive(Clone)]
+struct Remote {
+    inner: MemoryStore,
+    is_cut: Arc<AtomicBool>,
+}
+
+impl Remote {
+    fn cut(&self) {
+        self.is_cut.store(true, Ordering::Relaxed);
+    }
+
+    fn mend(&self) {
+        self.is_cut.store(false, Ordering::Relaxed);
+    }
+
+    fn there(&self) -> Result<&MemoryStore, StoreError> {
+        match self.is_cut.load(Ordering::Relaxed) {
+            true => Err(StoreError::new(StoreErrorKind::Unavailable)),
+            false => Ok(&self.inner),
+        }
+    }
+}
+
+impl Store for Remote {
+    fn now(&self) -> Timestamp {
+        self.inner.now()
+    }
+    fn remembers_since(&self) -> Timestamp {
+        self.inner.remembers_since()
+    }
+    fn rules(&self) -> Arc<RoomRules> {
+        self.inner.rules()
+    }
+    async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
+        self.there()?.enter(id).await
+    }
+    async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        self.there()?.check_in(ticket).await
+    }
+    async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
+        self.there()?.renew(pass).await
+    }
+    async fn leave(&self, id: VisitorId) -> Result<(), StoreError> {
+        self.there()?.leave(id).await
+    }
+    async fn sweep(&self) -> Result<(), StoreError> {
+        self.there()?.sweep().await
+    }
+    async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        self.there()?.snapshot().await
+    }
+    async fn configure(
+        &self,
+        change: impl Fn(RoomRules) -> RoomRules + Send,
+    ) -> Result<(), StoreError> {
+        self.there()?.configure(change).await
+    }
+}
+
+/// A room of six with two nodes, of which this is one.
+fn house(on_failure: StoreFailure) -> (House<Remote>, Remote) {
+    let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
+    let config = config().total_active_users(6).build().unwrap();
+    let inner = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
+    let remote = Remote { inner, is_cut: Arc::default() };
+    let layer = WaitingRoomLayer::with_store(config, remote.clone(), on_failure);
+    (House::with_store(layer, clock), remote)
+}
+
+fn local_share() -> StoreFailure {
+    StoreFailure::LocalShare { nodes: NonZeroU32::new(2).unwrap() }
+}
+
+async fn newcomer(house: &House<Remote>) -> (Visitor, String) {
+    let mut visitor = Visitor::default();
+    let reason = visitor.get(house).await.reason;
+    (visitor, reason)
+}
+
+#[tokio::test]
+async fn each_policy_says_what_it_is_named_for() {
+    for (policy, is_inside) in [(StoreFailure::Admit, true), (StoreFailure::Wait, false)] {
+        let (house, remote) = house(policy);
+        let (mut ann, _) = newcomer(&house).await;
+        remote.cut();
+        house.advance(60);
+        let mut bob = Visitor::default();
+        let seen = bob.get(&house).await;
+        assert_eq!((seen.is_inside(), seen.reason.as_str()), (is_inside, "store_unavailable"));
+        assert_eq!(bob.cookie, None, "nobody has counted it");
+        assert!(ann.get(&house).await.is_inside(), "a pass goes on");
+    }
+}
+
+#[tokio::test]
+async fn a_node_on_its_own_admits_its_share_and_no_more() {
+    let (house, remote) = house(local_share());
+    remote.cut();
+    assert_eq!(newcomer(&house).await.1, "store_unavailable");
+    house.advance(1);
+    assert_eq!(newcomer(&house).await.1, "store_unavailable", "it may just be slow");
+    house.advance(1);
+    for _ in 0..3 {
+        assert_eq!(newcomer(&house).await.1, "admitted:local_share");
+    }
+    assert_eq!(newcomer(&house).await.1, "queued:active_limit");
+}
+
+#[tokio::test]
+async fn a_node_on_its_own_counts_the_passes_that_it_sees_and_renews_them() {
+    let (house, remote) = house(local_share());
+    let (mut ann, _) = newcomer(&house).await;
+    let (mut bob, _) = newcomer(&house).await;
+    remote.cut();
+    assert_eq!(newcomer(&house).await.1, "store_unavailable");
+    house.advance(11);
+    // Ann's pass is due: the node renews it. Bob's is too.
+    for visitor in [&mut ann, &mut bob] {
+        let before = visitor.cookie.clone();
+        assert!(visitor.get(&house).await.is_inside());
+        assert_ne!(visitor.cookie, before);
+    }
+    assert_eq!(newcomer(&house).await.1, "admitted:local_share");
+    assert_eq!(newcomer(&house).await.1, "queued:active_limit");
+    house.advance(85);
+    assert_eq!(ann.get(&house).await.reason, "admitted");
+}
+
+#[tokio::test]
+async fn a_store_that_is_back_hears_of_all_who_were_let_in() {
+    let (house, remote) = house(local_share());
+    remote.cut();
+    newcomer(&house).await;
+    house.advance(2);
+    let (mut ann, _) = newcomer(&house).await;
+    newcomer(&house).await;
+    remote.mend();
+    newcomer(&house).await;
+    tokio::task::yield_now().await;
+    assert_eq!(house.active().await, 3);
+    assert!(ann.get(&house).await.is_inside());
+
+    // Another outage begins anew.
+    remote.cut();
+    assert_eq!(newcomer(&house).await.1, "store_unavailable");
+}
+
+#[tokio::test]
+async fn who_left_while_the_store_was_away_is_gone_when_it_is_back() {
+    let (house, remote) = house(StoreFailure::Wait);
+    let (mut ann, _) = newcomer(&house).await;
+    remote.cut();
+    let end = http::Request::get("/").header("x-end", "1");
+    assert!(ann.send(&house, end).await.is_inside());
+    assert_eq!(newcomer(&house).await.1, "store_unavailable");
+    remote.mend();
+    assert_eq!(newcomer(&house).await.1, "admitted:slot");
+    assert_eq!(house.active().await, 1);
+}
