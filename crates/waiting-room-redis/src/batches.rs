@@ -122,7 +122,7 @@ fn fail(batch: impl Iterator<Item = Call>, error: &StoreError, shared: &Shared) 
     }
 }
 
-fn unavailable(error: &RedisError) -> StoreError {
+pub(crate) fn unavailable(error: &RedisError) -> StoreError {
     StoreError::new(StoreErrorKind::Unavailable).with_source(error.clone())
 }
 

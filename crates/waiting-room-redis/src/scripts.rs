@@ -38,6 +38,14 @@ impl Scripts {
         Self(SOURCES.map(|verb| Script::new(&[ROOM, verb].concat())))
     }
 
+    /// Has the server know all scripts, so that no call has to bring its own.
+    pub(crate) async fn load<C: ConnectionLike>(&self, connection: &mut C) -> RedisResult<()> {
+        for script in &self.0 {
+            script.load_async(connection).await?;
+        }
+        Ok(())
+    }
+
     /// Runs a script by its hash; by its source if the server does not know it, because it was
     /// started anew.
     pub(crate) async fn run<C: ConnectionLike>(

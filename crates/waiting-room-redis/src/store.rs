@@ -21,7 +21,7 @@ use waiting_room_core::{
 };
 
 use crate::{
-    batches::{self, Call},
+    batches::{self, Call, unavailable},
     breaker::Breaker,
     clock::{self, ServerClock},
     frontier::Frontier,
@@ -89,7 +89,7 @@ impl RedisStore {
     ///
     /// As [`connect`](Self::connect), and options that cannot be obeyed.
     pub async fn connect_with<C>(
-        connection: C,
+        mut connection: C,
         rules: RoomRules,
         options: RedisStoreOptions,
     ) -> Result<Self, StoreError>
@@ -117,6 +117,7 @@ impl RedisStore {
             tokio::spawn(batches::serve(verb, served, connection.clone(), Arc::clone(&shared)));
             calls
         });
+        shared.scripts.load(&mut connection).await.map_err(|error| unavailable(&error))?;
         let [lane, ..] = &lanes;
         let watched = lane.downgrade();
         let store = Self { shared: Arc::clone(&shared), lanes, deadline };
@@ -286,7 +287,8 @@ impl Shared {
     /// Takes note of what every reply begins with.
     pub(crate) fn learn(&self, head: &Head, sent: Instant) {
         self.clock.learn(head.now, sent);
-        self.since.store(head.since.as_nanos(), Ordering::Relaxed);
+        // A reply may come late; what it says of the past is known by then.
+        self.since.fetch_max(head.since.as_nanos(), Ordering::Relaxed);
     }
 
     pub(crate) fn take_rules(&self, version: u64, json: &[u8]) -> Result<(), StoreError> {

@@ -12,6 +12,7 @@ mod grpc;
 mod hyper_service;
 mod interop;
 mod node;
+mod nodes;
 mod python;
 mod restart;
 mod upgrade;

@@ -55,7 +55,7 @@ end
 
 -- The run id of this server: another one may have lost what was written last.
 local function server_id()
-    return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+    return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''
 end
 
 -- State -----------------------------------------------------------------------------------------
