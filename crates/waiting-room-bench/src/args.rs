@@ -39,6 +39,8 @@ pub(crate) enum What {
     Gate,
     /// Rate limits: the check of a key, a request that is admitted, and one that is refused.
     Limits,
+    /// One store for many nodes: a decision, and a long line, on Redis and on Valkey.
+    Nodes,
     /// The cost of the layer for a visitor with a valid pass.
     Pass,
     /// Runs one case, for valgrind to count.

@@ -6,6 +6,7 @@
 //! cargo run --release -p waiting-room-bench -- answers   answers to those who wait, over loopback
 //! cargo run --release -p waiting-room-bench -- limits    rate limits: a check, a request, a refusal
 //! cargo run --release -p waiting-room-bench -- gate      the gate: overload, permits, waiters
+//! cargo run --release -p waiting-room-bench -- nodes     one store for many nodes, on each engine
 //! cargo run --release -p waiting-room-bench -- room      the verbs of the room, and its memory
 //! cargo run --release -p waiting-room-bench -- all       all of them; `--full` takes longer
 //! ```
@@ -33,6 +34,7 @@ mod effort;
 mod gate;
 mod limits;
 mod measure;
+mod nodes;
 mod pass;
 mod report;
 mod room;
@@ -53,11 +55,13 @@ fn main() -> Result<()> {
             token::run(effort, counting)?;
             limits::run(effort, counting, load)?;
             gate::run(effort, counting)?;
+            nodes::run(effort)?;
             room::run(effort, counting)?;
             answers::run(effort, counting, load)
         }
         What::Answers => answers::run(effort, counting, load),
         What::Gate => gate::run(effort, counting),
+        What::Nodes => nodes::run(effort),
         What::Limits => limits::run(effort, counting, load),
         What::Pass => pass::run(effort, counting),
         What::Repeat { group, case, first, then } => case::repeat(group, &case, first, then),

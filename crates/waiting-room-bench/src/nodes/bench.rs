@@ -1,0 +1,88 @@
+//! The tables, for each engine that is installed.
+
+use anyhow::Result;
+use tokio::runtime::Runtime;
+use waiting_room_engines::{Engine, EngineServer, Persistence};
+
+use super::{
+    asked::Asked,
+    clients,
+    crowd::{Crowd, crowd},
+    deciders::Decider,
+};
+use crate::{
+    effort::Effort,
+    report::{Report, figure},
+};
+
+/// Measures, and prints.
+pub(crate) fn run(effort: Effort) -> Result<()> {
+    let runtime = Runtime::new()?;
+    for engine in Engine::ALL {
+        if !engine.is_installed() {
+            println!("{engine} is not installed: apt-get install {}", engine.program());
+            continue;
+        }
+        println!("{}", runtime.block_on(decisions(engine, effort))?);
+        println!("{}", runtime.block_on(line(engine, effort))?);
+        println!("{}", runtime.block_on(two_clients(engine, effort))?);
+    }
+    Ok(())
+}
+
+/// In how many callers' name a node asks at a time.
+const CALLERS: [u32; 3] = [1, 16, 256];
+
+async fn decisions(engine: Engine, effort: Effort) -> Result<Report> {
+    let title = format!("A decision by one store, {engine}");
+    let mut report = Report::new(&title, "nodes", effort, &COLUMNS);
+    for callers in CALLERS {
+        for decider in Decider::ALL {
+            let server = EngineServer::start(engine, Persistence::Never)?;
+            let asked = decider.ask(&server, callers, effort.load()).await?;
+            row(&mut report, decider.name(), callers, &asked);
+        }
+    }
+    report.note("One node over loopback, which shares two cores with the server.");
+    report.note("Calls of one verb that come while one is under way share the next script.");
+    Ok(report)
+}
+
+async fn line(engine: Engine, effort: Effort) -> Result<Report> {
+    let title = format!("A long line, {engine}");
+    let columns =
+        ["visitors", "bytes, active", "bytes, waiting", "check-ins/s", "CPU of the store"];
+    let mut report = Report::new(&title, "nodes", effort, &columns);
+    let visitors = u32::try_from(effort.crowd()).unwrap_or(u32::MAX);
+    let server = EngineServer::start(engine, Persistence::Never)?;
+    let Crowd { active_bytes, waiting_bytes, per_second, cpu } =
+        crowd(&server, visitors, effort.load() * 5).await?;
+    let cpu = format!("{} %", figure(cpu * 100.0));
+    let bytes = [active_bytes, waiting_bytes, per_second].map(figure);
+    report.row([visitors.to_string()].into_iter().chain(bytes).chain([cpu]));
+    report
+        .note("So many active and so many in line; these check in every 20 to 26 s, at one node.");
+    Ok(report)
+}
+
+async fn two_clients(engine: Engine, effort: Effort) -> Result<Report> {
+    let title = format!("A bare script by two clients, {engine}");
+    let mut report = Report::new(&title, "nodes", effort, &COLUMNS);
+    for callers in [1, 2, 16] {
+        let server = EngineServer::start(engine, Persistence::Never)?;
+        let asked = clients::redis(&server, callers, effort.load()).await?;
+        row(&mut report, "redis", callers, &asked);
+        let asked = clients::fred(&server, callers, effort.load()).await?;
+        row(&mut report, "fred", callers, &asked);
+    }
+    Ok(report)
+}
+
+fn row(report: &mut Report, name: &str, callers: u32, asked: &Asked) {
+    let Asked { per_second, p50_us, p99_us, server_us } = *asked;
+    let figures = [per_second, p50_us, p99_us, server_us].map(figure);
+    report.row([name.to_owned(), callers.to_string()].into_iter().chain(figures));
+}
+
+const COLUMNS: [&str; 6] =
+    ["what", "callers", "per second", "p50 us", "p99 us", "server's CPU, us each"];
