@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the end-to-end tests need and a Rust toolchain does not bring: a browser with its
-# driver, curl, OpenSSL for a client in Rust, and the clients for Node and Python. For Debian; asks
+# Installs what the tests need and a Rust toolchain does not bring: a browser with its driver, curl,
+# OpenSSL for a client in Rust, Redis, Valkey, and the clients for Node and Python. For Debian; asks
 # nothing, and does nothing where everything is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,6 +22,7 @@ has chromedriver || packages+=(chromium-driver)
 has node || packages+=(nodejs)
 has npm || packages+=(npm)
 has python3 || packages+=(python3)
+has redis-server || packages+=(redis-server)
 has pkg-config || packages+=(pkg-config)
 pkg-config --exists openssl 2>/dev/null || packages+=(libssl-dev)
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
@@ -33,6 +34,21 @@ if ((${#packages[@]})); then
     apt-get update -qq || fail "apt-get update failed"
     apt-get install -qq --yes --no-install-recommends "${packages[@]}" >/dev/null ||
         fail "apt-get could not install ${packages[*]}"
+fi
+
+# --- Valkey: from Debian 13 on in the release, for Debian 12 in its backports ---
+if ! has valkey-server; then
+    if ! apt-cache show valkey-server >/dev/null 2>&1; then
+        . /etc/os-release
+        ((EUID == 0)) || fail "missing valkey-server: enable $VERSION_CODENAME-backports, then install it"
+        echo "deb http://deb.debian.org/debian $VERSION_CODENAME-backports main" \
+            >/etc/apt/sources.list.d/backports.list
+        apt-get update -qq || fail "apt-get update failed"
+    fi
+    ((EUID == 0)) || fail "missing valkey-server: run 'sudo apt-get install valkey-server'"
+    DEBIAN_FRONTEND=noninteractive \
+        apt-get install -qq --yes --no-install-recommends valkey-server >/dev/null ||
+        fail "apt-get could not install valkey-server"
 fi
 
 # --- From PyPI: what tests/requirements.txt pins, in .venv ---
