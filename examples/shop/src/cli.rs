@@ -7,13 +7,14 @@ use std::{
 };
 
 use clap::{ArgGroup, Args, Parser};
+use tower_waiting_room::{ConfigError, CookieSettings, WaitingRoomConfig};
 
 use crate::room::RoomArgs;
 
 /// A small shop behind a waiting room, and a crowd to try it with.
 #[derive(Debug, Parser)]
 #[command(version, about)]
-pub(crate) struct Cli {
+pub struct Cli {
     /// Serves the shop here.
     #[arg(
         long,
@@ -24,6 +25,9 @@ pub(crate) struct Cli {
     pub(crate) listen: SocketAddr,
     #[command(flatten)]
     pub(crate) room: RoomArgs,
+    /// Sets the cookie for HTTPS only, as a proxy in front that ends TLS needs it.
+    #[arg(long, conflicts_with = "visitors", help_heading = "Waiting room")]
+    secure: bool,
     #[command(flatten)]
     crowd: CrowdArgs,
 }
@@ -39,7 +43,7 @@ pub(crate) enum Mode {
 
 /// Which crowd, and what happens to it.
 #[derive(Clone, Debug)]
-pub(crate) struct CrowdOrder {
+pub struct CrowdOrder {
     pub(crate) arrivals: Arrivals,
     pub(crate) options: CrowdOptions,
 }
@@ -126,7 +130,25 @@ pub(crate) struct ReplayArgs {
     pub(crate) window: WindowArgs,
 }
 
+impl CrowdOrder {
+    /// So many visitors, evenly over this time. Then the line has the time `drain` to empty.
+    ///
+    /// Without a seed, one is drawn.
+    #[must_use]
+    pub const fn even(visitors: u32, over: Duration, drain: Duration, seed: Option<u64>) -> Self {
+        let (json, restart_at, max_visitors) = (false, None, visitors);
+        let options = CrowdOptions { seed, json, restart_at, drain, max_visitors };
+        Self { arrivals: Arrivals::Even { visitors, over }, options }
+    }
+}
+
 impl Cli {
+    /// The configuration of a room to be served.
+    pub(crate) fn config(&self) -> Result<WaitingRoomConfig, ConfigError> {
+        let room = self.room.builder(self.room.own_keys()?);
+        if self.secure { room.cookie(CookieSettings::default()).build() } else { room.build() }
+    }
+
     /// What is to be done.
     pub(crate) fn mode(&self) -> Mode {
         let CrowdArgs { crowd, duration, options, replay, window } = &self.crowd;
@@ -142,7 +164,11 @@ impl Cli {
 }
 
 /// A time: `90s`, `1m 30s`, or a bare number of seconds.
-pub(crate) fn duration(text: &str) -> Result<Duration, humantime::DurationError> {
+///
+/// # Errors
+///
+/// It is written otherwise.
+pub fn duration(text: &str) -> Result<Duration, humantime::DurationError> {
     match text.trim().parse::<u32>() {
         Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
         Err(_) => humantime::parse_duration(text),

@@ -5,33 +5,34 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use tower_waiting_room::{
     Bypass, ConfigError, CookieSettings, KeyRing, Recovery, TokenKey, WaitingRoomConfig,
+    WaitingRoomConfigBuilder,
 };
 use waiting_room_sim::Limits;
 
 use crate::cli::duration;
 
 /// The rules of the room.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Waiting room")]
-pub(crate) struct RoomArgs {
+pub struct RoomArgs {
     /// At most so many visitors are active at any instant.
     #[arg(long, value_name = "L", default_value_t = 200)]
-    pub(crate) limit: u32,
+    pub limit: u32,
     /// At most so many visitors are let in within any 60 seconds.
     #[arg(long, value_name = "N", default_value_t = 200)]
-    pub(crate) rate: u32,
+    pub rate: u32,
     /// A visitor stays active for this long after the last request [default: 5m; 60s with a crowd]
     #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(crate) session: Option<Duration>,
+    pub session: Option<Duration>,
     /// Visitors far back in the line come back this often.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
-    pub(crate) refresh_interval: Duration,
+    pub refresh_interval: Duration,
     /// A place in the line outlives the last check-in by this long.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
-    pub(crate) place_retention: Duration,
+    pub place_retention: Duration,
     /// The line has so many places; over it, visitors are refused.
     #[arg(long, value_name = "PLACES", default_value_t = 100_000)]
-    pub(crate) line_capacity: u32,
+    pub line_capacity: u32,
     /// Keys of 32 bytes in base64: the first seals, all open [default: a random one]
     #[arg(
         long,
@@ -40,19 +41,17 @@ pub(crate) struct RoomArgs {
         env = "SHOP_KEY",
         hide_env_values = true
     )]
-    pub(crate) keys: Vec<String>,
+    pub keys: Vec<String>,
     /// What a room does first that may have lost its memory [default: admit; hold with
     /// --restart-at]
     #[arg(long, value_enum)]
-    pub(crate) recovery: Option<RecoveryName>,
-    /// Sets the cookie for HTTPS only, as a proxy in front that ends TLS needs it.
-    #[arg(long, conflicts_with = "visitors")]
-    pub(crate) secure: bool,
+    pub recovery: Option<RecoveryName>,
 }
 
 /// What a room does first that has lost its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RecoveryName {
+#[expect(clippy::exhaustive_enums, reason = "as many as there are ways to begin")]
+pub enum RecoveryName {
     /// Lets visitors in at once, counting the passes of before as they are seen again.
     Admit,
     /// Lets nobody new in until every pass of before is void.
@@ -65,7 +64,11 @@ impl RoomArgs {
     const SERVED_SESSION: Duration = Duration::from_secs(5 * 60);
 
     /// The keys that were given, if there are any.
-    pub(crate) fn own_keys(&self) -> Result<Option<KeyRing>, ConfigError> {
+    ///
+    /// # Errors
+    ///
+    /// One of them is no key.
+    pub fn own_keys(&self) -> Result<Option<KeyRing>, ConfigError> {
         let mut keys = self.keys.iter().map(|key| TokenKey::from_base64(key));
         let Some(sealing) = keys.next() else { return Ok(None) };
         let ring = KeyRing::new(sealing?);
@@ -77,9 +80,18 @@ impl RoomArgs {
         Self { session: self.session.or(Some(Self::CROWD_SESSION)), ..self.clone() }
     }
 
-    /// The configuration that it all comes to.
-    pub(crate) fn config(&self, keys: Option<KeyRing>) -> Result<WaitingRoomConfig, ConfigError> {
-        let cookie = CookieSettings::default();
+    /// The configuration that it all comes to, with a cookie for HTTP.
+    ///
+    /// # Errors
+    ///
+    /// A rule that a room cannot obey.
+    pub fn config(&self, keys: Option<KeyRing>) -> Result<WaitingRoomConfig, ConfigError> {
+        self.builder(keys).build()
+    }
+
+    /// The same, to be added to.
+    #[must_use]
+    pub fn builder(&self, keys: Option<KeyRing>) -> WaitingRoomConfigBuilder {
         let builder = WaitingRoomConfig::builder("shop")
             .total_active_users(self.limit)
             .new_users_per_minute(self.rate)
@@ -88,16 +100,17 @@ impl RoomArgs {
             .place_retention(self.place_retention)
             .line_capacity(self.line_capacity)
             .recovery(self.recovery.unwrap_or(RecoveryName::Admit).into())
-            .cookie(if self.secure { cookie } else { cookie.insecure() })
+            .cookie(CookieSettings::default().insecure())
             .bypass(Bypass::path("health", "/healthz"));
         match keys {
-            Some(keys) => builder.keys(keys).build(),
-            None => builder.build(),
+            Some(keys) => builder.keys(keys),
+            None => builder,
         }
     }
 
     /// The promises that such a room makes.
-    pub(crate) fn promises(&self) -> Limits {
+    #[must_use]
+    pub fn promises(&self) -> Limits {
         Limits {
             total_active_users: self.limit,
             new_users_per_minute: Some(self.rate),
@@ -110,6 +123,24 @@ impl RoomArgs {
     pub(crate) fn allowed_per_minute(&self) -> f64 {
         let by_slots = f64::from(self.limit) * 60.0 / self.session().as_secs_f64();
         by_slots.min(f64::from(self.rate))
+    }
+
+    /// The same rules as a command line. The keys are not among them: others could read it.
+    #[must_use]
+    pub fn flags(&self) -> Vec<String> {
+        let time = |time: Duration| humantime::format_duration(time).to_string();
+        let mut flags = vec![
+            ("--limit", self.limit.to_string()),
+            ("--rate", self.rate.to_string()),
+            ("--session", time(self.session())),
+            ("--refresh-interval", time(self.refresh_interval)),
+            ("--place-retention", time(self.place_retention)),
+            ("--line-capacity", self.line_capacity.to_string()),
+        ];
+        if let Some(name) = self.recovery.and_then(|recovery| recovery.to_possible_value()) {
+            flags.push(("--recovery", name.get_name().to_owned()));
+        }
+        flags.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()
     }
 
     fn session(&self) -> Duration {

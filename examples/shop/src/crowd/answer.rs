@@ -7,13 +7,15 @@ use reqwest::{
     header::{CONTENT_TYPE, HeaderMap, REFRESH, RETRY_AFTER, SET_COOKIE},
 };
 use serde::Deserialize;
-use tower_waiting_room::{TOKEN_HEADER, Timestamp};
+use tower_waiting_room::{REASON_HEADER, TOKEN_HEADER, Timestamp};
 
 /// What an answer says to the one who gets it.
 #[derive(Debug)]
 pub(super) enum Answer {
     /// The visitor is inside. What remains of the answer is the page that was asked for.
     Admitted(Response),
+    /// Something in front of the shop answers that nobody does.
+    Nobody,
     /// The visitor is sent away.
     Refused { retry_after: Option<Duration>, gave_token: bool },
     /// The visitor waits.
@@ -29,6 +31,8 @@ pub(super) struct Notice {
     pub(super) position: Option<u32>,
     /// Whether something to be recognized by came with it.
     pub(super) gave_token: bool,
+    /// Whether the room says that it cannot ask its store. Only some rooms tell.
+    pub(super) is_undecided: bool,
 }
 
 impl Answer {
@@ -39,6 +43,7 @@ impl Answer {
         let headers = response.headers();
         let gave_token = headers.contains_key(SET_COOKIE) || headers.contains_key(TOKEN_HEADER);
         match headers.get(OUTCOME).map(|outcome| outcome.as_bytes()) {
+            None if UNSERVED.contains(&response.status()) => Ok(Self::Nobody),
             None | Some(b"admit") => {
                 if is_trouble(response.status()) {
                     tracing::error!(status = %response.status(), url = %response.url(), "not served");
@@ -48,10 +53,13 @@ impl Answer {
             Some(b"wait") => {
                 let interval = refresh(headers).or(retry_after(headers)).unwrap_or(UNTOLD);
                 let is_json = headers.get(CONTENT_TYPE).is_some_and(|it| it == "application/json");
+                let is_undecided =
+                    headers.get(REASON_HEADER).is_some_and(|it| it == "store_unavailable");
                 let body = response.text().await?;
                 let (waiting_since, position) =
                     if is_json { told_by_json(&body) } else { (None, told_by_page(&body)) };
-                Ok(Self::Waiting(Notice { interval, waiting_since, position, gave_token }))
+                let notice = Notice { interval, waiting_since, position, gave_token, is_undecided };
+                Ok(Self::Waiting(notice))
             }
             Some(_) => {
                 let retry_after = retry_after(headers);
@@ -109,6 +117,10 @@ struct Room {
 }
 
 const OUTCOME: &str = "waiting-room";
+
+/// How a balancer says that no server answers.
+const UNSERVED: [StatusCode; 3] =
+    [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 
 /// When somebody comes back who was not told when.
 const UNTOLD: Duration = Duration::from_secs(10);

@@ -12,11 +12,12 @@ use super::witness::{Glimpse, Witness};
 
 /// What there is to look at.
 #[derive(Clone, Debug)]
-pub(super) struct Scene {
-    /// The room as it is now; after a restart it is another.
-    pub(super) room: WaitingRoomHandle,
+#[non_exhaustive]
+pub struct Scene {
+    /// The room as it is now, if one can look into it; after a restart it is another.
+    pub room: Option<WaitingRoomHandle>,
     /// What has just happened.
-    pub(super) news: String,
+    pub news: String,
 }
 
 /// Shows how it goes, until it is dropped: a bar on a terminal, else a line every few seconds.
@@ -30,9 +31,19 @@ pub(super) async fn show(mut scene: watch::Receiver<Scene>, witness: Arc<Witness
             Ok(()) = scene.changed() => screen.tell(&scene.borrow_and_update().news),
         }
         let room = scene.borrow().room.clone();
-        if let Ok(snapshot) = room.snapshot().await {
-            screen.draw(&Line { snapshot: &snapshot, glimpse: &witness.glimpse() });
-        }
+        let snapshot = match room {
+            Some(room) => room.snapshot().await.ok(),
+            None => None,
+        };
+        screen.draw(&Line { snapshot: snapshot.as_ref(), glimpse: &witness.glimpse() });
+    }
+}
+
+impl Scene {
+    /// Only the crowd is to be seen, and this news.
+    #[must_use]
+    pub const fn outside(news: String) -> Self {
+        Self { room: None, news }
     }
 }
 
@@ -94,20 +105,27 @@ fn bar(visitors: u64) -> ProgressBar {
 
 /// The room and the crowd in one line.
 struct Line<'a> {
-    snapshot: &'a Snapshot,
+    snapshot: Option<&'a Snapshot>,
     glimpse: &'a Glimpse,
 }
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Snapshot { active, total_active_users, waiting, new_in_last_minute, .. } =
-            self.snapshot;
-        let Glimpse { wait_p50, wait_p95, refusals, failures, .. } = self.glimpse;
+        if let Some(snapshot) = self.snapshot {
+            let Snapshot { active, total_active_users, waiting, new_in_last_minute, .. } = snapshot;
+            write!(
+                f,
+                "active {active:>3}/{total_active_users}  in line {waiting:>4}  \
+                 let in {new_in_last_minute:>3}/min  ",
+            )?;
+        }
+        let Glimpse { let_in, wait_p50, wait_p95, refusals, failures, .. } = self.glimpse;
+        if self.snapshot.is_none() {
+            write!(f, "{let_in} let in  ")?;
+        }
         write!(
             f,
-            "active {active:>3}/{total_active_users}  in line {waiting:>4}  \
-             let in {new_in_last_minute:>3}/min  waited p50 {:.0} s, p95 {:.0} s  \
-             refusals {refusals}",
+            "waited p50 {:.0} s, p95 {:.0} s  refusals {refusals}",
             wait_p50.as_secs_f64(),
             wait_p95.as_secs_f64(),
         )?;

@@ -15,8 +15,11 @@
 //! room, so that there is something to see meanwhile.
 
 mod answer;
+mod claims;
 mod client;
 mod display;
+mod gathering;
+mod latencies;
 mod outcome;
 mod plan;
 mod run;
@@ -27,3 +30,10 @@ mod visitor;
 mod witness;
 
 pub(crate) use self::run::run;
+pub use self::{
+    display::Scene,
+    gathering::Crowd,
+    latencies::Latencies,
+    outcome::{Form, Outcome},
+    witness::Witness,
+};

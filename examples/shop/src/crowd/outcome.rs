@@ -9,11 +9,12 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use waiting_room_sim::Report;
 
+use super::witness::Witness;
 use crate::room::RecoveryName;
 
 /// What the visitors saw of the room.
 #[derive(Clone, Debug)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     pub(super) report: Report,
     pub(super) restart: Option<Restart>,
     /// Requests that got no answer.
@@ -30,7 +31,8 @@ pub(super) struct Restart {
 
 /// In which form the outcome is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+#[expect(clippy::exhaustive_enums, reason = "for people or for programs")]
+pub enum Form {
     /// One object on standard output, and the table on standard error.
     Json,
     /// A table on standard output.
@@ -48,8 +50,31 @@ struct Document<'a> {
 }
 
 impl Outcome {
+    /// What a witness has seen, when all is over.
+    #[must_use]
+    pub fn new(witness: &Witness, seed: u64, form: Form) -> Self {
+        let failures = witness.glimpse().failures;
+        Self { report: witness.report().with_seed(seed), restart: None, failures, form }
+    }
+
+    /// What the oracle found.
+    #[must_use]
+    pub const fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// How many requests got no answer.
+    #[must_use]
+    pub const fn failures(&self) -> u64 {
+        self.failures
+    }
+
     /// Prints it.
-    pub(crate) fn print(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// Nobody reads it.
+    pub fn print(&self) -> io::Result<()> {
         let table = self.table();
         match self.form {
             Form::Json => {
@@ -68,7 +93,8 @@ impl Outcome {
     }
 
     /// Whether the room kept its promises.
-    pub(crate) fn is_kept(&self) -> bool {
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
         self.violations().is_empty()
     }
 

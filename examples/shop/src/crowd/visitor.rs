@@ -9,7 +9,7 @@ use super::{
     answer::{Answer, Notice},
     client::{Client, Errand},
     plan::{Ending, Kind, Memory, Plan},
-    witness::{Fate, Witness},
+    witness::{Fate, Purpose, Witness},
 };
 
 /// A visitor who has come.
@@ -20,6 +20,7 @@ pub(super) struct Visitor {
     witness: Arc<Witness>,
     number: VisitorNo,
     came: Instant,
+    has_pass: bool,
     has_ticket: bool,
     /// How often it was told to wait.
     waits: u32,
@@ -55,6 +56,7 @@ impl Visitor {
             witness,
             number: VisitorNo(number),
             came: Instant::now(),
+            has_pass: false,
             has_ticket: false,
             waits: 0,
             fate: Fate::Abandoned,
@@ -133,11 +135,12 @@ impl Visitor {
             self.number = self.witness.stranger();
         }
         let returned_ticket = self.has_ticket && self.plan.memory == Memory::Keeps;
-        let flight = self.witness.departs(self.number);
+        let flight = self.witness.departs(self.number, self.purpose(errand));
         let Ok(response) = self.client.send(errand).await else { return Told::Nothing };
         self.client.remember(&response);
         let Ok(answer) = Answer::read(response).await else { return Told::Nothing };
         match answer {
+            Answer::Nobody => Told::Nothing,
             Answer::Admitted(response) => {
                 match errand {
                     Errand::Checkout => flight.left(),
@@ -150,20 +153,20 @@ impl Visitor {
             }
             Answer::Refused { retry_after, gave_token } => {
                 flight.answered(Seen::Refused);
-                self.has_ticket |= gave_token;
+                (self.has_pass, self.has_ticket) = (false, self.has_ticket || gave_token);
                 if self.fate != Fate::Admitted {
                     self.fate = Fate::Refused;
                 }
                 Told::Away(retry_after)
             }
-            Answer::Waiting(Notice { interval, waiting_since, position, gave_token }) => {
-                flight.answered(Seen::Waiting {
-                    interval,
-                    waiting_since,
-                    position,
-                    returned_ticket,
-                });
-                self.has_ticket |= gave_token;
+            Answer::Waiting(notice) => {
+                let Notice { interval, waiting_since, position, gave_token, is_undecided } = notice;
+                let seen = Seen::Waiting { interval, waiting_since, position, returned_ticket };
+                if is_undecided {
+                    flight.was_undecided();
+                }
+                flight.answered(seen);
+                (self.has_pass, self.has_ticket) = (false, self.has_ticket || gave_token);
                 self.waits += 1;
                 if self.fate != Fate::Admitted {
                     self.fate = Fate::Abandoned;
@@ -174,10 +177,18 @@ impl Visitor {
     }
 
     fn is_let_in(&mut self) {
-        self.has_ticket = false;
+        (self.has_pass, self.has_ticket) = (self.plan.memory == Memory::Keeps, false);
         if self.fate != Fate::Admitted {
             self.fate = Fate::Admitted;
             self.witness.waited(self.came.elapsed());
+        }
+    }
+
+    const fn purpose(&self, errand: Errand) -> Purpose {
+        match errand {
+            Errand::Checkout => Purpose::Leave,
+            Errand::Page(_) | Errand::Poll if self.has_pass => Purpose::GoOn,
+            Errand::Page(_) | Errand::Poll => Purpose::GetIn,
         }
     }
 

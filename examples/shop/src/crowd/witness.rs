@@ -11,9 +11,15 @@ use std::{
 use tower_waiting_room::{Clock, SystemClock, Timestamp};
 use waiting_room_sim::{Limits, Oracle, Report, Seen, VisitorNo};
 
+use super::{claims::Claims, latencies::Latencies};
+
 /// Tells the oracle what the visitors do and see.
+///
+/// Whoever troubles the room on purpose says so. Then the witness measures apart, and while the
+/// room cannot ask its store, it takes answers for what they are: kept promises, if they are, but
+/// no news of what the store has decided.
 #[derive(Debug)]
-pub(super) struct Witness {
+pub struct Witness {
     view: Mutex<View>,
 }
 
@@ -21,6 +27,9 @@ pub(super) struct Witness {
 struct View {
     clock: SystemClock,
     oracle: Oracle,
+    claims: Claims,
+    latencies: Latencies,
+    trouble: Trouble,
     people: People,
     under_way: u32,
     /// In ascending order.
@@ -28,6 +37,28 @@ struct View {
     refusals: u64,
     failures: u64,
     next_stranger: u64,
+}
+
+/// What is the matter with the room, as far as one is told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trouble {
+    /// Something is wrong.
+    is_on: bool,
+    /// Nobody can tell whether what the room answers is what the store has decided.
+    is_in_doubt: bool,
+    healed_at: Option<Timestamp>,
+    last_undecided_at: Option<Timestamp>,
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To be let in, or told to wait: it is decided upon.
+    GetIn,
+    /// To see the next page, with a pass.
+    GoOn,
+    /// To end the session.
+    Leave,
 }
 
 /// Visitors as people, each counted once: one without cookies is many visitors to the oracle.
@@ -54,6 +85,7 @@ pub(super) enum Fate {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Glimpse {
     pub(super) people: People,
+    pub(super) let_in: usize,
     pub(super) wait_p50: Duration,
     pub(super) wait_p95: Duration,
     pub(super) refusals: u64,
@@ -65,7 +97,9 @@ pub(super) struct Glimpse {
 pub(super) struct Flight {
     witness: Arc<Witness>,
     visitor: VisitorNo,
+    purpose: Purpose,
     sent: Timestamp,
+    trouble: Trouble,
     is_over: bool,
 }
 
@@ -75,6 +109,9 @@ impl Witness {
         let view = View {
             clock: SystemClock::new(),
             oracle: Oracle::new(limits),
+            claims: Claims::new(&limits),
+            latencies: Latencies::new(),
+            trouble: Trouble::default(),
             people: People::default(),
             under_way: 0,
             waits: Vec::new(),
@@ -98,12 +135,16 @@ impl Witness {
     }
 
     /// A request is about to leave.
-    pub(super) fn departs(self: &Arc<Self>, visitor: VisitorNo) -> Flight {
+    pub(super) fn departs(self: &Arc<Self>, visitor: VisitorNo, purpose: Purpose) -> Flight {
         let mut view = self.lock();
         let sent = view.clock.now();
         view.oracle.sent(visitor, sent);
         view.under_way += 1;
-        Flight { witness: Arc::clone(self), visitor, sent, is_over: false }
+        if purpose == Purpose::Leave {
+            view.claims.leaves(visitor);
+        }
+        let (witness, trouble) = (Arc::clone(self), view.trouble);
+        Flight { witness, visitor, purpose, sent, trouble, is_over: false }
     }
 
     /// Somebody is let in for the first time, after waiting for so long.
@@ -118,6 +159,7 @@ impl Witness {
         let mut view = self.lock();
         let now = view.clock.now();
         view.oracle.gave_up(visitor, now);
+        view.claims.leaves(visitor);
     }
 
     /// A visit is over.
@@ -151,11 +193,70 @@ impl Witness {
         };
         Glimpse {
             people: view.people,
+            let_in: view.waits.len(),
             wait_p50: quantile(50),
             wait_p95: quantile(95),
             refusals: view.refusals,
             failures: view.failures,
         }
+    }
+
+    /// Something goes wrong from now on.
+    pub fn trouble_begins(&self) {
+        self.lock().trouble.is_on = true;
+    }
+
+    /// What was wrong is over.
+    pub fn trouble_is_over(&self) {
+        let mut view = self.lock();
+        view.trouble.is_on = false;
+        view.trouble.healed_at = Some(view.clock.now());
+    }
+
+    /// From now on the room may not be able to ask its store.
+    pub fn store_may_be_away(&self) {
+        self.lock().trouble.is_in_doubt = true;
+    }
+
+    /// From now on the room can ask its store. A store that has lost its memory lets nobody in for
+    /// the time `hold`.
+    pub fn store_is_back(&self, hold: Option<Duration>) {
+        let mut view = self.lock();
+        view.trouble.is_in_doubt = false;
+        if let Some(hold) = hold {
+            let now = view.clock.now();
+            view.oracle.restarted(now, now + hold);
+        }
+    }
+
+    /// How long after the trouble somebody was still told that the store cannot be asked.
+    ///
+    /// Only a room with the debug header says so.
+    #[must_use]
+    pub fn undecided_after(&self) -> Duration {
+        let Trouble { healed_at, last_undecided_at, .. } = self.lock().trouble;
+        match (healed_at, last_undecided_at) {
+            (Some(healed), Some(last)) => last.since(healed),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// How often a visitor with a valid pass was kept out.
+    #[must_use]
+    pub fn passes_interrupted(&self) -> u64 {
+        self.lock().claims.interrupted()
+    }
+
+    /// How often a place was taken away that was to be kept.
+    #[must_use]
+    pub fn places_lost(&self) -> u64 {
+        self.lock().claims.lost()
+    }
+
+    /// How long the answers took.
+    #[must_use]
+    pub fn latencies(&self) -> Latencies {
+        self.lock().latencies.clone()
     }
 
     /// The verdict on everything that was seen.
@@ -177,37 +278,64 @@ impl Witness {
 }
 
 impl Flight {
+    /// The answer says that the store could not be asked.
+    pub(super) fn was_undecided(&self) {
+        let mut view = self.witness.lock();
+        view.trouble.last_undecided_at = Some(view.clock.now());
+    }
+
     /// The answer is here.
     pub(super) fn answered(mut self, seen: Seen) {
-        self.land(|oracle, visitor, now| oracle.answered(visitor, now, seen));
-        if seen == Seen::Refused {
-            self.witness.lock().refusals += 1;
-        }
+        let Self { visitor, purpose, sent, trouble, .. } = self;
+        self.land(|view, now| {
+            let is_in_doubt = trouble.is_in_doubt || view.trouble.is_in_doubt;
+            if is_in_doubt {
+                view.oracle.failed(visitor, now);
+            } else {
+                view.oracle.answered(visitor, now, seen);
+            }
+            view.claims.answered(visitor, sent, now, seen, is_in_doubt);
+            match purpose {
+                Purpose::GetIn => view.latencies.decided(now.since(sent)),
+                Purpose::GoOn => view.latencies.passed(now.since(sent), trouble.is_on),
+                Purpose::Leave => {}
+            }
+            view.refusals += u64::from(seen == Seen::Refused);
+        });
     }
 
     /// The answer to a checkout is here: the session is over.
     pub(super) fn left(mut self) {
-        let sent = self.sent;
-        self.land(|oracle, visitor, now| oracle.left(visitor, sent, now));
+        let Self { visitor, sent, trouble, .. } = self;
+        self.land(|view, now| {
+            // A store that does not hear of it keeps the slot until the session lapses.
+            if trouble.is_in_doubt || view.trouble.is_in_doubt {
+                view.oracle.failed(visitor, now);
+            } else {
+                view.oracle.left(visitor, sent, now);
+            }
+        });
     }
 
-    fn land(&mut self, tell: impl FnOnce(&mut Oracle, VisitorNo, Timestamp)) {
+    fn land(&mut self, tell: impl FnOnce(&mut View, Timestamp)) {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
         let mut view = self.witness.lock();
         let now = view.clock.now();
-        tell(&mut view.oracle, self.visitor, now);
+        tell(&mut view, now);
         view.under_way -= 1;
     }
 }
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        if !self.is_over {
-            self.land(|oracle, visitor, now| oracle.failed(visitor, now));
-            self.witness.lock().failures += 1;
-        }
+        let Self { visitor, sent, .. } = *self;
+        self.land(|view, now| {
+            view.oracle.failed(visitor, now);
+            view.claims.failed(visitor, sent);
+            view.failures += 1;
+        });
     }
 }
 

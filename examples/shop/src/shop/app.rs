@@ -9,7 +9,7 @@ use axum::{
 };
 use tower::ServiceBuilder;
 use tower_http::{compression::CompressionLayer, trace::TraceLayer};
-use tower_waiting_room::{WaitingRoomLayer, reason_of};
+use tower_waiting_room::{Store, WaitingRoomLayer, reason_of};
 use tracing::Span;
 
 use super::{api, cart, checkout, pages};
@@ -18,7 +18,7 @@ use super::{api, cart, checkout, pages};
 ///
 /// Tracing stands outermost, so that it sees whoever waits too. The room comes before
 /// compression: its answers are small, and who waits shall not cost a compressor's time.
-pub(crate) fn app(room: WaitingRoomLayer) -> Router {
+pub fn app<St: Store>(room: WaitingRoomLayer<St>) -> Router {
     let layers = ServiceBuilder::new()
         .layer(TraceLayer::new_for_http().on_response(log).on_failure(()))
         .layer(room)

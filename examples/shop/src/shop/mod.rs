@@ -10,4 +10,4 @@ mod catalogue;
 mod checkout;
 mod pages;
 
-pub(crate) use self::app::app;
+pub use self::app::app;

@@ -4,7 +4,7 @@ use serde_json::Value;
 use waiting_room_sim::{Limits, Seen, VisitorNo};
 
 use super::*;
-use crate::crowd::witness::{Fate, Witness};
+use crate::crowd::witness::{Fate, Purpose, Witness};
 
 const AT_30_S: Duration = Duration::from_secs(30);
 
@@ -18,10 +18,10 @@ fn broken(restart: Option<Restart>) -> Outcome {
     }));
     for number in [1, 2] {
         witness.came();
-        witness.departs(VisitorNo(number)).answered(Seen::Admitted);
+        witness.departs(VisitorNo(number), Purpose::GetIn).answered(Seen::Admitted);
         witness.gone(Fate::Admitted);
     }
-    drop(witness.departs(VisitorNo(3)));
+    drop(witness.departs(VisitorNo(3), Purpose::GetIn));
     let failures = witness.glimpse().failures;
     Outcome { report: witness.report().with_seed(7), restart, failures, form: Form::Json }
 }

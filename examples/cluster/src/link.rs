@@ -1,0 +1,227 @@
+//! A cable between two programs on this machine, which can be cut.
+//!
+//! ```text
+//!  node ═══► Link ═══► store          what comes in at one end goes out at the other,
+//!             │                       if the weather allows it
+//!          weather
+//! ```
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    select,
+    sync::watch,
+    task::{AbortHandle, JoinSet},
+    time::sleep,
+};
+
+/// Carries connections to a server, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Link {
+    address: SocketAddr,
+    state: watch::Sender<State>,
+    task: AbortHandle,
+}
+
+/// What becomes of the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weather {
+    /// They are carried.
+    Clear,
+    /// Connections are closed, old ones and new ones.
+    Cut,
+    /// They vanish, and nobody is told. A connection that has lost some is never heard of again,
+    /// as if a firewall on the way had forgotten it; one that is made later works.
+    Deaf,
+    /// They are carried this much later.
+    Slow(Duration),
+    /// They are held back.
+    Still,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    target: SocketAddr,
+    weather: Weather,
+}
+
+impl Link {
+    /// A link to a server.
+    pub(crate) async fn to(target: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let (state, seen) = watch::channel(State { target, weather: Weather::Clear });
+        let task = tokio::spawn(serve(listener, seen)).abort_handle();
+        Ok(Self { address, state, task })
+    }
+
+    /// Where to connect instead.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Changes the weather, for connections under way too.
+    pub(crate) fn set(&self, weather: Weather) {
+        self.state.send_modify(|state| state.weather = weather);
+    }
+
+    /// Leads to another server. Connections to the old one are closed.
+    pub(crate) fn lead_to(&self, target: SocketAddr) {
+        self.state.send_modify(|state| state.target = target);
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(listener: TcpListener, state: watch::Receiver<State>) {
+    let mut connections = JoinSet::new();
+    loop {
+        select! {
+            Ok((stream, _)) = listener.accept() => {
+                connections.spawn(carry(stream, state.clone()));
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+/// Carries one connection, until one of its ends closes it or the weather does.
+async fn carry(near: TcpStream, state: watch::Receiver<State>) -> io::Result<()> {
+    let State { target, weather } = *state.borrow();
+    if weather == Weather::Cut {
+        return Ok(());
+    }
+    let far = TcpStream::connect(target).await?;
+    near.set_nodelay(true)?;
+    far.set_nodelay(true)?;
+    let ((near_read, near_write), (far_read, far_write)) = (near.into_split(), far.into_split());
+    select! {
+        there = pump(near_read, far_write, target, state.clone()) => there,
+        back = pump(far_read, near_write, target, state) => back,
+    }
+}
+
+async fn pump(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    target: SocketAddr,
+    mut state: watch::Receiver<State>,
+) -> io::Result<()> {
+    let mut buffer = vec![0; BUFFER];
+    let mut is_deaf = state.borrow_and_update().weather == Weather::Deaf;
+    loop {
+        let read = select! {
+            read = from.read(&mut buffer) => read?,
+            changed = state.changed() => {
+                let State { target: now, weather } = *state.borrow_and_update();
+                if changed.is_err() || now != target || weather == Weather::Cut {
+                    return Ok(());
+                }
+                is_deaf |= weather == Weather::Deaf;
+                continue;
+            }
+        };
+        if read == 0 {
+            return Ok(());
+        }
+        let weather = state.borrow().weather;
+        is_deaf |= weather == Weather::Deaf;
+        match weather {
+            Weather::Slow(late) => sleep(late).await,
+            Weather::Still => drop(state.wait_for(|state| state.weather != Weather::Still).await),
+            Weather::Clear | Weather::Cut | Weather::Deaf => {}
+        }
+        if !is_deaf {
+            to.write_all(&buffer[..read]).await?;
+        }
+    }
+}
+
+const BUFFER: usize = 64 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{Instant, timeout};
+
+    use super::*;
+
+    /// A server that says everything twice, at most once a connection.
+    async fn echo() -> SocketAddr {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let (mut read, mut write) = stream.split();
+                    tokio::io::copy(&mut read, &mut write).await
+                });
+            }
+        });
+        address
+    }
+
+    async fn says(stream: &mut TcpStream, word: &[u8; 4]) -> bool {
+        let mut heard = [0; 4];
+        stream.write_all(word).await.unwrap();
+        let heard_it = timeout(SOON, stream.read_exact(&mut heard)).await;
+        matches!(heard_it, Ok(Ok(_))) && heard == *word
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_was_deaf_once_is_deaf_for_ever_and_a_new_one_is_not() {
+        let link = Link::to(echo().await).await.unwrap();
+        let mut old = TcpStream::connect(link.address()).await.unwrap();
+        assert!(says(&mut old, b"ding").await);
+        link.set(Weather::Deaf);
+        assert!(!says(&mut old, b"dong").await);
+        link.set(Weather::Clear);
+        assert!(!says(&mut old, b"bell").await);
+        let mut new = TcpStream::connect(link.address()).await.unwrap();
+        assert!(says(&mut new, b"ding").await);
+    }
+
+    #[tokio::test]
+    async fn what_is_held_back_comes_later_and_what_is_slow_comes_late() {
+        let link = Link::to(echo().await).await.unwrap();
+        let mut stream = TcpStream::connect(link.address()).await.unwrap();
+        link.set(Weather::Still);
+        assert!(!says(&mut stream, b"ding").await);
+        link.set(Weather::Clear);
+        let mut heard = [0; 4];
+        stream.read_exact(&mut heard).await.unwrap();
+        assert_eq!(&heard, b"ding");
+        let late = Duration::from_millis(20);
+        link.set(Weather::Slow(late));
+        let asked = Instant::now();
+        assert!(says(&mut stream, b"dong").await && asked.elapsed() >= 2 * late);
+    }
+
+    #[tokio::test]
+    async fn a_cut_and_another_target_close_what_is_open() {
+        let link = Link::to(echo().await).await.unwrap();
+        let mut stream = TcpStream::connect(link.address()).await.unwrap();
+        assert!(says(&mut stream, b"ding").await);
+        link.set(Weather::Cut);
+        assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);
+        link.set(Weather::Clear);
+        let mut stream = TcpStream::connect(link.address()).await.unwrap();
+        assert!(says(&mut stream, b"ding").await);
+        link.lead_to(echo().await);
+        assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);
+    }
+
+    const SOON: Duration = Duration::from_millis(200);
+}

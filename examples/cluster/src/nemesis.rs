@@ -1,0 +1,140 @@
+//! Who makes it go wrong, and says when.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use redis::aio::MultiplexedConnection;
+use shop::{Scene, Witness};
+use tokio::{sync::watch, task::block_in_place, time::sleep};
+
+use crate::{
+    cli::Plan,
+    cluster::{Cluster, Replica, address_of, connect},
+    fault::Fault,
+    link::Weather,
+};
+
+/// Troubles a cluster, and tells the witness what a visitor cannot know.
+#[derive(Debug)]
+pub(crate) struct Nemesis<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) witness: &'a Witness,
+    pub(crate) news: &'a watch::Sender<Scene>,
+}
+
+impl Nemesis<'_> {
+    /// A cluster decides again this soon after the trouble is over.
+    pub(crate) const RECOVERY: Duration = Duration::from_secs(3);
+
+    /// Waits for the time, and has it go wrong for a while.
+    pub(crate) async fn strike(&self, fault: Fault, cluster: &mut Cluster) -> Result<()> {
+        sleep(self.plan.at).await;
+        self.witness.trouble_begins();
+        if fault.takes_store() {
+            self.witness.store_may_be_away();
+        }
+        match fault {
+            Fault::None => sleep(self.plan.lasts).await,
+            Fault::Nodes => self.kill_nodes(cluster).await?,
+            Fault::StoreKept | Fault::StoreLost => self.kill_store(cluster).await?,
+            Fault::StorePaused => self.pause_store(cluster).await?,
+            Fault::Cut => self.weather(cluster, Weather::Cut, "the network is cut").await,
+            Fault::HalfOpen => {
+                self.weather(cluster, Weather::Deaf, "what is sent to the store vanishes").await;
+            }
+            Fault::Slow => {
+                let late = 2 * self.plan.deadline;
+                self.weather(cluster, Weather::Slow(late), "the network is slow").await;
+            }
+            Fault::Failover => self.fail_over(cluster).await?,
+            Fault::Flush => self.flush(cluster).await?,
+        }
+        self.witness.trouble_is_over();
+        if fault.takes_store() {
+            sleep(Self::RECOVERY).await;
+            let hold = self.plan.room().config(None)?.rules().recovery_hold();
+            self.witness.store_is_back(fault.forgets().then_some(hold));
+        }
+        Ok(())
+    }
+
+    async fn kill_nodes(&self, cluster: &mut Cluster) -> Result<()> {
+        let nodes = u32::try_from(cluster.nodes.len()).unwrap_or(u32::MAX);
+        for (number, node) in (1..).zip(&mut cluster.nodes) {
+            node.kill().await?;
+            self.tell(format!("node {number} was killed"));
+            sleep(self.plan.lasts / nodes).await;
+            node.start_again().await?;
+        }
+        self.tell("all nodes serve again".to_owned());
+        Ok(())
+    }
+
+    async fn kill_store(&self, cluster: &mut Cluster) -> Result<()> {
+        cluster.store.kill();
+        self.tell("the store was killed".to_owned());
+        sleep(self.plan.lasts).await;
+        block_in_place(|| cluster.store.start_again())?;
+        let mut connection = connect(&cluster.store).await?;
+        let keys: u64 = redis::cmd("DBSIZE").query_async(&mut connection).await?;
+        self.tell(format!("the store is back, with {keys} keys"));
+        Ok(())
+    }
+
+    async fn pause_store(&self, cluster: &Cluster) -> Result<()> {
+        cluster.store.pause()?;
+        self.tell("the store stands still".to_owned());
+        sleep(self.plan.lasts).await;
+        cluster.store.resume()?;
+        self.tell("the store goes on".to_owned());
+        Ok(())
+    }
+
+    async fn weather(&self, cluster: &Cluster, weather: Weather, news: &str) {
+        cluster.link.set(weather);
+        self.tell(news.to_owned());
+        sleep(self.plan.lasts).await;
+        cluster.link.set(Weather::Clear);
+        self.tell("the network is well".to_owned());
+    }
+
+    /// The replica hears nothing for a while; then the store dies, and the replica takes over.
+    async fn fail_over(&self, cluster: &mut Cluster) -> Result<()> {
+        let Replica { server, link } = cluster.replica.as_ref().context("there is a replica")?;
+        let (mut store, mut replica) = (connect(&cluster.store).await?, connect(server).await?);
+        link.set(Weather::Still);
+        self.tell("the replica hears nothing any more".to_owned());
+        sleep(self.plan.lasts / 2).await;
+        let written = offset(&mut store, "master_repl_offset:").await?;
+        let heard = offset(&mut replica, "slave_repl_offset:").await?;
+        if heard >= written {
+            bail!("the replica has heard everything, so nothing can be lost");
+        }
+        cluster.store.kill();
+        self.tell(format!("the store was killed; {} bytes are lost", written - heard));
+        sleep(self.plan.lasts / 2).await;
+        let () = redis::cmd("REPLICAOF").arg("NO").arg("ONE").query_async(&mut replica).await?;
+        cluster.link.lead_to(address_of(server));
+        self.tell("the replica has taken over".to_owned());
+        Ok(())
+    }
+
+    async fn flush(&self, cluster: &Cluster) -> Result<()> {
+        let mut connection = connect(&cluster.store).await?;
+        let () = redis::cmd("FLUSHALL").query_async(&mut connection).await?;
+        self.tell("everything in the store was deleted".to_owned());
+        sleep(self.plan.lasts).await;
+        Ok(())
+    }
+
+    fn tell(&self, news: String) {
+        self.news.send_replace(Scene::outside(news));
+    }
+}
+
+/// How much was written to a server, or heard of it.
+async fn offset(server: &mut MultiplexedConnection, name: &str) -> Result<u64> {
+    let said: String = redis::cmd("INFO").arg("replication").query_async(server).await?;
+    let line = said.lines().find_map(|line| line.strip_prefix(name));
+    Ok(line.with_context(|| format!("the server does not tell {name}"))?.trim().parse()?)
+}

@@ -1,0 +1,63 @@
+//! One node: a shop in a process of its own.
+
+use std::{net::SocketAddr, time::Duration};
+
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use shop::RoomArgs;
+use tokio::{
+    io::{AsyncReadExt, stdin},
+    net::TcpListener,
+    select,
+};
+use tower_waiting_room::{DebugHeader, StoreFailure, WaitingRoomLayer};
+use waiting_room_redis::{RedisStore, RedisStoreOptions};
+
+/// What a node is told.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct NodeArgs {
+    /// Serves here.
+    #[arg(long)]
+    pub(crate) listen: SocketAddr,
+    /// Shares the room that lies here.
+    #[arg(long)]
+    pub(crate) store: String,
+    /// Decides within this time.
+    #[arg(long, value_parser = shop::duration)]
+    pub(crate) deadline: Duration,
+    #[command(flatten)]
+    pub(crate) room: RoomArgs,
+}
+
+/// Serves until whoever started it closes its standard input.
+///
+/// Says so on standard output as soon as it serves.
+pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
+    let keys = node.room.own_keys()?.context("nodes share a key")?;
+    let config = node.room.builder(Some(keys)).debug_header(DebugHeader::On).build()?;
+    let client = redis::Client::open(node.store)?;
+    let connection = ConnectionManager::new_with_config(client, reconnects()).await?;
+    let options = RedisStoreOptions::new().deadline(node.deadline);
+    let store = RedisStore::connect_with(connection, config.rules().clone(), options)
+        .await
+        .map_err(|error| anyhow!("{error}: {:?}", std::error::Error::source(&error)))?;
+    let room = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+    let listener = TcpListener::bind(node.listen).await?;
+    println!("{READY}");
+    select! {
+        served = async { axum::serve(listener, shop::app(room)).await } => Ok(served?),
+        _ = async { stdin().read(&mut [0]).await } => Ok(()),
+    }
+}
+
+/// A store that was away is to be found again soon after it is back.
+fn reconnects() -> ConnectionManagerConfig {
+    ConnectionManagerConfig::new()
+        .set_min_delay(Duration::from_millis(50))
+        .set_max_delay(Duration::from_millis(500))
+        .set_connection_timeout(Some(Duration::from_millis(500)))
+}
+
+/// What a node says when it serves.
+pub(crate) const READY: &str = "ready";

@@ -1,0 +1,91 @@
+//! One run: a cluster, a crowd, a fault, and what came of it.
+
+use std::{pin::pin, time::Duration};
+
+use anyhow::{Result, anyhow, bail};
+use shop::{Crowd, Form, Latencies, Outcome, RecoveryName, Scene};
+use tokio::{select, sync::watch};
+
+use crate::{cli::Plan, cluster::Cluster, fault::Fault, nemesis::Nemesis};
+
+/// What visitors saw of a cluster that was in trouble.
+#[derive(Clone, Debug)]
+pub(crate) struct Trial {
+    pub(crate) fault: Fault,
+    pub(crate) outcome: Outcome,
+    pub(crate) places_lost: u64,
+    pub(crate) passes_interrupted: u64,
+    pub(crate) latencies: Latencies,
+    /// For how long after the trouble somebody was still told that nobody can decide.
+    pub(crate) undecided_after: Duration,
+    pub(crate) decisions_late: u64,
+    keeps_limits: bool,
+}
+
+impl Trial {
+    /// Starts everything, has it go wrong, and ends everything.
+    pub(crate) async fn run(fault: Fault, plan: &Plan) -> Result<Self> {
+        let (kept, replicated) = (fault.persistence(), fault == Fault::Failover);
+        let mut cluster = Cluster::start(plan, kept, replicated).await?;
+        let room = plan.room();
+        let crowd = Crowd::new(&plan.order(), &room).map_err(|error| anyhow!("{error}"))?;
+        let (seed, witness, shop) = (crowd.seed(), crowd.witness(), cluster.balancer.address());
+        let news = format!(
+            "{}: {} to {} nodes on http://{shop}, seed {seed}",
+            fault.name(),
+            crowd.story(),
+            plan.nodes
+        );
+        let (news, scene) = watch::channel(Scene::outside(news));
+        {
+            let nemesis = Nemesis { plan, witness: &witness, news: &news };
+            let mut crowd = pin!(crowd.visit(shop, scene));
+            let mut strike = pin!(nemesis.strike(fault, &mut cluster));
+            select! {
+                () = &mut crowd => bail!("the crowd had gone before the trouble was over"),
+                struck = &mut strike => struck?,
+            }
+            crowd.await;
+        }
+        let latencies = witness.latencies();
+        Ok(Self {
+            fault,
+            outcome: Outcome::new(&witness, seed, Form::Table),
+            places_lost: witness.places_lost(),
+            passes_interrupted: witness.passes_interrupted(),
+            decisions_late: latencies.decisions_over(plan.deadline + ON_THE_WAY),
+            latencies,
+            undecided_after: witness.undecided_after(),
+            keeps_limits: fault.keeps_limits(room.recovery == Some(RecoveryName::Hold)),
+        })
+    }
+
+    /// The promises that were broken, of those that hold under this fault.
+    pub(crate) fn violations(&self) -> Vec<&'static str> {
+        let is_limit = |name: &&str| ["max_active", "max_new_in_any_60s"].contains(name);
+        let mut violations = self.outcome.report().violations();
+        violations.retain(|name| self.keeps_limits || !is_limit(name));
+        let latencies = &self.latencies;
+        let allowed = latencies.pass_p99_calm() + UNCHANGED;
+        let others = [
+            ("places_lost", self.places_lost > 0),
+            ("passes_interrupted", self.passes_interrupted > 0),
+            ("pass_p99", latencies.pass_p99_troubled() > allowed),
+            ("decisions_late", self.decisions_late * LATE_OF > latencies.decisions()),
+            ("recovery", self.undecided_after > Nemesis::RECOVERY),
+        ];
+        violations.extend(others.into_iter().filter_map(|(name, broken)| broken.then_some(name)));
+        violations
+    }
+}
+
+/// What a request may take besides the decision, on a busy machine and through a balancer.
+const ON_THE_WAY: Duration = Duration::from_millis(50);
+
+/// One in so many decisions may be late: a machine that is busy with other things wakes nobody in
+/// time.
+const LATE_OF: u64 = 200;
+
+/// A request that waits for the store takes as long as a decision may take; one that does not
+/// takes as long as ever, give or take less than that.
+const UNCHANGED: Duration = Duration::from_millis(20);

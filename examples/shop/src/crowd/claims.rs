@@ -1,0 +1,200 @@
+//! What each visitor holds, and whether it was taken away.
+//!
+//! The oracle judges the same, but learns nothing from an answer that a room gives which cannot ask
+//! its store. What a visitor holds is to last through that too.
+
+use std::{collections::HashMap, time::Duration};
+
+use tower_waiting_room::Timestamp;
+use waiting_room_sim::{Limits, Seen, VisitorNo};
+
+/// The passes and the places in the hands of the visitors.
+#[derive(Debug)]
+pub(super) struct Claims {
+    session: Duration,
+    retention: Duration,
+    /// Until when each pass is certainly valid.
+    passes: HashMap<VisitorNo, Timestamp>,
+    places: HashMap<VisitorNo, Place>,
+    interrupted: u64,
+    lost: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    waiting_since: Timestamp,
+    kept_from: Timestamp,
+    /// Since when its holder may have been let in without knowing.
+    doubtful_since: Option<Timestamp>,
+}
+
+impl Claims {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            session: limits.session_duration,
+            retention: limits.place_retention,
+            passes: HashMap::new(),
+            places: HashMap::new(),
+            interrupted: 0,
+            lost: 0,
+        }
+    }
+
+    /// How often a visitor with a valid pass was kept out.
+    pub(super) const fn interrupted(&self) -> u64 {
+        self.interrupted
+    }
+
+    /// How often a place was taken away that was to be kept.
+    pub(super) const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// A visitor was answered. An answer is in doubt if nobody could ask the store.
+    pub(super) fn answered(
+        &mut self,
+        visitor: VisitorNo,
+        sent: Timestamp,
+        now: Timestamp,
+        seen: Seen,
+        in_doubt: bool,
+    ) {
+        if seen == Seen::Admitted {
+            self.places.remove(&visitor);
+            let until = sent + self.session;
+            // A pass cannot be renewed while the store is away; a new one is as good as any.
+            let pass = self.passes.entry(visitor).or_insert(until);
+            if !in_doubt {
+                *pass = until.max(*pass);
+            }
+            return;
+        }
+        if self.passes.remove(&visitor).is_some_and(|until| now < until) {
+            self.interrupted += 1;
+        }
+        match seen {
+            Seen::Waiting { waiting_since: Some(since), returned_ticket, .. } => {
+                let before = self.places.get(&visitor).filter(|_| returned_ticket);
+                let is_lost = before
+                    .is_some_and(|place| place.waiting_since != since && self.holds(place, now));
+                self.lost += u64::from(is_lost);
+                let doubtful_since =
+                    in_doubt.then(|| before.and_then(|place| place.doubtful_since).unwrap_or(sent));
+                // Who could not be heard has kept its place no longer by it.
+                let kept_from = before.filter(|_| in_doubt).map_or(sent, |place| place.kept_from);
+                let place = Place { waiting_since: since, kept_from, doubtful_since };
+                self.places.insert(visitor, place);
+            }
+            Seen::Refused => {
+                let place = self.places.remove(&visitor);
+                self.lost += u64::from(place.is_some_and(|place| self.holds(&place, now)));
+            }
+            Seen::Admitted | Seen::Waiting { .. } => {}
+        }
+    }
+
+    /// A request that left at `sent` had no answer.
+    pub(super) fn failed(&mut self, visitor: VisitorNo, sent: Timestamp) {
+        if let Some(place) = self.places.get_mut(&visitor) {
+            place.doubtful_since.get_or_insert(sent);
+        }
+    }
+
+    /// A visitor goes, and holds nothing any more.
+    pub(super) fn leaves(&mut self, visitor: VisitorNo) {
+        self.passes.remove(&visitor);
+        self.places.remove(&visitor);
+    }
+
+    /// Whether a place is still to be kept: it is, and was not used up by a session that has come
+    /// and gone without its holder knowing.
+    fn holds(&self, place: &Place, now: Timestamp) -> bool {
+        now < place.kept_from + self.retention
+            && place.doubtful_since.is_none_or(|since| now < since + self.session)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANN: VisitorNo = VisitorNo(1);
+    const SURE: bool = false;
+    const IN_DOUBT: bool = true;
+
+    fn claims() -> Claims {
+        Claims::new(&Limits {
+            total_active_users: 1,
+            new_users_per_minute: None,
+            session_duration: Duration::from_secs(20),
+            place_retention: Duration::from_secs(300),
+        })
+    }
+
+    fn at(secs: u64) -> Timestamp {
+        Timestamp::from_secs(1_000 + secs)
+    }
+
+    fn waits(since: u64) -> Seen {
+        Seen::Waiting {
+            interval: Duration::from_secs(5),
+            waiting_since: Some(at(since)),
+            position: None,
+            returned_ticket: true,
+        }
+    }
+
+    fn tell(claims: &mut Claims, secs: u64, seen: Seen, in_doubt: bool) {
+        claims.answered(ANN, at(secs), at(secs), seen, in_doubt);
+    }
+
+    #[test]
+    fn who_is_kept_out_within_a_session_was_interrupted_whether_the_store_is_away_or_not() {
+        for (secs, in_doubt, interrupted) in
+            [(19, SURE, 1), (19, IN_DOUBT, 1), (20, SURE, 0), (20, IN_DOUBT, 0)]
+        {
+            let mut claims = claims();
+            tell(&mut claims, 0, Seen::Admitted, SURE);
+            tell(&mut claims, secs, waits(secs), in_doubt);
+            assert_eq!(claims.interrupted(), interrupted, "after {secs} s");
+        }
+    }
+
+    #[test]
+    fn a_pass_is_not_prolonged_while_the_store_is_away() {
+        let mut claims = claims();
+        tell(&mut claims, 0, Seen::Admitted, SURE);
+        tell(&mut claims, 10, Seen::Admitted, IN_DOUBT);
+        tell(&mut claims, 25, waits(25), SURE);
+        assert_eq!(claims.interrupted(), 0);
+        tell(&mut claims, 30, Seen::Admitted, SURE);
+        tell(&mut claims, 40, Seen::Admitted, SURE);
+        tell(&mut claims, 55, Seen::Refused, SURE);
+        assert_eq!(claims.interrupted(), 1);
+    }
+
+    #[test]
+    fn another_time_of_arrival_is_a_lost_place() {
+        let mut claims = claims();
+        tell(&mut claims, 0, waits(0), SURE);
+        tell(&mut claims, 5, waits(0), IN_DOUBT);
+        assert_eq!(claims.lost(), 0);
+        tell(&mut claims, 10, waits(10), SURE);
+        assert_eq!(claims.lost(), 1);
+        tell(&mut claims, 311, waits(311), SURE);
+        assert_eq!(claims.lost(), 1, "nobody keeps a place for longer");
+        tell(&mut claims, 320, Seen::Refused, SURE);
+        assert_eq!(claims.lost(), 2);
+    }
+
+    #[test]
+    fn a_place_may_have_been_used_up_by_a_session_that_nobody_knew_of() {
+        for (secs, lost) in [(24, 1), (25, 0)] {
+            let mut claims = claims();
+            tell(&mut claims, 0, waits(0), SURE);
+            claims.failed(ANN, at(5));
+            tell(&mut claims, secs, waits(secs), SURE);
+            assert_eq!(claims.lost(), lost, "after {secs} s");
+        }
+    }
+}
