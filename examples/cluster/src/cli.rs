@@ -47,15 +47,18 @@ pub(crate) struct Plan {
     /// A decision takes no longer.
     #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = duration)]
     pub(crate) deadline: Duration,
+    /// Every page takes this time to make.
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = duration)]
+    pub(crate) work: Duration,
     #[command(flatten)]
     room: RoomArgs,
     #[command(flatten)]
     crowd: CrowdArgs,
     /// It goes wrong at this time.
-    #[arg(long, value_name = "TIME", default_value = "12s", value_parser = duration, help_heading = "Trouble")]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, help_heading = "Trouble")]
     pub(crate) at: Duration,
     /// It is over after this time.
-    #[arg(long, value_name = "TIME", default_value = "6s", value_parser = duration, help_heading = "Trouble")]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration, help_heading = "Trouble")]
     pub(crate) lasts: Duration,
 }
 
@@ -66,7 +69,7 @@ struct CrowdArgs {
     #[arg(long, value_name = "VISITORS", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=5_000))]
     visitors: u32,
     /// They arrive over this time.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "40s", value_parser = duration)]
     over: Duration,
     /// After the last arrival the line has this time to empty.
     #[arg(long, value_name = "TIME", default_value = "45s", value_parser = duration)]
@@ -130,7 +133,8 @@ mod tests {
         let line = "cluster --limit 7 --rate 9 --session 1m30s --refresh-interval 5s";
         let room = Cli::parse_from(line.split_whitespace()).plan.room();
         assert_eq!(room.recovery, Some(RecoveryName::Hold));
-        let told = "cluster node --listen 127.0.0.1:1 --store redis://127.0.0.1 --deadline 50ms";
+        let told = "cluster node --listen 127.0.0.1:1 --store redis://127.0.0.1 --deadline 50ms \
+                    --work 0";
         let told = told.split_whitespace().map(str::to_owned).chain(room.flags());
         let Some(Command::Node(node)) = Cli::parse_from(told).command else { panic!("no node") };
         assert_eq!(node.room, room);

@@ -63,6 +63,7 @@ impl Cluster {
             room,
             key: random_key(),
             deadline: plan.deadline,
+            work: plan.work,
         };
         let mut nodes = Vec::new();
         for _ in 0..plan.nodes {

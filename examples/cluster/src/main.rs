@@ -79,6 +79,7 @@ async fn try_all(faults: &[Fault], plan: &Plan) -> Result<Vec<Trial>> {
         for alarm in &trial.outcome.report().alarms {
             eprintln!("{alarm:?}");
         }
+        eprintln!("{}", table::table(std::slice::from_ref(&trial)));
         trials.push(trial);
     }
     Ok(trials)

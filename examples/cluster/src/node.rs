@@ -26,6 +26,9 @@ pub(crate) struct NodeArgs {
     /// Decides within this time.
     #[arg(long, value_parser = shop::duration)]
     pub(crate) deadline: Duration,
+    /// Every page takes this time to make.
+    #[arg(long, value_parser = shop::duration)]
+    pub(crate) work: Duration,
     #[command(flatten)]
     pub(crate) room: RoomArgs,
 }
@@ -46,7 +49,7 @@ pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
     let listener = TcpListener::bind(node.listen).await?;
     println!("{READY}");
     select! {
-        served = async { axum::serve(listener, shop::app(room)).await } => Ok(served?),
+        served = async { axum::serve(listener, shop::app_that_works(room, node.work)).await } => Ok(served?),
         _ = async { stdin().read(&mut [0]).await } => Ok(()),
     }
 }

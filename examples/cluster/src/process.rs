@@ -18,6 +18,7 @@ pub(crate) struct Recipe {
     pub(crate) room: RoomArgs,
     pub(crate) key: String,
     pub(crate) deadline: Duration,
+    pub(crate) work: Duration,
 }
 
 /// A node of its own process, on the same port each time. It ends when this is dropped.
@@ -58,6 +59,7 @@ async fn start(recipe: &Recipe, address: SocketAddr) -> Result<Child> {
         .args(["--listen", &address.to_string()])
         .args(["--store", &recipe.store])
         .args(["--deadline", &humantime::format_duration(recipe.deadline).to_string()])
+        .args(["--work", &humantime::format_duration(recipe.work).to_string()])
         .args(recipe.room.flags())
         .env("SHOP_KEY", &recipe.key)
         .stdin(Stdio::piped())

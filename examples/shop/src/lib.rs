@@ -25,5 +25,5 @@ pub use crate::{
     command::run,
     crowd::{Crowd, Form, Latencies, Outcome, Scene, Witness},
     room::{RecoveryName, RoomArgs},
-    shop::app,
+    shop::{app, app_that_works},
 };

@@ -61,7 +61,7 @@ impl Latencies {
     /// How many decisions took longer than this.
     #[must_use]
     pub fn decisions_over(&self, deadline: Duration) -> u64 {
-        self.decisions.count_between(micros(deadline) + 1, u64::MAX)
+        self.decisions.count_between(self.decisions.next_non_equivalent(micros(deadline)), u64::MAX)
     }
 
     /// The slowest decision.

@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use axum::{
     Router,
+    extract::Request,
+    middleware::{Next, from_fn},
     response::Response,
     routing::{get, post},
 };
+use tokio::time::sleep;
 use tower::ServiceBuilder;
 use tower_http::{compression::CompressionLayer, trace::TraceLayer};
 use tower_waiting_room::{Store, WaitingRoomLayer, reason_of};
@@ -19,6 +22,17 @@ use super::{api, cart, checkout, pages};
 /// Tracing stands outermost, so that it sees whoever waits too. The room comes before
 /// compression: its answers are small, and who waits shall not cost a compressor's time.
 pub fn app<St: Store>(room: WaitingRoomLayer<St>) -> Router {
+    app_that_works(room, Duration::ZERO)
+}
+
+/// The same, if every page takes this time to make.
+pub fn app_that_works<St: Store>(room: WaitingRoomLayer<St>, work: Duration) -> Router {
+    let worked = move |request: Request, next: Next| async move {
+        if !work.is_zero() {
+            sleep(work).await;
+        }
+        next.run(request).await
+    };
     let layers = ServiceBuilder::new()
         .layer(TraceLayer::new_for_http().on_response(log).on_failure(()))
         .layer(room)
@@ -31,6 +45,7 @@ pub fn app<St: Store>(room: WaitingRoomLayer<St>) -> Router {
         .route("/api/products", get(api::products))
         .route("/api/cart", get(api::cart).post(api::add_to_cart))
         .route("/api/checkout", post(checkout::by_api))
+        .layer(from_fn(worked))
         .route("/healthz", get(async || "fine\n"))
         .layer(layers)
 }

@@ -10,4 +10,4 @@ mod catalogue;
 mod checkout;
 mod pages;
 
-pub use self::app::app;
+pub use self::app::{app, app_that_works};
