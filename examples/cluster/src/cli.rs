@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use shop::{CrowdOrder, RecoveryName, RoomArgs, duration};
+use tower_waiting_room::{ConfigError, KeyRing, TokenKey};
 use waiting_room_engines::Engine;
 
 use crate::{fault::Fault, node::NodeArgs};
@@ -99,6 +100,12 @@ impl Plan {
             recovery: self.room.recovery.or(Some(RecoveryName::Hold)),
             ..self.room.clone()
         }
+    }
+
+    /// For how long nobody new is let in after a loss.
+    pub(crate) fn recovery_hold(&self) -> Result<Duration, ConfigError> {
+        let keys = KeyRing::new(TokenKey::random());
+        Ok(self.room().config(Some(keys))?.rules().recovery_hold())
     }
 
     /// Who comes.

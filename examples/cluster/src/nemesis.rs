@@ -52,8 +52,8 @@ impl Nemesis<'_> {
         self.witness.trouble_is_over();
         if fault.takes_store() {
             sleep(Self::RECOVERY).await;
-            let hold = self.plan.room().config(None)?.rules().recovery_hold();
-            self.witness.store_is_back(fault.forgets().then_some(hold));
+            let hold = fault.forgets().then(|| self.plan.recovery_hold()).transpose()?;
+            self.witness.store_is_back(hold);
         }
         Ok(())
     }
