@@ -18,7 +18,10 @@ pub(crate) struct Trial {
     pub(crate) latencies: Latencies,
     /// For how long after the trouble somebody was still told that nobody can decide.
     pub(crate) undecided_after: Duration,
+    /// Decisions whose answers took twice the deadline: one for the decision, and one for the way
+    /// there and back through the balancer, on a machine that may be busy.
     pub(crate) decisions_late: u64,
+    deadline: Duration,
     keeps_limits: bool,
 }
 
@@ -53,8 +56,9 @@ impl Trial {
             outcome: Outcome::new(&witness, seed, Form::Table),
             places_lost: witness.places_lost(),
             passes_interrupted: witness.passes_interrupted(),
-            decisions_late: latencies.decisions_over(plan.deadline + ON_THE_WAY),
+            decisions_late: latencies.decisions_over(2 * plan.deadline),
             latencies,
+            deadline: plan.deadline,
             undecided_after: witness.undecided_after(),
             keeps_limits: fault.keeps_limits(room.recovery == Some(RecoveryName::Hold)),
         })
@@ -66,7 +70,9 @@ impl Trial {
         let mut violations = self.outcome.report().violations();
         violations.retain(|name| self.keeps_limits || !is_limit(name));
         let latencies = &self.latencies;
-        let allowed = latencies.pass_p99_calm() + UNCHANGED;
+        // A request that waits for the store takes as long as a decision may take. One that does
+        // not takes as long as ever, give or take less than that.
+        let allowed = latencies.pass_p99_calm() + self.deadline / 2;
         let others = [
             ("places_lost", self.places_lost > 0),
             ("passes_interrupted", self.passes_interrupted > 0),
@@ -79,13 +85,6 @@ impl Trial {
     }
 }
 
-/// What a request may take besides the decision, on a busy machine and through a balancer.
-const ON_THE_WAY: Duration = Duration::from_millis(50);
-
 /// One in so many decisions may be late: a machine that is busy with other things wakes nobody in
 /// time.
 const LATE_OF: u64 = 200;
-
-/// A request that waits for the store takes as long as a decision may take; one that does not
-/// takes as long as ever, give or take less than that.
-const UNCHANGED: Duration = Duration::from_millis(20);

@@ -90,7 +90,6 @@ impl RoomArgs {
     }
 
     /// The same, to be added to.
-    #[must_use]
     pub fn builder(&self, keys: Option<KeyRing>) -> WaitingRoomConfigBuilder {
         let builder = WaitingRoomConfig::builder("shop")
             .total_active_users(self.limit)

@@ -18,6 +18,7 @@ mod answer;
 mod claims;
 mod client;
 mod display;
+mod flight;
 mod gathering;
 mod latencies;
 mod outcome;

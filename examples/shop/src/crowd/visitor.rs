@@ -8,8 +8,9 @@ use waiting_room_sim::{Seen, VisitorNo};
 use super::{
     answer::{Answer, Notice},
     client::{Client, Errand},
+    flight::{Flight, Purpose},
     plan::{Ending, Kind, Memory, Plan},
-    witness::{Fate, Purpose, Witness},
+    witness::{Fate, Witness},
 };
 
 /// A visitor who has come.
@@ -135,7 +136,7 @@ impl Visitor {
             self.number = self.witness.stranger();
         }
         let returned_ticket = self.has_ticket && self.plan.memory == Memory::Keeps;
-        let flight = self.witness.departs(self.number, self.purpose(errand));
+        let flight = Flight::departs(&self.witness, self.number, self.purpose(errand));
         let Ok(response) = self.client.send(errand).await else { return Told::Nothing };
         self.client.remember(&response);
         let Ok(answer) = Answer::read(response).await else { return Told::Nothing };

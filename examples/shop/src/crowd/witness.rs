@@ -4,12 +4,12 @@
 //! do at once: the order in which the oracle must be told.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use tower_waiting_room::{Clock, SystemClock, Timestamp};
-use waiting_room_sim::{Limits, Oracle, Report, Seen, VisitorNo};
+use waiting_room_sim::{Limits, Oracle, Report, VisitorNo};
 
 use super::{claims::Claims, latencies::Latencies};
 
@@ -24,41 +24,30 @@ pub struct Witness {
 }
 
 #[derive(Debug)]
-struct View {
-    clock: SystemClock,
-    oracle: Oracle,
-    claims: Claims,
-    latencies: Latencies,
-    trouble: Trouble,
+pub(super) struct View {
+    pub(super) clock: SystemClock,
+    pub(super) oracle: Oracle,
+    pub(super) claims: Claims,
+    pub(super) latencies: Latencies,
+    pub(super) trouble: Trouble,
     people: People,
-    under_way: u32,
+    pub(super) under_way: u32,
     /// In ascending order.
     waits: Vec<Duration>,
-    refusals: u64,
-    failures: u64,
+    pub(super) refusals: u64,
+    pub(super) failures: u64,
     next_stranger: u64,
 }
 
 /// What is the matter with the room, as far as one is told.
 #[derive(Clone, Copy, Debug, Default)]
-struct Trouble {
+pub(super) struct Trouble {
     /// Something is wrong.
-    is_on: bool,
+    pub(super) is_on: bool,
     /// Nobody can tell whether what the room answers is what the store has decided.
-    is_in_doubt: bool,
+    pub(super) is_in_doubt: bool,
     healed_at: Option<Timestamp>,
-    last_undecided_at: Option<Timestamp>,
-}
-
-/// What a request is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// To be let in, or told to wait: it is decided upon.
-    GetIn,
-    /// To see the next page, with a pass.
-    GoOn,
-    /// To end the session.
-    Leave,
+    pub(super) last_undecided_at: Option<Timestamp>,
 }
 
 /// Visitors as people, each counted once: one without cookies is many visitors to the oracle.
@@ -92,17 +81,6 @@ pub(super) struct Glimpse {
     pub(super) failures: u64,
 }
 
-/// A request under way. Dropped without an answer, it has failed.
-#[derive(Debug)]
-pub(super) struct Flight {
-    witness: Arc<Witness>,
-    visitor: VisitorNo,
-    purpose: Purpose,
-    sent: Timestamp,
-    trouble: Trouble,
-    is_over: bool,
-}
-
 impl Witness {
     /// A witness of a room that promises this.
     pub(super) fn new(limits: Limits) -> Self {
@@ -132,19 +110,6 @@ impl Witness {
         let mut view = self.lock();
         view.next_stranger += 1;
         VisitorNo(view.next_stranger)
-    }
-
-    /// A request is about to leave.
-    pub(super) fn departs(self: &Arc<Self>, visitor: VisitorNo, purpose: Purpose) -> Flight {
-        let mut view = self.lock();
-        let sent = view.clock.now();
-        view.oracle.sent(visitor, sent);
-        view.under_way += 1;
-        if purpose == Purpose::Leave {
-            view.claims.leaves(visitor);
-        }
-        let (witness, trouble) = (Arc::clone(self), view.trouble);
-        Flight { witness, visitor, purpose, sent, trouble, is_over: false }
     }
 
     /// Somebody is let in for the first time, after waiting for so long.
@@ -272,72 +237,73 @@ impl Witness {
     }
 
     /// The oracle does not panic, so a poisoned lock says only that somebody else did.
-    fn lock(&self) -> MutexGuard<'_, View> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, View> {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Flight {
-    /// The answer says that the store could not be asked.
-    pub(super) fn was_undecided(&self) {
-        let mut view = self.witness.lock();
-        view.trouble.last_undecided_at = Some(view.clock.now());
-    }
-
-    /// The answer is here.
-    pub(super) fn answered(mut self, seen: Seen) {
-        let Self { visitor, purpose, sent, trouble, .. } = self;
-        self.land(|view, now| {
-            let is_in_doubt = trouble.is_in_doubt || view.trouble.is_in_doubt;
-            if is_in_doubt {
-                view.oracle.failed(visitor, now);
-            } else {
-                view.oracle.answered(visitor, now, seen);
-            }
-            view.claims.answered(visitor, sent, now, seen, is_in_doubt);
-            match purpose {
-                Purpose::GetIn => view.latencies.decided(now.since(sent)),
-                Purpose::GoOn => view.latencies.passed(now.since(sent), trouble.is_on),
-                Purpose::Leave => {}
-            }
-            view.refusals += u64::from(seen == Seen::Refused);
-        });
-    }
-
-    /// The answer to a checkout is here: the session is over.
-    pub(super) fn left(mut self) {
-        let Self { visitor, sent, trouble, .. } = self;
-        self.land(|view, now| {
-            // A store that does not hear of it keeps the slot until the session lapses.
-            if trouble.is_in_doubt || view.trouble.is_in_doubt {
-                view.oracle.failed(visitor, now);
-            } else {
-                view.oracle.left(visitor, sent, now);
-            }
-        });
-    }
-
-    fn land(&mut self, tell: impl FnOnce(&mut View, Timestamp)) {
-        if std::mem::replace(&mut self.is_over, true) {
-            return;
-        }
-        let mut view = self.witness.lock();
-        let now = view.clock.now();
-        tell(&mut view, now);
-        view.under_way -= 1;
-    }
-}
-
-impl Drop for Flight {
-    fn drop(&mut self) {
-        let Self { visitor, sent, .. } = *self;
-        self.land(|view, now| {
-            view.oracle.failed(visitor, now);
-            view.claims.failed(visitor, sent);
-            view.failures += 1;
-        });
     }
 }
 
 /// Numbers from here on are drawn for requests without cookies.
 const FIRST_STRANGER: u64 = 1 << 32;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use waiting_room_sim::Seen;
+
+    use super::*;
+    use crate::crowd::flight::{Flight, Purpose};
+
+    const WAIT: Seen = Seen::Waiting {
+        interval: Duration::from_secs(2),
+        waiting_since: None,
+        position: None,
+        returned_ticket: false,
+    };
+
+    fn witness() -> Arc<Witness> {
+        Arc::new(Witness::new(Limits {
+            total_active_users: 1,
+            new_users_per_minute: None,
+            session_duration: Duration::from_secs(60),
+            place_retention: Duration::from_secs(300),
+        }))
+    }
+
+    fn departs(witness: &Arc<Witness>, number: u64) -> Flight {
+        Flight::departs(witness, VisitorNo(number), Purpose::GetIn)
+    }
+
+    #[test]
+    fn to_wait_in_front_of_an_empty_room_is_excused_only_while_the_store_is_away() {
+        for (is_away, early) in [(true, 0), (false, 1)] {
+            let witness = witness();
+            if is_away {
+                witness.store_may_be_away();
+            }
+            departs(&witness, 1).answered(WAIT);
+            assert_eq!(witness.report().queued_while_free, early);
+        }
+    }
+
+    #[test]
+    fn a_request_that_leaves_while_the_store_is_away_is_in_doubt_until_it_is_answered() {
+        let witness = witness();
+        witness.store_may_be_away();
+        let late = departs(&witness, 1);
+        witness.store_is_back(None);
+        late.answered(WAIT);
+        assert_eq!(witness.report().queued_while_free, 0);
+        // It may have taken the slot, so nobody else is told to wait too early.
+        departs(&witness, 2).answered(WAIT);
+        assert_eq!(witness.report().queued_while_free, 0);
+    }
+
+    #[test]
+    fn a_room_that_begins_anew_may_hold_for_as_long_as_it_says() {
+        let witness = witness();
+        witness.store_is_back(Some(Duration::from_secs(60)));
+        departs(&witness, 1).answered(WAIT);
+        assert_eq!(witness.report().queued_while_free, 0);
+    }
+}

@@ -4,7 +4,10 @@ use serde_json::Value;
 use waiting_room_sim::{Limits, Seen, VisitorNo};
 
 use super::*;
-use crate::crowd::witness::{Fate, Purpose, Witness};
+use crate::crowd::{
+    flight::{Flight, Purpose},
+    witness::Fate,
+};
 
 const AT_30_S: Duration = Duration::from_secs(30);
 
@@ -18,10 +21,10 @@ fn broken(restart: Option<Restart>) -> Outcome {
     }));
     for number in [1, 2] {
         witness.came();
-        witness.departs(VisitorNo(number), Purpose::GetIn).answered(Seen::Admitted);
+        Flight::departs(&witness, VisitorNo(number), Purpose::GetIn).answered(Seen::Admitted);
         witness.gone(Fate::Admitted);
     }
-    drop(witness.departs(VisitorNo(3), Purpose::GetIn));
+    drop(Flight::departs(&witness, VisitorNo(3), Purpose::GetIn));
     let failures = witness.glimpse().failures;
     Outcome { report: witness.report().with_seed(7), restart, failures, form: Form::Json }
 }
