@@ -30,7 +30,7 @@ fn row(trial: &Trial) -> [String; 12] {
         format!("{} / {minute}", report.max_new_in_any_60s),
         report.queued_while_free.to_string(),
         report.order_inversions.to_string(),
-        trial.places_lost.max(report.lost_places).to_string(),
+        trial.places_lost.to_string(),
         trial.passes_interrupted.to_string(),
         p99.join(" / "),
         format!("{} of {}", trial.decisions_late, latencies.decisions()),

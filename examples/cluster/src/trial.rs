@@ -67,6 +67,7 @@ impl Trial {
     /// The promises that were broken, of those that hold under this fault.
     pub(crate) fn violations(&self) -> Vec<&'static str> {
         let is_limit = |name: &&str| ["max_active", "max_new_in_any_60s"].contains(name);
+        // The oracle counts a pass that was interrupted among the places that were lost.
         let mut violations = self.outcome.report().violations();
         violations.retain(|name| self.keeps_limits || !is_limit(name));
         let latencies = &self.latencies;
