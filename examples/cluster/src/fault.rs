@@ -29,7 +29,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// What is promised of a room that has lost its memory and lets visitors in at once.
+    /// Whether the limits are promised of a room that holds after a loss, or does not.
     pub(crate) const fn keeps_limits(self, holds: bool) -> bool {
         holds || !self.forgets()
     }

@@ -8,7 +8,7 @@
 
 use std::{
     io,
-    net::{Ipv4Addr, SocketAddr},
+    net::{self, Ipv4Addr, SocketAddr},
     time::Duration,
 };
 
@@ -18,18 +18,22 @@ use tokio::{
         TcpListener, TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
+    runtime::{Builder, Runtime},
     select,
     sync::watch,
-    task::{AbortHandle, JoinSet},
+    task::JoinSet,
     time::sleep,
 };
 
 /// Carries connections to a server, until it is dropped.
+///
+/// It has a thread of its own: a crowd that keeps the others busy must not look like a slow network.
 #[derive(Debug)]
 pub(crate) struct Link {
     address: SocketAddr,
     state: watch::Sender<State>,
-    task: AbortHandle,
+    /// Taken when the link ends.
+    runtime: Option<Runtime>,
 }
 
 /// What becomes of the bytes.
@@ -56,12 +60,18 @@ struct State {
 
 impl Link {
     /// A link to a server.
-    pub(crate) async fn to(target: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    pub(crate) fn to(target: SocketAddr) -> io::Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("link")
+            .enable_all()
+            .build()?;
+        let listener = net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let (state, seen) = watch::channel(State { target, weather: Weather::Clear });
-        let task = tokio::spawn(serve(listener, seen)).abort_handle();
-        Ok(Self { address, state, task })
+        runtime.spawn(async move { serve(TcpListener::from_std(listener)?, seen).await });
+        Ok(Self { address, state, runtime: Some(runtime) })
     }
 
     /// Where to connect instead.
@@ -82,11 +92,14 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        self.task.abort();
+        // A runtime that waits for its tasks must not be dropped where one may not wait.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 
-async fn serve(listener: TcpListener, state: watch::Receiver<State>) {
+async fn serve(listener: TcpListener, state: watch::Receiver<State>) -> io::Result<()> {
     let mut connections = JoinSet::new();
     loop {
         select! {
@@ -182,7 +195,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_that_was_deaf_once_is_deaf_for_ever_and_a_new_one_is_not() {
-        let link = Link::to(echo().await).await.unwrap();
+        let link = Link::to(echo().await).unwrap();
         let mut old = TcpStream::connect(link.address()).await.unwrap();
         assert!(says(&mut old, b"ding").await);
         link.set(Weather::Deaf);
@@ -195,7 +208,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_held_back_comes_later_and_what_is_slow_comes_late() {
-        let link = Link::to(echo().await).await.unwrap();
+        let link = Link::to(echo().await).unwrap();
         let mut stream = TcpStream::connect(link.address()).await.unwrap();
         link.set(Weather::Still);
         assert!(!says(&mut stream, b"ding").await);
@@ -211,7 +224,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_cut_and_another_target_close_what_is_open() {
-        let link = Link::to(echo().await).await.unwrap();
+        let link = Link::to(echo().await).unwrap();
         let mut stream = TcpStream::connect(link.address()).await.unwrap();
         assert!(says(&mut stream, b"ding").await);
         link.set(Weather::Cut);
