@@ -75,6 +75,7 @@ impl Trial {
         // not takes as long as ever, give or take less than that.
         let allowed = latencies.pass_p99_calm() + self.deadline / 2;
         let others = [
+            ("nobody_let_in", self.outcome.report().admitted == 0),
             ("places_lost", self.places_lost > 0),
             ("passes_interrupted", self.passes_interrupted > 0),
             ("pass_p99", latencies.pass_p99_troubled() > allowed),

@@ -46,7 +46,8 @@ impl Flight {
     /// The answer says that the store could not be asked.
     pub(super) fn was_undecided(&self) {
         let mut view = self.witness.lock();
-        view.trouble.last_undecided_at = Some(view.clock.now());
+        let now = view.clock.now();
+        view.trouble.was_undecided(now);
     }
 
     /// The answer is here.

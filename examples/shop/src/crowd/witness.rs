@@ -47,7 +47,22 @@ pub(super) struct Trouble {
     /// Nobody can tell whether what the room answers is what the store has decided.
     pub(super) is_in_doubt: bool,
     healed_at: Option<Timestamp>,
-    pub(super) last_undecided_at: Option<Timestamp>,
+    last_undecided_at: Option<Timestamp>,
+}
+
+impl Trouble {
+    /// A cluster that was well for so long has come over its trouble; what is slow then is
+    /// something else.
+    const OVER_AFTER: Duration = Duration::from_secs(5);
+
+    /// An answer says that the store could not be asked.
+    pub(super) fn was_undecided(&mut self, now: Timestamp) {
+        let Some(healed) = self.healed_at else { return };
+        let last = self.last_undecided_at.map_or(healed, |last| last.max(healed));
+        if now.since(last) <= Self::OVER_AFTER {
+            self.last_undecided_at = Some(now);
+        }
+    }
 }
 
 /// Visitors as people, each counted once: one without cookies is many visitors to the oracle.
@@ -297,6 +312,16 @@ mod tests {
         // It may have taken the slot, so nobody else is told to wait too early.
         departs(&witness, 2).answered(WAIT);
         assert_eq!(witness.report().queued_while_free, 0);
+    }
+
+    #[test]
+    fn a_trouble_is_over_when_nobody_hears_of_it_for_a_while() {
+        let at = Timestamp::from_secs;
+        let mut trouble = Trouble { healed_at: Some(at(100)), ..Trouble::default() };
+        for (secs, last) in [(101, 101), (106, 106), (112, 106), (113, 106)] {
+            trouble.was_undecided(at(secs));
+            assert_eq!(trouble.last_undecided_at, Some(at(last)), "after {secs} s");
+        }
     }
 
     #[test]
