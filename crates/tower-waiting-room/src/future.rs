@@ -184,6 +184,7 @@ where
                     }
                     let response = ready!(inner.poll(cx))?;
                     let held = forward.held_by_body(&response);
+                    forward.leave_renewal_behind();
                     match this.gatekeeper.settle(forward, renewed.take(), response) {
                         Settled::Leave(leaving, response) => {
                             this.state.set(State::Leave { leaving, response, held });

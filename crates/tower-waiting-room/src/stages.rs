@@ -261,11 +261,24 @@ impl Forward {
         held
     }
 
+    /// Lets a renewal go on that takes longer than the application: the next request of the visitor
+    /// finds its pass. Without a runtime, the next request tries again.
+    pub(crate) fn leave_renewal_behind(&mut self) {
+        if let Some(renewal) = self.renewal.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(tokio::time::timeout(RENEWAL_PATIENCE, renewal));
+        }
+    }
+
     fn with_token(mut self, token: Token) -> Self {
         self.token = Some(token);
         self
     }
 }
+
+/// For so long a renewal goes on that nobody waits for.
+const RENEWAL_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The statuses by which an application says that it cannot keep up.
 const OVERLOADED: [StatusCode; 2] = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];

@@ -10,6 +10,7 @@ use tokio::{
 use waiting_room_core::{StoreError, StoreErrorKind, VisitorId};
 
 use crate::{
+    connections::Connections,
     reply::{self, Fields, Head},
     scripts::Verb,
     store::Shared,
@@ -28,10 +29,10 @@ pub(crate) struct Call {
 ///
 /// A script runs for as many callers as it can take in well under a millisecond. Who has gone
 /// meanwhile is not asked for.
-pub(crate) async fn serve<C: ConnectionLike>(
+pub(crate) async fn serve<C: ConnectionLike + Clone>(
     verb: Verb,
     mut calls: mpsc::Receiver<Call>,
-    mut connection: C,
+    connections: Arc<Connections<C>>,
     shared: Arc<Shared>,
 ) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
@@ -42,7 +43,7 @@ pub(crate) async fn serve<C: ConnectionLike>(
         }
         let arguments = batch.iter_mut().flat_map(|call| std::mem::take(&mut call.arguments));
         let arguments: Vec<_> = arguments.collect();
-        let replied = run(verb, &arguments, &mut connection, &shared).await;
+        let replied = run(verb, &arguments, &mut connections.current(), &shared).await;
         deliver(batch.drain(..), replied, &shared);
     }
 }

@@ -8,18 +8,22 @@
 //! ```no_run
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 //! use waiting_room_core::RoomRules;
-//! use waiting_room_redis::RedisStore;
+//! use waiting_room_redis::{RedisStore, RedisStoreOptions};
 //!
 //! let client = redis::Client::open("redis://127.0.0.1:6379")?;
-//! let connection = client.get_multiplexed_async_connection().await?;
+//! let open = move || {
+//!     let client = client.clone();
+//!     async move { client.get_multiplexed_async_connection().await }
+//! };
 //! let rules = RoomRules::new("shop", 200).new_users_per_minute(200);
-//! let store = RedisStore::connect(connection, rules).await?;
+//! let store = RedisStore::connect(open, rules, RedisStoreOptions::new()).await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! The connection is yours: with TLS or without, to one server, or to a cluster; in a cluster a
-//! room lies on one node, as all its keys have one hash tag.
+//! room lies on one node, as all its keys have one hash tag. It is opened anew when the server has
+//! not answered for a second, since the other end of a connection can vanish without a word.
 //!
 //! # What a node asks
 //!
@@ -43,6 +47,7 @@
 mod batches;
 mod breaker;
 mod clock;
+mod connections;
 mod frontier;
 mod gate_share;
 mod keys;

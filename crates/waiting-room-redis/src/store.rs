@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    future::Future,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -10,7 +11,7 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use redis::aio::ConnectionLike;
+use redis::{RedisResult, aio::ConnectionLike};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, timeout},
@@ -24,6 +25,7 @@ use crate::{
     batches::{self, Call, unavailable},
     breaker::Breaker,
     clock::{self, ServerClock},
+    connections::Connections,
     frontier::Frontier,
     keys::RoomKeys,
     options::RedisStoreOptions,
@@ -73,31 +75,53 @@ impl RedisStore {
     /// room was opened with puts its own in force, on all nodes; with the same, it takes what
     /// operators have changed since.
     ///
+    /// `open` is called now, and again when the server has not answered for a second.
+    ///
     /// # Errors
     ///
     /// Rules that cannot be obeyed, a server that cannot be asked, or one that may evict keys.
-    pub async fn connect<C>(connection: C, rules: RoomRules) -> Result<Self, StoreError>
+    pub async fn connect<C, F>(
+        open: impl Fn() -> F + Send + Sync + 'static,
+        rules: RoomRules,
+        options: RedisStoreOptions,
+    ) -> Result<Self, StoreError>
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
+        F: Future<Output = RedisResult<C>> + Send + 'static,
     {
-        Self::connect_with(connection, rules, RedisStoreOptions::new()).await
+        let (options, rules) = (options.validate()?, rules.validate()?);
+        let connections = Connections::opened(open).await.map_err(|error| unavailable(&error))?;
+        Self::start(connections, rules, options).await
     }
 
-    /// The same, with options.
+    /// The same on a connection that is there, and that sees to it itself when it breaks.
+    ///
+    /// A connection whose other end vanishes without a word stays deaf for as long as its system
+    /// takes to notice, which may be for ever.
     ///
     /// # Errors
     ///
-    /// As [`connect`](Self::connect), and options that cannot be obeyed.
-    pub async fn connect_with<C>(
-        mut connection: C,
+    /// As [`connect`](Self::connect).
+    pub async fn on<C>(
+        connection: C,
         rules: RoomRules,
         options: RedisStoreOptions,
     ) -> Result<Self, StoreError>
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
     {
-        let RedisStoreOptions { deadline, prefix, clock } = options.validate()?;
-        let rules = rules.validate()?;
+        let (options, rules) = (options.validate()?, rules.validate()?);
+        Self::start(Connections::only(connection), rules, options).await
+    }
+
+    async fn start<C>(
+        connections: Arc<Connections<C>>,
+        rules: RoomRules,
+        RedisStoreOptions { deadline, prefix, clock }: RedisStoreOptions,
+    ) -> Result<Self, StoreError>
+    where
+        C: ConnectionLike + Clone + Send + Sync + 'static,
+    {
         let shared = Arc::new(Shared {
             scripts: Scripts::new(),
             keys: RoomKeys::new(&prefix, rules.name()),
@@ -112,17 +136,19 @@ impl RedisStore {
             heartbeats: Mutex::default(),
             owed: Mutex::default(),
         });
+        let loaded = shared.scripts.load(&mut connections.current()).await;
+        loaded.map_err(|error| unavailable(&error))?;
         let lanes = Verb::ALL.map(|verb| {
             let (calls, served) = mpsc::channel(MAX_WAITING);
-            tokio::spawn(batches::serve(verb, served, connection.clone(), Arc::clone(&shared)));
+            let (connections, shared) = (Arc::clone(&connections), Arc::clone(&shared));
+            tokio::spawn(batches::serve(verb, served, connections, shared));
             calls
         });
-        shared.scripts.load(&mut connection).await.map_err(|error| unavailable(&error))?;
         let [lane, ..] = &lanes;
         let watched = lane.downgrade();
         let store = Self { shared: Arc::clone(&shared), lanes, deadline };
         store.open().await?;
-        tokio::spawn(watch::watch(connection, shared, watched));
+        tokio::spawn(watch::watch(connections, shared, watched));
         Ok(store)
     }
 

@@ -11,6 +11,7 @@ use waiting_room_core::StoreError;
 
 use crate::{
     batches::{Call, run},
+    connections::Connections,
     scripts::Verb,
     store::Shared,
     verbs,
@@ -19,9 +20,9 @@ use crate::{
 /// Looks at the room each second until the store is gone.
 ///
 /// So a node learns of rules that were changed elsewhere, of a server that answers again, and of
-/// the time.
-pub(crate) async fn watch<C: ConnectionLike>(
-    mut connection: C,
+/// the time. If there is no answer, it may be for the connection.
+pub(crate) async fn watch<C: ConnectionLike + Clone>(
+    connections: Arc<Connections<C>>,
     shared: Arc<Shared>,
     store: WeakSender<Call>,
 ) {
@@ -32,9 +33,12 @@ pub(crate) async fn watch<C: ConnectionLike>(
         if store.upgrade().is_none() {
             return;
         }
-        match look(&mut connection, &shared).await {
+        match look(&mut connections.current(), &shared).await {
             Ok(()) => shared.succeeded(),
-            Err(error) => shared.failed(&error),
+            Err(error) => {
+                shared.failed(&error);
+                connections.replace().await;
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ use redis::{Client, aio::MultiplexedConnection};
 use shop::{RecoveryName, RoomArgs};
 use tokio::time::sleep;
 use waiting_room_engines::{EngineServer, Persistence};
-use waiting_room_redis::RedisStore;
+use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
 use crate::{
     balancer::Balancer,
@@ -108,7 +108,9 @@ pub(crate) async fn connect(server: &EngineServer) -> Result<MultiplexedConnecti
 async fn open_room(store: &EngineServer, room: &RoomArgs) -> Result<()> {
     let room = RoomArgs { recovery: Some(RecoveryName::Admit), ..room.clone() };
     let rules = room.config(None)?.rules().clone();
-    RedisStore::connect(connect(store).await?, rules).await.context("the room cannot be opened")?;
+    let options = RedisStoreOptions::new();
+    let opened = RedisStore::on(connect(store).await?, rules, options).await;
+    opened.context("the room cannot be opened")?;
     Ok(())
 }
 

@@ -40,9 +40,12 @@ pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
     let keys = node.room.own_keys()?.context("nodes share a key")?;
     let config = node.room.builder(Some(keys)).debug_header(DebugHeader::On).build()?;
     let client = redis::Client::open(node.store)?;
-    let connection = ConnectionManager::new_with_config(client, reconnects()).await?;
+    let open = move || {
+        let client = client.clone();
+        async move { client.get_multiplexed_async_connection().await }
+    };
     let options = RedisStoreOptions::new().deadline(node.deadline);
-    let store = RedisStore::connect_with(connection, config.rules().clone(), options)
+    let store = RedisStore::connect(open, config.rules().clone(), options)
         .await
         .map_err(|error| anyhow!("{error}: {:?}", std::error::Error::source(&error)))?;
     let room = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
@@ -52,14 +55,6 @@ pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
         served = async { axum::serve(listener, shop::app_that_works(room, node.work)).await } => Ok(served?),
         _ = async { stdin().read(&mut [0]).await } => Ok(()),
     }
-}
-
-/// A store that was away is to be found again soon after it is back.
-fn reconnects() -> ConnectionManagerConfig {
-    ConnectionManagerConfig::new()
-        .set_min_delay(Duration::from_millis(50))
-        .set_max_delay(Duration::from_millis(500))
-        .set_connection_timeout(Some(Duration::from_millis(500)))
 }
 
 /// What a node says when it serves.

@@ -10,7 +10,7 @@ use tower_waiting_room::{
     CookieSettings, KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer,
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
-use waiting_room_redis::RedisStore;
+use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
 /// A node of a shop, and the connection of its store.
 async fn node(server: &EngineServer, on_failure: StoreFailure) -> Router {
@@ -21,8 +21,8 @@ async fn node(server: &EngineServer, on_failure: StoreFailure) -> Router {
         .keys(KeyRing::new(TokenKey::from_bytes([7; 32])))
         .build()
         .unwrap();
-    let connection = manager(server).await;
-    let store = RedisStore::connect(connection, config.rules().clone()).await.unwrap();
+    let (rules, options) = (config.rules().clone(), RedisStoreOptions::new());
+    let store = RedisStore::on(manager(server).await, rules, options).await.unwrap();
     let layer = WaitingRoomLayer::with_store(config, store, on_failure);
     Router::new().route("/", get(|| async { "inside" })).layer(layer)
 }

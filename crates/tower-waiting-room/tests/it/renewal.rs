@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
+    time::Duration,
 };
 
 use http::{Request, Response};
@@ -61,6 +62,8 @@ async fn a_pass_of_a_rotated_key_is_accepted_and_sealed_anew() {
 enum Mood {
     Fail,
     Hang,
+    /// Takes a turn of the runtime longer.
+    Ponder,
     Work,
 }
 
@@ -97,6 +100,10 @@ impl Store for Moody {
         match self.mood {
             Mood::Fail => Err(StoreError::new(StoreErrorKind::Unavailable)),
             Mood::Hang => pending().await,
+            Mood::Ponder => {
+                tokio::task::yield_now().await;
+                self.inner.renew(pass).await
+            }
             Mood::Work => self.inner.renew(pass).await,
         }
     }
@@ -153,7 +160,7 @@ async fn fifty_parallel_requests_with_one_stale_pass_make_one_renewal() {
     assert!(fresh >= 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_store_that_hangs_or_fails_costs_a_visitor_with_a_pass_nothing() {
     for mood in [Mood::Hang, Mood::Fail] {
         let (layer, store, cookie) = stale(mood).await;
@@ -165,8 +172,25 @@ async fn a_store_that_hangs_or_fails_costs_a_visitor_with_a_pass_nothing() {
             assert_eq!(response.status(), 200);
             assert!(!response.headers().contains_key("set-cookie"));
             assert_eq!(store.renewals.load(Ordering::Relaxed), attempt, "the next one tries again");
+            // A renewal that hangs is given up after a second.
+            tokio::time::sleep(Duration::from_millis(1_001)).await;
         }
     }
+}
+
+#[tokio::test]
+async fn a_renewal_that_takes_longer_than_the_page_serves_the_next_request() {
+    let (layer, store, cookie) = stale(Mood::Ponder).await;
+    let app =
+        service_fn(|_| async { Ok::<_, std::convert::Infallible>(Response::new(String::new())) });
+    let at_once = layer.layer(app).oneshot(request(&cookie)).await.unwrap();
+    assert!(!at_once.headers().contains_key("set-cookie"), "nobody waits for the store");
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
+    }
+    let next = layer.layer(app).oneshot(request(&cookie)).await.unwrap();
+    assert!(next.headers().contains_key("set-cookie"));
+    assert_eq!(store.renewals.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]

@@ -47,7 +47,7 @@ async fn run(client: &redis::Client, seed: u64) -> Result<Coverage, Divergence> 
         }
         let options = patient().prefix(format!("{seed}:{}", lives.get())).clock(clock);
         let connection = client.get_multiplexed_async_connection().await.unwrap();
-        RedisStore::connect_with(connection, rules, options).await.unwrap()
+        RedisStore::on(connection, rules, options).await.unwrap()
     })
     .await
 }

@@ -47,7 +47,20 @@ pub(crate) async fn connect(
     rules: RoomRules,
     options: RedisStoreOptions,
 ) -> Result<RedisStore, StoreError> {
-    RedisStore::connect_with(manager(server).await, rules, options).await
+    connect_to(server.port(), rules, options).await
+}
+
+pub(crate) async fn connect_to(
+    port: u16,
+    rules: RoomRules,
+    options: RedisStoreOptions,
+) -> Result<RedisStore, StoreError> {
+    let client = redis::Client::open(format!("redis://127.0.0.1:{port}")).unwrap();
+    let open = move || {
+        let client = client.clone();
+        async move { client.get_multiplexed_async_connection().await }
+    };
+    RedisStore::connect(open, rules, options).await
 }
 
 pub(crate) async fn admitted(store: &RedisStore, id: u128) -> Pass {

@@ -1,0 +1,63 @@
+//! The connection in use, and how to get another.
+
+use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use redis::RedisResult;
+use tokio::time::timeout;
+
+/// A connection that all calls of a node share, until it is replaced.
+///
+/// A connection whose other end has vanished without a word looks like one to a slow server, and for
+/// ever. So a node that gets no answers opens another, if it was told how.
+pub(crate) struct Connections<C> {
+    current: ArcSwap<C>,
+    open: Option<Open<C>>,
+}
+
+type Open<C> = Box<dyn Fn() -> Opening<C> + Send + Sync>;
+type Opening<C> = Pin<Box<dyn Future<Output = RedisResult<C>> + Send>>;
+
+impl<C: Clone> Connections<C> {
+    /// Another connection is opened if it does not take longer than this.
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    /// This one, for ever.
+    pub(crate) fn only(connection: C) -> Arc<Self> {
+        Arc::new(Self { current: ArcSwap::from_pointee(connection), open: None })
+    }
+
+    /// One that is opened now, and others when they are needed.
+    pub(crate) async fn opened<F>(
+        open: impl Fn() -> F + Send + Sync + 'static,
+    ) -> RedisResult<Arc<Self>>
+    where
+        F: Future<Output = RedisResult<C>> + Send + 'static,
+    {
+        let current = ArcSwap::from_pointee(open().await?);
+        let open: Open<C> = Box::new(move || Box::pin(open()));
+        Ok(Arc::new(Self { current, open: Some(open) }))
+    }
+
+    pub(crate) fn current(&self) -> C {
+        self.current.load().as_ref().clone()
+    }
+
+    /// Opens another connection for all calls from now on; keeps this one if that fails.
+    pub(crate) async fn replace(&self) {
+        let Some(open) = &self.open else { return };
+        match timeout(Self::PATIENCE, open()).await {
+            Ok(Ok(connection)) => self.current.store(Arc::new(connection)),
+            Ok(Err(error)) => tracing::debug!(%error, "no other connection to the store"),
+            Err(_) => tracing::debug!("another connection to the store takes too long"),
+        }
+    }
+}
+
+impl<C> fmt::Debug for Connections<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connections")
+            .field("can_open", &self.open.is_some())
+            .finish_non_exhaustive()
+    }
+}
