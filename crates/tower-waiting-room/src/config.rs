@@ -11,8 +11,8 @@ use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 use http::StatusCode;
 use serde::Deserialize;
 use waiting_room_core::{
-    ConfigError, ConfigErrorKind, CookieTest, QueueingMethod, Recovery, RoomRules, RoomSwitch,
-    SessionRenewal,
+    ConfigError, ConfigErrorKind, CookieTest, LimitStore, QueueingMethod, Recovery, RoomRules,
+    RoomSwitch, SessionRenewal,
 };
 
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     gate::{Concurrency, GateStage},
     head::RequestHead,
     key::Part,
-    rate::{RateConfig, RateLimit, Source},
+    rate::{LimitFailure, RateConfig, RateLimit, Shared, Source},
     respond::{Page, RateHeaders},
     token::{CookieSettings, KeyRing},
     visit::ClientKind,
@@ -140,6 +140,12 @@ impl WaitingRoomConfig {
         }
     }
 
+    /// Goes on with this configuration, to add what no file can say: a store, a closure.
+    pub fn into_builder(self) -> WaitingRoomConfigBuilder {
+        let total_active_users = self.has_room.then(|| self.rules.limits().0);
+        WaitingRoomConfigBuilder { total_active_users, config: self }
+    }
+
     /// The rules that the store is to enforce.
     #[must_use]
     pub const fn rules(&self) -> &RoomRules {
@@ -219,6 +225,16 @@ impl WaitingRoomConfigBuilder {
     /// Adds a rate limit. A request is charged by all limits that apply to it, or by none.
     pub fn rate_limit(mut self, limit: RateLimit) -> Self {
         self.config.rates.limits.code.push(limit);
+        self
+    }
+
+    /// Counts the rate limits in a store that all nodes share, instead of in this process.
+    ///
+    /// `on_failure` is what to do with a request about which the store cannot decide in time. Limits
+    /// of the same name are one limit on all nodes, so give them the same quota everywhere. To a
+    /// configuration from a file, add a store [by the builder](WaitingRoomConfig::into_builder).
+    pub fn limit_store(mut self, store: impl LimitStore, on_failure: LimitFailure) -> Self {
+        self.config.rates.shared = Some(Shared { store: Arc::new(store), on_failure });
         self
     }
 

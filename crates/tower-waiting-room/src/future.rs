@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  Answer ─────────────────────────────────────────────► response
+//!  Limit ─► replies ──► Answer, Ask, Hold, Queue or Forward
 //!  Hold ──► its turn ─► Answer, Ask, Queue or Forward
 //!  Ask ───► verdict ──► Answer, Queue or Forward
 //!  Queue ─► permit ───► Queue, at the next gate, or Forward
@@ -28,7 +29,7 @@ use waiting_room_core::{Pass, Store, StoreError, Verdict};
 use crate::{
     body::ResponseBody,
     gate::HeldAll,
-    stages::{Asked, Carried, Forward, Gatekeeper, Hold, Queue, Settled, Step},
+    stages::{Asked, Carried, Forward, Gatekeeper, Hold, Limiting, Queue, Settled, Step},
 };
 
 pin_project! {
@@ -38,6 +39,7 @@ pin_project! {
     ///
     /// Dropped while it is held by a leaky queue, it gives its place there back if it was the last;
     /// what other limits have charged stays charged.
+    /// Dropped while the store of the limits is asked, it is charged or is not.
     /// Dropped while the store is asked, the visitor is let in or is not; its next request finds
     /// out, as does anybody who holds the same ticket. Dropped while it waits at a gate, it leaves the
     /// queue and gives back the permits of the gates before; who was let in by the room stays in.
@@ -63,6 +65,7 @@ pin_project! {
         Answer { response: Response<Bytes> },
         Ask { asked: Asked<Result<Verdict, StoreError>>, carried: Carried, kept: Kept<S, B> },
         Hold { hold: Box<Hold>, kept: Kept<S, B> },
+        Limit { limiting: Box<Limiting>, kept: Kept<S, B> },
         Queue { queue: Box<Queue>, kept: Kept<S, B> },
         Forward {
             #[pin]
@@ -123,6 +126,7 @@ where
                 Self::Forward { inner: Oneshot::new(inner, request), forward, renewed: None }
             }
             Step::Hold(hold) => Self::Hold { hold, kept: Kept { inner, request } },
+            Step::Limit(limiting) => Self::Limit { limiting, kept: Kept { inner, request } },
             Step::Queue(mut queue) => {
                 queue.waiting.watch(&mut request);
                 Self::Queue { queue, kept: Kept { inner, request } }
@@ -161,6 +165,16 @@ where
                         unreachable!("the state was matched above");
                     };
                     let step = this.gatekeeper.go_on((&request).into(), *hold);
+                    this.state.set(State::new(this.gatekeeper, step, inner, request));
+                }
+                StateProjection::Limit { limiting, .. } => {
+                    let replies = ready!(limiting.asking.asked().poll(cx));
+                    let StateReplace::Limit { limiting, kept: Kept { inner, request } } =
+                        this.state.as_mut().project_replace(State::Done)
+                    else {
+                        unreachable!("the state was matched above");
+                    };
+                    let step = this.gatekeeper.limited((&request).into(), *limiting, replies);
                     this.state.set(State::new(this.gatekeeper, step, inner, request));
                 }
                 StateProjection::Queue { queue, kept } => {

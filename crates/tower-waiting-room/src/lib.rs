@@ -64,6 +64,9 @@
 //! extensions of each request. A request whose address is unknown is refused, and the log says
 //! why: nobody shares a limit by accident.
 //!
+//! Several nodes share their limits by a store that all of them ask, such as `RedisLimits` of the
+//! crate `waiting-room-redis`: see [`limit_store`](WaitingRoomConfigBuilder::limit_store).
+//!
 //! A [leaky queue](Algorithm::LeakyQueue) holds requests with tokio's timer, so such a layer runs
 //! on a tokio runtime with time enabled.
 //!
@@ -150,9 +153,9 @@ mod visit;
 pub use waiting_room_core::{
     Aimd, Algorithm, Alignment, Clock, ConfigError, ConfigErrorKind, CookieTest, Discipline,
     DrainQueue, Fixed, GateOutcomes, GateRules, GateSnapshot, Gradient2, HoldOutcome, Limit,
-    LimitRules, ManualClock, MemoryStore, QueueingMethod, Quota, Reason, Recovery, Refusals,
-    RoomRules, RoomSwitch, Sample, SessionRenewal, Snapshot, Store, StoreError, StoreErrorKind,
-    SystemClock, Tenants, Timestamp, Vegas, Wait,
+    LimitRules, LimitStore, ManualClock, MemoryStore, QueueingMethod, Quota, Reason, Recovery,
+    Refusals, RoomRules, RoomSwitch, Sample, SessionRenewal, Snapshot, Store, StoreError,
+    StoreErrorKind, SystemClock, Tenants, Timestamp, Vegas, Wait,
 };
 
 pub use crate::{
@@ -167,7 +170,7 @@ pub use crate::{
     key::{Key, PeerAddr},
     layer::WaitingRoomLayer,
     misconfiguration::Misconfiguration,
-    rate::{MissingKey, OverLimit, OverSoftLimit, RateLimit, Spend},
+    rate::{LimitFailure, MissingKey, OverLimit, OverSoftLimit, RateLimit, Spend},
     respond::{Answer, EXPOSED_HEADERS, Language, Message, Outcome, Page, QuotaUnit, RateHeaders},
     service::WaitingRoom,
     session::Visit,

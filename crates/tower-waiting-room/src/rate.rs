@@ -6,19 +6,25 @@
 //! request ─► Caller ───────┘                        └─ refuse: 429
 //! ```
 //!
+//! With a store that nodes share, `ask` gives an [`Asking`] instead, and `RateStage::answered` goes
+//! on with what the store has said.
+//!
 //! A [`RateLimit`] is what the user wrote. A [`Policy`] is the same made ready: with its memory of
 //! keys, and with the parts of the headers that never change. [`Policies`] are those in force; a
 //! live change puts others in their place, and takes over the memory of those that stay.
 
+mod applying;
 mod asked;
 mod condition;
 mod config;
+mod failure;
 mod limit;
 mod limits;
 mod policies;
 mod policy;
 mod queue_place;
 mod set_up;
+mod shared;
 mod source;
 mod spend;
 mod stage;
@@ -32,11 +38,13 @@ pub(crate) use self::{
     limits::Limits,
     policy::Policy,
     queue_place::QueuePlace,
+    shared::{Asking, Shared},
     source::Source,
     stage::RateStage,
     told::{Rated, Told},
 };
 pub use self::{
+    failure::LimitFailure,
     limit::{MissingKey, OverLimit, RateLimit},
     spend::{OverSoftLimit, Spend},
 };

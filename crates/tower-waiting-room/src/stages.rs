@@ -10,9 +10,11 @@
 //! ```
 //!
 //! [`look`](Gatekeeper::look) is everything that needs no store; it decides alone about every
-//! request with a valid pass, and where there is no room. [`conclude`](Gatekeeper::conclude) turns
-//! the verdict of the store into the next step, and [`settle`](Gatekeeper::settle) finishes the response of the
-//! application. Between them stands [`ResponseFuture`](crate::ResponseFuture), which only waits.
+//! request with a valid pass, and where there is no room, unless the limits are in a store: then
+//! [`limited`](Gatekeeper::limited) goes on with what that has said.
+//! [`conclude`](Gatekeeper::conclude) turns the verdict of the store into the next step, and
+//! [`settle`](Gatekeeper::settle) finishes the response of the application. Between them stands
+//! [`ResponseFuture`](crate::ResponseFuture), which only waits.
 
 mod away;
 mod gate;
@@ -21,7 +23,11 @@ mod outage;
 mod room;
 mod settle;
 
-pub(crate) use self::{gate::Queue, limits::Hold, settle::Settled};
+pub(crate) use self::{
+    gate::Queue,
+    limits::{Hold, Limiting},
+    settle::Settled,
+};
 pub use self::{
     outage::StoreFailure,
     settle::{COMMAND_HEADER, REASON_HEADER, reason_of},
@@ -75,6 +81,8 @@ pub(crate) enum Step {
     Ask(Asked<Result<Verdict, StoreError>>, Carried),
     /// Let it through.
     Forward(Forward),
+    /// Ask the store of the limits.
+    Limit(Box<Limiting>),
     /// Wait until it is its turn.
     Hold(Box<Hold>),
     /// Wait for a permit.

@@ -10,11 +10,13 @@
 //! | event, `WARN`, once each | `misconfigured` | `room`, `code`, `hint` |
 //! | event, `INFO` | `rules file in force` | `room` |
 //! | event, `ERROR` | `rules file not in force: the old limits stay` | `room`, `error` |
+//! | event, `DEBUG` | `limit store failed` | `room`, `mode`, `error` |
 //! | event, `DEBUG` | `over a limit` | `room`, `limit`, `decision` |
 //! | field of the current span, if it has one | `waiting_room.reason` | |
 //! | counter (feature `metrics`) | `waiting_room_verdicts_total` | `room`, `reason` |
 //! | counter (feature `metrics`) | `waiting_room_tokens_rejected_total` | `room`, `error` |
 //! | counter (feature `metrics`) | `waiting_room_store_failures_total` | `room`, `policy` |
+//! | counter (feature `metrics`) | `waiting_room_limit_store_failures_total` | `room`, `mode`, `error` |
 //! | counter (feature `metrics`) | `waiting_room_rate_decisions_total` | `room`, `limit`, `decision` |
 //! | event, `DEBUG` | `at the gate` | `room`, `gate`, `outcome` |
 //! | counter (feature `metrics`) | `waiting_room_gate_outcomes_total` | `room`, `gate`, `outcome` |
@@ -43,7 +45,7 @@ use std::{
 #[cfg(feature = "metrics")]
 use dashmap::DashMap;
 #[cfg(feature = "metrics")]
-use waiting_room_core::GateSnapshot;
+use waiting_room_core::{GateSnapshot, StoreErrorKind};
 use waiting_room_core::{Reason, StoreError};
 
 #[cfg(feature = "metrics")]
@@ -156,6 +158,22 @@ impl Telemetry {
             "waiting_room_store_failures_total",
             "room" => Arc::clone(&self.room),
             "policy" => policy,
+        )
+        .increment(1);
+    }
+
+    /// The store of the limits could not decide about a request; this is what was done with it.
+    ///
+    /// The store itself says once that it is away, and once that it is back.
+    pub(crate) fn limits_failed(&self, mode: &'static str, error: &StoreError) {
+        let room = &*self.room;
+        tracing::debug!(room, mode, error = error as &dyn std::error::Error, "limit store failed");
+        #[cfg(feature = "metrics")]
+        metrics::counter!(
+            "waiting_room_limit_store_failures_total",
+            "room" => Arc::clone(&self.room),
+            "mode" => mode,
+            "error" => if error.kind() == StoreErrorKind::Timeout { "timeout" } else { "unavailable" },
         )
         .increment(1);
     }

@@ -76,8 +76,9 @@ pub use crate::{
     memory::MemoryStore,
     rate::{
         Algorithm, Alignment, Ask, Charge, Decision, EventLog, FixedWindow, FixedWindowState, Gcra,
-        KeyHash, KeyHasher, LeakyQueue, Limiter, Meter, Quota, Refusals, SlidingCounter,
-        SlidingCounterState, SlidingLog, TickLog, TokenBucket, charge_all,
+        KeyHash, KeyHasher, LeakyQueue, LimitAsk, LimitPolicy, LimitReply, LimitStore, Limiter,
+        Meter, Quota, Refusals, SlidingCounter, SlidingCounterState, SlidingLog, TickLog,
+        TokenBucket, charge_all,
     },
     room::{
         estimate::Wait,

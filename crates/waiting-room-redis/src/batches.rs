@@ -113,13 +113,17 @@ fn deliver(
 fn fail(batch: impl Iterator<Item = Call>, error: &StoreError, shared: &Shared) {
     for call in batch {
         shared.owe(call.enters);
-        let source = std::error::Error::source(error).map(ToString::to_string);
-        let mut same = StoreError::new(error.kind());
-        if let Some(source) = source {
-            same = same.with_source(source);
-        }
         // The caller may have gone; there is nobody else to tell.
-        let _ = call.reply.send(Err(same));
+        let _ = call.reply.send(Err(again(error)));
+    }
+}
+
+/// The same error for somebody else.
+pub(crate) fn again(error: &StoreError) -> StoreError {
+    let same = StoreError::new(error.kind());
+    match std::error::Error::source(error) {
+        Some(source) => same.with_source(source.to_string()),
+        None => same,
     }
 }
 

@@ -40,6 +40,15 @@ impl ServerClock {
         Timestamp::from_nanos(self.told.fetch_max(now, Ordering::Relaxed).max(now))
     }
 
+    /// The time of this node, which has nothing to do with that of the server, unless both are
+    /// given.
+    pub(crate) fn own(&self) -> Timestamp {
+        match &self.given {
+            Some(clock) => clock.now(),
+            None => Timestamp::from_nanos(self.since_started(Instant::now())),
+        }
+    }
+
     /// What the scripts are told of the time: nothing, if it is the server's.
     pub(crate) fn argument(&self) -> Vec<u8> {
         self.given.as_ref().map_or_else(Vec::new, |clock| micros(clock.now()).to_string().into())

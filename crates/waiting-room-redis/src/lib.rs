@@ -1,4 +1,4 @@
-//! One waiting room for many machines, on a Redis or Valkey server.
+//! One waiting room for many machines, and their rate limits, on a Redis or Valkey server.
 //!
 //! A [`RedisStore`] is a [`Store`](waiting_room_core::Store): every node of a service has one, and
 //! all of them share one room. What the room promises holds across them, because each verb is one
@@ -24,6 +24,8 @@
 //! The connection is yours: with TLS or without, to one server, or to a cluster; in a cluster a
 //! room lies on one node, as all its keys have one hash tag. It is opened anew when the server has
 //! not answered for a second, since the other end of a connection can vanish without a word.
+//!
+//! [`RedisLimits`] does the same for rate limits: see [there](RedisLimits).
 //!
 //! # What a node asks
 //!
@@ -51,6 +53,7 @@ mod connections;
 mod frontier;
 mod gate_share;
 mod keys;
+mod limits;
 mod options;
 mod reply;
 mod rules;
@@ -61,6 +64,7 @@ mod watch;
 
 pub use crate::{
     gate_share::{Demand, GateShare, OnLoss},
+    limits::RedisLimits,
     options::RedisStoreOptions,
     store::RedisStore,
 };

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{Clock, ConfigError, ConfigErrorKind};
 
-/// How a [`RedisStore`](crate::RedisStore) talks to its server.
+/// How a [`RedisStore`](crate::RedisStore), or [`RedisLimits`](crate::RedisLimits), talks to its server.
 #[derive(Clone, Debug)]
 pub struct RedisStoreOptions {
     pub(crate) deadline: Duration,

@@ -159,13 +159,7 @@ impl RedisStore {
             self.ask_within(CONNECT_DEADLINE, Verb::Configure, opening, None).await?;
         said.signed()?;
         self.shared.take_rules(head.version, &said.bytes()?)?;
-        let (limit, policy) = (said.text()?, said.text()?);
-        if limit != "0" && policy != "noeviction" {
-            let expected = "noeviction: a key that is evicted is a limit that is forgotten";
-            let kind = ConfigErrorKind::Contradicts;
-            return Err(ConfigError::new(kind, "maxmemory-policy", policy, expected).into());
-        }
-        Ok(())
+        check_eviction(&said.text()?, &said.text()?)
     }
 
     async fn ask(
@@ -392,9 +386,20 @@ impl Shared {
     }
 }
 
-const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-const BREAKER_IS_OPEN: &str = "it has not answered lately, and is asked again every second";
-const TOO_MANY_WAIT: &str = "too many calls wait for it";
+/// Checks that a server of so much memory evicts nothing.
+pub(crate) fn check_eviction(memory: &str, policy: &str) -> Result<(), StoreError> {
+    if memory != "0" && policy != "noeviction" {
+        let expected = "noeviction: a key that is evicted is a limit that is forgotten";
+        let kind = ConfigErrorKind::Contradicts;
+        return Err(ConfigError::new(kind, "maxmemory-policy", policy, expected).into());
+    }
+    Ok(())
+}
+
+pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+pub(crate) const BREAKER_IS_OPEN: &str =
+    "it has not answered lately, and is asked again every second";
+pub(crate) const TOO_MANY_WAIT: &str = "too many calls wait for it";
 
 /// So many calls of one verb wait for those that are under way.
 const MAX_WAITING: usize = 4_096;

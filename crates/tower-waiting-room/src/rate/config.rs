@@ -1,8 +1,8 @@
 //! What a config says about rate limits.
 
-use waiting_room_core::{ConfigError, ConfigErrorKind};
+use waiting_room_core::{ConfigError, ConfigErrorKind, Limiter};
 
-use super::{limits::Limits, source::Source};
+use super::{limits::Limits, shared::Shared, source::Source};
 use crate::{client_ip::ClientIp, respond::RateHeaders};
 
 /// Everything about rate limits that is decided at start-up.
@@ -12,6 +12,8 @@ pub(crate) struct RateConfig {
     pub(crate) client_ip: ClientIp,
     pub(crate) headers: RateHeaders,
     pub(crate) source: Option<Source>,
+    /// Where the limits are counted, if nodes share them.
+    pub(crate) shared: Option<Shared>,
     /// How many requests leaky queues hold at a time, all together.
     pub(crate) max_held: usize,
 }
@@ -43,7 +45,12 @@ impl RateConfig {
             return Err(ConfigError::new(kind, field, 0, "at least 1"));
         }
         self.client_ip.validate()?;
-        self.limits.validate()
+        self.limits.validate()?;
+        let Some(shared) = &self.shared else { return Ok(()) };
+        self.limits.iter().try_for_each(|limit| {
+            let (own, keys) = shared.on_failure.own_part(&limit.quotas(), limit.keys());
+            Limiter::validate(limit.algorithm, &own, keys)
+        })
     }
 }
 
@@ -54,6 +61,7 @@ impl Default for RateConfig {
             client_ip: ClientIp::peer(),
             headers: RateHeaders::default(),
             source: None,
+            shared: None,
             max_held: Self::MAX_HELD,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use waiting_room_core::{ConfigError, Timestamp};
 
-use super::{limit::RateLimit, limits::Limits, policy::Policy};
+use super::{limit::RateLimit, limits::Limits, policy::Policy, shared::Shared};
 use crate::misconfiguration::Misconfiguration;
 
 /// All limits of a layer, ready.
@@ -13,11 +13,16 @@ pub(crate) struct Policies(Vec<Arc<Policy>>);
 
 impl Policies {
     /// Makes limits ready; those that take the place of one of `before` take over its memory.
-    pub(crate) fn new(limits: &Limits, before: &Self, now: Timestamp) -> Result<Self, ConfigError> {
+    pub(crate) fn new(
+        limits: &Limits,
+        before: &Self,
+        shared: Option<&Shared>,
+        now: Timestamp,
+    ) -> Result<Self, ConfigError> {
         limits.validate()?;
         let ready = |limit: &RateLimit| {
             let before = before.named(limit.name());
-            Policy::new(limit.clone(), before.map(|it| &**it), now).map(Arc::new)
+            Policy::new(limit.clone(), before.map(|it| &**it), shared, now).map(Arc::new)
         };
         limits.iter().map(ready).collect::<Result<_, _>>().map(Self)
     }

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use waiting_room_core::{Algorithm, ConfigError, Limiter, Reason, Timestamp};
+use waiting_room_core::{Algorithm, ConfigError, LimitPolicy, Limiter, Reason, Timestamp};
 
-use super::limit::{Cost, OverLimit, RateLimit};
+use super::{
+    limit::{Cost, OverLimit, RateLimit},
+    shared::Shared,
+};
 use crate::{
     head::RequestHead,
     key::{Caller, Found},
@@ -17,7 +20,10 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Policy {
     pub(crate) limit: RateLimit,
+    /// Its memory, or this node's part of it where the whole is in a store.
     pub(crate) limiter: Limiter,
+    /// As that store knows it.
+    pub(super) shared: Option<Arc<LimitPolicy>>,
     pub(crate) name: Arc<str>,
     /// As it is reported about.
     pub(super) subject: Subject,
@@ -29,18 +35,24 @@ impl Policy {
     pub(crate) fn new(
         limit: RateLimit,
         before: Option<&Self>,
+        shared: Option<&Shared>,
         now: Timestamp,
     ) -> Result<Self, ConfigError> {
         let quotas = limit.quotas();
+        let (own, keys) = match shared {
+            Some(shared) => shared.on_failure.own_part(&quotas, limit.keys()),
+            None => (quotas.clone(), limit.keys()),
+        };
         let limiter = match before.filter(|before| before.limit.shares_memory_with(&limit)) {
-            Some(before) => before.limiter.with_quotas(&quotas, now)?,
-            None => Limiter::new(limit.algorithm, &quotas, limit.keys())?,
+            Some(before) => before.limiter.with_quotas(&own, now)?,
+            None => Limiter::new(limit.algorithm, &own, keys)?,
         };
         let name: Arc<str> = limit.name.as_ref().into();
         let line = |quota| PolicyLine::new(&limit.name, quota, limit.algorithm, limit.unit);
         Ok(Self {
             lines: quotas.iter().map(line).collect::<Result<_, _>>()?,
             subject: Subject::new(Arc::clone(&name)),
+            shared: shared.map(|_| known(&limit)),
             name,
             limiter,
             limit,
@@ -98,4 +110,10 @@ impl Policy {
     pub(crate) fn key(&self, caller: &Caller<'_>) -> Found {
         self.limit.key.find(self.limit.missing_key, caller)
     }
+}
+
+/// A limit as a store knows it that nodes share.
+fn known(limit: &RateLimit) -> Arc<LimitPolicy> {
+    let policy = LimitPolicy::new(&*limit.name, limit.algorithm, limit.quotas());
+    Arc::new(if limit.is_adjustable { policy.adjustable() } else { policy })
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use smallvec::{SmallVec, smallvec};
-use waiting_room_core::{Ask, Charge, KeyHash, Timestamp};
+use waiting_room_core::{Ask, Charge, KeyHash, LimitAsk, LimitStore, Timestamp};
 
 use super::policy::Policy;
 
@@ -53,6 +53,15 @@ pub(super) struct Spent {
     pub(super) key: KeyHash,
     pub(super) tier: usize,
     pub(super) charge: Charge,
+    /// Where, if not here.
+    stored: Option<Box<Stored>>,
+}
+
+/// The store that has charged something, and what it was asked.
+#[derive(Clone)]
+struct Stored {
+    store: Arc<dyn LimitStore>,
+    ask: LimitAsk,
 }
 
 /// Reads the clock that the limits go by.
@@ -97,13 +106,32 @@ impl Spent {
     /// What was spent of a limit; nothing, unless it was charged.
     pub(super) fn new(policy: &Arc<Policy>, ask: &Ask<'_>) -> Option<Self> {
         let charge = *ask.charge()?;
-        Some(Self { policy: Arc::clone(policy), key: ask.key(), tier: ask.tier(), charge })
+        let (policy, key, tier) = (Arc::clone(policy), ask.key(), ask.tier());
+        Some(Self { policy, key, tier, charge, stored: None })
+    }
+
+    /// What was spent of a limit in a store.
+    pub(super) fn in_store(
+        policy: &Arc<Policy>,
+        ask: &LimitAsk,
+        charge: Charge,
+        store: Arc<dyn LimitStore>,
+    ) -> Self {
+        let stored = Some(Box::new(Stored { store, ask: ask.clone() }));
+        Self { policy: Arc::clone(policy), key: ask.key, tier: ask.tier, charge, stored }
     }
 
     /// Corrects the charge to what the request really costs.
     pub(super) fn settle(&mut self, cost: u64, now: Timestamp) {
-        let Self { policy, key, tier, charge } = self;
-        policy.limiter.settle(*key, *tier, charge, cost, now);
+        let Self { policy, key, tier, charge, stored } = self;
+        match stored.as_ref().map(|it| it.store.settle(&it.ask, charge, cost)) {
+            None => policy.limiter.settle(*key, *tier, charge, cost, now),
+            Some(Ok(settled)) => *charge = settled,
+            Some(Err(error)) => {
+                let (limit, error) = (&*policy.name, &error as &dyn std::error::Error);
+                tracing::debug!(limit, error, "a charge stays as it is");
+            }
+        }
     }
 }
 

@@ -17,14 +17,14 @@ use super::{
     policies::Policies,
     queue_place::QueuePlace,
     set_up::SetUp,
+    shared::Shared,
     spend::{Now, OverSoftLimit, Spend, Spent},
     told::{Rated, Told},
 };
 use crate::{
     client_ip::ClientIp,
     head::RequestHead,
-    key::{Caller, Found},
-    misconfiguration::Misconfiguration,
+    key::Caller,
     telemetry::{Rate, Telemetry},
     token::random_bytes,
 };
@@ -38,13 +38,15 @@ pub(crate) struct RateStage {
     client_ip: ClientIp,
     pub(super) max_held: usize,
     pub(super) held: AtomicUsize,
-    set_up: SetUp,
+    pub(super) set_up: SetUp,
     /// Why the rules file as it is now is not in force.
     unfollowed: Mutex<Option<String>>,
     /// Locked while the rules file is read and put in force.
     pub(super) reloading: Mutex<()>,
-    telemetry: Telemetry,
+    pub(super) telemetry: Telemetry,
     pub(super) now: Now,
+    /// Where the limits are counted, if nodes share them.
+    pub(super) shared: Option<Shared>,
 }
 
 impl RateStage {
@@ -67,6 +69,7 @@ impl RateStage {
             reloading: Mutex::default(),
             telemetry,
             now,
+            shared: config.shared.clone(),
         };
         stage.change(|_| config.limits.clone())?;
         Ok(stage)
@@ -78,46 +81,43 @@ impl RateStage {
         if policies.is_empty() {
             return Rated::Free;
         }
+        if let Some(shared) = &self.shared {
+            return self.ask_store(shared, Arc::clone(&policies), head);
+        }
         let caller = self.caller(head);
-        let is_watched = self.set_up.watch(&caller, &policies, &self.telemetry);
+        let is_watched = self.watch_set_up(&caller, &policies);
         let (mut hard, mut soft) = (Asked::none_of(&policies), Asked::none_of(&policies));
-        for (index, policy) in policies.iter().enumerate() {
-            if !policy.concerns(&caller) {
-                continue;
-            }
-            let key = match policy.key(&caller) {
-                Found::Key(key) => key,
-                Found::Bypass => continue,
-                found @ (Found::Refuse | Found::Stranger) => {
-                    if matches!(found, Found::Stranger) {
-                        self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
-                    }
-                    self.telemetry.rated(&policy.subject, policy.over());
-                    if policy.limit.over_limit == OverLimit::Refuse {
-                        return Rated::Unknown(Arc::clone(policy));
-                    }
-                    continue;
-                }
-            };
+        let ask = |index, key| {
+            let policy = policies.get(index);
             let asked = match policy.limit.over_limit {
                 OverLimit::Refuse => &mut hard,
                 OverLimit::Mark | OverLimit::Shadow => &mut soft,
             };
             asked.push(index, key, policy.tier(&head), policy.cost(&head));
+        };
+        if let Err(unknown) = self.each_applying(&caller, &policies, ask) {
+            return Rated::Unknown(unknown);
         }
         if hard.is_empty() && soft.is_empty() {
             return Rated::Free;
         }
         let mut rated = self.charge(&policies, &mut hard, &mut soft, now);
-        if let Rated::Pass(told) | Rated::Hold(told, ..) = &mut rated {
-            told.counted = is_watched.then(|| self.set_up.clone());
-        }
+        self.mark_counted(&mut rated, is_watched);
         rated
     }
 
     /// A request, with what it takes to tell who sent it.
     pub(crate) fn caller<'a>(&'a self, head: RequestHead<'a>) -> Caller<'a> {
-        Caller::new(head, &self.hasher, &self.client_ip)
+        self.caller_by(head, &self.hasher)
+    }
+
+    /// The same with other hashes of keys.
+    pub(super) fn caller_by<'a>(
+        &'a self,
+        head: RequestHead<'a>,
+        hasher: &'a KeyHasher,
+    ) -> Caller<'a> {
+        Caller::new(head, hasher, &self.client_ip)
     }
 
     /// Puts changed limits in force, with the memory of those that stay; or says what is wrong.
@@ -132,7 +132,10 @@ impl RateStage {
             if !Arc::ptr_eq(&limits, &before) {
                 continue;
             }
-            let policies = Arc::new(Policies::new(&changed, &self.policies.load(), (self.now)())?);
+            let policies = Arc::new({
+                let before = self.policies.load();
+                Policies::new(&changed, &before, self.shared.as_ref(), (self.now)())?
+            });
             self.policies.store(Arc::clone(&policies));
             *limits = Arc::new(changed);
             break policies;
@@ -168,7 +171,7 @@ impl RateStage {
     }
 
     /// Charges the limits that refuse, all or none of them; then those that only watch.
-    fn charge(
+    pub(super) fn charge(
         self: &Arc<Self>,
         policies: &Arc<Policies>,
         hard: &mut Asked<'_>,
@@ -176,15 +179,7 @@ impl RateStage {
         now: Timestamp,
     ) -> Rated {
         let allowed = hard.charge_all(now);
-        // In a box, since it is handed on often from here to the response.
-        let mut told = Box::new(Told {
-            at: now,
-            decisions: SmallVec::new(),
-            policies: Arc::clone(policies),
-            spend: None,
-            over_soft: None,
-            counted: None,
-        });
+        let mut told = Told::new(Arc::clone(policies), now);
         told.decisions.extend(hard.applied());
         if !allowed {
             return self.refuse(told);
@@ -217,11 +212,16 @@ impl RateStage {
     }
 
     /// Reports who has refused. Those that would have allowed it have not been asked.
-    fn refuse(&self, told: Box<Told>) -> Rated {
+    pub(super) fn refuse(&self, told: Box<Told>) -> Rated {
         for it in told.decisions.iter().filter(|it| !it.decision.allowed) {
-            self.telemetry.rated(&told.policies.get(it.policy).subject, Rate::Refused);
+            self.report(&told.policies, it.policy, Rate::Refused);
         }
         Rated::Refuse(told)
+    }
+
+    /// Reports what a limit has said.
+    pub(super) fn report(&self, policies: &Policies, policy: usize, what: Rate) {
+        self.telemetry.rated(&policies.get(policy).subject, what);
     }
 
     /// Turns the delay of a request that cannot be held into a refusal, once all was given back.

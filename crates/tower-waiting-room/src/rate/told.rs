@@ -4,19 +4,22 @@ use std::{sync::Arc, time::Duration};
 
 use http::Extensions;
 use smallvec::SmallVec;
-use waiting_room_core::{Decision, Timestamp};
+use waiting_room_core::{Decision, Reason, Timestamp};
 
 use super::{
     policies::Policies,
     policy::Policy,
     queue_place::QueuePlace,
     set_up::SetUp,
+    shared::Asking,
     spend::{OverSoftLimit, Spend},
 };
 use crate::respond;
 
 /// What the limits say to a request.
 pub(crate) enum Rated {
+    /// The store that counts them has to be asked.
+    Ask(Box<Asking>),
     /// None applies.
     Free,
     /// All allow it, after so long; the place in the queue is given back if it does not wait.
@@ -25,6 +28,8 @@ pub(crate) enum Rated {
     Pass(Box<Told>),
     /// One of them refuses it.
     Refuse(Box<Told>),
+    /// The store cannot decide, and nobody is let through without it.
+    Unavailable,
     /// One that refuses cannot tell whose it is.
     Unknown(Arc<Policy>),
 }
@@ -33,6 +38,8 @@ pub(crate) enum Rated {
 pub(crate) struct Told {
     /// When.
     pub(crate) at: Timestamp,
+    /// Why the request goes on, if there is no room that has a say.
+    pub(crate) admitted: Reason,
     pub(super) policies: Arc<Policies>,
     pub(super) decisions: SmallVec<[Applied; 2]>,
     /// For the application.
@@ -49,6 +56,37 @@ pub(super) struct Applied {
 }
 
 impl Told {
+    /// Nothing yet. In a box, since it is handed on often from here to the response.
+    pub(super) fn new(policies: Arc<Policies>, at: Timestamp) -> Box<Self> {
+        Box::new(Self {
+            at,
+            admitted: Reason::AdmittedLimits,
+            decisions: SmallVec::new(),
+            policies,
+            spend: None,
+            over_soft: None,
+            counted: None,
+        })
+    }
+
+    /// The same for a request that goes on for this reason.
+    pub(super) fn because(mut self: Box<Self>, reason: Reason) -> Box<Self> {
+        self.admitted = reason;
+        self
+    }
+
+    /// Turns the delay of a request that cannot be held into a refusal, once these costs were given
+    /// back.
+    pub(super) fn refuse_to_hold(&mut self, costs: impl Iterator<Item = u64>) {
+        for (Applied { decision, .. }, cost) in self.decisions.iter_mut().zip(costs) {
+            decision.remaining = decision.remaining.saturating_add(cost).min(decision.limit);
+            if !decision.delay.is_zero() {
+                decision.allowed = false;
+                decision.retry_after = Some(decision.delay);
+            }
+        }
+    }
+
     /// Gives the application its handles; those that an outer layer has put there stay.
     pub(crate) fn equip(&mut self, extensions: &mut Extensions) {
         if let Some(spend) = self.spend.take() {

@@ -35,10 +35,10 @@ pub(super) fn response(answer: &Answer) -> Response<Bytes> {
     response
 }
 
-/// The code of the status: of what is not there, unless it is time, or the service that goes down.
+/// The code of the status: of what is not there, unless it is time, or the service itself.
 fn code(answer: &Answer) -> u8 {
     match answer.reason {
-        Reason::RefusedGateDrained => UNAVAILABLE,
+        Reason::RefusedGateDrained | Reason::RefusedLimitsUnavailable => UNAVAILABLE,
         Reason::RefusedGateTimeout => DEADLINE_EXCEEDED,
         _ => RESOURCE_EXHAUSTED,
     }

@@ -15,6 +15,7 @@ pub(super) fn answers() -> impl Iterator<Item = Answer> {
     let refused = [
         Reason::RefusedDraining,
         Reason::RefusedGateFull,
+        Reason::RefusedLimitsUnavailable,
         Reason::RefusedLineFull,
         Reason::RefusedRate("per_ip".into()),
         Reason::RefusedReject,

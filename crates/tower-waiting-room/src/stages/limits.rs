@@ -1,19 +1,20 @@
 //! The rate limits, between the token and the room.
 
-use std::{pin::Pin, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
 use smallvec::SmallVec;
 use tokio::time::Sleep;
-use waiting_room_core::{Decision, Store, Timestamp};
+use waiting_room_core::{Decision, LimitReply, Reason, Store, StoreError, Timestamp};
 
 use super::{Bearer, Gatekeeper, Step, settle};
 use crate::{
     config::Enforcement,
     head::RequestHead,
-    rate::{Policy, QueuePlace, Rated, Told},
-    respond::{self, RateHeaders, Refused},
+    rate::{Asking, Policy, QueuePlace, Rated, Told},
+    respond::{self, Answer, Outcome, RateHeaders, Refused},
+    visit::{Client, ClientKind},
 };
 
 /// A request that waits for its turn in a leaky queue.
@@ -25,11 +26,36 @@ pub(crate) struct Hold {
     place: QueuePlace,
 }
 
+/// A request about whose limits the store is asked.
+pub(crate) struct Limiting {
+    pub(crate) asking: Box<Asking>,
+    bearer: Bearer,
+}
+
 impl<St: Store> Gatekeeper<St> {
     /// Asks the rate limits, and goes on to the room if they allow it.
     pub(super) fn rate(&self, head: RequestHead<'_>, bearer: Bearer, now: Timestamp) -> Step {
+        self.rated(head, bearer, self.rates.ask(head, now), now)
+    }
+
+    /// Goes on with a request about whose limits the store has said something.
+    pub(crate) fn limited(
+        &self,
+        head: RequestHead<'_>,
+        Limiting { asking, bearer }: Limiting,
+        replies: Result<Vec<LimitReply>, StoreError>,
+    ) -> Step {
+        let now = self.store.now();
+        let rated = self.rates.answered(*asking, replies, now);
+        let step = self.rated(head, bearer, rated, now);
+        self.through_gates(head, step)
+    }
+
+    /// Does what the limits say.
+    fn rated(&self, head: RequestHead<'_>, bearer: Bearer, rated: Rated, now: Timestamp) -> Step {
         let is_shadow = self.config.enforcement == Enforcement::Shadow;
-        match self.rates.ask(head, now) {
+        match rated {
+            Rated::Ask(asking) => Step::Limit(Box::new(Limiting { asking, bearer })),
             Rated::Free => self.meet_room(&head, bearer, None, now),
             Rated::Pass(told) => self.meet_room(&head, bearer, Some(told), now),
             Rated::Hold(told, _, place) if is_shadow => {
@@ -44,11 +70,16 @@ impl<St: Store> Gatekeeper<St> {
                 self.telemetry.verdict(&policy.reason());
                 self.meet_room(&head, bearer, None, now)
             }
+            Rated::Unavailable if is_shadow => {
+                self.telemetry.verdict(&Reason::RefusedLimitsUnavailable);
+                self.meet_room(&head, bearer, None, now)
+            }
             Rated::Hold(told, delay, place) => {
                 let sleep = Box::pin(tokio::time::sleep(delay));
                 Step::Hold(Box::new(Hold { sleep, bearer, told, place }))
             }
             Rated::Refuse(told) => Step::Answer(self.refuse(&head, &told, now)),
+            Rated::Unavailable => Step::Answer(self.refuse_unavailable(&head, now)),
             Rated::Unknown(policy) => Step::Answer(self.refuse_unknown(&head, &policy, now)),
         }
     }
@@ -64,8 +95,8 @@ impl<St: Store> Gatekeeper<St> {
     /// Tells the client of the application's response about its limits.
     pub(super) fn tell(&self, told: &Told, status: StatusCode, headers: &mut HeaderMap) {
         let profile = self.config.rates.headers;
-        if profile != RateHeaders::None {
-            let lines: SmallVec<[respond::Told<'_>; 2]> = told.lines().collect();
+        let lines: SmallVec<[respond::Told<'_>; 2]> = told.lines().collect();
+        if profile != RateHeaders::None && !lines.is_empty() {
             respond::tell(headers, status, profile, &lines, told.at);
         }
     }
@@ -87,6 +118,22 @@ impl<St: Store> Gatekeeper<St> {
         let nothing = Decision::new(policy.limit.quota.capacity(), 0, Duration::ZERO, None);
         let line = respond::Told { line: policy.line(0), decision: &nothing };
         self.send_refusal(head, policy, &[line], None, now)
+    }
+
+    /// Answers a request about whose limits nobody can decide.
+    fn refuse_unavailable(&self, head: &RequestHead<'_>, now: Timestamp) -> Response<Bytes> {
+        let client = Client::classify(head.method(), head.headers());
+        let status = match client.kind {
+            ClientKind::Grpc => StatusCode::OK,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        let (room, reason) = (Arc::clone(&self.room), Reason::RefusedLimitsUnavailable);
+        self.telemetry.verdict(&reason);
+        let answer = Answer::new(room, &client, Outcome::Refuse, reason, status, now)
+            .with_retry_after(Some(UNAVAILABLE_RETRY));
+        let mut response = respond::respond(&answer, &self.config.page, client.is_head);
+        settle::explain(&mut response, answer.reason, self.config.debug_header);
+        response
     }
 
     fn send_refusal(
@@ -112,3 +159,6 @@ impl<St: Store> Gatekeeper<St> {
         response
     }
 }
+
+/// How soon a client asks again about whose limits nobody could decide.
+const UNAVAILABLE_RETRY: Duration = Duration::from_secs(5);

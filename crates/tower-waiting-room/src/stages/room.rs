@@ -30,7 +30,8 @@ impl<St: Store> Gatekeeper<St> {
         now: Timestamp,
     ) -> Step {
         if !self.config.has_room {
-            return Step::Forward(self.forward(Reason::AdmittedLimits, None, source, told));
+            let reason = told.as_ref().map_or(Reason::AdmittedLimits, |it| it.admitted.clone());
+            return Step::Forward(self.forward(reason, None, source, told));
         }
         if self.is_suspended() {
             let reason = Reason::Bypass("suspended".into());

@@ -23,3 +23,10 @@ mod soft;
 mod span;
 mod support;
 mod visit;
+
+use tower_waiting_room::{ManualClock, WaitingRoomConfigBuilder};
+
+/// How the houses of these tests keep their limits: each in its process.
+fn with_limits(config: WaitingRoomConfigBuilder, _: &ManualClock) -> WaitingRoomConfigBuilder {
+    config
+}

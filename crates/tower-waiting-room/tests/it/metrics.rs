@@ -102,9 +102,13 @@ fn labels(key: &MetricKey) -> String {
 
 /// What is counted for the second of two requests that come at once.
 fn second(config: WaitingRoomConfigBuilder) -> Vec<String> {
+    second_at(&House::new(config))
+}
+
+/// The same at a house that is there already.
+pub(crate) fn second_at(house: &House) -> Vec<String> {
     let counted = Counted::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let house = House::new(config);
     let get = || {
         let peer = SocketAddr::from(([192, 0, 2, 1], 40_000));
         house.send(Request::get("/").extension(PeerAddr(peer)).body(String::new()).unwrap())

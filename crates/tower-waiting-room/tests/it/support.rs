@@ -53,7 +53,7 @@ impl House {
     }
 
     fn at(config: WaitingRoomConfigBuilder, clock: ManualClock) -> Self {
-        let config = config.build().unwrap();
+        let config = crate::with_limits(config, &clock).build().unwrap();
         let store = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
         let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
         Self { layer, clock, forwarded: Arc::default() }

@@ -1,8 +1,13 @@
 //! Keys, as the hash by which a table knows them.
 
-use std::{fmt, hash::Hash, num::NonZeroU64};
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    num::NonZeroU64,
+};
 
 use ahash::RandomState;
+use siphasher::sip::SipHasher13;
 
 /// Sixty-four bits that stand for a key.
 ///
@@ -39,25 +44,106 @@ impl fmt::Debug for KeyHash {
 /// assert_ne!(hasher.hash("ann"), hasher.hash("bob"));
 /// ```
 #[derive(Clone)]
-pub struct KeyHasher(RandomState);
+pub struct KeyHasher(Function);
+
+#[derive(Clone)]
+enum Function {
+    Own(RandomState),
+    Shared(SipHasher13),
+}
 
 impl KeyHasher {
     /// A hasher with this secret, which must be random where clients can choose their keys.
+    ///
+    /// The fastest that this machine has; another machine may make other hashes.
     #[must_use]
     pub fn new(secret: [u64; 4]) -> Self {
         let [a, b, c, d] = secret;
-        Self(RandomState::with_seeds(a, b, c, d))
+        Self(Function::Own(RandomState::with_seeds(a, b, c, d)))
+    }
+
+    /// A hasher that makes the same hashes on all machines that have the secret.
+    ///
+    /// ```
+    /// use waiting_room_core::KeyHasher;
+    ///
+    /// let (here, there) = (KeyHasher::shared([3, 1]), KeyHasher::shared([3, 1]));
+    /// assert_eq!(here.hash("ann"), there.hash("ann"));
+    /// ```
+    #[must_use]
+    pub fn shared(secret: [u64; 2]) -> Self {
+        let [a, b] = secret;
+        Self(Function::Shared(SipHasher13::new_with_keys(a, b)))
     }
 
     /// The hash of a key; of several parts, as a tuple or a slice.
     #[must_use]
     pub fn hash<K: Hash + ?Sized>(&self, key: &K) -> KeyHash {
-        KeyHash(NonZeroU64::new(self.0.hash_one(key)).unwrap_or(NonZeroU64::MIN))
+        let bits = match &self.0 {
+            Function::Own(function) => function.hash_one(key),
+            Function::Shared(function) => {
+                let mut hasher = Portable(*function);
+                key.hash(&mut hasher);
+                hasher.finish()
+            }
+        };
+        KeyHash(NonZeroU64::new(bits).unwrap_or(NonZeroU64::MIN))
     }
 }
 
 impl fmt::Debug for KeyHasher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyHasher").finish_non_exhaustive()
+    }
+}
+
+/// Feeds numbers in one order of bytes and one size, whatever the machine.
+struct Portable(SipHasher13);
+
+impl Hasher for Portable {
+    fn finish(&self) -> u64 {
+        self.0.finish()
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0.write(&number.to_le_bytes());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0.write(&number.to_le_bytes());
+    }
+
+    fn write_u128(&mut self, number: u128) {
+        self.0.write(&number.to_le_bytes());
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Were they others tomorrow, nodes of two releases would count by themselves.
+    #[test]
+    fn the_hashes_that_nodes_share_stay_what_they_are() {
+        let hasher = KeyHasher::shared([3, 1]);
+        let address = hasher.hash(&u32::from_be_bytes([192, 0, 2, 1]));
+        assert_eq!(format!("{address:?}"), "f319302a63dcb3de");
+        let parts = (address, hasher.hash(b"key".as_slice()));
+        assert_eq!(format!("{:?}", hasher.hash(&parts)), "bd9baf34a1fe53fa");
+    }
+
+    #[test]
+    fn another_secret_makes_other_hashes() {
+        let shared = |secret| KeyHasher::shared(secret).hash("ann");
+        assert_ne!(shared([3, 1]), shared([3, 2]));
+        assert_ne!(shared([3, 1]), shared([4, 1]));
     }
 }

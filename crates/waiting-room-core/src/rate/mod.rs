@@ -12,6 +12,8 @@
 //!                              Limiter … ──┘
 //! ```
 //!
+//! Where many nodes share a limit, a [`LimitStore`] takes the place of limiters and `charge_all`.
+//!
 //! | algorithm | a burst of | in any window at most | state | good for |
 //! |---|---|---|---|---|
 //! | token bucket, GCRA | the capacity | twice the limit, less one | 8 bytes | most limits |
@@ -33,6 +35,7 @@ mod quota;
 mod set;
 mod sliding_counter;
 mod sliding_log;
+mod store;
 mod table;
 mod tick_log;
 mod token_bucket;
@@ -53,6 +56,7 @@ pub use self::{
     set::{Ask, charge_all},
     sliding_counter::{SlidingCounter, SlidingCounterState},
     sliding_log::SlidingLog,
+    store::{LimitAsk, LimitPolicy, LimitReply, LimitStore},
     tick_log::TickLog,
     token_bucket::TokenBucket,
 };

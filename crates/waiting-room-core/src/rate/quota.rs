@@ -116,7 +116,7 @@ impl Quota {
             return wrong(ConfigErrorKind::TooLarge, "limit", given, "at most 15 digits");
         }
         if let Some(burst) = self.burst {
-            if !algorithm.has_burst() {
+            if !algorithm.is_bucket() {
                 let expected = "none: only the token bucket, GCRA and the leaky queue have one";
                 return wrong(ConfigErrorKind::Contradicts, "burst", burst.to_string(), expected);
             }
@@ -128,8 +128,14 @@ impl Quota {
         algorithm.validate(self)
     }
 
-    /// The time in which one of the limit comes back, in nanoseconds and rounded up, so that the
+    /// The time in which one of the limit comes back, rounded up to a whole nanosecond, so that the
     /// limit is never exceeded for it.
+    #[must_use]
+    pub fn interval(&self) -> Duration {
+        Duration::from_nanos(self.interval_nanos())
+    }
+
+    /// The same in nanoseconds.
     pub(crate) fn interval_nanos(&self) -> u64 {
         self.window_nanos().div_ceil(self.limit.max(1))
     }
@@ -190,8 +196,10 @@ impl Algorithm {
         }
     }
 
-    /// Whether a quota may have a burst.
-    const fn has_burst(self) -> bool {
+    /// Whether what is remembered is a level that falls as time goes by; then a quota may have a
+    /// burst.
+    #[must_use]
+    pub const fn is_bucket(self) -> bool {
         matches!(self, Self::Gcra | Self::LeakyQueue | Self::TokenBucket)
     }
 
@@ -205,17 +213,17 @@ impl Algorithm {
             let expected = "at most 1000000 for a sliding log; try the sliding counter";
             return too_large(quota.limit().to_string(), expected);
         }
-        if self.has_burst() && quota.limit() > quota.window_nanos() {
+        if self.is_bucket() && quota.limit() > quota.window_nanos() {
             let expected = "at most one a nanosecond; count in larger units";
             return too_large(quota.to_string(), expected);
         }
         let passed_in = quota.interval_nanos().saturating_mul(quota.limit());
         let excess = passed_in.saturating_sub(quota.window_nanos());
-        if self.has_burst() && excess > quota.window_nanos() / 1_000 {
+        if self.is_bucket() && excess > quota.window_nanos() / 1_000 {
             let expected = "one that whole nanoseconds can keep; count in larger units";
             return too_large(quota.to_string(), expected);
         }
-        if self.has_burst() && quota.replenished_in() > 100 * Quota::MAX_WINDOW {
+        if self.is_bucket() && quota.replenished_in() > 100 * Quota::MAX_WINDOW {
             let expected = "one that is replenished within 100 years";
             return Err(ConfigError::new(ConfigErrorKind::TooLarge, "burst", quota, expected));
         }

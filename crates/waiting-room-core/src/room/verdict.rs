@@ -209,7 +209,7 @@ pub enum Renewal {
 pub enum Reason {
     /// `admitted:limits`: there is no room, and every rate limit allowed it.
     AdmittedLimits,
-    /// `admitted:local_share`: while the store was away, out of this node's share of the limits.
+    /// `admitted:local_share`: while a store was away, out of this node's share of its limits.
     AdmittedLocalShare,
     /// `admitted:pass`: a valid pass.
     AdmittedPass,
@@ -217,6 +217,8 @@ pub enum Reason {
     AdmittedPassthrough,
     /// `admitted:slot`: a slot and a place in the minute were free, and nobody was ahead.
     AdmittedSlot,
+    /// `admitted:unlimited`: there is no room, and the store of the limits could not decide.
+    AdmittedUnlimited,
     /// `bypass:<rule>`: the request does not concern the room.
     Bypass(Cow<'static, str>),
     /// `prequeue`: the event has not begun.
@@ -249,6 +251,8 @@ pub enum Reason {
     RefusedGateTimeout,
     /// `refused:gate_unknown`: there is a gate for each value of a key that the request does not have.
     RefusedGateUnknown,
+    /// `refused:limits_unavailable`: the store of the limits could not decide.
+    RefusedLimitsUnavailable,
     /// `refused:line_full`: the line has as many places as it may.
     RefusedLineFull,
     /// `refused:rate:<policy>`: a rate limit is exhausted.
@@ -269,6 +273,7 @@ impl fmt::Display for Reason {
             Self::AdmittedPass => "admitted:pass",
             Self::AdmittedPassthrough => "admitted:passthrough",
             Self::AdmittedSlot => "admitted:slot",
+            Self::AdmittedUnlimited => "admitted:unlimited",
             Self::Prequeue => "prequeue",
             Self::QueueAll => "queue_all",
             Self::QueuedActiveLimit => "queued:active_limit",
@@ -284,6 +289,7 @@ impl fmt::Display for Reason {
             Self::RefusedGateShed => "refused:gate_shed",
             Self::RefusedGateTimeout => "refused:gate_timeout",
             Self::RefusedGateUnknown => "refused:gate_unknown",
+            Self::RefusedLimitsUnavailable => "refused:limits_unavailable",
             Self::RefusedLineFull => "refused:line_full",
             Self::RefusedReject => "refused:reject",
             Self::StoreUnavailable => "store_unavailable",

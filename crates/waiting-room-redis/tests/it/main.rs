@@ -6,6 +6,7 @@ mod conformance;
 mod failure;
 mod far_back;
 mod gate_share;
+mod limits;
 mod nodes;
 mod recovery;
 mod rules;

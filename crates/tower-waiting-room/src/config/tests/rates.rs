@@ -13,7 +13,8 @@ use crate::{
 
 /// What limits and client addresses come to; they have no equality of their own.
 fn rates_of(config: &WaitingRoomConfig) -> String {
-    let RateConfig { limits, client_ip, headers, source, max_held } = &config.rates;
+    let RateConfig { limits, client_ip, headers, source, max_held, shared } = &config.rates;
+    assert!(shared.is_none());
     let limits: Vec<_> = limits.iter().map(all_of).collect();
     let path = source.as_ref().map(|source| &source.path);
     format!("{limits:#?} {client_ip:#?} {headers:?} {path:?} {max_held}")

@@ -1,0 +1,95 @@
+//! Limits in a store that is a process by itself, as far as the layer can tell.
+
+use std::{
+    collections::HashMap,
+    future::{Future, ready},
+    pin::Pin,
+    slice,
+    sync::{Arc, Mutex},
+};
+
+use tower_waiting_room::{Clock, ManualClock, StoreError};
+use waiting_room_core::{
+    Ask, Charge, KeyHasher, LimitAsk, LimitPolicy, LimitReply, LimitStore, Limiter, Timestamp,
+    charge_all,
+};
+
+/// The limits of the core behind the trait.
+#[derive(Clone, Debug)]
+pub(crate) struct CoreLimits {
+    clock: ManualClock,
+    /// By name.
+    limits: Arc<Mutex<HashMap<String, Known>>>,
+}
+
+/// A limit that was asked for.
+#[derive(Debug)]
+struct Known {
+    policy: Arc<LimitPolicy>,
+    limiter: Limiter,
+}
+
+impl CoreLimits {
+    pub(crate) fn new(clock: &ManualClock) -> Self {
+        Self { clock: clock.clone(), limits: Arc::default() }
+    }
+
+    fn limiter(&self, policy: &Arc<LimitPolicy>) -> Limiter {
+        let mut limits = self.limits.lock().unwrap();
+        let make = || {
+            let limiter = Limiter::new(policy.algorithm(), policy.quotas(), 1_000).unwrap();
+            Known { policy: Arc::clone(policy), limiter }
+        };
+        let known = limits.entry(policy.name().to_owned()).or_insert_with(make);
+        if known.policy.algorithm() != policy.algorithm() {
+            *known = make();
+        } else if known.policy.quotas() != policy.quotas() {
+            let limiter = known.limiter.with_quotas(policy.quotas(), self.clock.now()).unwrap();
+            *known = Known { policy: Arc::clone(policy), limiter };
+        }
+        known.limiter.clone()
+    }
+}
+
+impl LimitStore for CoreLimits {
+    fn hasher(&self) -> KeyHasher {
+        KeyHasher::shared([3, 1])
+    }
+
+    fn charge_all(
+        &self,
+        asks: &[LimitAsk],
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<LimitReply>, StoreError>> + Send>> {
+        let limiters: Vec<_> = asks.iter().map(|ask| self.limiter(&ask.policy)).collect();
+        Box::pin(ready(Ok(decide(asks, &limiters, self.clock.now()))))
+    }
+
+    fn settle(&self, ask: &LimitAsk, charge: &Charge, cost: u64) -> Result<Charge, StoreError> {
+        let mut settled = *charge;
+        let limiter = self.limiter(&ask.policy);
+        limiter.settle(ask.key, ask.tier, &mut settled, cost, self.clock.now());
+        Ok(ask.settled(charge, cost))
+    }
+}
+
+fn decide(asks: &[LimitAsk], limiters: &[Limiter], now: Timestamp) -> Vec<LimitReply> {
+    let twin = |(ask, limiter)| {
+        let ask: &LimitAsk = ask;
+        Ask::new(limiter, ask.key, ask.tier, ask.cost)
+    };
+    let of = |is_soft| {
+        let mine = move |it: &(&LimitAsk, _)| it.0.is_soft == is_soft;
+        asks.iter().zip(limiters).filter(mine).map(twin).collect::<Vec<_>>()
+    };
+    let (mut hard, mut soft) = (of(false), of(true));
+    if charge_all(&mut hard, now) {
+        soft.iter_mut().for_each(|ask| _ = charge_all(slice::from_mut(ask), now));
+    }
+    let (mut hard, mut soft) = (hard.iter(), soft.iter());
+    let said = |ask: &LimitAsk| if ask.is_soft { soft.next() } else { hard.next() }.unwrap();
+    let reply = |said: &Ask<'_>| match said.decision() {
+        Some(decision) => LimitReply::new(*decision, said.charge().copied()),
+        None => LimitReply::default(),
+    };
+    asks.iter().map(said).map(reply).collect()
+}

@@ -1,0 +1,24 @@
+//! Rate limits that any number of nodes share.
+//!
+//! [`RedisLimits`] is a [`LimitStore`](waiting_room_core::LimitStore): one script asks all limits
+//! of a request, all or nothing, in one round trip. Each meter of the core has its twin in Lua,
+//! with the same whole numbers, so that a limit means the same on one node and on many.
+//!
+//! ```text
+//!  request ─► refused here lately? ─ yes ─► refused again, until the store may allow it
+//!                      │ no
+//!                      ▼
+//!  charge ─┐                                  ┌─► EVALSHA (all that came meanwhile)
+//!  charge ─┼─► waits while one is under way ──┘
+//!  settle ─┘
+//! ```
+
+mod ask;
+mod lane;
+mod refused;
+mod reply;
+mod secret;
+mod shared;
+mod store;
+
+pub use self::store::RedisLimits;

@@ -1,0 +1,103 @@
+//! Requests that come while others are under way share the next script.
+
+use std::{sync::Arc, time::Duration};
+
+use redis::aio::ConnectionLike;
+use tokio::{
+    sync::{
+        mpsc::{self, WeakSender},
+        oneshot,
+    },
+    time::{MissedTickBehavior, interval},
+};
+use waiting_room_core::StoreError;
+
+use super::{
+    ask::Request,
+    reply::PER_ASK,
+    shared::{Said, Shared},
+};
+use crate::{batches::again, reply::malformed};
+
+/// One request on its way to the script.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) request: Request,
+    /// Where what is said goes; nowhere, for what is only settled.
+    pub(super) reply: Option<oneshot::Sender<Result<Said, StoreError>>>,
+}
+
+/// Serves the requests of a node, in order, until nobody can make any.
+///
+/// A script runs for as many as it can take in well under a millisecond. Who has gone meanwhile is
+/// not asked for.
+pub(super) async fn serve<C: ConnectionLike>(
+    mut calls: mpsc::Receiver<Call>,
+    mut connection: C,
+    shared: Arc<Shared>,
+) {
+    let mut batch = Vec::with_capacity(MAX_BATCH);
+    while calls.recv_many(&mut batch, MAX_BATCH).await > 0 {
+        batch.retain(|call| !call.reply.as_ref().is_some_and(oneshot::Sender::is_closed));
+        if batch.is_empty() {
+            continue;
+        }
+        let requests = batch.iter().map(|call| &call.request);
+        match shared.run(requests, &mut connection).await {
+            Ok(said) => {
+                shared.succeeded();
+                deliver(batch.drain(..), &said);
+            }
+            Err(error) => {
+                shared.failed(&error);
+                batch.drain(..).for_each(|call| tell(call, Err(again(&error))));
+            }
+        }
+    }
+}
+
+/// Looks each second whether a server answers again that has not answered lately.
+pub(super) async fn probe<C: ConnectionLike>(
+    mut connection: C,
+    shared: Arc<Shared>,
+    calls: WeakSender<Call>,
+) {
+    let mut seconds = interval(EVERY);
+    seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        seconds.tick().await;
+        if calls.upgrade().is_none() {
+            return;
+        }
+        if shared.breaker.is_open() && shared.run(std::iter::empty(), &mut connection).await.is_ok()
+        {
+            shared.succeeded();
+        }
+    }
+}
+
+/// Tells each what was said to it.
+fn deliver(batch: impl Iterator<Item = Call>, said: &Said) {
+    let mut numbers = said.numbers.as_slice();
+    for call in batch.filter(|call| call.reply.is_some()) {
+        let told = match numbers.split_at_checked(PER_ASK * call.request.keys.len()) {
+            Some((own, others)) => {
+                numbers = others;
+                Ok(Said { numbers: own.to_vec(), ..*said })
+            }
+            None => Err(malformed("a limit is missing".to_owned())),
+        };
+        tell(call, told);
+    }
+}
+
+/// The caller may have gone; there is nobody else to tell.
+fn tell(call: Call, told: Result<Said, StoreError>) {
+    if let Some(reply) = call.reply {
+        _ = reply.send(told);
+    }
+}
+
+/// So many requests share a script at most.
+const MAX_BATCH: usize = 64;
+const EVERY: Duration = Duration::from_secs(1);

@@ -1,0 +1,157 @@
+-- Requests ask limits, and settle what they have spent.
+--
+-- KEYS  [1] what the limits of a group share; then the key of each ask
+-- ARGV  [1] the time, if it is given and not that of the server
+--       [2] the secret by which the node hashes keys
+--       then, for each request, 1, the number of its asks, and these; or 2, one ask with the cost as
+--       it should have been, the cost as it was charged, and its two marks
+--       an ask: meter, limit, period, per_us, highest, version, cost, 1 if it is soft
+-- reply {now_us, for each ask of a 1:
+--        1 allowed, 0 refused, -1 not asked; remaining, reset_us, retry_us or -1, delay_us, marks}
+--       or {another secret}: nothing was done, since the keys are not those of the other nodes
+
+local families = {buckets, buckets, windows, windows, counters, logs, logs}
+local meters = {}
+
+local function meter(code)
+    if not meters[code] then
+        for each, made in pairs(families[code]()) do
+            meters[each] = made
+        end
+    end
+    return meters[code]
+end
+
+local next_key, next_argument = 2, 3
+
+local function number()
+    next_argument = next_argument + 1
+    return tonumber(ARGV[next_argument - 1])
+end
+
+local function read_ask()
+    local ask = {
+        key = KEYS[next_key], meter = meter(number()),
+        limit = number(), period = number(), per_us = number(),
+        highest = number(), version = number(), cost = number(), is_soft = number() == 1,
+    }
+    next_key = next_key + 1
+    ask.meter.load(ask)
+    see(ask.last_us)
+    return ask
+end
+
+-- Makes of a state what it is now. One that has been taken from another quota is written at once: it
+-- must not be taken from there again.
+local function turn(ask)
+    ask.meter.turn(ask)
+    if ask.is_older and ask.is_there then
+        ask.meter.save(ask)
+    end
+end
+
+local reply, said = {}, 1
+
+local function say(ask, delay_us)
+    local meter = ask.meter
+    local used = meter.used(ask)
+    reply[said + 1] = ask.is_allowed and 1 or 0
+    reply[said + 2] = ask.limit - used
+    reply[said + 3] = used > 0 and meter.wait(ask, ask.limit - used + 1) or 0
+    reply[said + 4] = ask.is_allowed and 0 or meter.wait(ask, ask.cost) or -1
+    reply[said + 5] = delay_us
+    reply[said + 6], reply[said + 7] = meter.mark(ask)
+    said = said + 7
+end
+
+local function say_nothing()
+    for i = 1, 7 do
+        reply[said + i] = -1
+    end
+    said = said + 7
+end
+
+local function delay_us(ask)
+    return ask.cost > 0 and ask.meter.delay and ask.meter.delay(ask) or 0
+end
+
+local function allow(ask)
+    local delay = delay_us(ask)
+    if ask.cost > 0 then
+        ask.meter.spend(ask, ask.cost)
+        ask.meter.save(ask)
+    end
+    say(ask, delay)
+end
+
+local function refuse(ask)
+    if ask.meter.refused then
+        ask.meter.refused(ask, ask.cost)
+        ask.meter.save(ask)
+    end
+    say(ask, 0)
+end
+
+local function charge()
+    local asks, is_refused = {}, false
+    for i = 1, number() do
+        asks[i] = read_ask()
+    end
+    for _, ask in ipairs(asks) do
+        turn(ask)
+        ask.is_allowed = ask.meter.wait(ask, ask.cost) == 0
+        is_refused = is_refused or not (ask.is_soft or ask.is_allowed)
+    end
+    for _, ask in ipairs(asks) do
+        if is_refused and ask.is_soft then
+            say_nothing()
+        elseif not ask.is_allowed then
+            refuse(ask)
+        elseif is_refused then
+            say(ask, delay_us(ask))
+        else
+            allow(ask)
+        end
+    end
+end
+
+local function settle()
+    local ask = read_ask()
+    local charged, first_mark, second_mark = number(), number(), number()
+    turn(ask)
+    if ask.cost > charged then
+        ask.meter.spend(ask, ask.cost - charged)
+        ask.meter.save(ask)
+    elseif ask.cost < charged and ask.is_there then
+        ask.meter.refund(ask, charged - ask.cost, first_mark, second_mark)
+        ask.meter.save(ask)
+    end
+end
+
+local shared = redis.call('HMGET', KEYS[1], 'secret', 'skew_us')
+if not shared[1] then
+    redis.call('HSET', KEYS[1], 'secret', ARGV[2])
+elseif shared[1] ~= ARGV[2] then
+    return {shared[1]}
+end
+skew_us = tonumber(shared[2] or 0)
+if ARGV[1] ~= '' then
+    now_us, is_test = tonumber(ARGV[1]), true
+else
+    local time = redis.call('TIME')
+    now_us = time[1] * 1000000 + time[2]
+end
+now_us = now_us + skew_us
+while next_argument <= #ARGV do
+    if number() == 1 then
+        charge()
+    else
+        settle()
+    end
+end
+flush()
+if skew_us > tonumber(shared[2] or 0) then
+    redis.call('HSET', KEYS[1], 'skew_us', digits(skew_us))
+end
+reply[1] = now_us
+return reply

@@ -1,0 +1,89 @@
+//! What the script says, as replies and as what a node learns from it.
+
+use std::time::Duration;
+
+use redis::Value;
+use waiting_room_core::{Charge, Decision, LimitAsk, LimitReply, StoreError};
+
+use super::{ask::Meter, shared::Said};
+use crate::{clock::from_micros, reply::malformed};
+
+/// A whole reply of the script.
+pub(super) enum Reply {
+    /// The keys of this group are hashed with another secret.
+    OtherSecret(String),
+    /// When it was decided, and the numbers of each ask.
+    Said(u64, Vec<i64>),
+}
+
+/// So many numbers are said to an ask.
+pub(super) const PER_ASK: usize = 7;
+
+/// Reads a reply.
+pub(super) fn parse(value: Value) -> Result<Reply, StoreError> {
+    let Value::Array(values) = value else { return Err(unexpected(&value)) };
+    match values.as_slice() {
+        [Value::BulkString(secret)] => {
+            let secret = String::from_utf8_lossy(secret).into_owned();
+            Ok(Reply::OtherSecret(secret))
+        }
+        [now, said @ ..] => {
+            let said = said.iter().map(integer).collect::<Result<_, _>>()?;
+            Ok(Reply::Said(positive(integer(now)?)?, said))
+        }
+        [] => Err(malformed("nothing is said".to_owned())),
+    }
+}
+
+/// What was said to these asks.
+pub(super) fn decode_all(asks: &[LimitAsk], said: &Said) -> Result<Vec<LimitReply>, StoreError> {
+    let each = asks.iter().zip(said.numbers.chunks(PER_ASK));
+    let mut replies = each
+        .map(|(ask, numbers)| decode(ask, said.now_us, numbers))
+        .collect::<Result<Vec<_>, _>>()?;
+    let is_refused =
+        |(ask, reply): (&LimitAsk, &LimitReply)| !ask.is_soft && reply.charge.is_none();
+    if asks.iter().zip(&replies).any(is_refused) {
+        replies.iter_mut().for_each(|reply| reply.charge = None);
+    }
+    Ok(replies)
+}
+
+/// What was said to one ask at this time.
+fn decode(ask: &LimitAsk, now_us: u64, said: &[i64]) -> Result<LimitReply, StoreError> {
+    let [status, remaining, reset_us, retry_us, delay_us, first, second] = *said else {
+        return Err(malformed(format!("{} numbers for an ask", said.len())));
+    };
+    if status < 0 {
+        return Ok(LimitReply::default());
+    }
+    let micros = |us| positive(us).map(Duration::from_micros);
+    let retry_after = if retry_us < 0 { None } else { Some(micros(retry_us)?) };
+    let limit = ask.quota().capacity();
+    let decision = Decision::new(limit, positive(remaining)?, micros(reset_us)?, retry_after)
+        .with_delay(micros(delay_us)?);
+    if decision.allowed != (status == 1) {
+        return Err(malformed(format!("status {status} with {decision:?}")));
+    }
+    let mark = match ask.cost {
+        0 => 0,
+        _ => Meter::of(&ask.policy, ask.tier).mark(positive(first)?, positive(second)?),
+    };
+    let charge = Charge::new(ask.cost, from_micros(now_us), mark);
+    Ok(LimitReply::new(decision, decision.allowed.then_some(charge)))
+}
+
+fn integer(value: &Value) -> Result<i64, StoreError> {
+    match value {
+        Value::Int(number) => Ok(*number),
+        other => Err(unexpected(other)),
+    }
+}
+
+fn positive(number: i64) -> Result<u64, StoreError> {
+    u64::try_from(number).map_err(|_| malformed(format!("{number} is out of range")))
+}
+
+fn unexpected(value: &Value) -> StoreError {
+    malformed(format!("{value:?} is not expected"))
+}

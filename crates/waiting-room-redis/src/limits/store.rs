@@ -1,0 +1,184 @@
+//! The limits of many nodes, on one server.
+
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
+
+use redis::{Script, aio::ConnectionLike};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+use waiting_room_core::{
+    Charge, ConfigError, ConfigErrorKind, KeyHasher, LimitAsk, LimitReply, LimitStore, StoreError,
+    StoreErrorKind,
+};
+
+use super::{
+    ask::Request,
+    lane::{self, Call},
+    reply,
+    secret::Secret,
+    shared::{Said, Shared},
+};
+use crate::{
+    batches::unavailable, clock::ServerClock, options::RedisStoreOptions, reply::Fields, store,
+};
+
+/// Rate limits on a Redis or Valkey server, for any number of nodes.
+///
+/// ```no_run
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// use waiting_room_redis::RedisLimits;
+///
+/// let client = redis::Client::open("redis://127.0.0.1:6379")?;
+/// let connection = client.get_multiplexed_async_connection().await?;
+/// let limits = RedisLimits::connect(connection, "api").await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// All nodes that name the same group share its limits: what one node is asked counts for all, to
+/// the unit. The limits of a group are charged all or none, and lie on one node of a cluster.
+///
+/// A request is one round trip, whatever the number of its limits; requests that come while one is
+/// under way share the next. Who was refused is refused again without a question, until the store
+/// may allow it.
+///
+/// Clones are the same limits.
+///
+/// # Cancel safety
+///
+/// A charge that is dropped may have been made.
+#[derive(Clone)]
+pub struct RedisLimits {
+    shared: Arc<Shared>,
+    calls: mpsc::Sender<Call>,
+}
+
+impl RedisLimits {
+    /// A node of the group of this name: letters, digits, `-` and `_`.
+    ///
+    /// # Errors
+    ///
+    /// A name that cannot be used, a server that cannot be asked, or one that may evict keys.
+    pub async fn connect<C>(connection: C, name: impl Into<String>) -> Result<Self, StoreError>
+    where
+        C: ConnectionLike + Clone + Send + Sync + 'static,
+    {
+        Self::connect_with(connection, name, RedisStoreOptions::new()).await
+    }
+
+    /// The same, with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect), and options that cannot be obeyed.
+    pub async fn connect_with<C>(
+        mut connection: C,
+        name: impl Into<String>,
+        options: RedisStoreOptions,
+    ) -> Result<Self, StoreError>
+    where
+        C: ConnectionLike + Clone + Send + Sync + 'static,
+    {
+        let RedisStoreOptions { deadline, prefix, clock } = options.validate()?;
+        let name = validate(name.into())?;
+        let group = format!("{{{prefix}:{name}}}:limits");
+        let secret = timeout(store::CONNECT_DEADLINE, join(&mut connection, &group))
+            .await
+            .map_err(|_| StoreError::new(StoreErrorKind::Timeout))??;
+        let shared = Arc::new(Shared::new(name, group, ServerClock::new(clock), deadline, secret));
+        let (calls, served) = mpsc::channel(MAX_WAITING);
+        tokio::spawn(lane::serve(served, connection.clone(), Arc::clone(&shared)));
+        tokio::spawn(lane::probe(connection, Arc::clone(&shared), calls.downgrade()));
+        Ok(Self { shared, calls })
+    }
+
+    /// Sends a call on its way.
+    fn send(&self, call: Call) -> Result<(), StoreError> {
+        let unavailable = |why| StoreError::new(StoreErrorKind::Unavailable).with_source(why);
+        if self.shared.breaker.is_open() {
+            return Err(unavailable(store::BREAKER_IS_OPEN));
+        }
+        self.calls.try_send(call).map_err(|_| unavailable(store::TOO_MANY_WAIT))
+    }
+
+    /// Waits for the reply to these, and remembers what is refused.
+    async fn replied(
+        shared: Arc<Shared>,
+        asks: Vec<LimitAsk>,
+        replied: oneshot::Receiver<Result<Said, StoreError>>,
+    ) -> Result<Vec<LimitReply>, StoreError> {
+        let said = match timeout(shared.deadline, replied).await {
+            Ok(Ok(said)) => said?,
+            Ok(Err(_)) => return Err(StoreError::new(StoreErrorKind::Unavailable)),
+            // Whether the server fails, its scripts tell: one slow script is not as many failures as
+            // there are requests that wait for it.
+            Err(_) => return Err(StoreError::new(StoreErrorKind::Timeout)),
+        };
+        let replies = reply::decode_all(&asks, &said)?;
+        shared.refused.remember(&asks, &replies, said.sent, said.received);
+        Ok(replies)
+    }
+}
+
+impl LimitStore for RedisLimits {
+    fn hasher(&self) -> KeyHasher {
+        self.shared.hasher()
+    }
+
+    fn charge_all(
+        &self,
+        asks: &[LimitAsk],
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<LimitReply>, StoreError>> + Send>> {
+        if let Some(refused) = self.shared.refused.refuse(asks, self.shared.now()) {
+            return Box::pin(std::future::ready(Ok(refused)));
+        }
+        let (reply, replied) = oneshot::channel();
+        let request = Request::charge_all(&self.shared.group, asks);
+        match self.send(Call { request, reply: Some(reply) }) {
+            Ok(()) => Box::pin(Self::replied(Arc::clone(&self.shared), asks.to_vec(), replied)),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn settle(&self, ask: &LimitAsk, charge: &Charge, cost: u64) -> Result<Charge, StoreError> {
+        if cost != charge.cost {
+            let request = Request::settle(&self.shared.group, ask, charge, cost);
+            self.send(Call { request, reply: None })?;
+        }
+        Ok(ask.settled(charge, cost))
+    }
+}
+
+impl fmt::Debug for RedisLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisLimits").field("group", &self.shared.group).finish_non_exhaustive()
+    }
+}
+
+/// Learns the secret of the group, and whether the server can be trusted with limits.
+async fn join<C: ConnectionLike>(connection: &mut C, group: &str) -> Result<Secret, StoreError> {
+    let script = Script::new(JOIN);
+    let mut invocation = script.prepare_invoke();
+    invocation.key(group).arg(Secret::random().as_str());
+    let value = invocation.invoke_async(connection).await;
+    let mut said = Fields::of(value.map_err(|error| unavailable(&error))?)?;
+    let secret = Secret::parse(said.text()?)?;
+    store::check_eviction(&said.text()?, &said.text()?)?;
+    Ok(secret)
+}
+
+fn validate(name: String) -> Result<String, ConfigError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    if name.is_empty() || name.len() > 64 || !name.bytes().all(is_plain) {
+        let expected = "1 to 64 letters, digits, '-' or '_'";
+        let (kind, given) = (ConfigErrorKind::Malformed, format!("{name:?}"));
+        return Err(ConfigError::new(kind, "name", given, expected));
+    }
+    Ok(name)
+}
+
+const JOIN: &str = include_str!("lua/join.lua");
+
+/// So many requests wait for those that are under way.
+const MAX_WAITING: usize = 4_096;

@@ -1,0 +1,217 @@
+//! Each algorithm on a server beside its meter in the core: the same requests, the same replies.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use waiting_room_core::{
+    Algorithm, Ask, Charge, Clock, Decision, LimitAsk, LimitPolicy, LimitStore, Limiter,
+    ManualClock, Quota, charge_all,
+};
+use waiting_room_engines::Engine;
+use waiting_room_redis::RedisLimits;
+use waiting_room_sim::fresh_seeds;
+
+use super::support::{ALL, Chance, START, in_micros, key, node_at, start};
+
+const COMMANDS: u32 = 3_000;
+const LIMITS: [u64; 6] = [0, 1, 2, 3, 7, 1_000];
+const KEYS: [&str; 3] = ["ann", "bob", "eve"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn redis_decides_as_the_core_does() {
+    decides_as_the_core_does(Engine::Redis).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn valkey_decides_as_the_core_does() {
+    decides_as_the_core_does(Engine::Valkey).await;
+}
+
+async fn decides_as_the_core_does(engine: Engine) {
+    let server = start(engine);
+    let clock = ManualClock::new(START);
+    let node = node_at(&server, &clock).await;
+    for seed in fresh_seeds(2) {
+        println!("seed {seed}");
+        for (number, algorithm) in ALL.into_iter().enumerate() {
+            let name = format!("{seed}:{number}");
+            let mut pair = Pair::by_chance(&name, algorithm, &LIMITS, &mut Chance(seed));
+            for _ in 0..COMMANDS / 8 {
+                clock.advance(pair.gap());
+                pair.compare(&node, &clock).await;
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_double_cannot_hold_is_reckoned_as_the_core_does() {
+    let server = start(Engine::Redis);
+    let clock = ManualClock::new(START);
+    let node = node_at(&server, &clock).await;
+    for seed in fresh_seeds(4) {
+        println!("seed {seed}");
+        let vast = [Quota::MAX_LIMIT - 3];
+        let mut chance = Chance(seed);
+        let name = seed.to_string();
+        let mut pair = Pair::by_chance(&name, Algorithm::SlidingCounter, &vast, &mut chance);
+        for _ in 0..COMMANDS / 8 {
+            clock.advance(pair.gap());
+            pair.compare(&node, &clock).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_limits_are_charged_all_or_none() {
+    for engine in Engine::ALL {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let node = node_at(&server, &clock).await;
+        for seed in fresh_seeds(3) {
+            println!("seed {seed}");
+            let mut chance = Chance(seed);
+            let mut pairs: Vec<_> = (0..1 + chance.below(5))
+                .map(|number| {
+                    let algorithm = chance.of(&ALL);
+                    Pair::by_chance(&format!("{seed}:{number}"), algorithm, &LIMITS, &mut chance)
+                })
+                .collect();
+            for _ in 0..COMMANDS / 6 {
+                clock.advance(pairs[0].gap());
+                compare_all(&mut pairs, &node, &clock, &mut chance).await;
+            }
+        }
+    }
+}
+
+/// A limit on the server, and its twin in the core.
+struct Pair {
+    policy: Arc<LimitPolicy>,
+    limiter: Limiter,
+    chance: Chance,
+    /// What was charged and may be settled, here and there.
+    charged: Vec<(LimitAsk, Charge, Charge)>,
+    seen: HashMap<bool, u32>,
+}
+
+impl Pair {
+    fn by_chance(name: &str, algorithm: Algorithm, limits: &[u64], chance: &mut Chance) -> Self {
+        // Windows in which a tick of the core's log is a microsecond at most.
+        let longest = chance.of(&[500, 2_000_000_000]);
+        let window = Duration::from_micros(1_000 + chance.below(longest));
+        let limit = chance.of(limits);
+        let quota = |limit, burst: bool| {
+            let quota = Quota::new(limit, window);
+            if burst && algorithm.is_bucket() { quota.burst(1 + limit / 2) } else { quota }
+        };
+        let quotas = [quota(limit, chance.below(2) == 0), quota(limit + 3, false)];
+        Self {
+            // All that is asked is asked of the server.
+            policy: Arc::new(LimitPolicy::new(name, algorithm, quotas).adjustable()),
+            limiter: Limiter::new(algorithm, &quotas, 10_000).unwrap(),
+            chance: Chance(chance.below(u64::MAX)),
+            charged: Vec::new(),
+            seen: HashMap::new(),
+        }
+    }
+
+    fn gap(&mut self) -> Duration {
+        let quota = self.policy.quota(0);
+        let interval = u64::try_from(quota.interval().as_micros()).unwrap();
+        let window = u64::try_from(quota.window().as_micros()).unwrap();
+        Duration::from_micros(match self.chance.below(12) {
+            0..4 => 0,
+            4..7 => self.chance.below(interval + 1),
+            7..9 => interval * self.chance.below(5),
+            9..11 => self.chance.below(window / 4 + 1),
+            _ => window - 1 + self.chance.below(3) + window * self.chance.below(2),
+        })
+    }
+
+    fn ask(&mut self) -> LimitAsk {
+        let limit = self.policy.quota(0).limit();
+        let cost = match self.chance.below(8) {
+            0 => 0,
+            1 => self.chance.below(limit + 4),
+            2 => 1 + self.chance.below(limit / 3 + 1),
+            _ => 1,
+        };
+        let tier = usize::from(self.chance.below(6) == 0);
+        LimitAsk::new(Arc::clone(&self.policy), key(self.chance.of(&KEYS)), tier, cost)
+    }
+
+    /// Charges, or settles what was charged, here and there.
+    async fn compare(&mut self, node: &RedisLimits, clock: &ManualClock) {
+        if self.chance.below(5) == 0 && !self.charged.is_empty() {
+            self.settle(node, clock);
+        }
+        let ask = self.ask();
+        let reply = node.charge_all(std::slice::from_ref(&ask)).await.unwrap()[0];
+        let expected = match self.limiter.charge(ask.key, ask.tier, ask.cost, clock.now()) {
+            Ok((decision, charge)) => {
+                self.charged.push((ask.clone(), reply.charge.expect("it is allowed"), charge));
+                decision
+            }
+            Err(decision) => decision,
+        };
+        self.agree(&ask, &reply.decision.unwrap(), &expected);
+    }
+
+    fn settle(&mut self, node: &RedisLimits, clock: &ManualClock) {
+        // Of what was spent long ago there is nothing left to give back.
+        let charged = self.charged.len() as u64;
+        let most = if self.chance.below(4) > 0 { charged.min(3) } else { charged };
+        let ago = self.chance.below(most);
+        let index = usize::try_from(charged - 1 - ago).unwrap();
+        let (ask, theirs, mut ours) = self.charged.swap_remove(index);
+        let cost = match self.chance.below(3) {
+            0 => 0,
+            1 => self.chance.below(ours.cost + 1),
+            _ => ours.cost + self.chance.below(5),
+        };
+        let settled = node.settle(&ask, &theirs, cost).unwrap();
+        self.limiter.settle(ask.key, ask.tier, &mut ours, cost, clock.now());
+        // What was spent anew has another receipt, and so has what a queue has not taken back.
+        if theirs.cost > 0 && self.policy.algorithm() != Algorithm::LeakyQueue {
+            self.charged.push((ask, settled, ours));
+        }
+    }
+
+    fn agree(&mut self, ask: &LimitAsk, said: &Decision, expected: &Decision) {
+        *self.seen.entry(said.allowed).or_default() += 1;
+        assert_eq!(*said, in_micros(expected), "{ask:?}");
+    }
+}
+
+/// Charges all limits at once, here and there.
+async fn compare_all(
+    pairs: &mut [Pair],
+    node: &RedisLimits,
+    clock: &ManualClock,
+    chance: &mut Chance,
+) {
+    let asks: Vec<_> = pairs
+        .iter_mut()
+        .map(|pair| {
+            let ask = pair.ask();
+            if chance.below(5) == 0 { ask.soft() } else { ask }
+        })
+        .collect();
+    let replies = node.charge_all(&asks).await.unwrap();
+    let twins = || pairs.iter().map(|pair| &pair.limiter).zip(&asks);
+    let twin = |(limiter, ask): (_, &LimitAsk)| Ask::new(limiter, ask.key, ask.tier, ask.cost);
+    let mut hard: Vec<_> = twins().filter(|(_, ask)| !ask.is_soft).map(twin).collect();
+    let mut soft: Vec<_> = twins().filter(|(_, ask)| ask.is_soft).map(twin).collect();
+    let is_allowed = charge_all(&mut hard, clock.now());
+    if is_allowed {
+        soft.iter_mut().for_each(|ask| _ = charge_all(std::slice::from_mut(ask), clock.now()));
+    }
+    let (mut hard, mut soft) = (hard.iter(), soft.iter());
+    let mut expected = Vec::new();
+    for ask in &asks {
+        let twin = if ask.is_soft { soft.next() } else { hard.next() }.unwrap();
+        expected.push((twin.decision().map(in_micros), twin.charge().is_some()));
+    }
+    let said = replies.iter().map(|reply| (reply.decision, reply.charge.is_some()));
+    assert_eq!(said.collect::<Vec<_>>(), expected, "{asks:#?}");
+}

@@ -1,0 +1,87 @@
+//! A server that is killed, paused, and there again.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use waiting_room_core::{Algorithm, LimitAsk, LimitStore, Quota, StoreErrorKind};
+use waiting_room_engines::{Engine, EngineServer};
+use waiting_room_redis::{RedisLimits, RedisStoreOptions};
+
+use super::support::{ask, manager, policy, start};
+
+/// What a decision may take, and what it takes at most on a busy machine.
+const DEADLINE: Duration = Duration::from_millis(200);
+const WITHIN: Duration = Duration::from_millis(200 + 200);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paused_server_is_given_its_deadline_and_then_spared_until_it_answers() {
+    for engine in Engine::ALL {
+        let server = start(engine);
+        let node = node(&server).await;
+        let asks = [ask(&policy(Algorithm::Gcra, Quota::per_hour(1_000)), "ann", 1)];
+        recovers(&node, &asks).await;
+        server.pause().unwrap();
+        let mut kinds = Vec::new();
+        for _ in 0..8 {
+            let asked = Instant::now();
+            kinds.push(node.charge_all(&asks).await.unwrap_err().kind());
+            assert!(asked.elapsed() < WITHIN, "{:?}", asked.elapsed());
+        }
+        assert_eq!(kinds[0], StoreErrorKind::Timeout);
+        assert_eq!(kinds[7], StoreErrorKind::Unavailable, "it is not asked any more");
+        server.resume().unwrap();
+        recovers(&node, &asks).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_server_is_missed_at_once_and_found_again() {
+    let mut server = start(Engine::Redis);
+    let node = node(&server).await;
+    let asks = [ask(&policy(Algorithm::Gcra, Quota::per_hour(1_000)), "ann", 1)];
+    recovers(&node, &asks).await;
+    server.kill();
+    for _ in 0..8 {
+        let asked = Instant::now();
+        assert!(node.charge_all(&asks).await.is_err());
+        assert!(asked.elapsed() < WITHIN, "{:?}", asked.elapsed());
+    }
+    server.start_again().unwrap();
+    recovers(&node, &asks).await;
+    // Whatever it has forgotten, its nodes agree on who is who.
+    let other = self::node(&server).await;
+    assert_eq!(node.hasher().hash("ann"), other.hasher().hash("ann"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn as_many_requests_as_come_while_it_is_away_are_answered_in_time() {
+    let server = start(Engine::Valkey);
+    let node = node(&server).await;
+    let ask = ask(&policy(Algorithm::SlidingCounter, Quota::per_hour(1_000)), "ann", 1);
+    recovers(&node, std::slice::from_ref(&ask)).await;
+    server.pause().unwrap();
+    let asked = Instant::now();
+    let mut tries = tokio::task::JoinSet::new();
+    for _ in 0..20_000 {
+        let (node, asks) = (node.clone(), [ask.clone()]);
+        tries.spawn(async move { node.charge_all(&asks).await.is_err() });
+    }
+    assert!(tries.join_all().await.into_iter().all(|is_err| is_err));
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    server.resume().unwrap();
+}
+
+async fn node(server: &EngineServer) -> RedisLimits {
+    let options = RedisStoreOptions::new().deadline(DEADLINE);
+    RedisLimits::connect_with(manager(server).await, "api", options).await.unwrap()
+}
+
+/// Asks until it is answered, which takes little more than the second between two looks.
+async fn recovers(node: &RedisLimits, asks: &[LimitAsk]) {
+    let mut looks = tokio::time::interval(Duration::from_millis(20));
+    let since = Instant::now();
+    while node.charge_all(asks).await.is_err() {
+        looks.tick().await;
+        assert!(since.elapsed() < Duration::from_secs(10), "it is not asked again");
+    }
+}

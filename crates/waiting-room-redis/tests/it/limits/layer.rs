@@ -1,0 +1,125 @@
+//! The whole way: a browser, axum, the layer, a store, a script, and back.
+
+use std::{net::SocketAddr, num::NonZeroU32, time::Duration};
+
+use axum::{Router, body::Body, http::Request, response::Response, routing::get};
+use tokio::time::Instant;
+use tower::ServiceExt;
+use tower_waiting_room::{
+    LimitFailure, PeerAddr, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer, reason_of,
+};
+use waiting_room_engines::{Engine, EngineServer};
+use waiting_room_redis::{RedisLimits, RedisStoreOptions};
+
+use super::support::{manager, patient, start};
+
+/// What a decision may take where the server is away.
+const DEADLINE: Duration = Duration::from_millis(200);
+
+/// A node of a service: ten requests an hour from an address, a hundred from all.
+async fn node(
+    server: &EngineServer,
+    on_failure: LimitFailure,
+    options: RedisStoreOptions,
+) -> Router {
+    let connection = manager(server).await;
+    let limits = RedisLimits::connect_with(connection, "api", options).await.unwrap();
+    let config = WaitingRoomConfig::builder("api")
+        .rate_limit(RateLimit::service(Quota::per_hour(100)))
+        .rate_limit(RateLimit::per_ip(Quota::per_hour(10)))
+        .limit_store(limits, on_failure)
+        .build()
+        .unwrap();
+    Router::new().route("/", get(|| async { "inside" })).layer(WaitingRoomLayer::new(config))
+}
+
+async fn ask(node: &Router, peer: u8) -> Response {
+    let peer = PeerAddr(SocketAddr::from(([192, 0, 2, peer], 40_000)));
+    let request = Request::get("/").extension(peer).body(Body::empty()).unwrap();
+    node.clone().oneshot(request).await.unwrap()
+}
+
+fn header<'a>(response: &'a Response, name: &str) -> &'a str {
+    response.headers().get(name).map_or("", |value| value.to_str().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_nodes_of_a_service_share_their_limits_and_tell_the_same_numbers() {
+    for engine in Engine::ALL {
+        let server = start(engine);
+        let refuse = LimitFailure::Refuse;
+        let nodes =
+            [node(&server, refuse, patient()).await, node(&server, refuse, patient()).await];
+        for turn in 0..10_usize {
+            let allowed = ask(&nodes[turn % 2], 1).await;
+            assert_eq!(allowed.status(), 200, "{engine}: {turn}");
+            let left = (9 - turn).to_string();
+            assert_eq!(header(&allowed, "x-ratelimit-remaining"), left, "{engine}");
+            let list = header(&allowed, "ratelimit");
+            assert!(list.contains(&format!("\"service\";r={}", 99 - turn)), "{engine}: {list}");
+        }
+        for node in &nodes {
+            let refused = ask(node, 1).await;
+            assert_eq!(refused.status(), 429);
+            assert_eq!(reason_of(&refused).unwrap().to_string(), "refused:rate:per_ip");
+            assert_eq!(header(&refused, "x-ratelimit-remaining"), "0");
+            let wait: u32 = header(&refused, "retry-after").parse().unwrap();
+            assert!((350..=360).contains(&wait), "{wait}");
+        }
+        // The refused have spent nothing of what is for all.
+        let other = ask(&nodes[0], 2).await;
+        assert!(header(&other, "ratelimit").contains("\"service\";r=89"), "{:?}", other.headers());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_its_store_each_mode_does_what_it_says_within_the_deadline() {
+    let nodes = NonZeroU32::new(5).unwrap();
+    for (on_failure, allowed, reason) in [
+        (LimitFailure::Admit, 12, "admitted:unlimited"),
+        (LimitFailure::LocalShare { nodes }, 2, "admitted:local_share"),
+        (LimitFailure::Refuse, 0, "refused:limits_unavailable"),
+    ] {
+        for is_killed in [false, true] {
+            let mut server = start(Engine::Redis);
+            let options = RedisStoreOptions::new().deadline(DEADLINE);
+            let node = node(&server, on_failure, options).await;
+            is_shared(&node).await;
+            if is_killed {
+                server.kill();
+            } else {
+                server.pause().unwrap();
+            }
+            let mut inside = 0;
+            for turn in 0..12 {
+                let asked = Instant::now();
+                let response = ask(&node, 1).await;
+                let took = asked.elapsed();
+                assert!(took < DEADLINE + Duration::from_millis(200), "{on_failure:?}: {took:?}");
+                inside += u32::from(response.status() == 200);
+                if turn == 0 {
+                    assert_eq!(reason_of(&response).unwrap().to_string(), reason);
+                }
+            }
+            assert_eq!(inside, allowed, "{on_failure:?}");
+            if is_killed {
+                server.start_again().unwrap();
+            } else {
+                server.resume().unwrap();
+            }
+            is_shared(&node).await;
+        }
+    }
+}
+
+/// Asks as many addresses as it takes until the store decides.
+async fn is_shared(node: &Router) {
+    let mut looks = tokio::time::interval(Duration::from_millis(50));
+    for peer in 10..=250 {
+        looks.tick().await;
+        if header(&ask(node, peer).await, "x-ratelimit-remaining") == "9" {
+            return;
+        }
+    }
+    panic!("the store is not asked");
+}

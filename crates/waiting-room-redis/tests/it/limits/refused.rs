@@ -1,0 +1,107 @@
+//! Who was refused is refused again without a question, and never for longer than the store would.
+
+use std::{sync::Arc, time::Duration};
+
+use waiting_room_core::{Algorithm, LimitPolicy, LimitStore, ManualClock, Quota, Refusals};
+use waiting_room_engines::{Engine, EngineServer};
+
+use super::support::{ALL, START, ask, charge, connection, node_at, policy, start};
+
+/// How many scripts a server has run.
+async fn scripts(server: &EngineServer) -> u64 {
+    let mut connection = connection(server).await;
+    let said: String =
+        redis::cmd("INFO").arg("commandstats").query_async(&mut connection).await.unwrap();
+    let line = said.lines().find(|line| line.starts_with("cmdstat_evalsha:")).unwrap();
+    line.split(['=', ',']).nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_offender_is_refused_without_asking_and_told_a_time_that_counts_down() {
+    for engine in Engine::ALL {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let node = node_at(&server, &clock).await;
+        let once = ask(&policy(Algorithm::Gcra, Quota::per_minute(20).burst(1)), "ann", 1);
+        assert!(charge(&node, &once).await.charge.is_some());
+        let before = scripts(&server).await;
+        for second in [0, 0, 1, 2] {
+            clock.advance_to(START + Duration::from_secs(second));
+            let refused = charge(&node, &once).await.decision.unwrap();
+            let left = Duration::from_secs(3 - second);
+            assert_eq!(refused.retry_after, Some(left));
+            assert_eq!((refused.reset, refused.remaining, refused.limit), (left, 0, 1));
+        }
+        assert_eq!(scripts(&server).await, before + 1);
+        clock.advance_to(START + Duration::from_secs(3));
+        assert!(charge(&node, &once).await.charge.is_some());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_remembers_refusals_says_what_one_that_asks_each_time_says() {
+    let server = start(Engine::Redis);
+    for (number, algorithm) in ALL.into_iter().enumerate() {
+        let clock = ManualClock::new(START);
+        let node = node_at(&server, &clock).await;
+        let quota = [Quota::new(3, Duration::from_micros(30_011_000))];
+        let policy = |name: &str| LimitPolicy::new(format!("{name}{number}"), algorithm, quota);
+        let remembered = ask(&Arc::new(policy("remembered")), "ann", 1);
+        let asked = ask(&Arc::new(policy("asked").adjustable()), "ann", 1);
+        for step in 0..200 {
+            clock.advance(Duration::from_micros(step * 7_919));
+            let said = charge(&node, &remembered).await.decision;
+            assert_eq!(said, charge(&node, &asked).await.decision, "{algorithm:?} at {step}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_change_before_it_was_told_is_asked_each_time() {
+    let server = start(Engine::Redis);
+    let clock = ManualClock::new(START);
+    let node = node_at(&server, &clock).await;
+    let quota = Quota::per_hour(2);
+    let adjustable = LimitPolicy::new("adjustable", Algorithm::Gcra, [quota]).adjustable();
+    let ask_one = ask(&Arc::new(adjustable), "ann", 1);
+    let first = charge(&node, &ask_one).await.charge.unwrap();
+    charge(&node, &ask_one).await;
+    assert!(charge(&node, &ask_one).await.charge.is_none());
+    node.settle(&ask_one, &first, 0).unwrap();
+    assert!(charge(&node, &ask_one).await.charge.is_some());
+
+    let log = Algorithm::SlidingLog(Refusals::Count);
+    let penal = ask(&Arc::new(LimitPolicy::new("penal", log, [quota])), "ann", 1);
+    for _ in 0..3 {
+        charge(&node, &penal).await;
+    }
+    clock.advance(Duration::from_secs(10));
+    charge(&node, &penal).await;
+    let told = charge(&node, &penal).await.decision.unwrap().retry_after;
+    assert_eq!(told, Some(Duration::from_secs(3_600)), "each refusal counts");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_is_remembered_of_one_key_cost_and_tier_and_not_for_long() {
+    let server = start(Engine::Redis);
+    let clock = ManualClock::new(START);
+    let (node, other) = (node_at(&server, &clock).await, node_at(&server, &clock).await);
+    let tiers = [Quota::per_hour(2), Quota::per_hour(5)];
+    let policy = Arc::new(LimitPolicy::new("tiers", Algorithm::SlidingCounter, tiers));
+    charge(&node, &ask(&policy, "ann", 1)).await;
+    assert!(charge(&node, &ask(&policy, "ann", 2)).await.charge.is_none());
+    assert!(charge(&node, &ask(&policy, "bob", 2)).await.charge.is_some());
+    let mut paid = ask(&policy, "ann", 2);
+    paid.tier = 1;
+    assert!(charge(&node, &paid).await.charge.is_some());
+    assert!(charge(&node, &ask(&policy, "ann", 1)).await.charge.is_some());
+
+    // An operator forgives by deleting; ten seconds later all nodes know.
+    assert!(charge(&node, &ask(&policy, "ann", 1)).await.charge.is_none());
+    let mut connection = connection(&server).await;
+    let _: () = redis::cmd("FLUSHALL").query_async(&mut connection).await.unwrap();
+    assert!(charge(&node, &ask(&policy, "ann", 1)).await.charge.is_none());
+    assert!(charge(&other, &ask(&policy, "eve", 1)).await.charge.is_some());
+    clock.advance(Duration::from_secs(10));
+    assert!(charge(&node, &ask(&policy, "ann", 1)).await.charge.is_some());
+}

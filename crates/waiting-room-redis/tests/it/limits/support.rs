@@ -1,0 +1,106 @@
+//! Servers, nodes, and requests by chance.
+
+use std::{sync::Arc, time::Duration};
+
+use redis::aio::{ConnectionManager, ConnectionManagerConfig, MultiplexedConnection};
+use waiting_room_core::{
+    Algorithm, Alignment, Decision, KeyHash, KeyHasher, LimitAsk, LimitPolicy, LimitReply,
+    LimitStore, ManualClock, Quota, Refusals, Timestamp,
+};
+use waiting_room_engines::{Engine, EngineServer, Persistence};
+use waiting_room_redis::{RedisLimits, RedisStoreOptions};
+
+/// All algorithms in all their variants.
+pub(crate) const ALL: [Algorithm; 8] = [
+    Algorithm::FixedWindow(Alignment::Epoch),
+    Algorithm::FixedWindow(Alignment::FirstHit),
+    Algorithm::Gcra,
+    Algorithm::LeakyQueue,
+    Algorithm::SlidingCounter,
+    Algorithm::SlidingLog(Refusals::Count),
+    Algorithm::SlidingLog(Refusals::Ignore),
+    Algorithm::TokenBucket,
+];
+
+pub(crate) const START: Timestamp = Timestamp::from_secs(1_700_000_000);
+
+pub(crate) fn start(engine: Engine) -> EngineServer {
+    EngineServer::start(engine, Persistence::Never).unwrap()
+}
+
+pub(crate) async fn connection(server: &EngineServer) -> MultiplexedConnection {
+    let client = redis::Client::open(server.url()).unwrap();
+    client.get_multiplexed_async_connection().await.unwrap()
+}
+
+/// A node whose time is that of the server, and that has time to wait.
+pub(crate) async fn node(server: &EngineServer) -> RedisLimits {
+    RedisLimits::connect_with(connection(server).await, "api", patient()).await.unwrap()
+}
+
+/// However busy the machine is that the tests run on.
+pub(crate) fn patient() -> RedisStoreOptions {
+    RedisStoreOptions::new().deadline(Duration::from_secs(10))
+}
+
+/// A node that goes by a given clock, and has time to wait.
+pub(crate) async fn node_at(server: &EngineServer, clock: &ManualClock) -> RedisLimits {
+    let options = patient().clock(clock.clone());
+    RedisLimits::connect_with(connection(server).await, "api", options).await.unwrap()
+}
+
+pub(crate) fn policy(algorithm: Algorithm, quota: Quota) -> Arc<LimitPolicy> {
+    Arc::new(LimitPolicy::new("per_ip", algorithm, [quota]))
+}
+
+pub(crate) fn key(name: &str) -> KeyHash {
+    KeyHasher::shared([3, 1]).hash(name)
+}
+
+pub(crate) fn ask(policy: &Arc<LimitPolicy>, name: &str, cost: u64) -> LimitAsk {
+    LimitAsk::new(Arc::clone(policy), key(name), 0, cost)
+}
+
+/// What is said to a single ask.
+pub(crate) async fn charge(node: &RedisLimits, ask: &LimitAsk) -> LimitReply {
+    node.charge_all(std::slice::from_ref(ask)).await.unwrap()[0]
+}
+
+/// A decision as a store with the resolution of a microsecond makes it.
+pub(crate) fn in_micros(decision: &Decision) -> Decision {
+    let micros = |it: Duration| {
+        let micros = it.as_nanos().div_ceil(1_000);
+        Duration::from_micros(u64::try_from(micros).unwrap())
+    };
+    let Decision { limit, remaining, .. } = *decision;
+    Decision::new(limit, remaining, micros(decision.reset), decision.retry_after.map(micros))
+        .with_delay(micros(decision.delay))
+}
+
+/// Numbers by chance that a seed repeats.
+pub(crate) struct Chance(pub(crate) u64);
+
+impl Chance {
+    /// A number below this (splitmix64).
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+
+    pub(crate) fn of<T: Copy>(&mut self, these: &[T]) -> T {
+        let index = self.below(these.len() as u64);
+        these[usize::try_from(index).unwrap()]
+    }
+}
+
+/// A connection that is made again when it is lost.
+pub(crate) async fn manager(server: &EngineServer) -> ConnectionManager {
+    let client = redis::Client::open(server.url()).unwrap();
+    let quick = ConnectionManagerConfig::new()
+        .set_connection_timeout(Some(Duration::from_millis(500)))
+        .set_response_timeout(Some(Duration::from_millis(500)))
+        .set_max_delay(Duration::from_millis(100));
+    ConnectionManager::new_with_config(client, quick).await.unwrap()
+}
