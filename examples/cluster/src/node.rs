@@ -4,7 +4,6 @@ use std::{net::SocketAddr, time::Duration};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use shop::RoomArgs;
 use tokio::{
     io::{AsyncReadExt, stdin},
