@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests need and a Rust toolchain does not bring: a browser with its driver, curl,
-# OpenSSL for a client in Rust, Redis, Valkey, and the clients for Node and Python. For Debian; asks
+# OpenSSL for a client in Rust, HAProxy, Redis, Valkey, and the clients for Node and Python. For Debian; asks
 # nothing, and does nothing where everything is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,6 +23,7 @@ has node || packages+=(nodejs)
 has npm || packages+=(npm)
 has python3 || packages+=(python3)
 has redis-server || packages+=(redis-server)
+has haproxy || packages+=(haproxy)
 has pkg-config || packages+=(pkg-config)
 pkg-config --exists openssl 2>/dev/null || packages+=(libssl-dev)
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
