@@ -20,6 +20,7 @@ RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features --quie
 step "each feature by itself"
 cargo check --quiet -p tower-waiting-room --no-default-features
 cargo check --quiet -p tower-waiting-room --features metrics
+cargo check --quiet -p waiting-room-redis
 
 step "tests"
 # The tests with foreign clients mostly wait for them, so there are more threads than cores.
