@@ -1,0 +1,93 @@
+use super::*;
+
+fn rules() -> RoomRules {
+    RoomRules::new("shop", 200)
+}
+
+fn refused(rules: RoomRules) -> (ConfigErrorKind, &'static str, String) {
+    let error = rules.validate().unwrap_err();
+    (error.kind(), error.field(), error.to_string())
+}
+
+#[test]
+fn the_shares_of_all_nodes_are_at_most_the_limits() {
+    let nodes = |count| NonZeroU32::new(count).unwrap();
+    let share = rules().new_users_per_minute(7).share(nodes(3)).unwrap();
+    assert_eq!(share.limits(), (66, Some(2)));
+    assert_eq!(rules().new_users_per_minute(7).share(nodes(8)), None);
+    assert_eq!(rules().share(nodes(200)).unwrap().limits(), (1, None));
+    assert_eq!(rules().share(nodes(201)), None);
+}
+
+#[test]
+fn each_wrong_rule_is_refused_by_name_and_value() {
+    use ConfigErrorKind::{Contradicts, Malformed, TooLarge, TooSmall};
+    let secs = Duration::from_secs;
+    let cases = [
+        (RoomRules::new("", 1), Malformed, "name is \"\", expected 1 to 64 characters"),
+        (
+            RoomRules::new("a b", 1),
+            Malformed,
+            "name is \"a b\", expected letters, digits, '-' and '_' only",
+        ),
+        (rules().total_active_users(0), TooSmall, "total_active_users is 0, expected at least 1"),
+        (
+            rules().total_active_users(10_000_001),
+            TooLarge,
+            "total_active_users is 10000001, expected at most 10000000",
+        ),
+        (
+            rules().new_users_per_minute(0),
+            TooSmall,
+            "new_users_per_minute is 0, expected at least 1",
+        ),
+        (rules().line_capacity(0), TooSmall, "line_capacity is 0, expected at least 1"),
+        (
+            rules().session_duration(Duration::ZERO),
+            TooSmall,
+            "session_duration is 0 s, expected at least 1 s",
+        ),
+        (
+            rules().session_duration(secs(86_401)),
+            TooLarge,
+            "session_duration is 86401 s, expected at most 86400 s",
+        ),
+        (
+            rules().place_retention(secs(1)),
+            TooSmall,
+            "place_retention is 1 s, expected at least 5 s",
+        ),
+        (
+            rules().refresh_interval(Duration::from_millis(1_500)),
+            TooSmall,
+            "refresh_interval is 1.5 s, expected at least 2 s",
+        ),
+        (
+            rules().refresh_interval(secs(60)).place_retention(secs(90)),
+            Contradicts,
+            "place_retention is 90 s, expected at least twice refresh_interval (60 s)",
+        ),
+        (
+            rules().cookie_test(CookieTest::AboveUtilization(101)),
+            TooLarge,
+            "cookie_test is 101, expected at most 100",
+        ),
+    ];
+    for (rules, kind, message) in cases {
+        let (got_kind, field, got) = refused(rules);
+        assert_eq!((got_kind, got.as_str()), (kind, message));
+        assert!(message.starts_with(field));
+    }
+}
+
+#[test]
+fn a_sliding_pass_outlives_the_session_by_the_renewal_age() {
+    let rules = rules().session_duration(Duration::from_secs(80));
+    assert_eq!(rules.renew_after(), Duration::from_secs(10));
+    assert_eq!(rules.pass_lifetime(), Duration::from_secs(90));
+    assert!(!rules.is_renewal_due(Duration::from_millis(9_999)));
+    assert!(rules.is_renewal_due(Duration::from_secs(10)));
+    let fixed = rules.session_renewal(SessionRenewal::Fixed);
+    assert_eq!(fixed.pass_lifetime(), Duration::from_secs(80));
+    assert!(!fixed.is_renewal_due(Duration::from_secs(79)));
+}
