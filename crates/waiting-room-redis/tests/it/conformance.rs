@@ -31,7 +31,7 @@ async fn agrees_with_the_model(engine: Engine) {
     }
     println!("{engine}, seeds {seeds:?}:\n{coverage}");
     let is_campaign = seeds.len() as u64 * number("CONFORMANCE_COMMANDS", COMMANDS) >= 200_000;
-    for said in SAID.iter().filter(|_| is_campaign) {
+    for said in Coverage::SAID.iter().filter(|_| is_campaign) {
         assert!(coverage.count(said) > 0, "{said} is never said:\n{coverage}");
     }
 }
@@ -57,20 +57,3 @@ fn number<T: std::str::FromStr>(variable: &str, otherwise: T) -> T {
 }
 
 const COMMANDS: u64 = 4_000;
-
-/// What a campaign must have heard to mean anything.
-const SAID: [&str; 13] = [
-    "admitted:passthrough",
-    "admitted:slot",
-    "ended",
-    "queue_all",
-    "queued:active_limit",
-    "queued:behind_others",
-    "queued:cookie_test",
-    "queued:rate",
-    "queued:recovery",
-    "refused:draining",
-    "refused:line_full",
-    "refused:reject",
-    "renewed",
-];

@@ -40,6 +40,23 @@ impl Plan {
 pub struct Coverage(BTreeMap<String, u64>);
 
 impl Coverage {
+    /// What runs that mean anything have heard, together: all that a room can say but the rarest.
+    pub const SAID: [&str; 13] = [
+        "admitted:passthrough",
+        "admitted:slot",
+        "ended",
+        "queue_all",
+        "queued:active_limit",
+        "queued:behind_others",
+        "queued:cookie_test",
+        "queued:rate",
+        "queued:recovery",
+        "refused:draining",
+        "refused:line_full",
+        "refused:reject",
+        "renewed",
+    ];
+
     /// How often this was said: a [`Reason`](waiting_room_core::Reason) as it is displayed, `renewed` or `ended`.
     #[must_use]
     pub fn count(&self, said: &str) -> u64 {

@@ -25,28 +25,11 @@ fn the_room_agrees_with_the_naive_model() {
             Err(divergence) => panic!("{divergence}"),
         }
     }
-    for said in SAID {
+    for said in Coverage::SAID {
         let enough = if seeds.len() == 1 { 0 } else { 20 };
         assert!(coverage.count(said) >= enough, "{said} is hardly ever said:\n{coverage}");
     }
 }
-
-/// What a run must have heard to mean anything.
-const SAID: [&str; 13] = [
-    "admitted:passthrough",
-    "admitted:slot",
-    "ended",
-    "queue_all",
-    "queued:active_limit",
-    "queued:behind_others",
-    "queued:cookie_test",
-    "queued:rate",
-    "queued:recovery",
-    "refused:draining",
-    "refused:line_full",
-    "refused:reject",
-    "renewed",
-];
 
 #[test]
 fn every_fault_of_a_store_is_found() {
