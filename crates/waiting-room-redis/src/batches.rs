@@ -1,6 +1,6 @@
 //! Calls that come while one of their kind is under way share the next.
 
-use std::sync::Arc;
+use std::{future::Future, sync::Arc, time::Duration};
 
 use redis::{RedisError, aio::ConnectionLike};
 use tokio::{
@@ -13,7 +13,7 @@ use crate::{
     connections::Connections,
     reply::{self, Fields, Head},
     scripts::Verb,
-    store::Shared,
+    shared::Shared,
 };
 
 /// One call of a verb: what is asked, and where the reply goes.
@@ -59,13 +59,37 @@ pub(crate) async fn run<C: ConnectionLike>(
         return Ok(replied);
     }
     tracing::warn!(room = shared.rules.load().name(), "the store has lost the room");
-    run_once(Verb::Configure, &shared.opening(), connection, shared).await?;
+    within(shared.deadline, open(connection, shared)).await?;
     run_once(verb, arguments, connection, shared)
         .await?
         .ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable).with_source("the room is gone"))
 }
 
+/// Opens the room as this node knows it, or joins it, and takes the rules that are in force. Returns
+/// what the server says of its memory.
+pub(crate) async fn open<C: ConnectionLike>(
+    connection: &mut C,
+    shared: &Shared,
+) -> Result<Fields, StoreError> {
+    let opened = ask(Verb::Configure, &shared.opening(), connection, shared).await?;
+    let (head, each) = opened.ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable))?;
+    let said = each.into_iter().next();
+    let mut said = said.ok_or_else(|| reply::malformed("the rules are missing".to_owned()))?;
+    said.signed()?;
+    shared.take_rules(head.version, &said.bytes()?)?;
+    Ok(said)
+}
+
 async fn run_once<C: ConnectionLike>(
+    verb: Verb,
+    arguments: &[Vec<u8>],
+    connection: &mut C,
+    shared: &Shared,
+) -> Result<Option<(Head, Vec<Fields>)>, StoreError> {
+    within(shared.deadline, ask(verb, arguments, connection, shared)).await
+}
+
+async fn ask<C: ConnectionLike>(
     verb: Verb,
     arguments: &[Vec<u8>],
     connection: &mut C,
@@ -76,15 +100,18 @@ async fn run_once<C: ConnectionLike>(
     all.extend_from_slice(arguments);
     let sent = Instant::now();
     let asked = shared.scripts.run(verb, connection, shared.keys.as_slice(), &all);
-    let value = match timeout(shared.patience, asked).await {
-        Ok(value) => value.map_err(|error| unavailable(&error))?,
-        Err(_) => return Err(StoreError::new(StoreErrorKind::Timeout)),
-    };
-    let replied = reply::parse(value)?;
+    let replied = reply::parse(asked.await.map_err(|error| unavailable(&error))?)?;
     if let Some((head, _)) = &replied {
         shared.learn(head, sent);
     }
     Ok(replied)
+}
+
+async fn within<T>(
+    deadline: Duration,
+    asked: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    timeout(deadline, asked).await.unwrap_or_else(|_| Err(StoreError::new(StoreErrorKind::Timeout)))
 }
 
 fn deliver(

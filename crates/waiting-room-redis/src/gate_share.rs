@@ -11,7 +11,8 @@ use waiting_room_core::{StoreError, StoreErrorKind};
 /// Each node has a gate of its own, whose limit is its share: a request that finds a permit asks no
 /// server. A few times a second the node tells how many requests run and wait, and gets a share by
 /// what all nodes want. So at no time do more run than the total, however the load moves, except
-/// where [`OnLoss`] says so.
+/// where [`OnLoss`] says so, and for a renewal of each node after the server has lost its memory:
+/// until all have told what they have, it gives away what others still use.
 ///
 /// ```no_run
 /// # use waiting_room_redis::{Demand, GateShare, OnLoss};

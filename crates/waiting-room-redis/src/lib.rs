@@ -58,6 +58,7 @@ mod options;
 mod reply;
 mod rules;
 mod scripts;
+mod shared;
 mod store;
 mod verbs;
 mod watch;

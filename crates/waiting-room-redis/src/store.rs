@@ -3,18 +3,14 @@
 use std::{
     fmt,
     future::Future,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use arc_swap::{ArcSwap, ArcSwapOption};
 use redis::{RedisResult, aio::ConnectionLike};
 use tokio::{
     sync::{mpsc, oneshot},
-    time::{Instant, timeout},
+    time::timeout,
 };
 use waiting_room_core::{
     ConfigError, ConfigErrorKind, Pass, Renewal, RoomRules, Snapshot, Store, StoreError,
@@ -23,15 +19,12 @@ use waiting_room_core::{
 
 use crate::{
     batches::{self, Call, unavailable},
-    breaker::Breaker,
-    clock::{self, ServerClock},
     connections::Connections,
-    frontier::Frontier,
-    keys::RoomKeys,
     options::RedisStoreOptions,
     reply::{Fields, Head},
     rules,
-    scripts::{Scripts, Verb},
+    scripts::Verb,
+    shared::Shared,
     verbs, watch,
 };
 
@@ -46,26 +39,6 @@ use crate::{
 pub struct RedisStore {
     shared: Arc<Shared>,
     lanes: [mpsc::Sender<Call>; Verb::ALL.len()],
-    deadline: Duration,
-}
-
-/// What a node knows of its room.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) scripts: Scripts,
-    pub(crate) keys: RoomKeys,
-    pub(crate) clock: ServerClock,
-    pub(crate) rules: ArcSwap<RoomRules>,
-    /// How long the server has for one script.
-    pub(crate) patience: Duration,
-    /// What the node was configured with.
-    origin: RoomRules,
-    version: AtomicU64,
-    since: AtomicU64,
-    breaker: Breaker,
-    frontier: ArcSwapOption<Frontier>,
-    heartbeats: Mutex<Vec<Ticket>>,
-    owed: Mutex<Vec<VisitorId>>,
 }
 
 impl RedisStore {
@@ -117,27 +90,13 @@ impl RedisStore {
     async fn start<C>(
         connections: Arc<Connections<C>>,
         rules: RoomRules,
-        RedisStoreOptions { deadline, prefix, clock }: RedisStoreOptions,
+        options: RedisStoreOptions,
     ) -> Result<Self, StoreError>
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
     {
-        let shared = Arc::new(Shared {
-            scripts: Scripts::new(),
-            keys: RoomKeys::new(&prefix, rules.name()),
-            clock: ServerClock::new(clock),
-            rules: ArcSwap::from_pointee(rules.clone()),
-            patience: deadline,
-            origin: rules,
-            version: AtomicU64::new(0),
-            since: AtomicU64::new(0),
-            breaker: Breaker::default(),
-            frontier: ArcSwapOption::empty(),
-            heartbeats: Mutex::default(),
-            owed: Mutex::default(),
-        });
-        let loaded = shared.scripts.load(&mut connections.current()).await;
-        loaded.map_err(|error| unavailable(&error))?;
+        let shared = Arc::new(Shared::new(rules, options));
+        open(&mut connections.current(), &shared).await?;
         let lanes = Verb::ALL.map(|verb| {
             let (calls, served) = mpsc::channel(MAX_WAITING);
             let (connections, shared) = (Arc::clone(&connections), Arc::clone(&shared));
@@ -146,20 +105,8 @@ impl RedisStore {
         });
         let [lane, ..] = &lanes;
         let watched = lane.downgrade();
-        let store = Self { shared: Arc::clone(&shared), lanes, deadline };
-        store.open().await?;
-        tokio::spawn(watch::watch(connections, shared, watched));
-        Ok(store)
-    }
-
-    /// Opens the room, or joins it.
-    async fn open(&self) -> Result<(), StoreError> {
-        let opening = self.shared.opening();
-        let (head, mut said) =
-            self.ask_within(CONNECT_DEADLINE, Verb::Configure, opening, None).await?;
-        said.signed()?;
-        self.shared.take_rules(head.version, &said.bytes()?)?;
-        check_eviction(&said.text()?, &said.text()?)
+        tokio::spawn(watch::watch(connections, Arc::clone(&shared), watched));
+        Ok(Self { shared, lanes })
     }
 
     async fn ask(
@@ -168,26 +115,14 @@ impl RedisStore {
         arguments: Vec<Vec<u8>>,
         enters: Option<VisitorId>,
     ) -> Result<(Head, Fields), StoreError> {
+        let unavailable = |why| StoreError::new(StoreErrorKind::Unavailable).with_source(why);
         if self.shared.breaker.is_open() {
-            return Err(StoreError::new(StoreErrorKind::Unavailable).with_source(BREAKER_IS_OPEN));
+            return Err(unavailable(BREAKER_IS_OPEN));
         }
-        self.ask_within(self.deadline, verb, arguments, enters).await
-    }
-
-    /// Asks whether the server is believed to answer or not.
-    async fn ask_within(
-        &self,
-        deadline: Duration,
-        verb: Verb,
-        arguments: Vec<Vec<u8>>,
-        enters: Option<VisitorId>,
-    ) -> Result<(Head, Fields), StoreError> {
         let (reply, replied) = oneshot::channel();
         let call = Call { arguments, reply, enters };
-        if self.lanes[verb as usize].try_send(call).is_err() {
-            return Err(StoreError::new(StoreErrorKind::Unavailable).with_source(TOO_MANY_WAIT));
-        }
-        match timeout(deadline, replied).await {
+        self.lanes[verb as usize].try_send(call).map_err(|_| unavailable(TOO_MANY_WAIT))?;
+        match timeout(self.shared.deadline, replied).await {
             Ok(Ok(replied)) => replied,
             Ok(Err(_)) => Err(StoreError::new(StoreErrorKind::Unavailable)),
             Err(_) => {
@@ -279,111 +214,20 @@ impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore")
             .field("rules", &self.shared.rules.load())
-            .field("deadline", &self.deadline)
+            .field("deadline", &self.shared.deadline)
             .finish_non_exhaustive()
     }
 }
 
-impl Shared {
-    /// So many visitors are answered in a second without asking; over it, the server is asked.
-    const MAX_HEARTBEATS: usize = 65_536;
-    /// So many visitors are remembered who may have entered without knowing.
-    const MAX_OWED: usize = 4_096;
-
-    /// The arguments of a node that opens the room: as it was configured, or as it was last.
-    pub(crate) fn opening(&self) -> Vec<Vec<u8>> {
-        let rules = match self.version.load(Ordering::Relaxed) {
-            0 => rules::encode(&self.origin),
-            _ => rules::encode(&self.rules.load()),
-        };
-        std::iter::once(Vec::new()).chain(rules).collect()
-    }
-
-    /// The arguments of one who knows a version of the rules.
-    pub(crate) fn known_version(&self) -> Vec<Vec<u8>> {
-        vec![self.version.load(Ordering::Relaxed).to_string().into_bytes()]
-    }
-
-    /// Takes note of what every reply begins with.
-    pub(crate) fn learn(&self, head: &Head, sent: Instant) {
-        self.clock.learn(head.now, sent);
-        // A reply may come late; what it says of the past is known by then.
-        self.since.fetch_max(head.since.as_nanos(), Ordering::Relaxed);
-    }
-
-    pub(crate) fn take_rules(&self, version: u64, json: &[u8]) -> Result<(), StoreError> {
-        self.rules.store(Arc::new(rules::decode(json)?));
-        self.version.store(version, Ordering::Relaxed);
-        Ok(())
-    }
-
-    pub(crate) fn take_snapshot(
-        &self,
-        head: &Head,
-        mut said: Fields,
-    ) -> Result<Snapshot, StoreError> {
-        let (active, new_in_last_minute, waiting) =
-            (said.number()?, said.number()?, said.number()?);
-        let first_arrival = u64::try_from(said.signed()?).ok().map(clock::from_micros);
-        let changed = said.bytes()?;
-        if !changed.is_empty() {
-            self.take_rules(head.version, &changed)?;
-        }
-        self.frontier.store(Frontier::read(head, &mut said)?.map(Arc::new));
-        let mut snapshot = Snapshot::empty(head.now, &self.rules.load());
-        snapshot.active = active;
-        snapshot.new_in_last_minute = new_in_last_minute;
-        snapshot.waiting = waiting;
-        snapshot.present = head.present;
-        snapshot.oldest_wait = first_arrival.map_or(Duration::ZERO, |at| head.now.since(at));
-        snapshot.admissions_per_minute = head.per_second * 60.0;
-        Ok(snapshot)
-    }
-
-    /// The verdict for a visitor so far back that the server need not be asked; it is told later.
-    fn answer(&self, ticket: &Ticket) -> Option<Verdict> {
-        let frontier = self.frontier.load();
-        let verdict = frontier.as_ref()?.check_in(ticket, self.clock.now(), &self.rules.load())?;
-        let mut heartbeats = self.heartbeats.lock().unwrap_or_else(PoisonError::into_inner);
-        match verdict {
-            Verdict::Wait { ticket, .. } if heartbeats.len() < Self::MAX_HEARTBEATS => {
-                heartbeats.push(ticket);
-                Some(verdict)
-            }
-            _ => None,
-        }
-    }
-
-    /// Who was answered since the last time.
-    pub(crate) fn take_heartbeats(&self) -> Vec<Ticket> {
-        std::mem::take(&mut *self.heartbeats.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(crate) fn succeeded(&self) {
-        if self.breaker.succeeded() {
-            tracing::info!(room = self.origin.name(), "the store answers again");
-        }
-    }
-
-    pub(crate) fn failed(&self, error: &StoreError) {
-        if self.breaker.failed() {
-            tracing::warn!(room = self.origin.name(), %error, "the store is asked no more for now");
-        }
-    }
-
-    /// Takes note of a visitor who may have entered without knowing.
-    pub(crate) fn owe(&self, enters: Option<VisitorId>) {
-        let Some(id) = enters else { return };
-        let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
-        // Over the bound, the slot lapses by itself, as that of one who never comes back.
-        if owed.len() < Self::MAX_OWED {
-            owed.push(id);
-        }
-    }
-
-    pub(crate) fn take_owed(&self) -> Vec<VisitorId> {
-        std::mem::take(&mut *self.owed.lock().unwrap_or_else(PoisonError::into_inner))
-    }
+/// Has the server know the scripts, and opens the room or joins it.
+async fn open<C: ConnectionLike>(connection: &mut C, shared: &Shared) -> Result<(), StoreError> {
+    let opened = async {
+        shared.scripts.load(connection).await.map_err(|error| unavailable(&error))?;
+        batches::open(connection, shared).await
+    };
+    let opened = timeout(CONNECT_DEADLINE, opened).await;
+    let mut said = opened.map_err(|_| StoreError::new(StoreErrorKind::Timeout))??;
+    check_eviction(&said.text()?, &said.text()?)
 }
 
 /// Checks that a server of so much memory evicts nothing.

@@ -13,7 +13,7 @@ use crate::{
     batches::{Call, run},
     connections::Connections,
     scripts::Verb,
-    store::Shared,
+    shared::Shared,
     verbs,
 };
 

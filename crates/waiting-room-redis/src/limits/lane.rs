@@ -17,7 +17,7 @@ use super::{
     reply::PER_ASK,
     shared::{Said, Shared},
 };
-use crate::{batches::again, reply::malformed};
+use crate::{batches::again, connections::Connections, reply::malformed};
 
 /// One request on its way to the script.
 #[derive(Debug)]
@@ -31,9 +31,9 @@ pub(super) struct Call {
 ///
 /// A script runs for as many as it can take in well under a millisecond. Who has gone meanwhile is
 /// not asked for.
-pub(super) async fn serve<C: ConnectionLike>(
+pub(super) async fn serve<C: ConnectionLike + Clone>(
     mut calls: mpsc::Receiver<Call>,
-    mut connection: C,
+    connections: Arc<Connections<C>>,
     shared: Arc<Shared>,
 ) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
@@ -43,7 +43,7 @@ pub(super) async fn serve<C: ConnectionLike>(
             continue;
         }
         let requests = batch.iter().map(|call| &call.request);
-        match shared.run(requests, &mut connection).await {
+        match shared.run(requests, &mut connections.current()).await {
             Ok(said) => {
                 shared.succeeded();
                 deliver(batch.drain(..), &said);
@@ -56,9 +56,10 @@ pub(super) async fn serve<C: ConnectionLike>(
     }
 }
 
-/// Looks each second whether a server answers again that has not answered lately.
-pub(super) async fn probe<C: ConnectionLike>(
-    mut connection: C,
+/// Looks each second whether a server answers again that has not answered lately; if it does not, it
+/// may be for the connection.
+pub(super) async fn probe<C: ConnectionLike + Clone>(
+    connections: Arc<Connections<C>>,
     shared: Arc<Shared>,
     calls: WeakSender<Call>,
 ) {
@@ -69,9 +70,12 @@ pub(super) async fn probe<C: ConnectionLike>(
         if calls.upgrade().is_none() {
             return;
         }
-        if shared.breaker.is_open() && shared.run(std::iter::empty(), &mut connection).await.is_ok()
-        {
-            shared.succeeded();
+        if !shared.breaker.is_open() {
+            continue;
+        }
+        match shared.run(std::iter::empty(), &mut connections.current()).await {
+            Ok(_) => shared.succeeded(),
+            Err(_) => connections.replace().await,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
-use redis::{Script, aio::ConnectionLike};
+use redis::{RedisResult, Script, aio::ConnectionLike};
 use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
@@ -20,18 +20,22 @@ use super::{
     shared::{Said, Shared},
 };
 use crate::{
-    batches::unavailable, clock::ServerClock, options::RedisStoreOptions, reply::Fields, store,
+    batches::unavailable, clock::ServerClock, connections::Connections, options::RedisStoreOptions,
+    reply::Fields, store,
 };
 
 /// Rate limits on a Redis or Valkey server, for any number of nodes.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-/// use waiting_room_redis::RedisLimits;
+/// use waiting_room_redis::{RedisLimits, RedisStoreOptions};
 ///
 /// let client = redis::Client::open("redis://127.0.0.1:6379")?;
-/// let connection = client.get_multiplexed_async_connection().await?;
-/// let limits = RedisLimits::connect(connection, "api").await?;
+/// let open = move || {
+///     let client = client.clone();
+///     async move { client.get_multiplexed_async_connection().await }
+/// };
+/// let limits = RedisLimits::connect(open, "api", RedisStoreOptions::new()).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -57,39 +61,59 @@ pub struct RedisLimits {
 impl RedisLimits {
     /// A node of the group of this name: letters, digits, `-` and `_`.
     ///
+    /// `open` is called now, and again when the server has not answered for a while.
+    ///
     /// # Errors
     ///
-    /// A name that cannot be used, a server that cannot be asked, or one that may evict keys.
-    pub async fn connect<C>(connection: C, name: impl Into<String>) -> Result<Self, StoreError>
+    /// A name that cannot be used, options that cannot be obeyed, a server that cannot be asked, or
+    /// one that may evict keys.
+    pub async fn connect<C, F>(
+        open: impl Fn() -> F + Send + Sync + 'static,
+        name: impl Into<String>,
+        options: RedisStoreOptions,
+    ) -> Result<Self, StoreError>
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
+        F: Future<Output = RedisResult<C>> + Send + 'static,
     {
-        Self::connect_with(connection, name, RedisStoreOptions::new()).await
+        let (options, name) = (options.validate()?, validate(name.into())?);
+        let connections = Connections::opened(open).await.map_err(|error| unavailable(&error))?;
+        Self::start(connections, name, options).await
     }
 
-    /// The same, with options.
+    /// The same on a connection that is there, and that sees to it itself when it breaks.
     ///
     /// # Errors
     ///
-    /// As [`connect`](Self::connect), and options that cannot be obeyed.
-    pub async fn connect_with<C>(
-        mut connection: C,
+    /// As [`connect`](Self::connect).
+    pub async fn on<C>(
+        connection: C,
         name: impl Into<String>,
         options: RedisStoreOptions,
     ) -> Result<Self, StoreError>
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
     {
-        let RedisStoreOptions { deadline, prefix, clock } = options.validate()?;
-        let name = validate(name.into())?;
+        let (options, name) = (options.validate()?, validate(name.into())?);
+        Self::start(Connections::only(connection), name, options).await
+    }
+
+    async fn start<C>(
+        connections: Arc<Connections<C>>,
+        name: String,
+        RedisStoreOptions { deadline, prefix, clock }: RedisStoreOptions,
+    ) -> Result<Self, StoreError>
+    where
+        C: ConnectionLike + Clone + Send + Sync + 'static,
+    {
         let group = format!("{{{prefix}:{name}}}:limits");
-        let secret = timeout(store::CONNECT_DEADLINE, join(&mut connection, &group))
+        let secret = timeout(store::CONNECT_DEADLINE, join(&mut connections.current(), &group))
             .await
             .map_err(|_| StoreError::new(StoreErrorKind::Timeout))??;
         let shared = Arc::new(Shared::new(name, group, ServerClock::new(clock), deadline, secret));
         let (calls, served) = mpsc::channel(MAX_WAITING);
-        tokio::spawn(lane::serve(served, connection.clone(), Arc::clone(&shared)));
-        tokio::spawn(lane::probe(connection, Arc::clone(&shared), calls.downgrade()));
+        tokio::spawn(lane::serve(served, Arc::clone(&connections), Arc::clone(&shared)));
+        tokio::spawn(lane::probe(connections, Arc::clone(&shared), calls.downgrade()));
         Ok(Self { shared, calls })
     }
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use waiting_room_core::{ManualClock, RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId};
+use waiting_room_core::{
+    ManualClock, Reason, RoomRules, RoomSwitch, Store, Ticket, Timestamp, Verdict, VisitorId,
+};
 use waiting_room_engines::EngineServer;
 use waiting_room_redis::RedisStore;
 
@@ -54,6 +56,21 @@ async fn who_stands_far_back_costs_no_call_and_stays_in_line() {
         eventually(async || (last_due(&server).await > due).then_some(())).await;
         clock.advance(Duration::from_secs(25));
         assert_eq!(store.snapshot().await.unwrap().present, 300);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_stands_far_back_is_told_that_nobody_is_let_in() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
+        let store = node_by(clock.clone(), &server, RoomRules::new("shop", 1)).await;
+        let tickets = line(&store, &clock).await;
+        store.configure(|rules| rules.switch(RoomSwitch::QueueAll)).await.unwrap();
+        store.snapshot().await.unwrap();
+        let verdict = store.check_in(tickets[299]).await.unwrap();
+        assert_eq!(verdict.reason(), &Reason::QueueAll);
     })
     .await;
 }

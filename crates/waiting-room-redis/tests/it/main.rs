@@ -7,6 +7,7 @@ mod failure;
 mod far_back;
 mod gate_share;
 mod limits;
+mod link;
 mod nodes;
 mod recovery;
 mod rules;

@@ -23,7 +23,7 @@ async fn node(
     options: RedisStoreOptions,
 ) -> Router {
     let connection = manager(server).await;
-    let limits = RedisLimits::connect_with(connection, "api", options).await.unwrap();
+    let limits = RedisLimits::on(connection, "api", options).await.unwrap();
     let config = WaitingRoomConfig::builder("api")
         .rate_limit(RateLimit::service(Quota::per_hour(100)))
         .rate_limit(RateLimit::per_ip(Quota::per_hour(10)))

@@ -10,7 +10,7 @@ use waiting_room_core::{
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_redis::RedisLimits;
 
-use super::support::{ALL, START, ask, charge, connection, node, node_at, policy, start};
+use super::support::{ALL, START, ask, charge, connection, node, node_at, patient, policy, start};
 
 async fn keys(connection: &mut MultiplexedConnection) -> Vec<String> {
     let keys: Vec<String> = redis::cmd("KEYS").arg("*").query_async(connection).await.unwrap();
@@ -185,9 +185,9 @@ async fn a_node_that_hashes_otherwise_than_the_others_learns_from_them() {
 async fn a_server_that_evicts_keys_and_a_name_with_a_brace_are_refused() {
     let evicting = ["--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl"];
     let server = EngineServer::start_with(Engine::Valkey, &evicting).unwrap();
-    let error = RedisLimits::connect(connection(&server).await, "api").await.unwrap_err();
+    let error = RedisLimits::on(connection(&server).await, "api", patient()).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Rules);
     let server = EngineServer::start(Engine::Redis, Persistence::Never).unwrap();
-    let error = RedisLimits::connect(connection(&server).await, "a}b").await.unwrap_err();
+    let error = RedisLimits::on(connection(&server).await, "a}b", patient()).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Rules);
 }

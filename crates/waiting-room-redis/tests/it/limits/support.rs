@@ -35,7 +35,7 @@ pub(crate) async fn connection(server: &EngineServer) -> MultiplexedConnection {
 
 /// A node whose time is that of the server, and that has time to wait.
 pub(crate) async fn node(server: &EngineServer) -> RedisLimits {
-    RedisLimits::connect_with(connection(server).await, "api", patient()).await.unwrap()
+    RedisLimits::on(connection(server).await, "api", patient()).await.unwrap()
 }
 
 /// However busy the machine is that the tests run on.
@@ -46,7 +46,7 @@ pub(crate) fn patient() -> RedisStoreOptions {
 /// A node that goes by a given clock, and has time to wait.
 pub(crate) async fn node_at(server: &EngineServer, clock: &ManualClock) -> RedisLimits {
     let options = patient().clock(clock.clone());
-    RedisLimits::connect_with(connection(server).await, "api", options).await.unwrap()
+    RedisLimits::on(connection(server).await, "api", options).await.unwrap()
 }
 
 pub(crate) fn policy(algorithm: Algorithm, quota: Quota) -> Arc<LimitPolicy> {
