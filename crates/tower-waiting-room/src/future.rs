@@ -7,8 +7,8 @@
 //!  Ask ───► verdict ──► Answer, Queue or Forward
 //!  Queue ─► permit ───► Queue, at the next gate, or Forward
 //!     └───► none, or the client has left ─► Answer
-//!  Forward ──► head ─┬─────────────────────────────────► response
-//!  (renewal beside)  └─► Leave ────────────────────────► response
+//!  Forward ──► head ─┬────────────┬───────────┬────────► response
+//!  (renewal beside)  └─► Renew ───┴─► Leave ──┘
 //! ```
 
 use std::{
@@ -24,12 +24,14 @@ use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower::util::Oneshot;
 use tower_service::Service;
-use waiting_room_core::{Pass, Store, StoreError, Verdict};
+use waiting_room_core::{Store, StoreError, Verdict};
 
 use crate::{
     body::ResponseBody,
     gate::HeldAll,
-    stages::{Asked, Carried, Forward, Gatekeeper, Hold, Limiting, Queue, Settled, Step},
+    stages::{
+        Asked, Carried, Forward, Gatekeeper, Hold, Limiting, PassRenewal, Queue, Settled, Step,
+    },
 };
 
 pin_project! {
@@ -71,8 +73,8 @@ pin_project! {
             #[pin]
             inner: Oneshot<S, Request<B>>,
             forward: Forward,
-            renewed: Option<Pass>,
         },
+        Renew { forward: Forward, response: R, held: HeldAll },
         Leave { leaving: Asked<()>, response: R, held: HeldAll },
         Done,
     }
@@ -123,13 +125,36 @@ where
             }
             Step::Forward(mut forward) => {
                 gatekeeper.equip(&mut forward, request.extensions_mut());
-                Self::Forward { inner: Oneshot::new(inner, request), forward, renewed: None }
+                Self::Forward { inner: Oneshot::new(inner, request), forward }
             }
             Step::Hold(hold) => Self::Hold { hold, kept: Kept { inner, request } },
             Step::Limit(limiting) => Self::Limit { limiting, kept: Kept { inner, request } },
             Step::Queue(mut queue) => {
                 queue.waiting.watch(&mut request);
                 Self::Queue { queue, kept: Kept { inner, request } }
+            }
+        }
+    }
+}
+
+impl<S, B, ResBody> State<S, B, Response<ResBody>>
+where
+    S: Service<Request<B>, Response = Response<ResBody>>,
+{
+    /// The response as it is sent, or nothing while the end of its session is on the way to the store.
+    fn sent(
+        mut self: Pin<&mut Self>,
+        settled: Settled<Response<ResBody>>,
+        held: HeldAll,
+    ) -> Option<Response<ResponseBody<ResBody>>> {
+        match settled {
+            Settled::Leave(leaving, response) => {
+                self.set(Self::Leave { leaving, response, held });
+                None
+            }
+            Settled::Send(response) => {
+                self.set(Self::Done);
+                Some(response.map(|body| ResponseBody::inner(body, held)))
             }
         }
     }
@@ -189,24 +214,33 @@ where
                     let step = this.gatekeeper.waited((&request).into(), queued, forward, waited);
                     this.state.set(State::new(this.gatekeeper, step, inner, request));
                 }
-                StateProjection::Forward { inner, forward, renewed } => {
-                    if let Some(renewal) = &mut forward.renewal
-                        && let Poll::Ready(pass) = renewal.as_mut().poll(cx)
-                    {
-                        *renewed = pass;
-                        forward.renewal = None;
+                StateProjection::Forward { inner, forward } => {
+                    if let Some(renewal) = &mut forward.renewal {
+                        renewal.advance(cx);
                     }
                     let response = ready!(inner.poll(cx))?;
                     let held = forward.held_by_body(&response);
-                    forward.leave_renewal_behind();
-                    match this.gatekeeper.settle(forward, renewed.take(), response) {
-                        Settled::Leave(leaving, response) => {
-                            this.state.set(State::Leave { leaving, response, held });
+                    if forward.renewal.as_ref().is_none_or(PassRenewal::is_over) {
+                        let settled = this.gatekeeper.settle(forward, response);
+                        if let Some(response) = this.state.as_mut().sent(settled, held) {
+                            return Poll::Ready(Ok(response));
                         }
-                        Settled::Send(response) => {
-                            this.state.set(State::Done);
-                            let body = |body| ResponseBody::inner(body, held);
-                            return Poll::Ready(Ok(response.map(body)));
+                    } else if let StateReplace::Forward { forward, .. } =
+                        this.state.as_mut().project_replace(State::Done)
+                    {
+                        this.state.set(State::Renew { forward, response, held });
+                    }
+                }
+                StateProjection::Renew { forward, .. } => {
+                    if let Some(renewal) = &mut forward.renewal {
+                        ready!(renewal.poll_end(cx));
+                    }
+                    if let StateReplace::Renew { mut forward, response, held } =
+                        this.state.as_mut().project_replace(State::Done)
+                    {
+                        let settled = this.gatekeeper.settle(&mut forward, response);
+                        if let Some(response) = this.state.as_mut().sent(settled, held) {
+                            return Poll::Ready(Ok(response));
                         }
                     }
                 }

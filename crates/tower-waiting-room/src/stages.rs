@@ -20,12 +20,14 @@ mod away;
 mod gate;
 mod limits;
 mod outage;
+mod renewal;
 mod room;
 mod settle;
 
 pub(crate) use self::{
     gate::Queue,
     limits::{Hold, Limiting},
+    renewal::PassRenewal,
     settle::Settled,
 };
 pub use self::{
@@ -104,8 +106,8 @@ pub(crate) struct Carried {
 
 /// A request on its way to the application.
 pub(crate) struct Forward {
-    /// The renewal of the pass, which runs beside the application.
-    pub(crate) renewal: Option<Asked<Option<Pass>>>,
+    /// The renewal of the pass, if it is due.
+    pub(crate) renewal: Option<PassRenewal>,
     pass: Option<Pass>,
     reason: Reason,
     source: Source,
@@ -269,24 +271,11 @@ impl Forward {
         held
     }
 
-    /// Lets a renewal go on that takes longer than the application: the next request of the visitor
-    /// finds its pass. Without a runtime, the next request tries again.
-    pub(crate) fn leave_renewal_behind(&mut self) {
-        if let Some(renewal) = self.renewal.take()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            runtime.spawn(tokio::time::timeout(RENEWAL_PATIENCE, renewal));
-        }
-    }
-
     fn with_token(mut self, token: Token) -> Self {
         self.token = Some(token);
         self
     }
 }
-
-/// For so long a renewal goes on that nobody waits for.
-const RENEWAL_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The statuses by which an application says that it cannot keep up.
 const OVERLOADED: [StatusCode; 2] = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];

@@ -10,6 +10,7 @@ use super::{
     Bearer, Carried, Gatekeeper, Step,
     away::Away,
     outage::{Question, StoreFailure},
+    renewal::PassRenewal,
 };
 use crate::{
     head::RequestHead,
@@ -129,7 +130,7 @@ impl<St: Store> Gatekeeper<St> {
             Stale::Take(renewed) => forward.token = Some(self.pass_token(&renewed, now)),
             Stale::Renew(renewing) => {
                 let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
-                forward.renewal = Some(Box::pin(async move {
+                let asked = Box::pin(async move {
                     match outage.renew(&store, pass).await {
                         Ok(Renewal::Renew(renewed)) => {
                             renewing.renewed(renewed);
@@ -141,7 +142,8 @@ impl<St: Store> Gatekeeper<St> {
                         }
                         Err(_) => None,
                     }
-                }));
+                });
+                forward.renewal = Some(PassRenewal::new(asked, &pass, now));
             }
         }
         Step::Forward(forward)

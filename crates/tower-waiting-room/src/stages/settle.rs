@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
-use waiting_room_core::{Pass, Reason, Store};
+use waiting_room_core::{Reason, Store};
 
-use super::{Asked, Forward, Gatekeeper, Token};
+use super::{Asked, Forward, Gatekeeper, PassRenewal, Token};
 use crate::{
     config::DebugHeader,
     token::{Source, TOKEN_HEADER},
@@ -41,7 +41,6 @@ impl<St: Store> Gatekeeper<St> {
     pub(crate) fn settle<B>(
         &self,
         forward: &mut Forward,
-        renewed: Option<Pass>,
         mut response: Response<B>,
     ) -> Settled<Response<B>> {
         let headers = response.headers_mut();
@@ -52,7 +51,7 @@ impl<St: Store> Gatekeeper<St> {
             self.sessions.pay(pass.id);
             self.detach(headers, forward.source);
         } else {
-            if let Some(renewed) = renewed {
+            if let Some(renewed) = forward.renewal.as_ref().and_then(PassRenewal::renewed) {
                 forward.token = Some(self.pass_token(&renewed, renewed.last_check_in));
             }
             if let Some(token) = forward.token.take() {

@@ -1,6 +1,7 @@
 //! A session is prolonged beside the requests that prolong it.
 
 use std::{
+    convert::Infallible,
     future::pending,
     sync::{
         Arc,
@@ -10,6 +11,7 @@ use std::{
 };
 
 use http::{Request, Response};
+use tokio::time::Instant;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
     KeyRing, MemoryStore, RoomRules, Snapshot, Store, StoreError, StoreErrorKind, StoreFailure,
@@ -62,7 +64,7 @@ async fn a_pass_of_a_rotated_key_is_accepted_and_sealed_anew() {
 enum Mood {
     Fail,
     Hang,
-    /// Takes a turn of the runtime longer.
+    /// Takes 60 ms.
     Ponder,
     Work,
 }
@@ -101,7 +103,7 @@ impl Store for Moody {
             Mood::Fail => Err(StoreError::new(StoreErrorKind::Unavailable)),
             Mood::Hang => pending().await,
             Mood::Ponder => {
-                tokio::task::yield_now().await;
+                tokio::time::sleep(Duration::from_millis(60)).await;
                 self.inner.renew(pass).await
             }
             Mood::Work => self.inner.renew(pass).await,
@@ -126,10 +128,15 @@ impl Store for Moody {
 
 /// A room with a moody store, and a pass to it that is due for renewal.
 async fn stale(mood: Mood) -> (WaitingRoomLayer<Moody>, Moody, String) {
+    aged(mood, 10).await
+}
+
+/// The same with a pass of so many seconds; it ends with 90.
+async fn aged(mood: Mood, age: u64) -> (WaitingRoomLayer<Moody>, Moody, String) {
     let house = House::new(config().total_active_users(9));
     let mut ann = Visitor::default();
     ann.get(&house).await;
-    house.advance(10);
+    house.advance(age);
     let config = config().total_active_users(9).build().unwrap();
     let inner = MemoryStore::with_clock(config.rules().clone(), house.clock.clone()).unwrap();
     let store = Moody { inner, mood, calls: Arc::default(), renewals: Arc::default() };
@@ -146,7 +153,7 @@ async fn fifty_parallel_requests_with_one_stale_pass_make_one_renewal() {
     let (layer, store, cookie) = stale(Mood::Work).await;
     let app = service_fn(|_| async {
         tokio::task::yield_now().await;
-        Ok::<_, std::convert::Infallible>(Response::new(String::new()))
+        Ok::<_, Infallible>(Response::new(String::new()))
     });
     let calls = (0..50).map(|_| {
         let (service, request) = (layer.layer(app), request(&cookie));
@@ -161,14 +168,13 @@ async fn fifty_parallel_requests_with_one_stale_pass_make_one_renewal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_hangs_or_fails_costs_a_visitor_with_a_pass_nothing() {
+async fn a_store_that_hangs_or_fails_costs_a_visitor_with_a_young_pass_some_milliseconds() {
     for mood in [Mood::Hang, Mood::Fail] {
         let (layer, store, cookie) = stale(mood).await;
-        let app = service_fn(|_| async {
-            Ok::<_, std::convert::Infallible>(Response::new(String::new()))
-        });
         for attempt in 1..=3 {
-            let response = layer.layer(app).oneshot(request(&cookie)).await.unwrap();
+            let asked = Instant::now();
+            let response = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
+            assert!(asked.elapsed() <= Duration::from_millis(5));
             assert_eq!(response.status(), 200);
             assert!(!response.headers().contains_key("set-cookie"));
             assert_eq!(store.renewals.load(Ordering::Relaxed), attempt, "the next one tries again");
@@ -178,26 +184,39 @@ async fn a_store_that_hangs_or_fails_costs_a_visitor_with_a_pass_nothing() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_renewal_that_takes_longer_than_the_page_serves_the_next_request() {
     let (layer, store, cookie) = stale(Mood::Ponder).await;
-    let app =
-        service_fn(|_| async { Ok::<_, std::convert::Infallible>(Response::new(String::new())) });
-    let at_once = layer.layer(app).oneshot(request(&cookie)).await.unwrap();
+    let at_once = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
     assert!(!at_once.headers().contains_key("set-cookie"), "nobody waits for the store");
-    for _ in 0..3 {
-        tokio::task::yield_now().await;
-    }
-    let next = layer.layer(app).oneshot(request(&cookie)).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let next = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
     assert!(next.headers().contains_key("set-cookie"));
     assert_eq!(store.renewals.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_response_waits_for_the_renewal_of_a_pass_that_is_about_to_end() {
+    let (layer, _, cookie) = aged(Mood::Ponder, 60).await;
+    let response = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
+    assert!(response.headers().contains_key("set-cookie"));
+    let (layer, _, cookie) = aged(Mood::Hang, 89).await;
+    let asked = Instant::now();
+    let response = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let waited = asked.elapsed().as_millis();
+    assert!((200..=251).contains(&waited), "a bounded time: {waited} ms");
+}
+
+/// A page that is ready at once.
+async fn page(_: Request<()>) -> Result<Response<String>, Infallible> {
+    Ok(Response::new(String::new()))
 }
 
 #[tokio::test]
 async fn ten_thousand_requests_with_a_valid_pass_make_no_store_call() {
     let (layer, store, cookie) = stale(Mood::Work).await;
-    let app =
-        service_fn(|_| async { Ok::<_, std::convert::Infallible>(Response::new(String::new())) });
+    let app = service_fn(page);
     let renewed = layer.layer(app).oneshot(request(&cookie)).await.unwrap();
     let fresh = renewed.headers()["set-cookie"].to_str().unwrap();
     let fresh = fresh.split(';').next().unwrap().split_once('=').unwrap().1.to_owned();

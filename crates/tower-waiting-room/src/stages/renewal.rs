@@ -1,0 +1,75 @@
+//! The renewal of a pass, beside the application and a little beyond.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::time::{Sleep, sleep, timeout};
+use waiting_room_core::{Pass, Timestamp};
+
+use super::Asked;
+
+/// The renewal of a pass, from the question to the fresh pass or to none.
+///
+/// It costs the response nothing as long as the store answers before the application does. A
+/// response that is ready sooner waits, and the longer the older the pass is: a pass that is just
+/// due is worth some milliseconds, for the next request may renew it as well; one that is about to
+/// end is worth a quarter of a second, for it may be the last chance.
+pub(crate) struct PassRenewal {
+    asked: Option<Asked<Option<Pass>>>,
+    renewed: Option<Pass>,
+    patience: Duration,
+    end: Option<Pin<Box<Sleep>>>,
+}
+
+impl PassRenewal {
+    /// For so long a response waits whose pass ends with it.
+    const MAX_PATIENCE: Duration = Duration::from_millis(250);
+    /// For so long a renewal goes on that nobody waits for.
+    const LEFT_BEHIND: Duration = Duration::from_secs(1);
+
+    pub(super) fn new(asked: Asked<Option<Pass>>, pass: &Pass, now: Timestamp) -> Self {
+        let lifetime = pass.expires_at.since(pass.last_check_in).max(Duration::from_nanos(1));
+        let share = now.since(pass.last_check_in).div_duration_f64(lifetime).min(1.0);
+        let patience = Self::MAX_PATIENCE.mul_f64(share * share);
+        Self { asked: Some(asked), renewed: None, patience, end: None }
+    }
+
+    /// Goes on while the application works.
+    pub(crate) fn advance(&mut self, cx: &mut Context<'_>) {
+        if let Some(asked) = &mut self.asked
+            && let Poll::Ready(renewed) = asked.as_mut().poll(cx)
+        {
+            self.renewed = renewed;
+            self.asked = None;
+        }
+    }
+
+    pub(crate) const fn is_over(&self) -> bool {
+        self.asked.is_none()
+    }
+
+    /// Waits for the store when the application has answered. Out of patience, it lets the renewal
+    /// go on by itself, and the next request of the visitor finds the fresh pass. Without a
+    /// runtime there is no waiting, and the next request tries again.
+    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.advance(cx);
+        let Some(asked) = self.asked.take() else { return Poll::Ready(()) };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return Poll::Ready(()) };
+        let end = self.end.get_or_insert_with(|| Box::pin(sleep(self.patience)));
+        if end.as_mut().poll(cx).is_ready() {
+            runtime.spawn(timeout(Self::LEFT_BEHIND, asked));
+            return Poll::Ready(());
+        }
+        self.asked = Some(asked);
+        Poll::Pending
+    }
+
+    /// The fresh pass, if there is one by now.
+    pub(super) const fn renewed(&self) -> Option<Pass> {
+        self.renewed
+    }
+}
