@@ -24,7 +24,8 @@ impl RedisStoreOptions {
 
     /// How long a visitor's request waits for a decision.
     ///
-    /// After it, the failure policy of the layer decides. 1 ms to 10 s.
+    /// After it, the failure policy of the layer decides. 1 ms to 10 s. A connection of `redis` has a
+    /// response timeout of its own, 500 ms unless it was told otherwise; the shorter one counts.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;

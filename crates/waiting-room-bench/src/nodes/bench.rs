@@ -9,6 +9,7 @@ use super::{
     clients,
     crowd::{Crowd, crowd},
     deciders::Decider,
+    limiters::SharedLimiter,
 };
 use crate::{
     effort::Effort,
@@ -24,6 +25,7 @@ pub(crate) fn run(effort: Effort) -> Result<()> {
             continue;
         }
         println!("{}", runtime.block_on(decisions(engine, effort))?);
+        println!("{}", runtime.block_on(limits(engine, effort))?);
         println!("{}", runtime.block_on(line(engine, effort))?);
         println!("{}", runtime.block_on(two_clients(engine, effort))?);
     }
@@ -45,6 +47,20 @@ async fn decisions(engine: Engine, effort: Effort) -> Result<Report> {
     }
     report.note("One node over loopback, which shares two cores with the server.");
     report.note("Calls of one verb that come while one is under way share the next script.");
+    Ok(report)
+}
+
+async fn limits(engine: Engine, effort: Effort) -> Result<Report> {
+    let title = format!("A rate limit that nodes share, {engine}");
+    let mut report = Report::new(&title, "nodes", effort, &COLUMNS);
+    for callers in CALLERS {
+        for limiter in SharedLimiter::ALL {
+            let server = EngineServer::start(engine, Persistence::Never)?;
+            let asked = limiter.ask(&server, callers, effort.load()).await?;
+            row(&mut report, &limiter.name(), callers, &asked);
+        }
+    }
+    report.note("Each caller has its own key. Refused: the client is over its limit, and goes on.");
     Ok(report)
 }
 

@@ -1,9 +1,10 @@
-//! What one store costs that many nodes share: a decision, a visitor, a long line.
+//! What one store costs that many nodes share: a decision, a rate limit, a visitor, a long line.
 
 mod asked;
 mod bench;
 mod clients;
 mod crowd;
 mod deciders;
+mod limiters;
 
 pub(crate) use self::bench::run;

@@ -7,7 +7,7 @@ use waiting_room_engines::Engine;
 use waiting_room_redis::RedisStore;
 use waiting_room_sim::{Coverage, Divergence, Memory, Plan, conformance, fresh_seeds};
 
-use crate::support::{patient, start};
+use crate::support::{open, patient, start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn redis_says_what_the_model_says() {
@@ -46,7 +46,7 @@ async fn run(client: &redis::Client, seed: u64) -> Result<Coverage, Divergence> 
             lives.set(lives.get() + 1);
         }
         let options = patient().prefix(format!("{seed}:{}", lives.get())).clock(clock);
-        let connection = client.get_multiplexed_async_connection().await.unwrap();
+        let connection = open(client.clone()).await.unwrap();
         RedisStore::on(connection, rules, options).await.unwrap()
     })
     .await

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use redis::aio::ConnectionManager;
+use redis::{
+    AsyncConnectionConfig, Client, RedisResult,
+    aio::{ConnectionManager, ConnectionManagerConfig, MultiplexedConnection},
+};
 use waiting_room_core::{Clock, Pass, RoomRules, Store, StoreError, Ticket, Verdict, VisitorId};
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
@@ -19,8 +22,19 @@ pub(crate) fn start(engine: Engine) -> EngineServer {
 }
 
 pub(crate) async fn manager(server: &EngineServer) -> ConnectionManager {
-    let client = redis::Client::open(server.url()).unwrap();
-    client.get_connection_manager().await.unwrap()
+    let client = Client::open(server.url()).unwrap();
+    let config = ConnectionManagerConfig::new().set_response_timeout(None);
+    client.get_connection_manager_with_config(config).await.unwrap()
+}
+
+pub(crate) async fn connection(server: &EngineServer) -> MultiplexedConnection {
+    open(Client::open(server.url()).unwrap()).await.unwrap()
+}
+
+/// A connection that leaves it to others how long to wait for a busy server.
+pub(crate) async fn open(client: Client) -> RedisResult<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new().set_response_timeout(None);
+    client.get_multiplexed_async_connection_with_config(&config).await
 }
 
 /// Time enough for a server that shares its machine with other tests.
@@ -55,12 +69,8 @@ pub(crate) async fn connect_to(
     rules: RoomRules,
     options: RedisStoreOptions,
 ) -> Result<RedisStore, StoreError> {
-    let client = redis::Client::open(format!("redis://127.0.0.1:{port}")).unwrap();
-    let open = move || {
-        let client = client.clone();
-        async move { client.get_multiplexed_async_connection().await }
-    };
-    RedisStore::connect(open, rules, options).await
+    let client = Client::open(format!("redis://127.0.0.1:{port}")).unwrap();
+    RedisStore::connect(move || open(client.clone()), rules, options).await
 }
 
 pub(crate) async fn admitted(store: &RedisStore, id: u128) -> Pass {

@@ -1,6 +1,6 @@
 //! Gives the same commands to a store and to the model, and compares.
 
-use std::{fmt, time::Duration};
+use std::{error::Error, fmt, time::Duration};
 
 use waiting_room_core::{
     ManualClock, Reason, Renewal, RoomRules, Snapshot, Store, StoreError, Ticket, Timestamp,
@@ -174,7 +174,13 @@ impl<S: Store> Run<S> {
     }
 
     fn failure(&self, command: &Command, error: &StoreError) -> Divergence {
-        self.divergence(command, "an answer".to_owned(), error.to_string())
+        let mut given = error.to_string();
+        let mut source = error.source();
+        while let Some(error) = source {
+            given = format!("{given}: {error}");
+            source = error.source();
+        }
+        self.divergence(command, "an answer".to_owned(), given)
     }
 
     fn divergence(&self, command: &Command, expected: String, given: String) -> Divergence {

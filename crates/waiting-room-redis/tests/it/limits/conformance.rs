@@ -10,7 +10,8 @@ use waiting_room_engines::Engine;
 use waiting_room_redis::RedisLimits;
 use waiting_room_sim::fresh_seeds;
 
-use super::support::{ALL, Chance, START, in_micros, key, node_at, start};
+use super::support::{ALL, Chance, START, in_micros, key, node_at};
+use crate::support::start;
 
 const COMMANDS: u32 = 3_000;
 const LIMITS: [u64; 6] = [0, 1, 2, 3, 7, 1_000];

@@ -9,7 +9,8 @@ use waiting_room_core::{
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisLimits;
 
-use super::support::{ALL, START, ask, charge, key, node, node_at, policy, start};
+use super::support::{ALL, START, ask, charge, key, node, node_at, policy};
+use crate::support::start;
 
 const LIMIT: u64 = 500;
 

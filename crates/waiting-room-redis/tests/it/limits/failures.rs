@@ -9,7 +9,8 @@ use waiting_room_redis::{RedisLimits, RedisStoreOptions};
 
 use crate::link::Link;
 
-use super::support::{ask, manager, policy, start};
+use super::support::{ask, manager, policy};
+use crate::support::{open, start};
 
 /// What a decision may take.
 const DEADLINE: Duration = Duration::from_millis(200);
@@ -74,12 +75,9 @@ async fn a_connection_whose_other_end_has_vanished_is_replaced() {
         let server = start(engine);
         let link = Link::to(server.port()).await;
         let client = redis::Client::open(format!("redis://127.0.0.1:{}", link.port)).unwrap();
-        let open = move || {
-            let client = client.clone();
-            async move { client.get_multiplexed_async_connection().await }
-        };
         let options = RedisStoreOptions::new().deadline(DEADLINE);
-        let node = RedisLimits::connect(open, "api", options).await.unwrap();
+        let node =
+            RedisLimits::connect(move || open(client.clone()), "api", options).await.unwrap();
         let asks = [ask(&policy(Algorithm::Gcra, Quota::per_hour(1_000)), "ann", 1)];
         recovers(&node, &asks).await;
         link.vanish();

@@ -11,7 +11,8 @@ use tower_waiting_room::{
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisLimits, RedisStoreOptions};
 
-use super::support::{manager, patient, start};
+use super::support::manager;
+use crate::support::{patient, start};
 
 /// What a decision may take where the server is away.
 const DEADLINE: Duration = Duration::from_millis(200);

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use waiting_room_core::{Algorithm, LimitPolicy, LimitStore, ManualClock, Quota, Refusals};
 use waiting_room_engines::{Engine, EngineServer};
 
-use super::support::{ALL, START, ask, charge, connection, node_at, policy, start};
+use super::support::{ALL, START, ask, charge, node_at, policy};
+use crate::support::{connection, start};
 
 /// How many scripts a server has run.
 async fn scripts(server: &EngineServer) -> u64 {

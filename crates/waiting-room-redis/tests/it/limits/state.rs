@@ -10,7 +10,8 @@ use waiting_room_core::{
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_redis::RedisLimits;
 
-use super::support::{ALL, START, ask, charge, connection, node, node_at, patient, policy, start};
+use super::support::{ALL, START, ask, charge, node, node_at, policy};
+use crate::support::{connection, patient, start};
 
 async fn keys(connection: &mut MultiplexedConnection) -> Vec<String> {
     let keys: Vec<String> = redis::cmd("KEYS").arg("*").query_async(connection).await.unwrap();

@@ -2,13 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use redis::aio::{ConnectionManager, ConnectionManagerConfig, MultiplexedConnection};
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use waiting_room_core::{
     Algorithm, Alignment, Decision, KeyHash, KeyHasher, LimitAsk, LimitPolicy, LimitReply,
     LimitStore, ManualClock, Quota, Refusals, Timestamp,
 };
-use waiting_room_engines::{Engine, EngineServer, Persistence};
-use waiting_room_redis::{RedisLimits, RedisStoreOptions};
+use waiting_room_engines::EngineServer;
+use waiting_room_redis::RedisLimits;
+
+use crate::support::{connection, patient};
 
 /// All algorithms in all their variants.
 pub(crate) const ALL: [Algorithm; 8] = [
@@ -24,23 +26,9 @@ pub(crate) const ALL: [Algorithm; 8] = [
 
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_700_000_000);
 
-pub(crate) fn start(engine: Engine) -> EngineServer {
-    EngineServer::start(engine, Persistence::Never).unwrap()
-}
-
-pub(crate) async fn connection(server: &EngineServer) -> MultiplexedConnection {
-    let client = redis::Client::open(server.url()).unwrap();
-    client.get_multiplexed_async_connection().await.unwrap()
-}
-
 /// A node whose time is that of the server, and that has time to wait.
 pub(crate) async fn node(server: &EngineServer) -> RedisLimits {
     RedisLimits::on(connection(server).await, "api", patient()).await.unwrap()
-}
-
-/// However busy the machine is that the tests run on.
-pub(crate) fn patient() -> RedisStoreOptions {
-    RedisStoreOptions::new().deadline(Duration::from_secs(10))
 }
 
 /// A node that goes by a given clock, and has time to wait.

@@ -1,0 +1,189 @@
+//! Rate limits that many nodes share: ours, and what else there is in Rust.
+
+use std::{future::ready, num::NonZeroU32, sync::Arc, time::Duration};
+
+use actix_limitation::Limiter as ActixLimiter;
+use anyhow::{Result, ensure};
+use governor::RateLimiter;
+use http::{Request, Response};
+use tower::{Layer, ServiceExt, service_fn};
+use tower_rate_limit_redis::{KeyResolver, RateLimitLayer};
+use waiting_room_core::{Algorithm, KeyHasher, LimitAsk, LimitPolicy, LimitStore, Quota};
+use waiting_room_engines::EngineServer;
+use waiting_room_redis::{RedisLimits, RedisStoreOptions};
+
+use super::{
+    asked::{Asked, ask},
+    deciders::connection,
+};
+
+/// A limit that is asked once for each request. Each caller has its own key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SharedLimiter {
+    /// Ours, with so many limits for one request.
+    Ours(u8),
+    /// Ours, for a client that is over its limit.
+    OursRefused,
+    /// `tower-rate-limit-redis`, which asks for each request.
+    TowerRateLimitRedis,
+    /// The same for a client that is over its limit.
+    TowerRateLimitRedisRefused,
+    /// `actix-limitation`, which opens a connection for each request.
+    ActixLimitation,
+    /// `governor`, in the memory of one node.
+    Governor,
+}
+
+impl SharedLimiter {
+    pub(super) const ALL: [Self; 7] = [
+        Self::Ours(1),
+        Self::Ours(3),
+        Self::OursRefused,
+        Self::TowerRateLimitRedis,
+        Self::TowerRateLimitRedisRefused,
+        Self::ActixLimitation,
+        Self::Governor,
+    ];
+
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Ours(1) => "RedisLimits, one limit".to_owned(),
+            Self::Ours(limits) => format!("RedisLimits, {limits} limits, all or nothing"),
+            Self::OursRefused => "RedisLimits, refused".to_owned(),
+            Self::TowerRateLimitRedis => "tower-rate-limit-redis".to_owned(),
+            Self::TowerRateLimitRedisRefused => "tower-rate-limit-redis, refused".to_owned(),
+            Self::ActixLimitation => "actix-limitation".to_owned(),
+            Self::Governor => "governor, keyed, one node".to_owned(),
+        }
+    }
+
+    /// Has so many callers ask it.
+    pub(super) async fn ask(
+        self,
+        server: &EngineServer,
+        callers: u32,
+        duration: Duration,
+    ) -> Result<Asked> {
+        match self {
+            Self::Ours(limits) => ours(server, callers, duration, limits, true).await,
+            Self::OursRefused => ours(server, callers, duration, 1, false).await,
+            Self::TowerRateLimitRedis => tower(server, callers, duration, true).await,
+            Self::TowerRateLimitRedisRefused => tower(server, callers, duration, false).await,
+            Self::ActixLimitation => actix(server, callers, duration).await,
+            Self::Governor => governor(callers, duration).await,
+        }
+    }
+}
+
+async fn ours(
+    server: &EngineServer,
+    callers: u32,
+    duration: Duration,
+    limits: u8,
+    is_allowed: bool,
+) -> Result<Asked> {
+    let options = RedisStoreOptions::new().deadline(Duration::from_secs(10));
+    let store = RedisLimits::on(connection(server).await?, "bench", options).await?;
+    let quota =
+        if is_allowed { Quota::per_second(u64::from(ENOUGH.get())) } else { Quota::per_day(1) };
+    let policies: Vec<_> = (0..limits)
+        .map(|limit| Arc::new(LimitPolicy::new(format!("l{limit}"), Algorithm::Gcra, [quota])))
+        .collect();
+    let hasher = KeyHasher::shared([3, 1]);
+    let asks: Vec<Vec<LimitAsk>> = (0..callers)
+        .map(|caller| {
+            let ask = |policy| LimitAsk::new(Arc::clone(policy), hasher.hash(&caller), 0, 1);
+            policies.iter().map(ask).collect()
+        })
+        .collect();
+    for asks in asks.iter().filter(|_| !is_allowed) {
+        store.charge_all(asks).await?;
+    }
+    let asks = Arc::new(asks);
+    ask(Some(server), callers, duration, move |caller| {
+        let (store, asks) = (store.clone(), Arc::clone(&asks));
+        async move {
+            let replies = store.charge_all(&asks[caller as usize]).await?;
+            ensure!(replies.iter().all(|reply| reply.charge.is_some()) == is_allowed);
+            Ok(())
+        }
+    })
+    .await
+}
+
+async fn tower(
+    server: &EngineServer,
+    callers: u32,
+    duration: Duration,
+    is_allowed: bool,
+) -> Result<Asked> {
+    let client = redis_0_32::Client::open(server.url())?;
+    let (capacity, each) = if is_allowed { (u16::MAX, 1) } else { (1, 86_400_000) };
+    let layer = RateLimitLayer::builder()
+        .conn(client.get_multiplexed_async_connection().await?)
+        .key_resolver(ByCaller)
+        .capacity(capacity)
+        .emission_interval(Duration::from_millis(each))
+        .build();
+    let page = |_| ready(Ok::<_, std::convert::Infallible>(Response::new(String::new())));
+    let service = layer.layer(service_fn(page));
+    for caller in (0..callers).filter(|_| !is_allowed) {
+        service.clone().oneshot(by(caller)).await?;
+    }
+    ask(Some(server), callers, duration, move |caller| {
+        let service = service.clone();
+        async move {
+            let response = service.oneshot(by(caller)).await?;
+            ensure!(response.status().is_success() == is_allowed, "{}", response.status());
+            Ok(())
+        }
+    })
+    .await
+}
+
+/// A request of this caller.
+fn by(caller: u32) -> Request<()> {
+    let mut request = Request::new(());
+    request.extensions_mut().insert(caller);
+    request
+}
+
+#[derive(Clone)]
+struct ByCaller;
+
+impl KeyResolver for ByCaller {
+    type Key = String;
+    type ErrorBody = String;
+
+    fn key<T>(&self, request: &Request<T>) -> Result<String, Response<String>> {
+        Ok(format!("bench:{:?}", request.extensions().get::<u32>()))
+    }
+}
+
+async fn actix(server: &EngineServer, callers: u32, duration: Duration) -> Result<Asked> {
+    let limiter = ActixLimiter::builder(server.url()).limit(usize::MAX >> 1).build()?;
+    ask(Some(server), callers, duration, move |caller| {
+        let limiter = limiter.clone();
+        async move {
+            limiter.count(format!("bench:{caller}")).await?;
+            Ok(())
+        }
+    })
+    .await
+}
+
+async fn governor(callers: u32, duration: Duration) -> Result<Asked> {
+    let quota = governor::Quota::per_second(ENOUGH);
+    let limiter = Arc::new(RateLimiter::keyed(quota));
+    ask(None, callers, duration, move |caller| {
+        let limiter = Arc::clone(&limiter);
+        async move {
+            ensure!(limiter.check_key(&caller).is_ok());
+            Ok(())
+        }
+    })
+    .await
+}
+
+/// Nobody asks so often.
+const ENOUGH: NonZeroU32 = NonZeroU32::new(100_000_000).unwrap();
