@@ -43,14 +43,19 @@ impl<C: Clone> Connections<C> {
         self.current.load().as_ref().clone()
     }
 
-    /// Opens another connection for all calls from now on; keeps this one if that fails.
-    pub(crate) async fn replace(&self) {
-        let Some(open) = &self.open else { return };
+    /// Opens another connection for all calls from now on; keeps this one if that fails. Says
+    /// whether there is another.
+    pub(crate) async fn replace(&self) -> bool {
+        let Some(open) = &self.open else { return false };
         match timeout(Self::PATIENCE, open()).await {
-            Ok(Ok(connection)) => self.current.store(Arc::new(connection)),
+            Ok(Ok(connection)) => {
+                self.current.store(Arc::new(connection));
+                return true;
+            }
             Ok(Err(error)) => tracing::debug!(%error, "no other connection to the store"),
             Err(_) => tracing::debug!("another connection to the store takes too long"),
         }
+        false
     }
 }
 

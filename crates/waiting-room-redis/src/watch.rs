@@ -33,12 +33,13 @@ pub(crate) async fn watch<C: ConnectionLike + Clone>(
         if store.upgrade().is_none() {
             return;
         }
-        match look(&mut connections.current(), &shared).await {
+        let mut looked = look(&mut connections.current(), &shared).await;
+        if looked.is_err() && connections.replace().await {
+            looked = look(&mut connections.current(), &shared).await;
+        }
+        match looked {
             Ok(()) => shared.succeeded(),
-            Err(error) => {
-                shared.failed(&error);
-                connections.replace().await;
-            }
+            Err(error) => shared.failed(&error),
         }
     }
 }

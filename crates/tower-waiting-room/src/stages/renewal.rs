@@ -15,9 +15,9 @@ use super::Asked;
 /// The renewal of a pass, from the question to the fresh pass or to none.
 ///
 /// It costs the response nothing as long as the store answers before the application does. A
-/// response that is ready sooner waits, and the longer the older the pass is: a pass that is just
-/// due is worth some milliseconds, for the next request may renew it as well; one that is about to
-/// end is worth a quarter of a second, for it may be the last chance.
+/// response that is ready sooner waits for as long as a healthy store takes, since a visitor whose
+/// pass is due is to keep the whole session from this request on. Only a pass that is about to end
+/// is worth waiting longer, for this may be its last chance.
 pub(crate) struct PassRenewal {
     asked: Option<Asked<Option<Pass>>>,
     renewed: Option<Pass>,
@@ -26,15 +26,17 @@ pub(crate) struct PassRenewal {
 }
 
 impl PassRenewal {
-    /// For so long a response waits whose pass ends with it.
-    const MAX_PATIENCE: Duration = Duration::from_millis(250);
+    /// For so long each response waits: several round trips to a healthy store.
+    const PATIENCE: Duration = Duration::from_millis(3);
+    /// For so long a response waits whose pass ends with it; at half of its life, a sixteenth.
+    const LAST_PATIENCE: Duration = Duration::from_millis(250);
     /// For so long a renewal goes on that nobody waits for.
     const LEFT_BEHIND: Duration = Duration::from_secs(1);
 
     pub(super) fn new(asked: Asked<Option<Pass>>, pass: &Pass, now: Timestamp) -> Self {
         let lifetime = pass.expires_at.since(pass.last_check_in).max(Duration::from_nanos(1));
         let share = now.since(pass.last_check_in).div_duration_f64(lifetime).min(1.0);
-        let patience = Self::MAX_PATIENCE.mul_f64(share * share);
+        let patience = Self::LAST_PATIENCE.mul_f64(share.powi(4)).max(Self::PATIENCE);
         Self { asked: Some(asked), renewed: None, patience, end: None }
     }
 

@@ -197,7 +197,7 @@ async fn a_renewal_that_takes_longer_than_the_page_serves_the_next_request() {
 
 #[tokio::test(start_paused = true)]
 async fn a_response_waits_for_the_renewal_of_a_pass_that_is_about_to_end() {
-    let (layer, _, cookie) = aged(Mood::Ponder, 60).await;
+    let (layer, _, cookie) = aged(Mood::Ponder, 70).await;
     let response = layer.layer(service_fn(page)).oneshot(request(&cookie)).await.unwrap();
     assert!(response.headers().contains_key("set-cookie"));
     let (layer, _, cookie) = aged(Mood::Hang, 89).await;

@@ -73,9 +73,12 @@ pub(super) async fn probe<C: ConnectionLike + Clone>(
         if !shared.breaker.is_open() {
             continue;
         }
-        match shared.run(std::iter::empty(), &mut connections.current()).await {
-            Ok(_) => shared.succeeded(),
-            Err(_) => connections.replace().await,
+        let mut probed = shared.run(std::iter::empty(), &mut connections.current()).await;
+        if probed.is_err() && connections.replace().await {
+            probed = shared.run(std::iter::empty(), &mut connections.current()).await;
+        }
+        if probed.is_ok() {
+            shared.succeeded();
         }
     }
 }

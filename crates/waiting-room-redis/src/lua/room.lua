@@ -199,10 +199,13 @@ local function clear_sessions()
         local pass = cmsgpack.unpack(redis.call('HGET', PASSES, id))
         redis.call('ZREM', ACTIVE, id)
         redis.call('HDEL', PASSES, id)
-        -- The ticket that led to the session must not lead to another.
-        local forget_us = pass[2] + room.retention_us
+        -- The ticket that led to the session must not lead to another. A session of before the
+        -- memory was lost may have been prolonged unheard; then its pass is still good.
+        local accepted_us = pass[2]
+        local is_unsure = expires_us - room.lifetime_us < room.since_us
+        local forget_us = accepted_us + room.retention_us
         if forget_us > room.now_us then
-            remember_end(id, expires_us, forget_us)
+            remember_end(id, is_unsure and accepted_us or expires_us, forget_us)
         end
     end
     return #forgotten + #lapsed / 2

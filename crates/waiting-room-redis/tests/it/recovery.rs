@@ -105,31 +105,59 @@ async fn a_server_that_kept_everything_is_not_believed_to_have() {
 async fn a_replica_that_takes_over_may_have_missed_something() {
     on_each(async |engine: Engine| {
         let (server, replica) = (start(engine), start(engine));
-        let mut to_replica = manager(&replica).await;
-        let mut replicaof = redis::cmd("REPLICAOF");
-        let () = replicaof
-            .arg("127.0.0.1")
-            .arg(server.port())
-            .query_async(&mut to_replica)
-            .await
-            .unwrap();
+        follow(&replica, Some(&server)).await;
         let clock = ManualClock::new(START);
         let (_, pass) = used(&server, &clock, Recovery::Hold).await;
-        eventually(async || {
-            let active: usize = to_replica.zcard("{wr:shop}:active").await.ok()?;
-            (active == 1).then_some(())
-        })
-        .await;
+        has_heard(&replica).await;
         drop(server);
-        let () = redis::cmd("REPLICAOF")
-            .arg("NO")
-            .arg("ONE")
-            .query_async(&mut to_replica)
-            .await
-            .unwrap();
+        follow(&replica, None).await;
         clock.advance(Duration::from_millis(50));
         let store = node_by(clock.clone(), &replica, rules(Recovery::Hold)).await;
         holds(&store, &clock, pass).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pass_that_was_renewed_unheard_outlives_the_session_that_the_replica_knows() {
+    on_each(async |engine: Engine| {
+        let (server, replica) = (start(engine), start(engine));
+        follow(&replica, Some(&server)).await;
+        let clock = ManualClock::new(START);
+        let (store, pass) = used(&server, &clock, Recovery::Hold).await;
+        has_heard(&replica).await;
+        follow(&replica, None).await;
+        clock.advance(Duration::from_secs(60));
+        let Renewal::Renew(pass) = store.renew(pass).await.unwrap() else { panic!("broken off") };
+        drop(server);
+        clock.advance(Duration::from_millis(50));
+        let store = node_by(clock.clone(), &replica, rules(Recovery::Hold)).await;
+        store.sweep().await.unwrap();
+        clock.advance(Duration::from_secs(60));
+        store.sweep().await.unwrap();
+        assert_eq!(store.snapshot().await.unwrap().active, 0, "it has lapsed here");
+        let renewal = store.renew(pass).await.unwrap();
+        assert!(matches!(renewal, Renewal::Renew(_)), "{renewal:?}");
+    })
+    .await;
+}
+
+/// Has a server follow another, or nobody any more.
+async fn follow(replica: &EngineServer, server: Option<&EngineServer>) {
+    let mut replicaof = redis::cmd("REPLICAOF");
+    match server {
+        Some(server) => replicaof.arg("127.0.0.1").arg(server.port()),
+        None => replicaof.arg("NO").arg("ONE"),
+    };
+    let () = replicaof.query_async(&mut manager(replica).await).await.unwrap();
+}
+
+/// Waits until a replica knows of the one who was let in.
+async fn has_heard(replica: &EngineServer) {
+    let mut connection = manager(replica).await;
+    eventually(async || {
+        let active: usize = connection.zcard("{wr:shop}:active").await.ok()?;
+        (active == 1).then_some(())
     })
     .await;
 }
