@@ -163,5 +163,11 @@ impl Drop for EngineServer {
 
 /// A port that nobody listens on.
 fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+    loop {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        // The nodes of a cluster talk to each other 10 000 higher.
+        if port < u16::MAX - 10_000 {
+            return Ok(port);
+        }
+    }
 }

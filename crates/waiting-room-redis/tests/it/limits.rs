@@ -6,4 +6,4 @@ mod failures;
 mod layer;
 mod refused;
 mod state;
-mod support;
+pub(crate) mod support;

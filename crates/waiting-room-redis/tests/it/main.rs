@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 mod clock;
+mod cluster;
 mod conformance;
 mod failure;
 mod far_back;
