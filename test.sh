@@ -39,6 +39,15 @@ cargo run --quiet -p waiting-room-sim -- accuracy --requests 20000
 step "a short simulation of the gate, with a fresh seed"
 cargo run --quiet -p waiting-room-sim -- gate --quick
 
+step "four nodes in trouble, with fresh seeds"
+for trouble in "redis none store-lost" "valkey failover"; do
+    read -r engine faults <<<"$trouble"
+    # shellcheck disable=SC2086 # the names of several faults
+    cargo run --quiet -p cluster -- --engine "$engine" --ignore-times \
+        --limit 40 --rate 40 --session 8s --visitors 300 --over 15s --drain 15s --at 4s --lasts 3s \
+        faults $faults
+done
+
 step "dependencies"
 if command -v cargo-deny >/dev/null; then
     cargo deny --log-level error check licenses bans sources

@@ -61,6 +61,9 @@ pub(crate) struct Plan {
     /// It is over after this time.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration, help_heading = "Trouble")]
     pub(crate) lasts: Duration,
+    /// How long answers take is shown and not judged, since this machine is busy.
+    #[arg(long, help_heading = "Trouble")]
+    pub(crate) ignore_times: bool,
 }
 
 #[derive(Args, Clone, Debug)]
