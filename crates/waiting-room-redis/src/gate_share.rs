@@ -1,10 +1,12 @@
 //! One gate for many nodes: each has a share of it.
 
-use std::{fmt, num::NonZeroU32, time::Duration};
+use std::{fmt, future::Future, num::NonZeroU32, sync::Arc, time::Duration};
 
-use redis::{Script, aio::ConnectionLike};
+use redis::{RedisResult, Script, aio::ConnectionLike};
 use tokio::time::{Instant, timeout};
 use waiting_room_core::{StoreError, StoreErrorKind};
+
+use crate::{batches::unavailable, connections::Connections};
 
 /// A node's share of a limit on concurrency that holds for all nodes together.
 ///
@@ -17,12 +19,16 @@ use waiting_room_core::{StoreError, StoreErrorKind};
 /// ```no_run
 /// # use waiting_room_redis::{Demand, GateShare, OnLoss};
 /// # async fn run(
-/// #     connection: redis::aio::MultiplexedConnection,
+/// #     client: redis::Client,
 /// #     demand: impl Fn() -> Demand,
 /// #     set_limit: impl Fn(u32),
-/// # ) {
+/// # ) -> Result<(), waiting_room_core::StoreError> {
 /// # let total = std::num::NonZeroU32::MIN;
-/// let mut share = GateShare::new(connection, "checkout", total, OnLoss::Keep);
+/// let open = move || {
+///     let client = client.clone();
+///     async move { client.get_multiplexed_async_connection().await }
+/// };
+/// let mut share = GateShare::connect(open, "checkout", total, OnLoss::Keep).await?;
 /// // A gate opens with a limit of zero, and gets its share at once.
 /// loop {
 ///     set_limit(share.renew(demand()).await);
@@ -31,7 +37,7 @@ use waiting_room_core::{StoreError, StoreErrorKind};
 /// # }
 /// ```
 pub struct GateShare<C> {
-    connection: C,
+    connections: Arc<Connections<C>>,
     script: Script,
     key: String,
     node: String,
@@ -63,17 +69,48 @@ pub enum OnLoss {
     Keep,
 }
 
-impl<C: ConnectionLike> GateShare<C> {
+impl<C: ConnectionLike + Clone> GateShare<C> {
     /// A share is given for so long.
     pub const LEASE: Duration = Duration::from_secs(3);
     /// A share is renewed so often.
     pub const RENEWED_EVERY: Duration = Duration::from_millis(250);
     const DEADLINE: Duration = Duration::from_millis(200);
+    /// If no renewal has succeeded for so long, it may be for the connection.
+    const DEAF_AFTER: Duration = Duration::from_secs(1);
 
     /// A node that has nothing yet of the gate with this name.
-    pub fn new(connection: C, gate: &str, total: NonZeroU32, on_loss: OnLoss) -> Self {
+    ///
+    /// `open` is called now, and again when the server has not answered for a while.
+    ///
+    /// # Errors
+    ///
+    /// A server that cannot be reached.
+    pub async fn connect<F>(
+        open: impl Fn() -> F + Send + Sync + 'static,
+        gate: &str,
+        total: NonZeroU32,
+        on_loss: OnLoss,
+    ) -> Result<Self, StoreError>
+    where
+        F: Future<Output = RedisResult<C>> + Send + 'static,
+    {
+        let connections = Connections::opened(open).await.map_err(|error| unavailable(&error))?;
+        Ok(Self::start(connections, gate, total, on_loss))
+    }
+
+    /// The same on a connection that is there, and that sees to it itself when it breaks.
+    pub fn on(connection: C, gate: &str, total: NonZeroU32, on_loss: OnLoss) -> Self {
+        Self::start(Connections::only(connection), gate, total, on_loss)
+    }
+
+    fn start(
+        connections: Arc<Connections<C>>,
+        gate: &str,
+        total: NonZeroU32,
+        on_loss: OnLoss,
+    ) -> Self {
         Self {
-            connection,
+            connections,
             script: Script::new(include_str!("lua/share.lua")),
             key: format!("{{wr:gate:{gate}}}:shares"),
             node: node_id(),
@@ -95,16 +132,21 @@ impl<C: ConnectionLike> GateShare<C> {
     ///
     /// # Cancel safety
     ///
-    /// A renewal that is dropped may have happened; the next one says the same again.
+    /// A renewal that is dropped may have happened; the next one says the same again. With no answer
+    /// it takes little more than a second, in which another connection is tried.
     pub async fn renew(&mut self, demand: Demand) -> u32 {
         let sent = Instant::now();
         match self.ask(demand).await {
             Ok(share) => (self.share, self.renewed) = (share, Some(sent)),
             Err(error) => {
-                let is_over = self.renewed.is_none_or(|renewed| renewed.elapsed() >= Self::LEASE);
+                let is_older = |than| self.renewed.is_none_or(|renewed| renewed.elapsed() >= than);
+                let (is_over, is_deaf) = (is_older(Self::LEASE), is_older(Self::DEAF_AFTER));
                 tracing::debug!(gate = self.key, %error, is_over, "a share was not renewed");
                 if is_over && self.on_loss == OnLoss::Close {
                     self.share = 0;
+                }
+                if is_deaf {
+                    self.connections.replace().await;
                 }
             }
         }
@@ -126,9 +168,10 @@ impl<C: ConnectionLike> GateShare<C> {
             .arg(in_flight)
             .arg(in_flight.saturating_add(queued))
             .arg(u64::try_from(Self::LEASE.as_micros()).unwrap_or(u64::MAX));
-        match timeout(Self::DEADLINE, invocation.invoke_async(&mut self.connection)).await {
-            Ok(share) => share
-                .map_err(|error| StoreError::new(StoreErrorKind::Unavailable).with_source(error)),
+        match timeout(Self::DEADLINE, invocation.invoke_async(&mut self.connections.current()))
+            .await
+        {
+            Ok(share) => share.map_err(|error| unavailable(&error)),
             Err(_) => Err(StoreError::new(StoreErrorKind::Timeout)),
         }
     }

@@ -4,11 +4,18 @@ use std::num::NonZeroU32;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use redis::aio::ConnectionManager;
+use redis::{
+    Client,
+    aio::{ConnectionManager, MultiplexedConnection},
+};
+use tokio::time::Instant;
 use waiting_room_redis::{Demand, GateShare, OnLoss};
 use waiting_room_sim::fresh_seeds;
 
-use crate::support::{manager, on_each, start};
+use crate::{
+    link::Link,
+    support::{manager, on_each, open, start},
+};
 
 const TOTAL: u32 = 20;
 
@@ -17,7 +24,7 @@ async fn share(
     on_loss: OnLoss,
 ) -> GateShare<ConnectionManager> {
     let total = NonZeroU32::new(TOTAL).unwrap();
-    GateShare::new(manager(server).await, "checkout", total, on_loss)
+    GateShare::on(manager(server).await, "checkout", total, on_loss)
 }
 
 fn demand(in_flight: u32, queued: u32) -> Demand {
@@ -101,6 +108,27 @@ async fn a_node_that_cannot_renew_its_share_does_as_it_was_told_when_the_lease_i
         }
         assert_eq!(closes.renew(demand(0, 0)).await, 0);
         assert_eq!(keeps.renew(demand(0, 0)).await, 10);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_whose_other_end_has_vanished_is_replaced() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let link = Link::to(server.port()).await;
+        let client = Client::open(format!("redis://127.0.0.1:{}", link.port)).unwrap();
+        let total = NonZeroU32::new(TOTAL).unwrap();
+        let connect = move || open(client.clone());
+        let node = GateShare::connect(connect, "checkout", total, OnLoss::Close).await;
+        let mut node = node.unwrap();
+        assert_eq!(node.renew(demand(1, 0)).await, TOTAL);
+        link.vanish();
+        // Without another connection there would be nothing left of it when the lease is over.
+        let vanished = Instant::now();
+        while vanished.elapsed() < GateShare::<MultiplexedConnection>::LEASE * 4 / 3 {
+            assert_eq!(node.renew(demand(1, 0)).await, TOTAL);
+        }
     })
     .await;
 }
