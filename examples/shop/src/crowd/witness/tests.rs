@@ -1,0 +1,69 @@
+use std::sync::Arc;
+
+use waiting_room_sim::Seen;
+
+use super::*;
+use crate::crowd::flight::{Flight, Purpose};
+
+const WAIT: Seen = Seen::Waiting {
+    interval: Duration::from_secs(2),
+    waiting_since: None,
+    position: None,
+    returned_ticket: false,
+};
+
+fn witness() -> Arc<Witness> {
+    Arc::new(Witness::new(Limits {
+        total_active_users: 1,
+        new_users_per_minute: None,
+        session_duration: Duration::from_secs(60),
+        place_retention: Duration::from_secs(300),
+    }))
+}
+
+fn departs(witness: &Arc<Witness>, number: u64) -> Flight {
+    Flight::departs(witness, VisitorNo(number), Purpose::GetIn)
+}
+
+#[test]
+fn to_wait_in_front_of_an_empty_room_is_excused_only_while_the_store_is_away() {
+    for (is_away, early) in [(true, 0), (false, 1)] {
+        let witness = witness();
+        if is_away {
+            witness.store_may_be_away();
+        }
+        departs(&witness, 1).answered(WAIT);
+        assert_eq!(witness.report().queued_while_free, early);
+    }
+}
+
+#[test]
+fn a_request_that_leaves_while_the_store_is_away_is_in_doubt_until_it_is_answered() {
+    let witness = witness();
+    witness.store_may_be_away();
+    let late = departs(&witness, 1);
+    witness.store_is_back(None);
+    late.answered(WAIT);
+    assert_eq!(witness.report().queued_while_free, 0);
+    // It may have taken the slot, so nobody else is told to wait too early.
+    departs(&witness, 2).answered(WAIT);
+    assert_eq!(witness.report().queued_while_free, 0);
+}
+
+#[test]
+fn a_trouble_is_over_when_nobody_hears_of_it_for_a_while() {
+    let at = Timestamp::from_secs;
+    let mut trouble = Trouble { healed_at: Some(at(100)), ..Trouble::default() };
+    for (secs, last) in [(101, 101), (106, 106), (112, 106), (113, 106)] {
+        trouble.was_undecided(at(secs));
+        assert_eq!(trouble.last_undecided_at, Some(at(last)), "after {secs} s");
+    }
+}
+
+#[test]
+fn a_room_that_begins_anew_may_hold_for_as_long_as_it_says() {
+    let witness = witness();
+    witness.store_is_back(Some(Duration::from_secs(60)));
+    departs(&witness, 1).answered(WAIT);
+    assert_eq!(witness.report().queued_while_free, 0);
+}
