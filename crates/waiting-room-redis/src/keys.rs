@@ -22,7 +22,7 @@ impl RoomKeys {
 /// | `active` | sorted set | who is active, by when the pass expires |
 /// | `passes` | hash | the rest of each pass |
 /// | `ended` | sorted set | whose session is over, by when that may be forgotten |
-/// | `voids` | hash | until when the proofs of these were made that are void |
+/// | `voids` | hash | until when the proofs of these were made that are void, and how the session ended |
 /// | `places` | sorted set | who has a place, by arrival |
 /// | `present` | sorted set | who checks in as asked, by rank |
 /// | `due` | sorted set | who has a place, by when that changes without a check-in |

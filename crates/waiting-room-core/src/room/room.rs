@@ -79,7 +79,7 @@ impl Room {
         if let Some(verdict) = self.active(ticket.id, now) {
             return verdict;
         }
-        if self.sessions.is_void(ticket.id, ticket.first_seen) {
+        if self.sessions.is_ticket_void(ticket.id, ticket.first_seen) {
             return self.newcomer(ticket.id, now);
         }
         let mut ticket = *ticket;
@@ -110,7 +110,7 @@ impl Room {
         let known = match self.sessions.pass(pass.id) {
             Some(known) => known,
             None if pass.expires_at <= now => return Renewal::End,
-            None if self.sessions.is_void(pass.id, pass.last_check_in) => return Renewal::End,
+            None if self.sessions.is_pass_void(pass.id, pass.last_check_in) => return Renewal::End,
             None => *pass,
         };
         let renewed = self.prolonged(&known, now);

@@ -21,6 +21,8 @@ pub(super) struct Sessions {
 #[derive(Clone, Copy, Debug)]
 struct Ended {
     at: Timestamp,
+    /// Whether its visitor went, rather than stay away for too long.
+    has_left: bool,
     forget_at: Timestamp,
 }
 
@@ -45,7 +47,7 @@ impl Sessions {
             self.lapses.cancel(pass.expires_at, id);
             forget_at = forget_at.max(pass.expires_at);
         }
-        self.remember(id, Ended { at: now, forget_at });
+        self.remember(id, Ended { at: now, has_left: true, forget_at });
     }
 
     /// Drops the sessions that have lapsed. A ticket older than its session is void for as long as
@@ -58,7 +60,7 @@ impl Sessions {
             if let Some(pass) = self.live.remove(&id) {
                 let forget_at = ticket_void_at(&pass);
                 if forget_at > now {
-                    self.remember(id, Ended { at: pass.expires_at, forget_at });
+                    self.remember(id, Ended { at: pass.expires_at, has_left: false, forget_at });
                 }
             }
         }
@@ -74,10 +76,18 @@ impl Sessions {
         self.live.values()
     }
 
-    /// Whether a proof that was made at `made_at` belongs to a session that is over. One of the
-    /// same instant does.
-    pub(super) fn is_void(&self, id: VisitorId, made_at: Timestamp) -> bool {
-        self.ended.get(&id).is_some_and(|ended| made_at <= ended.at)
+    /// Whether a ticket of somebody who was first seen at `seen_at` led to a session that is over.
+    /// One of the same instant did.
+    pub(super) fn is_ticket_void(&self, id: VisitorId, seen_at: Timestamp) -> bool {
+        self.ended.get(&id).is_some_and(|ended| seen_at <= ended.at)
+    }
+
+    /// Whether a pass that was made at `made_at` is of a session that its visitor has left.
+    ///
+    /// That a session has lapsed voids no pass, which knows itself how long it lasts: what prolonged
+    /// it may have been forgotten here.
+    pub(super) fn is_pass_void(&self, id: VisitorId, made_at: Timestamp) -> bool {
+        self.ended.get(&id).is_some_and(|ended| ended.has_left && made_at <= ended.at)
     }
 
     /// How many slots are taken.

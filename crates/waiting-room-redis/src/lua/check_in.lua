@@ -25,7 +25,7 @@ local function check_in(id, ticket)
     if again then
         return again
     end
-    if is_void(id, ticket.first_seen_us) then
+    if ended(id, ticket.first_seen_us) then
         return newcomer(id, ticket.jitter)
     end
     local arrival_us = redis.call('ZSCORE', PLACES, id)

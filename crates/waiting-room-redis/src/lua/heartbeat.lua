@@ -4,7 +4,7 @@
 
 -- Whoever was let in or has gone meanwhile has no place.
 local function heartbeat(id, first_seen_us, interval)
-    if session(id) or is_void(id, first_seen_us) then
+    if session(id) or ended(id, first_seen_us) then
         return
     end
     first_seen_us = tonumber(redis.call('ZSCORE', PLACES, id) or first_seen_us)

@@ -17,7 +17,7 @@ for i = 2, #ARGV do
         redis.call('HDEL', PASSES, id)
         forget_us = math.max(forget_us, pass.expires_us)
     end
-    remember_end(id, room.now_us, forget_us)
+    remember_end(id, room.now_us, forget_us, 'left')
     table.insert(replies, {'left'})
 end
 return close(replies)

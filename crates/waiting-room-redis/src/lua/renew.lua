@@ -6,7 +6,7 @@
 local function renew(id, shown, last_check_in_us)
     local pass = session(id)
     if not pass then
-        if shown.expires_us <= room.now_us or is_void(id, last_check_in_us) then
+        if shown.expires_us <= room.now_us or ended(id, last_check_in_us) == 'left' then
             return {'end'}
         end
         pass = shown

@@ -126,18 +126,23 @@ local function forget_end(id)
     end
 end
 
--- Proofs of this visitor that were made until `at_us` are void until `forget_us`.
-local function remember_end(id, at_us, forget_us)
+-- Proofs of this visitor that were made until `at_us` are void until `forget_us`; of a session that
+-- has lapsed only tickets, since what prolonged its pass may have been forgotten here.
+local function remember_end(id, at_us, forget_us, how)
     if redis.call('ZCARD', ENDED) >= MAX_ENDED then
         redis.call('HDEL', VOIDS, redis.call('ZPOPMIN', ENDED)[1])
     end
     redis.call('ZADD', ENDED, digits(forget_us), id)
-    redis.call('HSET', VOIDS, id, digits(at_us))
+    redis.call('HSET', VOIDS, id, cmsgpack.pack({at_us, how}))
 end
 
-local function is_void(id, made_us)
-    local ended_us = redis.call('HGET', VOIDS, id)
-    return ended_us and made_us <= tonumber(ended_us)
+-- How the session ended that a proof belongs to which was made then, if it is over.
+local function ended(id, made_us)
+    local void = redis.call('HGET', VOIDS, id)
+    if void then
+        local at_us, how = unpack(cmsgpack.unpack(void))
+        return made_us <= at_us and how
+    end
 end
 
 local function hold(id, pass)
@@ -199,13 +204,10 @@ local function clear_sessions()
         local pass = cmsgpack.unpack(redis.call('HGET', PASSES, id))
         redis.call('ZREM', ACTIVE, id)
         redis.call('HDEL', PASSES, id)
-        -- The ticket that led to the session must not lead to another. A session of before the
-        -- memory was lost may have been prolonged unheard; then its pass is still good.
-        local accepted_us = pass[2]
-        local is_unsure = expires_us - room.lifetime_us < room.since_us
-        local forget_us = accepted_us + room.retention_us
+        -- The ticket that led to the session must not lead to another.
+        local forget_us = pass[2] + room.retention_us
         if forget_us > room.now_us then
-            remember_end(id, is_unsure and accepted_us or expires_us, forget_us)
+            remember_end(id, expires_us, forget_us, 'lapsed')
         end
     end
     return #forgotten + #lapsed / 2

@@ -47,6 +47,7 @@ pub struct Numbers {
 struct Ended {
     id: VisitorId,
     at: Timestamp,
+    has_left: bool,
     forget_at: Timestamp,
 }
 
@@ -91,7 +92,7 @@ impl Model {
         if let Some(verdict) = self.active(ticket.id, now) {
             return verdict;
         }
-        if self.is_void(ticket.id, ticket.first_seen) {
+        if self.ended.iter().any(|ended| ended.voids(ticket.id, ticket.first_seen)) {
             return self.newcomer(ticket.id, now, told);
         }
         let place = self.places.iter().find(|place| place.id == ticket.id);
@@ -124,7 +125,8 @@ impl Model {
     pub fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
         self.sweep(now);
         let known = self.sessions.iter().find(|session| session.id == pass.id).copied();
-        let is_over = pass.expires_at <= now || self.is_void(pass.id, pass.last_check_in);
+        let has_left = |ended: &Ended| ended.has_left && ended.voids(pass.id, pass.last_check_in);
+        let is_over = pass.expires_at <= now || self.ended.iter().any(has_left);
         if known.is_none() && is_over {
             return Renewal::End;
         }
@@ -142,7 +144,7 @@ impl Model {
         let session = self.sessions.iter().find(|session| session.id == id);
         let forget_at = session.map_or(now, |session| session.expires_at).max(now + longest);
         self.sessions.retain(|session| session.id != id);
-        self.remember(Ended { id, at: now, forget_at });
+        self.remember(Ended { id, at: now, has_left: true, forget_at });
     }
 
     /// Drops what has lapsed.
@@ -156,7 +158,8 @@ impl Model {
         for session in lapsed {
             let forget_at = session.accepted_at + self.settings.retention;
             if forget_at > now {
-                self.remember(Ended { id: session.id, at: session.expires_at, forget_at });
+                let (id, at) = (session.id, session.expires_at);
+                self.remember(Ended { id, at, has_left: false, forget_at });
             }
         }
     }
@@ -179,6 +182,13 @@ impl Model {
     pub fn configure(&mut self, settings: Settings, now: Timestamp) {
         self.sweep(now);
         self.settings = settings;
+    }
+}
+
+impl Ended {
+    /// Whether it voids a proof of this visitor that was made then.
+    fn voids(&self, id: VisitorId, made_at: Timestamp) -> bool {
+        self.id == id && made_at <= self.at
     }
 }
 

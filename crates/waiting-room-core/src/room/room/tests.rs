@@ -170,6 +170,18 @@ fn a_pass_survives_the_loss_of_the_room_and_is_counted_again() {
 }
 
 #[test]
+fn a_pass_that_was_prolonged_elsewhere_outlives_the_session_that_is_known_here() {
+    let fixed = rules(1).session_renewal(SessionRenewal::Fixed);
+    let mut room = room(fixed);
+    let known = pass(room.enter(id(1), at(0)));
+    let prolonged = Pass::new(id(1), known.bucket, at(0), at(50), at(130));
+    assert_eq!(room.snapshot(at(80)).active, 0);
+    assert!(matches!(room.renew(&prolonged, at(81)), Renewal::Renew(_)));
+    room.leave(id(1), at(82));
+    assert_eq!(room.renew(&prolonged, at(83)), Renewal::End);
+}
+
+#[test]
 fn a_room_on_hold_lets_nobody_new_in_until_old_passes_are_void() {
     let mut room = room(rules(5).recovery(Recovery::Hold));
     room.recover(at(0));

@@ -125,10 +125,6 @@ impl Model {
         pass
     }
 
-    pub(super) fn is_void(&self, id: VisitorId, made_at: Timestamp) -> bool {
-        self.ended.iter().any(|ended| ended.id == id && made_at <= ended.at)
-    }
-
     fn is_cookie_tested(&self) -> bool {
         match self.settings.cookie_test {
             CookieTest::AboveUtilization(percent) => {
