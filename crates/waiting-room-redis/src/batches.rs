@@ -13,7 +13,7 @@ use crate::{
     connections::Connections,
     reply::{self, Fields, Head},
     scripts::Verb,
-    shared::Shared,
+    shared::{Opens, Shared},
 };
 
 /// One call of a verb: what is asked, and where the reply goes.
@@ -58,8 +58,8 @@ pub(crate) async fn run<C: ConnectionLike>(
     if let Some(replied) = run_once(verb, arguments, connection, shared).await? {
         return Ok(replied);
     }
-    tracing::warn!(room = shared.rules.load().name(), "the store has lost the room");
-    within(shared.deadline, open(connection, shared)).await?;
+    tracing::warn!(room = shared.rules().name(), "the store has lost the room");
+    within(shared.deadline, open(Opens::Again, connection, shared)).await?;
     run_once(verb, arguments, connection, shared)
         .await?
         .ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable).with_source("the room is gone"))
@@ -68,10 +68,11 @@ pub(crate) async fn run<C: ConnectionLike>(
 /// Opens the room as this node knows it, or joins it, and takes the rules that are in force. Returns
 /// what the server says of its memory.
 pub(crate) async fn open<C: ConnectionLike>(
+    opens: Opens,
     connection: &mut C,
     shared: &Shared,
 ) -> Result<Fields, StoreError> {
-    let opened = ask(Verb::Configure, &shared.opening(), connection, shared).await?;
+    let opened = ask(Verb::Configure, &shared.opening(opens), connection, shared).await?;
     let (head, each) = opened.ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable))?;
     let said = each.into_iter().next();
     let mut said = said.ok_or_else(|| reply::malformed("the rules are missing".to_owned()))?;

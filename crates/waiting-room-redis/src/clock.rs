@@ -40,6 +40,19 @@ impl ServerClock {
         Timestamp::from_nanos(self.told.fetch_max(now, Ordering::Relaxed).max(now))
     }
 
+    /// The time of the server after so long, and no limit at all where the time is given.
+    pub(crate) fn after(&self, duration: Duration) -> Timestamp {
+        match self.given {
+            Some(_) => Timestamp::MAX,
+            None => self.now() + duration,
+        }
+    }
+
+    /// The greatest time that was told.
+    pub(crate) fn told(&self) -> Timestamp {
+        Timestamp::from_nanos(self.told.load(Ordering::Relaxed))
+    }
+
     /// The time of this node, which has nothing to do with that of the server, unless both are
     /// given.
     pub(crate) fn own(&self) -> Timestamp {

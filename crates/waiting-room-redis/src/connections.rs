@@ -19,6 +19,8 @@ type Open<C> = Box<dyn Fn() -> Opening<C> + Send + Sync>;
 type Opening<C> = Pin<Box<dyn Future<Output = RedisResult<C>> + Send>>;
 
 impl<C: Clone> Connections<C> {
+    /// The first connection is opened within this time, or not at all.
+    const FIRST_PATIENCE: Duration = Duration::from_secs(5);
     /// Another connection is opened if it does not take longer than this.
     const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -34,7 +36,9 @@ impl<C: Clone> Connections<C> {
     where
         F: Future<Output = RedisResult<C>> + Send + 'static,
     {
-        let current = ArcSwap::from_pointee(open().await?);
+        let first = timeout(Self::FIRST_PATIENCE, open()).await;
+        let current = first.map_err(|_| std::io::Error::from(std::io::ErrorKind::TimedOut))??;
+        let current = ArcSwap::from_pointee(current);
         let open: Open<C> = Box::new(move || Box::pin(open()));
         Ok(Arc::new(Self { current, open: Some(open) }))
     }

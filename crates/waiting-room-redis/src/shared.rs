@@ -1,15 +1,17 @@
 //! What a node knows of its room.
 
 use std::{
+    collections::HashMap,
+    error::Error,
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 use waiting_room_core::{RoomRules, Snapshot, StoreError, Ticket, Verdict, VisitorId};
 
 use crate::{
@@ -29,17 +31,37 @@ pub(crate) struct Shared {
     pub(crate) scripts: Scripts,
     pub(crate) keys: RoomKeys,
     pub(crate) clock: ServerClock,
-    pub(crate) rules: ArcSwap<RoomRules>,
+    known: ArcSwap<Known>,
     /// How long a call waits, and how long the server has for a script.
     pub(crate) deadline: Duration,
     /// What the node was configured with.
     origin: RoomRules,
-    version: AtomicU64,
+    /// Whether the rules in force are of a kind that this node cannot read.
+    is_outdated: AtomicBool,
     pub(crate) since: AtomicU64,
     pub(crate) breaker: Breaker,
+    /// Told when the breaker opens.
+    pub(crate) opened: Notify,
     frontier: ArcSwapOption<Frontier>,
-    heartbeats: Mutex<Vec<Ticket>>,
+    heartbeats: Mutex<HashMap<VisitorId, Ticket>>,
     owed: Mutex<Vec<VisitorId>>,
+}
+
+/// The rules that are in force, as far as a node knows.
+#[derive(Debug)]
+struct Known {
+    /// Zero before the server has been asked.
+    version: u64,
+    rules: Arc<RoomRules>,
+}
+
+/// Why a node opens a room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opens {
+    /// It starts. The rules that it was configured with may be new.
+    Start,
+    /// It has found the room gone.
+    Again,
 }
 
 impl Shared {
@@ -57,30 +79,45 @@ impl Shared {
             scripts: Scripts::new(),
             keys: RoomKeys::new(&prefix, rules.name()),
             clock: ServerClock::new(clock),
-            rules: ArcSwap::from_pointee(rules.clone()),
+            known: ArcSwap::from_pointee(Known { version: 0, rules: Arc::new(rules.clone()) }),
             deadline,
             origin: rules,
-            version: AtomicU64::new(0),
+            is_outdated: AtomicBool::new(false),
             since: AtomicU64::new(0),
             breaker: Breaker::default(),
+            opened: Notify::new(),
             frontier: ArcSwapOption::empty(),
             heartbeats: Mutex::default(),
             owed: Mutex::default(),
         }
     }
 
-    /// The arguments of a node that opens the room: as it was configured, or as it was last.
-    pub(crate) fn opening(&self) -> Vec<Vec<u8>> {
-        let rules = match self.version.load(Ordering::Relaxed) {
-            0 => rules::encode(&self.origin),
-            _ => rules::encode(&self.rules.load()),
-        };
-        std::iter::once(Vec::new()).chain(rules).collect()
+    /// The rules in force.
+    pub(crate) fn rules(&self) -> Arc<RoomRules> {
+        self.known().1
     }
 
-    /// The arguments of one who knows a version of the rules.
-    pub(crate) fn known_version(&self) -> Vec<Vec<u8>> {
-        vec![self.version.load(Ordering::Relaxed).to_string().into_bytes()]
+    /// The rules in force, after their version.
+    pub(crate) fn known(&self) -> (u64, Arc<RoomRules>) {
+        let known = self.known.load();
+        (known.version, Arc::clone(&known.rules))
+    }
+
+    /// The arguments of a node that opens the room: with the time and the rules as it knows them, and
+    /// the rules that it was configured with.
+    pub(crate) fn opening(&self, opens: Opens) -> Vec<Vec<u8>> {
+        let opens: &[u8] = match opens {
+            Opens::Start => b"start",
+            Opens::Again => b"again",
+        };
+        let told = clock::micros(self.clock.told()).to_string().into_bytes();
+        let head = [opens.to_vec(), told, rules::json(&self.origin)];
+        head.into_iter().chain(rules::encode(&self.rules())).collect()
+    }
+
+    /// The version of the rules that are known here.
+    pub(crate) fn known_version(&self) -> Vec<u8> {
+        self.known().0.to_string().into_bytes()
     }
 
     /// Takes note of what every reply begins with.
@@ -91,42 +128,55 @@ impl Shared {
     }
 
     pub(crate) fn take_rules(&self, version: u64, json: &[u8]) -> Result<(), StoreError> {
-        self.rules.store(Arc::new(rules::decode(json)?));
-        self.version.store(version, Ordering::Relaxed);
+        self.known.store(Arc::new(Known { version, rules: Arc::new(rules::decode(json)?) }));
         Ok(())
     }
 
+    /// Takes the rules of a newer release, or goes on with those that it can read.
+    fn take_changed(&self, version: u64, json: &[u8]) {
+        if json.is_empty() {
+            return;
+        }
+        let taken = self.take_rules(version, json);
+        if let Err(error) = &taken
+            && !self.is_outdated.load(Ordering::Relaxed)
+        {
+            let source = error.source().map(tracing::field::display);
+            let room = self.origin.name();
+            tracing::error!(room, %error, source, "rules in force that this release cannot read");
+        }
+        self.is_outdated.store(taken.is_err(), Ordering::Relaxed);
+    }
+
+    /// Takes note of the room in numbers. Says too whether there is more to be swept.
     pub(crate) fn take_snapshot(
         &self,
         head: &Head,
         mut said: Fields,
-    ) -> Result<Snapshot, StoreError> {
+    ) -> Result<(Snapshot, bool), StoreError> {
         let (active, new_in_last_minute, waiting) =
             (said.number()?, said.number()?, said.number()?);
         let first_arrival = u64::try_from(said.signed()?).ok().map(clock::from_micros);
-        let changed = said.bytes()?;
-        if !changed.is_empty() {
-            self.take_rules(head.version, &changed)?;
-        }
+        self.take_changed(head.version, &said.bytes()?);
         self.frontier.store(Frontier::read(head, &mut said)?.map(Arc::new));
-        let mut snapshot = Snapshot::empty(head.now, &self.rules.load());
+        let mut snapshot = Snapshot::empty(head.now, &self.rules());
         snapshot.active = active;
         snapshot.new_in_last_minute = new_in_last_minute;
         snapshot.waiting = waiting;
         snapshot.present = head.present;
         snapshot.oldest_wait = first_arrival.map_or(Duration::ZERO, |at| head.now.since(at));
         snapshot.admissions_per_minute = head.per_second * 60.0;
-        Ok(snapshot)
+        Ok((snapshot, said.signed()? == 1))
     }
 
     /// The verdict for a visitor so far back that the server need not be asked; it is told later.
     pub(crate) fn answer(&self, ticket: &Ticket) -> Option<Verdict> {
         let frontier = self.frontier.load();
-        let verdict = frontier.as_ref()?.check_in(ticket, self.clock.now(), &self.rules.load())?;
-        let mut heartbeats = self.heartbeats.lock().unwrap_or_else(PoisonError::into_inner);
+        let verdict = frontier.as_ref()?.check_in(ticket, self.clock.now(), &self.rules())?;
+        let mut heartbeats = self.heartbeats();
         match verdict {
             Verdict::Wait { ticket, .. } if heartbeats.len() < Self::MAX_HEARTBEATS => {
-                heartbeats.push(ticket);
+                heartbeats.insert(ticket.id, ticket);
                 Some(verdict)
             }
             _ => None,
@@ -135,7 +185,19 @@ impl Shared {
 
     /// Who was answered since the last time.
     pub(crate) fn take_heartbeats(&self) -> Vec<Ticket> {
-        std::mem::take(&mut *self.heartbeats.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.heartbeats()).into_values().collect()
+    }
+
+    /// The server has not heard of these.
+    pub(crate) fn put_back(&self, unheard: &[Ticket]) {
+        let mut heartbeats = self.heartbeats();
+        for ticket in unheard.iter().take(Self::MAX_HEARTBEATS - heartbeats.len()) {
+            heartbeats.entry(ticket.id).or_insert(*ticket);
+        }
+    }
+
+    fn heartbeats(&self) -> MutexGuard<'_, HashMap<VisitorId, Ticket>> {
+        self.heartbeats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn succeeded(&self) {
@@ -146,7 +208,9 @@ impl Shared {
 
     pub(crate) fn failed(&self, error: &StoreError) {
         if self.breaker.failed() {
-            tracing::warn!(room = self.origin.name(), %error, "the store is asked no more for now");
+            let (room, source) = (self.origin.name(), error.source().map(tracing::field::display));
+            tracing::warn!(room, %error, source, "the store is asked no more for now");
+            self.opened.notify_one();
         }
     }
 

@@ -10,7 +10,7 @@ use std::{
 use redis::{RedisResult, aio::ConnectionLike};
 use tokio::{
     sync::{mpsc, oneshot},
-    time::timeout,
+    time::{Instant, timeout},
 };
 use waiting_room_core::{
     ConfigError, ConfigErrorKind, Pass, Renewal, RoomRules, Snapshot, Store, StoreError,
@@ -22,9 +22,8 @@ use crate::{
     connections::Connections,
     options::RedisStoreOptions,
     reply::{Fields, Head},
-    rules,
     scripts::Verb,
-    shared::Shared,
+    shared::{Opens, Shared},
     verbs, watch,
 };
 
@@ -125,11 +124,9 @@ impl RedisStore {
         match timeout(self.shared.deadline, replied).await {
             Ok(Ok(replied)) => replied,
             Ok(Err(_)) => Err(StoreError::new(StoreErrorKind::Unavailable)),
-            Err(_) => {
-                let error = StoreError::new(StoreErrorKind::Timeout);
-                self.shared.failed(&error);
-                Err(error)
-            }
+            // Whether the server fails, its scripts tell: one slow script is not as many failures as
+            // there are visitors who wait for it.
+            Err(_) => Err(StoreError::new(StoreErrorKind::Timeout)),
         }
     }
 }
@@ -144,12 +141,21 @@ impl Store for RedisStore {
     }
 
     fn rules(&self) -> Arc<RoomRules> {
-        self.shared.rules.load_full()
+        self.shared.rules()
     }
 
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
-        let (head, said) = self.ask(Verb::Enter, verbs::enter(id), Some(id)).await?;
-        verbs::verdict(&head, said, id, None, &self.shared.rules.load())
+        let waited = Instant::now() + self.shared.deadline;
+        loop {
+            let until = self.shared.clock.after(waited.saturating_duration_since(Instant::now()));
+            let (head, said) = self.ask(Verb::Enter, verbs::enter(id, until), Some(id)).await?;
+            match verbs::verdict(&head, said, id, None, &self.shared.rules()) {
+                // The clock of the server was set forward, or this node would have given up.
+                Err(error)
+                    if error.kind() == StoreErrorKind::Timeout && Instant::now() < waited => {}
+                verdict => return verdict,
+            }
+        }
     }
 
     async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
@@ -158,7 +164,7 @@ impl Store for RedisStore {
         }
         let arguments = verbs::check_in(&ticket, self.now());
         let (head, said) = self.ask(Verb::CheckIn, arguments, None).await?;
-        verbs::verdict(&head, said, ticket.id, Some(&ticket), &self.shared.rules.load())
+        verbs::verdict(&head, said, ticket.id, Some(&ticket), &self.shared.rules())
     }
 
     async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
@@ -179,9 +185,9 @@ impl Store for RedisStore {
     }
 
     async fn snapshot(&self) -> Result<Snapshot, StoreError> {
-        let known = self.shared.known_version();
+        let known = vec![self.shared.known_version()];
         let (head, said) = self.ask(Verb::Snapshot, known, None).await?;
-        self.shared.take_snapshot(&head, said)
+        self.shared.take_snapshot(&head, said).map(|(snapshot, _)| snapshot)
     }
 
     async fn configure(
@@ -189,16 +195,15 @@ impl Store for RedisStore {
         change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> Result<(), StoreError> {
         for _ in 0..MAX_CHANGES {
-            let version = self.shared.known_version();
-            let old = RoomRules::clone(&self.shared.rules.load());
-            let new = change(old.clone()).validate()?;
+            let (version, old) = self.shared.known();
+            let new = change(RoomRules::clone(&old)).validate()?;
             if new.name() != old.name() {
                 let expected = format_args!("{:?}, the name of the room in use", old.name());
                 let given = format_args!("{:?}", new.name());
                 let kind = ConfigErrorKind::Contradicts;
                 return Err(ConfigError::new(kind, "name", given, expected).into());
             }
-            let arguments = version.into_iter().chain(rules::encode(&new)).collect();
+            let arguments = verbs::configure(version, &new);
             let (head, mut said) = self.ask(Verb::Configure, arguments, None).await?;
             let is_set = said.signed()? == 1;
             self.shared.take_rules(head.version, &said.bytes()?)?;
@@ -213,7 +218,7 @@ impl Store for RedisStore {
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStore")
-            .field("rules", &self.shared.rules.load())
+            .field("rules", &self.shared.rules())
             .field("deadline", &self.shared.deadline)
             .finish_non_exhaustive()
     }
@@ -223,7 +228,7 @@ impl fmt::Debug for RedisStore {
 async fn open<C: ConnectionLike>(connection: &mut C, shared: &Shared) -> Result<(), StoreError> {
     let opened = async {
         shared.scripts.load(connection).await.map_err(|error| unavailable(&error))?;
-        batches::open(connection, shared).await
+        batches::open(Opens::Start, connection, shared).await
     };
     let opened = timeout(CONNECT_DEADLINE, opened).await;
     let mut said = opened.map_err(|_| StoreError::new(StoreErrorKind::Timeout))??;

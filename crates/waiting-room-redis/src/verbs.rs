@@ -3,18 +3,19 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    Pass, QueueingMethod, Reason, Renewal, RoomRules, StoreError, Ticket, Timestamp, Verdict,
-    VisitorId, Wait,
+    Pass, QueueingMethod, Reason, Renewal, RoomRules, StoreError, StoreErrorKind, Ticket,
+    Timestamp, Verdict, VisitorId, Wait,
 };
 
 use crate::{
     clock::{from_micros, micros},
     reply::{Fields, Head, malformed},
+    rules,
 };
 
-/// The arguments of `enter`.
-pub(crate) fn enter(id: VisitorId) -> Vec<Vec<u8>> {
-    vec![bytes(id), number(id.draw(0) % JITTER)]
+/// The arguments of `enter`, whose answer is waited for until then.
+pub(crate) fn enter(id: VisitorId, until: Timestamp) -> Vec<Vec<u8>> {
+    vec![bytes(id), number(id.draw(0) % JITTER), number(micros(until))]
 }
 
 /// The arguments of `check_in`. The lot of a visitor is another each minute.
@@ -50,6 +51,13 @@ pub(crate) fn renew(pass: &Pass) -> Vec<Vec<u8>> {
 /// The arguments of `leave`.
 pub(crate) fn leave(id: VisitorId) -> Vec<Vec<u8>> {
     vec![bytes(id)]
+}
+
+/// The arguments of `configure` of who changes the rules of this version.
+pub(crate) fn configure(version: u64, rules: &RoomRules) -> Vec<Vec<u8>> {
+    // What follows the version is for who opens a room.
+    let head = [number(version), number(0), Vec::new()];
+    head.into_iter().chain(rules::encode(rules)).collect()
 }
 
 /// What the room says to a visitor who showed this ticket, or none.
@@ -98,6 +106,7 @@ pub(crate) fn verdict(
             let retry_after = u64::try_from(said.signed()?).ok().map(Duration::from_micros);
             Ok(Verdict::Refuse { ticket: None, reason, retry_after })
         }
+        "late" => Err(StoreError::new(StoreErrorKind::Timeout)),
         _ => Err(malformed(format!("{kind:?} is no verdict"))),
     }
 }

@@ -4,22 +4,25 @@
 -- same, what operators have changed since stays; otherwise this is a new release, and its rules
 -- are in force. An operator changes the rules of a version, and is told if they are another's.
 --
--- ARGV  [2] the version that is changed; '' for a node that starts
---       [3] the rules, to be read by nodes; [4...] the same, to be read by scripts
+-- ARGV  [2] the version that is changed; 'start' for a node that starts, 'again' for one that has
+--           found the room gone
+--       [3] the time as the node knows it, behind which the room does not begin
+--       [4] the rules that the node was configured with
+--       [5] the rules, to be read by nodes; [6...] the same, to be read by scripts
 -- reply for the one call: 1 if they are in force now, the rules that are, and for a node that starts
 --       how much memory the server may use and what it does about it
 
 local function set_rules()
     local old_method = room.method
-    local values = {unpack(ARGV, 4)}
-    local fields = {'rules', ARGV[3]}
+    local values = {unpack(ARGV, 6)}
+    local fields = {'rules', ARGV[5]}
     for i, name in ipairs(FIELDS) do
         table.insert(fields, name)
         table.insert(fields, values[i])
     end
     redis.call('HSET', ROOM, unpack(fields))
     read_rules(values)
-    room.version = room.version + 1
+    room.version = next_version()
     -- Lots are drawn at the next check-in. The order of arrival is in force at once again.
     if old_method == 'random' and room.method ~= 'random' then
         redis.call('ZINTERSTORE', PRESENT, 2, PRESENT, PLACES, 'WEIGHTS', 0, 1)
@@ -29,36 +32,41 @@ end
 -- Opens a room that was not there, or has been lost.
 local function create()
     redis.call('DEL', unpack(KEYS))
-    redis.call('HSET', ROOM, 'origin', ARGV[3])
-    room.last_us, room.skew_us = 0, 0
+    redis.call('HSET', ROOM, 'origin', ARGV[4])
+    room.last_us, room.skew_us = tonumber(ARGV[3]), 0
     room.now_us = read_clock()
-    -- No version of a room that was lost is one of this room.
-    room.version = room.now_us
+    room.version = 0
     room.since_us, room.checked_us, room.server = room.now_us, room.now_us, server_id()
     room.pace = {began_us = 0, current = 0, slices = {}}
     set_rules()
     room.hold_until_us = room.now_us + room.hold_us
 end
 
-local is_start = ARGV[2] == ''
-local is_set = 1
+-- Whether these rules replace those of a room that is there.
+local function replaces()
+    if ARGV[2] == 'again' then
+        return false
+    elseif ARGV[2] ~= 'start' then
+        return tonumber(ARGV[2]) == room.version
+    end
+    local is_release = redis.call('HGET', ROOM, 'origin') ~= ARGV[4]
+    redis.call('HSET', ROOM, 'origin', ARGV[4])
+    return is_release
+end
+
+local is_set = true
 if not open() then
     create()
 else
     check_server()
     clear()
-    local is_known = is_start and redis.call('HGET', ROOM, 'origin') == ARGV[3]
-    if is_start and not is_known then
-        redis.call('HSET', ROOM, 'origin', ARGV[3])
-    end
-    if is_known or (not is_start and tonumber(ARGV[2]) ~= room.version) then
-        is_set = 0
-    else
+    is_set = replaces()
+    if is_set then
         set_rules()
     end
 end
-local reply = {is_set, redis.call('HGET', ROOM, 'rules')}
-if is_start then
+local reply = {is_set and 1 or 0, redis.call('HGET', ROOM, 'rules')}
+if ARGV[2] == 'start' then
     local memory = redis.call('INFO', 'memory')
     table.insert(reply, string.match(memory, 'maxmemory:(%d+)'))
     table.insert(reply, string.match(memory, 'maxmemory_policy:([%w-]+)'))

@@ -89,6 +89,11 @@ local function open()
     return true
 end
 
+-- No version is used twice, not even one that a server has lost.
+local function next_version()
+    return math.max(room.version + 1, room.now_us)
+end
+
 -- A server that has another id than the one before may have lost what that one wrote last, so the
 -- passes of before are counted anew. As often as it could have been changed, not each time.
 local function check_server()
@@ -101,6 +106,7 @@ local function check_server()
         room.server = server
         room.since_us = room.now_us
         room.hold_until_us = room.now_us + room.hold_us
+        room.version = next_version()
     end
 end
 
@@ -116,7 +122,13 @@ local function session(id)
     if expires_us <= room.now_us then
         return nil
     end
-    local pass = cmsgpack.unpack(redis.call('HGET', PASSES, id))
+    local packed = redis.call('HGET', PASSES, id)
+    if not packed then
+        -- Somebody has deleted a key. The pass of its visitor brings the session back.
+        redis.call('ZREM', ACTIVE, id)
+        return nil
+    end
+    local pass = cmsgpack.unpack(packed)
     return {bucket = pass[1], accepted_us = pass[2], expires_us = expires_us}
 end
 
@@ -126,8 +138,8 @@ local function forget_end(id)
     end
 end
 
--- Proofs of this visitor that were made until `at_us` are void until `forget_us`; of a session that
--- has lapsed only tickets, since what prolonged its pass may have been forgotten here.
+-- Proofs of this visitor that were made until `at_us` are void until `forget_us`; if it has left, its
+-- passes as well. What prolonged the pass of a session that has lapsed may have been forgotten here.
 local function remember_end(id, at_us, forget_us, how)
     if redis.call('ZCARD', ENDED) >= MAX_ENDED then
         redis.call('HDEL', VOIDS, redis.call('ZPOPMIN', ENDED)[1])
@@ -201,11 +213,12 @@ local function clear_sessions()
         'LIMIT', 0, CLEARED_AT_ONCE)
     for i = 1, #lapsed, 2 do
         local id, expires_us = lapsed[i], tonumber(lapsed[i + 1])
-        local pass = cmsgpack.unpack(redis.call('HGET', PASSES, id))
+        local packed = redis.call('HGET', PASSES, id)
         redis.call('ZREM', ACTIVE, id)
         redis.call('HDEL', PASSES, id)
         -- The ticket that led to the session must not lead to another.
-        local forget_us = pass[2] + room.retention_us
+        local accepted_us = packed and cmsgpack.unpack(packed)[2] or 0
+        local forget_us = accepted_us + room.retention_us
         if forget_us > room.now_us then
             remember_end(id, expires_us, forget_us, 'lapsed')
         end
@@ -218,8 +231,9 @@ local function clear_line()
         'LIMIT', 0, CLEARED_AT_ONCE)
     for _, id in ipairs(due) do
         local kept_us = redis.call('HGET', KEPT, id)
-        if tonumber(kept_us) <= room.now_us then
+        if tonumber(kept_us or 0) <= room.now_us then
             remove_place(id)
+            redis.call('ZREM', DUE, id)
         else
             redis.call('ZREM', PRESENT, id)
             redis.call('ZADD', DUE, kept_us, id)

@@ -1,14 +1,17 @@
--- The room in numbers, and its rules if they are not those of the version that is known.
+-- The room in numbers, and its rules if they are not those of the version that is known. As long as
+-- somebody looks, the room is kept.
 --
 -- ARGV  [2] the version that is known
 -- reply for the one call: active, new_in_last_minute, waiting, first_arrival_us or -1, rules or '',
---       the frontier or -1, {arrivals of the present, evenly spaced}
+--       the frontier or -1, {arrivals of the present, evenly spaced}, 1 if more is to be swept
 
 -- A node answers by this for so long.
 local HORIZON_US = 2 * 1000000
 -- So many more than are expected to enter by then have to ask, for sessions that end by themselves.
 local AT_LEAST_MORE = 32
 local SAMPLES = 32
+-- A room that nobody has looked at for so long, and for as long as any proof is good, is forgotten.
+local UNUSED_MS = 24 * 60 * 60 * 1000
 
 -- How many may enter before the next snapshot at most, as far as can be foreseen.
 local function foreseen()
@@ -45,11 +48,19 @@ local function arrivals_us()
     return samples
 end
 
+local function keep_room()
+    local proofs_ms = math.ceil(math.max(room.lifetime_us, room.retention_us) / 1000)
+    for _, key in ipairs(KEYS) do
+        redis.call('PEXPIRE', key, digits(UNUSED_MS + proofs_ms))
+    end
+end
+
 if not open() then
     return {}
 end
 check_server()
-clear()
+local is_more = clear()
+keep_room()
 local rules = ''
 if tonumber(ARGV[2]) ~= room.version then
     rules = redis.call('HGET', ROOM, 'rules')
@@ -58,5 +69,5 @@ local first = redis.call('ZRANGE', PLACES, 0, 0, 'WITHSCORES')
 local arrival_us = first[2] and tonumber(first[2]) or -1
 return close({{
     active(), count_minute(), redis.call('ZCARD', PLACES), arrival_us, rules,
-    frontier_us(), arrivals_us(),
+    frontier_us(), arrivals_us(), is_more and 1 or 0,
 }})

@@ -1,6 +1,6 @@
 //! A line so long that most of it need not ask.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use redis::AsyncCommands;
 use waiting_room_core::{
@@ -41,7 +41,7 @@ async fn who_stands_far_back_costs_no_call_and_stays_in_line() {
         clock.advance(Duration::from_secs(20));
         store.snapshot().await.unwrap();
 
-        let (asked, due) = (check_ins(&server).await, last_due(&server).await);
+        let (asked, before) = (check_ins(&server).await, dues(&server).await);
         for (ticket, index) in tickets.iter().zip(0_u32..) {
             let verdict = store.check_in(*ticket).await.unwrap();
             let Verdict::Wait { ticket: renewed, .. } = verdict else { panic!("{verdict:?}") };
@@ -53,7 +53,11 @@ async fn who_stands_far_back_costs_no_call_and_stays_in_line() {
         assert_eq!(check_ins(&server).await - asked, 33, "only those who could enter soon");
 
         // Without its heartbeats the server would take most of them for away by now.
-        eventually(async || (last_due(&server).await > due).then_some(())).await;
+        eventually(async || {
+            let now = dues(&server).await;
+            before.iter().all(|(id, due)| now[id] > *due).then_some(())
+        })
+        .await;
         clock.advance(Duration::from_secs(25));
         assert_eq!(store.snapshot().await.unwrap().present, 300);
     })
@@ -84,8 +88,8 @@ async fn check_ins(server: &EngineServer) -> u64 {
     line.split(['=', ',']).nth(1).unwrap().parse().unwrap()
 }
 
-/// Until when the last in line is present.
-async fn last_due(server: &EngineServer) -> f64 {
+/// Until when each is present who stands in line.
+async fn dues(server: &EngineServer) -> HashMap<Vec<u8>, f64> {
     let mut connection = manager(server).await;
-    connection.zscore("{wr:shop}:due", &LINE.to_be_bytes()).await.unwrap()
+    connection.zrange_withscores("{wr:shop}:due", 0, -1).await.unwrap()
 }

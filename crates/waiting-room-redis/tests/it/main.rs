@@ -9,6 +9,7 @@ mod far_back;
 mod gate_share;
 mod limits;
 mod link;
+mod mishaps;
 mod nodes;
 mod recovery;
 mod rules;

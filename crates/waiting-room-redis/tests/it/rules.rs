@@ -2,7 +2,7 @@
 
 use waiting_room_core::{RoomRules, Store};
 
-use crate::support::{eventually, node, on_each, start};
+use crate::support::{eventually, manager, node, on_each, start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_operator_changes_on_one_node_the_others_learn() {
@@ -46,6 +46,41 @@ async fn wrong_rules_are_refused_and_the_old_ones_stay() {
         let cause = std::error::Error::source(&error).unwrap().to_string();
         assert_eq!(cause, "name is \"club\", expected \"shop\", the name of the room in use");
         assert_eq!(store.rules().limits(), (10, None));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_operator_changed_outlives_the_memory_of_the_server_and_a_start_after_it() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let first = node(&server, RoomRules::new("shop", 10)).await;
+        first.configure(|rules| rules.total_active_users(2)).await.unwrap();
+        let () = redis::cmd("FLUSHALL").query_async(&mut manager(&server).await).await.unwrap();
+        first.snapshot().await.unwrap();
+        let again = node(&server, RoomRules::new("shop", 10)).await;
+        assert_eq!(again.rules().limits().0, 2);
+        let release = node(&server, RoomRules::new("shop", 30)).await;
+        assert_eq!(release.rules().limits().0, 30);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_a_replica_has_not_heard_of_is_replaced_by_the_next_one_everywhere() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let rules = RoomRules::new("shop", 10);
+        let (here, there) = (node(&server, rules.clone()).await, node(&server, rules).await);
+        let mut connection = manager(&server).await;
+        let mut dump = redis::cmd("DUMP");
+        let room: Vec<u8> = dump.arg("{wr:shop}:room").query_async(&mut connection).await.unwrap();
+        here.configure(|rules| rules.total_active_users(20)).await.unwrap();
+        let mut restore = redis::cmd("RESTORE");
+        restore.arg("{wr:shop}:room").arg(0).arg(room).arg("REPLACE");
+        let () = restore.query_async(&mut connection).await.unwrap();
+        there.configure(|rules| rules.total_active_users(30)).await.unwrap();
+        eventually(async || (here.rules().limits().0 == 30).then_some(())).await;
     })
     .await;
 }

@@ -1,0 +1,159 @@
+//! What happens to a server and its keys at three in the morning.
+
+use std::time::Duration;
+
+use redis::AsyncCommands;
+use tokio::time::Instant;
+use waiting_room_core::{
+    Clock, ManualClock, RoomRules, Store, StoreErrorKind, Timestamp, Verdict, VisitorId,
+};
+use waiting_room_redis::RedisStoreOptions;
+
+use crate::support::{
+    admitted, connect, eventually, manager, node, node_by, on_each, queued, start,
+};
+
+const START: Timestamp = Timestamp::from_secs(1_700_000_000);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asked_so_long_ago_that_nobody_waits_is_not_let_in() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let options = RedisStoreOptions::new().deadline(Duration::from_millis(20));
+        let store = connect(&server, RoomRules::new("shop", 5), options).await.unwrap();
+        eventually(async || store.enter(VisitorId::new(0)).await.ok()).await;
+        server.pause().unwrap();
+        let error = store.enter(VisitorId::new(1)).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Timeout);
+        let given_up = Instant::now();
+        while given_up.elapsed() < Duration::from_millis(50) {
+            tokio::task::yield_now().await;
+        }
+        // The question is in the socket, and is read now.
+        server.resume().unwrap();
+        let seen = eventually(async || store.snapshot().await.ok()).await;
+        assert_eq!(seen.new_in_last_minute, 1, "the first visitor");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_that_is_opened_again_does_not_begin_behind_the_time_that_nodes_know() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let store = node(&server, RoomRules::new("shop", 3)).await;
+        let mut connection = manager(&server).await;
+        let an_hour_ahead = (Duration::from_secs(3_600).as_micros()).to_string();
+        let () = connection.hset("{wr:shop}:room", "skew_us", an_hour_ahead).await.unwrap();
+        admitted(&store, 1).await;
+        let () = redis::cmd("FLUSHALL").query_async(&mut connection).await.unwrap();
+        let pass = admitted(&store, 2).await;
+        assert!(pass.expires_at > store.now(), "{pass:?} at {:?}", store.now());
+        let before = store.now();
+        eventually(async || (store.now() > before).then_some(())).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_somebody_has_deleted_stops_nothing() {
+    on_each(async |engine| {
+        for key in ["active", "passes", "ended", "voids", "places", "present", "due", "kept"] {
+            let server = start(engine);
+            let clock = ManualClock::new(START);
+            let rules = RoomRules::new("shop", 1).session_duration(Duration::from_secs(80));
+            let store = node_by(clock.clone(), &server, rules).await;
+            let pass = admitted(&store, 1).await;
+            let ticket = queued(&store, 2).await;
+            clock.advance(Duration::from_secs(3));
+            store.check_in(ticket).await.unwrap();
+            store.leave(VisitorId::new(3)).await.unwrap();
+            let () = manager(&server).await.del(format!("{{wr:shop}}:{key}")).await.unwrap();
+            store.renew(pass).await.unwrap();
+            store.check_in(ticket).await.unwrap();
+            clock.advance(Duration::from_secs(1_000));
+            store.sweep().await.unwrap();
+            let verdict = store.enter(VisitorId::new(9)).await.unwrap();
+            assert!(matches!(verdict, Verdict::Admit { .. }), "{engine}, {key}: {verdict:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_that_only_a_newer_release_can_read_are_no_failure_of_the_server() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let store = node(&server, RoomRules::new("shop", 100)).await;
+        let mut connection = manager(&server).await;
+        let rules: String = connection.hget("{wr:shop}:room", "rules").await.unwrap();
+        assert!(rules.contains("Fifo"), "{rules}");
+        let newer = rules.replace("Fifo", "BySeat");
+        let () = connection.hset("{wr:shop}:room", "rules", newer).await.unwrap();
+        let _: i64 = connection.hincr("{wr:shop}:room", "version", 1).await.unwrap();
+        for id in 0..8 {
+            store.snapshot().await.unwrap();
+            admitted(&store, id).await;
+        }
+        assert_eq!(store.rules().limits(), (100, None), "the rules that it can read");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_that_has_vanished_is_cleared_within_moments() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let store = node_by(clock.clone(), &server, RoomRules::new("shop", 100)).await;
+        let mut crowd = redis::cmd("EVAL");
+        crowd.arg(VANISHED).arg(4);
+        for key in ["places", "present", "due", "kept"] {
+            crowd.arg(format!("{{wr:shop}}:{key}"));
+        }
+        let due = (clock.now().as_nanos() / 1_000 - 1).to_string();
+        let () = crowd.arg(due).query_async(&mut manager(&server).await).await.unwrap();
+        eventually(async || {
+            let places: u64 = manager(&server).await.zcard("{wr:shop}:places").await.ok()?;
+            (places == 0).then_some(())
+        })
+        .await;
+        admitted(&store, 1).await;
+    })
+    .await;
+}
+
+/// Ten thousand visitors in line, none of whom has been here for as long as a place is kept.
+const VANISHED: &str = "
+    for i = 1, 10000 do
+        local id = struct.pack('>I8I8', 5, i)
+        redis.call('ZADD', KEYS[1], i, id)
+        redis.call('ZADD', KEYS[2], i, id)
+        redis.call('ZADD', KEYS[3], ARGV[1], id)
+        redis.call('HSET', KEYS[4], id, ARGV[1])
+    end";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_that_nobody_looks_at_any_more_is_forgotten() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let rules = RoomRules::new("shop", 1).refresh_interval(Duration::from_secs(2));
+        let store = node(&server, rules).await;
+        admitted(&store, 1).await;
+        let ticket = queued(&store, 2).await;
+        let clock = store.clone();
+        eventually(async || (clock.now() >= ticket.next_check_in).then_some(())).await;
+        store.check_in(ticket).await.unwrap();
+        store.leave(VisitorId::new(3)).await.unwrap();
+        store.snapshot().await.unwrap();
+        let mut connection = manager(&server).await;
+        let keys: Vec<String> =
+            redis::cmd("KEYS").arg("*").query_async(&mut connection).await.unwrap();
+        assert!(keys.len() >= 9, "{keys:?}");
+        for key in keys {
+            let seconds: i64 = connection.ttl(&key).await.unwrap();
+            assert!((86_400..90_000).contains(&seconds), "{key} lasts for {seconds} s");
+        }
+    })
+    .await;
+}
