@@ -126,6 +126,8 @@ impl Sessions {
     const SWEEP_AFTER: usize = 1_024;
     /// So many ends are owed to the store; over it, a slot lapses by itself.
     const MAX_OWED: usize = 1_024;
+    /// So many of them are told by one request, which waits for it.
+    const TOLD_AT_ONCE: usize = 8;
 
     /// Whether the session of this pass was ended on this node.
     pub(crate) fn is_ended(&self, pass: &Pass) -> bool {
@@ -150,14 +152,19 @@ impl Sessions {
         }
     }
 
-    /// The store is being told.
-    pub(crate) fn pay(&self, id: VisitorId) {
+    /// The end of this session, for somebody who tells the store.
+    pub(crate) fn take_end(self: &Arc<Self>, id: VisitorId) -> Owed {
         self.owed().retain(|other| *other != id);
+        Owed { ends: vec![id], sessions: Arc::clone(self) }
     }
 
-    /// Who ended without the store having heard of it.
-    pub(crate) fn take_owed(&self) -> Vec<VisitorId> {
-        std::mem::take(&mut *self.owed())
+    /// Some of those who ended without the store having heard of it, for somebody who tells it.
+    pub(crate) fn take_owed(self: &Arc<Self>) -> Owed {
+        let mut owed = self.owed();
+        let at_once = owed.len().min(Self::TOLD_AT_ONCE);
+        let ends = owed.drain(..at_once).collect();
+        drop(owed);
+        Owed { ends, sessions: Arc::clone(self) }
     }
 
     fn owed(&self) -> MutexGuard<'_, Vec<VisitorId>> {
@@ -195,6 +202,31 @@ impl Sessions {
             self.added.store(0, Ordering::Relaxed);
             self.known.retain(|_, known| known.forget_at() > now);
         }
+    }
+}
+
+/// Ends that the store is being told of. Dropped, those are owed again that it has not heard of.
+#[derive(Debug)]
+pub(crate) struct Owed {
+    ends: Vec<VisitorId>,
+    sessions: Arc<Sessions>,
+}
+
+impl Owed {
+    /// Whom to tell of next.
+    pub(crate) fn next(&self) -> Option<VisitorId> {
+        self.ends.last().copied()
+    }
+
+    /// The store has heard of that one.
+    pub(crate) fn is_told(&mut self) {
+        self.ends.pop();
+    }
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        self.ends.drain(..).for_each(|id| self.sessions.owe(id));
     }
 }
 

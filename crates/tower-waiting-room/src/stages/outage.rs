@@ -61,19 +61,25 @@ pub(super) enum Question {
 pub(super) struct Outage {
     policy: StoreFailure,
     telemetry: Telemetry,
+    /// Whether there is anything in the state, changed together with it.
     is_on: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<Option<Away>>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    since: Option<Timestamp>,
+/// A store that is away.
+#[derive(Debug)]
+struct Away {
+    since: Timestamp,
+    /// When it was last found to be away.
+    seen_at: Timestamp,
     room: Option<Room>,
 }
 
 impl Outage {
     /// A store that has not answered for so long is not just slow.
     const PATIENCE: Duration = Duration::from_secs(2);
+    /// A store that nobody has asked for so long may have answered meanwhile.
+    const FORGOTTEN_AFTER: Duration = Duration::from_secs(15);
 
     pub(super) fn new(policy: StoreFailure, telemetry: Telemetry) -> Self {
         Self { policy, telemetry, is_on: AtomicBool::new(false), state: Mutex::default() }
@@ -122,7 +128,7 @@ impl Outage {
         if !self.is_on.load(Ordering::Relaxed) {
             return;
         }
-        if let Some(room) = &mut self.state().room {
+        if let Some(Away { room: Some(room), .. }) = &mut *self.state() {
             // What it says of the renewal is for a renewal that is due.
             let _ = room.renew(pass, now);
         }
@@ -135,19 +141,8 @@ impl Outage {
         said: Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         match &said {
-            Ok(_) if self.is_on.load(Ordering::Relaxed) => {
-                if self.is_on.swap(false, Ordering::Relaxed) {
-                    self.telemetry.store_answers();
-                    self.report(store);
-                }
-            }
-            Ok(_) => {}
-            Err(error) => {
-                if !self.is_on.swap(true, Ordering::Relaxed) {
-                    self.telemetry.store_is_away(error);
-                }
-                self.telemetry.store_failed(error, self.policy);
-            }
+            Ok(_) => self.answered(store),
+            Err(error) => drop(self.is_away(error, store.now())),
         }
         said
     }
@@ -159,26 +154,66 @@ impl Outage {
         said: Result<T, StoreError>,
         decide: impl FnOnce(&mut Room, Timestamp) -> T,
     ) -> Result<T, StoreError> {
-        let (error, nodes) = match (self.noted(store, said), self.policy) {
-            (Err(error), StoreFailure::LocalShare { nodes }) => (error, nodes),
-            (said, _) => return said,
+        let error = match said {
+            Ok(said) => {
+                self.answered(store);
+                return Ok(said);
+            }
+            Err(error) => error,
         };
         let now = store.now();
-        let mut state = self.state();
-        let since = *state.since.get_or_insert(now);
-        if state.room.is_none() {
-            let rules = RoomRules::clone(&store.rules()).share(nodes);
-            state.room = rules.and_then(|rules| Room::new(rules).ok());
-        }
-        match &mut state.room {
-            Some(room) if now.since(since) >= Self::PATIENCE => Ok(decide(room, now)),
+        let mut state = self.is_away(&error, now);
+        match (&mut *state, self.policy) {
+            (Some(away), StoreFailure::LocalShare { nodes }) => {
+                if away.room.is_none() {
+                    let rules = RoomRules::clone(&store.rules()).share(nodes);
+                    away.room = rules.and_then(|rules| Room::new(rules).ok());
+                }
+                match &mut away.room {
+                    Some(room) if now.since(away.since) >= Self::PATIENCE => Ok(decide(room, now)),
+                    _ => Err(error),
+                }
+            }
             _ => Err(error),
         }
     }
 
+    /// The store has answered.
+    fn answered<St: Store>(&self, store: &St) {
+        if !self.is_on.load(Ordering::Relaxed) {
+            return;
+        }
+        let away = {
+            let mut state = self.state();
+            self.is_on.store(false, Ordering::Relaxed);
+            state.take()
+        };
+        if let Some(away) = away {
+            self.telemetry.store_answers();
+            if let Some(room) = away.room {
+                Self::report(store, room);
+            }
+        }
+    }
+
+    /// The store has not answered. Returns the state of the outage, locked.
+    fn is_away(&self, error: &StoreError, now: Timestamp) -> MutexGuard<'_, Option<Away>> {
+        self.telemetry.store_failed(error, self.policy);
+        let mut state = self.state();
+        if state.is_none() {
+            self.telemetry.store_is_away(error);
+        }
+        let away = state.get_or_insert(Away { since: now, seen_at: now, room: None });
+        if now.since(away.seen_at) >= Self::FORGOTTEN_AFTER {
+            away.since = now;
+        }
+        away.seen_at = away.seen_at.max(now);
+        self.is_on.store(true, Ordering::Relaxed);
+        state
+    }
+
     /// Tells a store that answers again of all who are active by this node's account.
-    fn report<St: Store>(&self, store: &St) {
-        let Some(room) = std::mem::take(&mut *self.state()).room else { return };
+    fn report<St: Store>(store: &St, room: Room) {
         let (store, now) = (store.clone(), store.now());
         tokio::spawn(async move {
             for pass in room.passes().filter(|pass| pass.expires_at > now) {
@@ -188,8 +223,8 @@ impl Outage {
         });
     }
 
-    /// The state is a room and a time; a panic leaves both as they were.
-    fn state(&self) -> MutexGuard<'_, State> {
+    /// The state is a room and two times; a panic leaves them as they were.
+    fn state(&self) -> MutexGuard<'_, Option<Away>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

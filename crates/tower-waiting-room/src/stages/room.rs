@@ -167,18 +167,14 @@ impl<St: Store> Gatekeeper<St> {
         self.turn_away(head, source, away, None, now)
     }
 
-    /// Asks the store for a verdict, after it has heard of every session that ended here.
+    /// Asks the store for a verdict, after it has heard of sessions that ended here.
     fn ask(&self, carried: Carried, question: Question) -> Step {
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
-        let (sessions, owed) = (Arc::clone(&self.sessions), self.sessions.take_owed());
+        let mut owed = self.sessions.take_owed();
         let asked = Box::pin(async move {
-            let mut owed = owed.into_iter();
             while let Some(id) = owed.next() {
-                if let Err(error) = outage.noted(&store, store.leave(id).await) {
-                    sessions.owe(id);
-                    owed.for_each(|id| sessions.owe(id));
-                    return Err(error);
-                }
+                outage.noted(&store, store.leave(id).await)?;
+                owed.is_told();
             }
             outage.ask(&store, question).await
         });

@@ -48,7 +48,6 @@ impl<St: Store> Gatekeeper<St> {
         let over = forward.pass.filter(|pass| is_revoked || self.sessions.is_ended(pass));
         if let Some(pass) = &over {
             self.sessions.end(pass);
-            self.sessions.pay(pass.id);
             self.detach(headers, forward.source);
         } else {
             if let Some(renewed) = forward.renewal.as_ref().and_then(PassRenewal::renewed) {
@@ -65,10 +64,10 @@ impl<St: Store> Gatekeeper<St> {
         explain(&mut response, forward.reason.clone(), self.config.debug_header);
         let Some(pass) = over else { return Settled::Send(response) };
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
-        let sessions = Arc::clone(&self.sessions);
+        let mut owed = self.sessions.take_end(pass.id);
         let leaving = Box::pin(async move {
-            if outage.noted(&store, store.leave(pass.id).await).is_err() {
-                sessions.owe(pass.id);
+            if outage.noted(&store, store.leave(pass.id).await).is_ok() {
+                owed.is_told();
             }
         });
         Settled::Leave(leaving, response)

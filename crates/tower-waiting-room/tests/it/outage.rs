@@ -1,13 +1,16 @@
 //! A store that goes away, and comes back.
 
 use std::{
+    future::pending,
     num::NonZeroU32,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
+use tokio::time::timeout;
 use tower_waiting_room::{
     ManualClock, MemoryStore, RoomRules, Snapshot, Store, StoreError, StoreErrorKind, StoreFailure,
     Timestamp, WaitingRoomLayer,
@@ -21,6 +24,8 @@ use crate::support::{House, Visitor, config};
 struct Remote {
     inner: MemoryStore,
     is_cut: Arc<AtomicBool>,
+    /// Never ready to hear that somebody leaves.
+    is_stuck: Arc<AtomicBool>,
 }
 
 impl Remote {
@@ -60,6 +65,9 @@ impl Store for Remote {
         self.there()?.renew(pass).await
     }
     async fn leave(&self, id: VisitorId) -> Result<(), StoreError> {
+        if self.is_stuck.load(Ordering::Relaxed) {
+            pending().await
+        }
         self.there()?.leave(id).await
     }
     async fn sweep(&self) -> Result<(), StoreError> {
@@ -81,7 +89,7 @@ fn house(on_failure: StoreFailure) -> (House<Remote>, Remote) {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
     let config = config().total_active_users(6).build().unwrap();
     let inner = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
-    let remote = Remote { inner, is_cut: Arc::default() };
+    let remote = Remote { inner, is_cut: Arc::default(), is_stuck: Arc::default() };
     let layer = WaitingRoomLayer::with_store(config, remote.clone(), on_failure);
     (House::with_store(layer, clock), remote)
 }
@@ -123,6 +131,17 @@ async fn a_node_on_its_own_admits_its_share_and_no_more() {
         assert_eq!(newcomer(&house).await.1, "admitted:local_share");
     }
     assert_eq!(newcomer(&house).await.1, "queued:active_limit");
+}
+
+#[tokio::test]
+async fn two_failures_with_hours_between_them_are_no_outage() {
+    let (house, remote) = house(local_share());
+    for _ in 0..3 {
+        remote.cut();
+        assert_eq!(newcomer(&house).await.1, "store_unavailable");
+        remote.mend();
+        house.advance(7_200);
+    }
 }
 
 #[tokio::test]
@@ -173,6 +192,21 @@ async fn who_left_while_the_store_was_away_is_gone_when_it_is_back() {
     assert!(ann.send(&house, end).await.is_inside());
     assert_eq!(newcomer(&house).await.1, "store_unavailable");
     remote.mend();
+    assert_eq!(newcomer(&house).await.1, "admitted:slot");
+    assert_eq!(house.active().await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_outlives_the_request_that_was_to_tell_of_it() {
+    let (house, remote) = house(StoreFailure::Wait);
+    let (mut ann, _) = newcomer(&house).await;
+    remote.is_stuck.store(true, Ordering::Relaxed);
+    // Ann's client goes before the store has heard; so does the next one, which tells it again.
+    let second = Duration::from_secs(1);
+    let end = http::Request::get("/").header("x-end", "1");
+    assert!(timeout(second, ann.send(&house, end)).await.is_err());
+    assert!(timeout(second, newcomer(&house)).await.is_err());
+    remote.is_stuck.store(false, Ordering::Relaxed);
     assert_eq!(newcomer(&house).await.1, "admitted:slot");
     assert_eq!(house.active().await, 1);
 }
