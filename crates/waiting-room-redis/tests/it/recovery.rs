@@ -163,7 +163,7 @@ async fn has_heard(replica: &EngineServer) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_hold_those_in_line_go_on_at_once_and_in_order() {
+async fn without_a_hold_those_in_line_go_on_at_once_with_the_arrival_that_their_tickets_say() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
@@ -172,9 +172,12 @@ async fn without_a_hold_those_in_line_go_on_at_once_and_in_order() {
         let (first, second) = (queued(&store, 3).await, queued(&store, 4).await);
         let () = redis::cmd("FLUSHALL").query_async(&mut manager(&server).await).await.unwrap();
         admitted(&store, 5).await;
-        for ticket in [second, first] {
-            let verdict = store.check_in(ticket).await.unwrap();
-            assert!(!matches!(verdict, Verdict::Refuse { .. }), "{verdict:?}");
+        clock.advance(Duration::from_secs(1));
+        let verdict = store.check_in(first).await.unwrap();
+        assert!(matches!(verdict, Verdict::Admit { .. }), "{verdict:?}");
+        match store.check_in(second).await.unwrap() {
+            Verdict::Wait { ticket, .. } => assert_eq!(ticket.first_seen, second.first_seen),
+            other => panic!("{other:?}"),
         }
     })
     .await;
