@@ -40,6 +40,10 @@ impl Refused {
 
     /// Refuses all that is asked, if one of the limits is known to.
     pub(super) fn refuse(&self, asks: &[LimitAsk], now: Timestamp) -> Option<Vec<LimitReply>> {
+        // Where refusals count, the store has to hear of each, whoever refuses.
+        if asks.iter().any(counts_refusals) {
+            return None;
+        }
         let decide = |ask| self.decide(ask, now);
         asks.iter().find_map(decide)?;
         let reply =
@@ -101,8 +105,11 @@ impl Refused {
 /// Whether a refusal of it stands until the time that it names. Where refusals count, each is for
 /// the store; and what is given back may allow something earlier.
 fn can_be_remembered(ask: &LimitAsk) -> bool {
-    let is_counted = ask.policy.algorithm() == Algorithm::SlidingLog(Refusals::Count);
-    !ask.is_soft && !is_counted && !ask.policy.is_adjustable()
+    !ask.is_soft && !counts_refusals(ask) && !ask.policy.is_adjustable()
+}
+
+fn counts_refusals(ask: &LimitAsk) -> bool {
+    ask.policy.algorithm() == Algorithm::SlidingLog(Refusals::Count)
 }
 
 /// Stands for a limit, its tier and its quota.

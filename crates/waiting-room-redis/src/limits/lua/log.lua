@@ -9,8 +9,8 @@
 
 local log = {}
 
--- So many runs are changed for one refund at most.
-local MAX_CHANGED = 1000
+-- So many runs are changed by one script at most, for all its refunds: some milliseconds' work.
+local changes_left = 1000
 
 local function run(ask, index)
     local at_us, total = string.match(redis.call('LINDEX', ask.key, index), '(%d+) (-?%d+)')
@@ -154,13 +154,14 @@ end
 -- Takes events from one run on: the runs after it have fewer before them. If there are too many of
 -- those, the oldest events are taken instead, which would have left the window earlier.
 local function take(ask, index, count)
-    if ask.runs - index >= MAX_CHANGED then
+    if ask.runs - index >= changes_left then
         ask.before = ask.before + count
         drop(ask, first(ask, function(_, total)
             return total > ask.before
         end))
         return
     end
+    changes_left = changes_left - (ask.runs - index)
     local before = total_before(ask, index)
     for i = index, ask.runs do
         local at_us, total = run(ask, i)

@@ -106,3 +106,22 @@ async fn a_refusal_is_remembered_of_one_key_cost_and_tier_and_not_for_long() {
     clock.advance(Duration::from_secs(10));
     assert!(charge(&node, &ask(&policy, "ann", 1)).await.charge.is_some());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_that_remembers_does_not_hide_an_attempt_from_one_that_counts() {
+    let server = start(Engine::Redis);
+    let clock = ManualClock::new(START);
+    let (node, other) = (node_at(&server, &clock).await, node_at(&server, &clock).await);
+    let burst = policy(Algorithm::Gcra, Quota::per_minute(1));
+    let log = Algorithm::SlidingLog(Refusals::Count);
+    let penal = Arc::new(LimitPolicy::new("penal", log, [Quota::per_hour(1)]));
+    let asks = [ask(&burst, "ann", 1), ask(&penal, "ann", 1)];
+    for _ in 0..2 {
+        node.charge_all(&asks).await.unwrap();
+    }
+    clock.advance(Duration::from_secs(8));
+    node.charge_all(&asks).await.unwrap();
+    clock.advance(Duration::from_secs(3_600 - 8));
+    let told = charge(&other, &asks[1]).await.decision.unwrap();
+    assert!(!told.allowed, "the attempt of 8 s counts until an hour after it: {told:?}");
+}
