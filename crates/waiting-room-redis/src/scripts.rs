@@ -66,7 +66,18 @@ impl Scripts {
     }
 }
 
-const ROOM: &str = include_str!("lua/room.lua");
+/// Stands before each verb, so each part may use those before it.
+const ROOM: &str = concat!(
+    include_str!("lua/room/head.lua"),
+    include_str!("lua/room/clock.lua"),
+    include_str!("lua/room/state.lua"),
+    include_str!("lua/room/sessions.lua"),
+    include_str!("lua/room/line.lua"),
+    include_str!("lua/room/minute.lua"),
+    include_str!("lua/room/pace.lua"),
+    include_str!("lua/room/verdicts.lua"),
+    include_str!("lua/room/close.lua"),
+);
 
 /// In the order of [`Verb::ALL`].
 const SOURCES: [&str; Verb::ALL.len()] = [

@@ -1,0 +1,16 @@
+-- What is written at the end of every verb, and said at the beginning of every reply.
+
+-- Writes what every verb may have changed, and says what every reply begins with.
+local function close(replies)
+    local rate, spread = per_second(), dispersion()
+    redis.call('HSET', ROOM,
+        'since_us', digits(room.since_us), 'hold_until_us', digits(room.hold_until_us),
+        'last_us', digits(room.last_us), 'skew_us', digits(room.skew_us),
+        'server', room.server, 'checked_us', digits(room.checked_us),
+        'version', digits(room.version), 'pace', cmsgpack.pack(room.pace))
+    local head = {
+        room.now_us, room.since_us, room.version, redis.call('ZCARD', PRESENT),
+        string.format('%.17g', rate), string.format('%.17g', spread),
+    }
+    return {head, replies}
+end

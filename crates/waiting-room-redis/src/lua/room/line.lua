@@ -1,0 +1,63 @@
+-- Who waits, in order, and what has lapsed.
+
+local function remove_place(id)
+    if redis.call('ZREM', PLACES, id) == 1 then
+        redis.call('ZREM', PRESENT, id)
+        redis.call('ZREM', DUE, id)
+        redis.call('HDEL', KEPT, id)
+    end
+end
+
+-- A visitor who is asked to come back in so many seconds is present for half as long again, and
+-- keeps the place for longer.
+local function keep_place(id, first_seen_us, interval)
+    local kept_us = room.now_us + room.retention_us
+    local present_us = math.min(room.now_us + interval * 1500000, kept_us)
+    redis.call('ZADD', PLACES, digits(first_seen_us), id)
+    redis.call('ZADD', DUE, digits(present_us), id)
+    redis.call('HSET', KEPT, id, digits(kept_us))
+end
+
+local function clear_sessions()
+    local now = digits(room.now_us)
+    local forgotten = redis.call('ZRANGEBYSCORE', ENDED, '-inf', now, 'LIMIT', 0, CLEARED_AT_ONCE)
+    for _, id in ipairs(forgotten) do
+        forget_end(id)
+    end
+    local lapsed = redis.call('ZRANGEBYSCORE', ACTIVE, '-inf', now, 'WITHSCORES',
+        'LIMIT', 0, CLEARED_AT_ONCE)
+    for i = 1, #lapsed, 2 do
+        local id, expires_us = lapsed[i], tonumber(lapsed[i + 1])
+        local packed = redis.call('HGET', PASSES, id)
+        redis.call('ZREM', ACTIVE, id)
+        redis.call('HDEL', PASSES, id)
+        -- The ticket that led to the session must not lead to another.
+        local accepted_us = packed and cmsgpack.unpack(packed)[2] or 0
+        local forget_us = accepted_us + room.retention_us
+        if forget_us > room.now_us then
+            remember_end(id, expires_us, forget_us, 'lapsed')
+        end
+    end
+    return #forgotten + #lapsed / 2
+end
+
+local function clear_line()
+    local due = redis.call('ZRANGEBYSCORE', DUE, '-inf', digits(room.now_us),
+        'LIMIT', 0, CLEARED_AT_ONCE)
+    for _, id in ipairs(due) do
+        local kept_us = redis.call('HGET', KEPT, id)
+        if tonumber(kept_us or 0) <= room.now_us then
+            remove_place(id)
+            redis.call('ZREM', DUE, id)
+        else
+            redis.call('ZREM', PRESENT, id)
+            redis.call('ZADD', DUE, kept_us, id)
+        end
+    end
+    return #due
+end
+
+-- Clears away what has lapsed, up to a bound. Returns whether there may be more.
+local function clear()
+    return math.max(clear_sessions(), clear_line()) >= CLEARED_AT_ONCE
+end

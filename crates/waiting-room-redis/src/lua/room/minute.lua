@@ -1,0 +1,47 @@
+-- Who was let in within the last 60 seconds.
+
+-- Whether one more may be let in, if so many go first: the one that many places back has left.
+local function conforms(reserved)
+    if not room.minute then
+        return true
+    end
+    if room.minute <= reserved then
+        return false
+    end
+    local at_us = redis.call('LINDEX', MINUTE, room.minute - reserved - 1)
+    return not at_us or tonumber(at_us) + MINUTE_US <= room.now_us
+end
+
+local function record_admission()
+    redis.call('LPUSH', MINUTE, digits(room.now_us))
+    for _ = 1, 2 do
+        if tonumber(redis.call('LINDEX', MINUTE, -1)) + MINUTE_US <= room.now_us then
+            redis.call('RPOP', MINUTE)
+        end
+    end
+end
+
+-- How many were let in after a time.
+local function count_since(at_us)
+    local inside, outside = 0, redis.call('LLEN', MINUTE)
+    while inside < outside do
+        local middle = math.floor((inside + outside) / 2)
+        if tonumber(redis.call('LINDEX', MINUTE, middle)) <= at_us then
+            outside = middle
+        else
+            inside = middle + 1
+        end
+    end
+    return inside
+end
+
+-- How many were let in within the minute; the others are dropped.
+local function count_minute()
+    local inside = count_since(room.now_us - MINUTE_US)
+    if inside == 0 then
+        redis.call('DEL', MINUTE)
+    else
+        redis.call('LTRIM', MINUTE, 0, inside - 1)
+    end
+    return inside
+end

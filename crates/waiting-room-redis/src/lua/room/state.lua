@@ -1,0 +1,51 @@
+-- What a room is, read from its hash, and whether its server is the one of before.
+
+local FIELDS = {'slots', 'minute', 'lifetime_us', 'fixed', 'method', 'switch', 'capacity',
+    'retention_us', 'refresh_us', 'cookie_test', 'hold_us', 'rate'}
+
+-- The rules, from the values of the fields above. Those that do not apply are empty.
+local function read_rules(values)
+    room.slots, room.minute = tonumber(values[1]), tonumber(values[2])
+    room.lifetime_us, room.fixed = tonumber(values[3]), values[4] == '1'
+    room.method, room.switch, room.capacity = values[5], values[6], tonumber(values[7])
+    room.retention_us, room.refresh_us = tonumber(values[8]), tonumber(values[9])
+    room.cookie_test, room.hold_us = tonumber(values[10]), tonumber(values[11])
+    room.rate = tonumber(values[12])
+end
+
+-- Reads the room. Nothing if there is none.
+local function open()
+    local state = redis.call('HMGET', ROOM, 'since_us', 'hold_until_us', 'last_us', 'skew_us',
+        'server', 'checked_us', 'version', 'pace')
+    if not state[1] then
+        return false
+    end
+    room.since_us, room.hold_until_us = tonumber(state[1]), tonumber(state[2])
+    room.last_us, room.skew_us = tonumber(state[3]), tonumber(state[4])
+    room.server, room.checked_us = state[5], tonumber(state[6])
+    room.version, room.pace = tonumber(state[7]), cmsgpack.unpack(state[8])
+    read_rules(redis.call('HMGET', ROOM, unpack(FIELDS)))
+    room.now_us = read_clock()
+    return true
+end
+
+-- No version is used twice, not even one that a server has lost.
+local function next_version()
+    return math.max(room.version + 1, room.now_us)
+end
+
+-- A server that has another id than the one before may have lost what that one wrote last, so the
+-- passes of before are counted anew. As often as it could have been changed, not each time.
+local function check_server()
+    if room.now_us - room.checked_us < CHECK_SERVER_EVERY_US then
+        return
+    end
+    room.checked_us = room.now_us
+    local server = server_id()
+    if server ~= room.server then
+        room.server = server
+        room.since_us = room.now_us
+        room.hold_until_us = room.now_us + room.hold_us
+        room.version = next_version()
+    end
+end

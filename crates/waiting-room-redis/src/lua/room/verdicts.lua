@@ -1,0 +1,66 @@
+-- Who may enter, and what is said to whom.
+
+-- Whether a visitor with so many present ones ahead may enter: yes or no, and why.
+local function may_enter(ahead)
+    if room.switch == 'queue_all' then
+        return false, 'queue_all'
+    end
+    if room.method == 'passthrough' and active() < MAX_USERS then
+        return true, 'passthrough'
+    end
+    if room.now_us < room.hold_until_us then
+        return false, 'recovery'
+    end
+    local free = room.slots - active()
+    if free <= 0 then
+        return false, 'active_limit'
+    end
+    if not conforms(0) then
+        return false, 'rate'
+    end
+    if free <= ahead or not conforms(ahead) then
+        return false, 'behind_others'
+    end
+    return true, 'slot'
+end
+
+local function is_cookie_tested()
+    return room.cookie_test and active() * 100 >= room.cookie_test * room.slots
+end
+
+local function admit(id, first_seen_us, reason)
+    local pass = {
+        bucket = math.floor(first_seen_us / MINUTE_US),
+        accepted_us = room.now_us,
+        expires_us = room.now_us + room.lifetime_us,
+    }
+    remove_place(id)
+    hold(id, pass)
+    record_admission()
+    record_pace()
+    return pass_reply(pass, reason)
+end
+
+-- Sends a visitor away: for good, unless the room is closed and will be opened.
+local function reject(reason)
+    return {'refuse', 'reject', is_closed(reason) and room.refresh_us or -1}
+end
+
+-- A visitor who stands behind everybody present, and has shown nothing yet.
+local function newcomer(id, jitter)
+    if room.switch == 'drain' then
+        return {'refuse', 'draining', room.refresh_us}
+    end
+    local present = redis.call('ZCARD', PRESENT)
+    local enters, reason = may_enter(present)
+    if enters and reason == 'slot' and is_cookie_tested() then
+        return {'first', 'cookie_test', COOKIE_TEST_INTERVAL_S}
+    end
+    if enters then
+        return admit(id, room.now_us, reason)
+    end
+    if room.method == 'reject' then
+        return reject(reason)
+    end
+    return {'first', reason, interval_s(present, reason, jitter)}
+end
