@@ -1,4 +1,6 @@
-//! The names of a room's keys.
+//! The names of keys.
+
+use waiting_room_core::{ConfigError, ConfigErrorKind};
 
 /// The keys of one room, in the order in which the scripts name them.
 ///
@@ -14,6 +16,27 @@ impl RoomKeys {
     pub(crate) fn as_slice(&self) -> &[String] {
         &self.0
     }
+}
+
+/// What the limits of a group share.
+pub(crate) fn of_limits(prefix: &str, group: &str) -> String {
+    format!("{{{prefix}:{group}}}:limits")
+}
+
+/// What the nodes have of a gate.
+pub(crate) fn of_gate(prefix: &str, gate: &str) -> String {
+    format!("{{{prefix}:{gate}}}:shares")
+}
+
+/// A name that can stand in a hash tag.
+pub(crate) fn validate_name(name: String) -> Result<String, ConfigError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    if name.is_empty() || name.len() > 64 || !name.bytes().all(is_plain) {
+        let expected = "1 to 64 letters, digits, '-' or '_'";
+        let (kind, given) = (ConfigErrorKind::Malformed, format!("{name:?}"));
+        return Err(ConfigError::new(kind, "name", given, expected));
+    }
+    Ok(name)
 }
 
 /// | key | type | what it holds |
@@ -34,6 +57,15 @@ const PARTS: [&str; 10] =
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_would_end_the_hash_tag_is_none() {
+        assert_eq!(validate_name("check-out_2".to_owned()).unwrap(), "check-out_2");
+        for name in ["", "a}b", "a{b", "a:b", "a b", &"a".repeat(65)] {
+            let error = validate_name(name.to_owned()).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("name is {name:?}, expected 1 to 64")), "{error}");
+        }
+    }
 
     #[test]
     fn all_keys_of_a_room_have_one_hash_tag() {

@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{Clock, ConfigError, ConfigErrorKind};
 
-/// How a [`RedisStore`](crate::RedisStore), or [`RedisLimits`](crate::RedisLimits), talks to its server.
+/// How a [`RedisStore`](crate::RedisStore), [`RedisLimits`](crate::RedisLimits) or a
+/// [`GateShare`](crate::GateShare) talks to its server.
 #[derive(Clone, Debug)]
 pub struct RedisStoreOptions {
     pub(crate) deadline: Duration,
@@ -32,7 +33,7 @@ impl RedisStoreOptions {
         self
     }
 
-    /// What the keys of all rooms begin with, to tell apart services that share a server.
+    /// What all keys begin with, to tell apart services that share a server.
     ///
     /// Letters, digits, `-`, `_`, `.` and `:`.
     #[must_use]

@@ -8,8 +8,7 @@ use tokio::{
     time::timeout,
 };
 use waiting_room_core::{
-    Charge, ConfigError, ConfigErrorKind, KeyHasher, LimitAsk, LimitReply, LimitStore, StoreError,
-    StoreErrorKind,
+    Charge, KeyHasher, LimitAsk, LimitReply, LimitStore, StoreError, StoreErrorKind,
 };
 
 use super::{
@@ -20,8 +19,8 @@ use super::{
     shared::{Said, Shared},
 };
 use crate::{
-    batches::unavailable, clock::ServerClock, connections::Connections, options::RedisStoreOptions,
-    reply::Fields, store,
+    batches::unavailable, clock::ServerClock, connections::Connections, keys,
+    options::RedisStoreOptions, reply::Fields, store,
 };
 
 /// Rate limits on a Redis or Valkey server, for any number of nodes.
@@ -76,7 +75,7 @@ impl RedisLimits {
         C: ConnectionLike + Clone + Send + Sync + 'static,
         F: Future<Output = RedisResult<C>> + Send + 'static,
     {
-        let (options, name) = (options.validate()?, validate(name.into())?);
+        let (options, name) = (options.validate()?, keys::validate_name(name.into())?);
         let connections = Connections::opened(open).await.map_err(|error| unavailable(&error))?;
         Self::start(connections, name, options).await
     }
@@ -94,7 +93,7 @@ impl RedisLimits {
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
     {
-        let (options, name) = (options.validate()?, validate(name.into())?);
+        let (options, name) = (options.validate()?, keys::validate_name(name.into())?);
         Self::start(Connections::only(connection), name, options).await
     }
 
@@ -106,7 +105,7 @@ impl RedisLimits {
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,
     {
-        let group = format!("{{{prefix}:{name}}}:limits");
+        let group = keys::of_limits(&prefix, &name);
         let secret = timeout(store::CONNECT_DEADLINE, join(&mut connections.current(), &group))
             .await
             .map_err(|_| StoreError::new(StoreErrorKind::Timeout))??;
@@ -190,16 +189,6 @@ async fn join<C: ConnectionLike>(connection: &mut C, group: &str) -> Result<Secr
     let secret = Secret::parse(said.text()?)?;
     store::check_eviction(&said.text()?, &said.text()?)?;
     Ok(secret)
-}
-
-fn validate(name: String) -> Result<String, ConfigError> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-    if name.is_empty() || name.len() > 64 || !name.bytes().all(is_plain) {
-        let expected = "1 to 64 letters, digits, '-' or '_'";
-        let (kind, given) = (ConfigErrorKind::Malformed, format!("{name:?}"));
-        return Err(ConfigError::new(kind, "name", given, expected));
-    }
-    Ok(name)
 }
 
 const JOIN: &str = include_str!("lua/join.lua");

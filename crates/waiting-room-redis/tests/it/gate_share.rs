@@ -1,30 +1,43 @@
 //! One gate for several nodes.
 
-use std::num::NonZeroU32;
+use std::{cell::RefCell, num::NonZeroU32, time::Duration};
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use redis::{
-    Client,
-    aio::{ConnectionManager, MultiplexedConnection},
+    AsyncCommands, Client, Script,
+    aio::{ConnectionLike, ConnectionManager, MultiplexedConnection},
 };
-use tokio::time::Instant;
-use waiting_room_redis::{Demand, GateShare, OnLoss};
+use tokio::time::{Instant, sleep};
+use waiting_room_core::StoreError;
+use waiting_room_engines::EngineServer;
+use waiting_room_redis::{Demand, GateShare, OnLoss, RedisStoreOptions};
 use waiting_room_sim::fresh_seeds;
 
 use crate::{
     link::Link,
-    support::{manager, on_each, open, start},
+    support::{eventually, manager, on_each, open, start},
 };
 
 const TOTAL: u32 = 20;
 
-async fn share(
-    server: &waiting_room_engines::EngineServer,
-    on_loss: OnLoss,
-) -> GateShare<ConnectionManager> {
+async fn share(server: &EngineServer, on_loss: OnLoss) -> GateShare<ConnectionManager> {
     let total = NonZeroU32::new(TOTAL).unwrap();
-    GateShare::on(manager(server).await, "checkout", total, on_loss)
+    GateShare::on(manager(server).await, "checkout", total, on_loss, options()).await.unwrap()
+}
+
+async fn share_by(
+    server: &EngineServer,
+    gate: &str,
+    options: RedisStoreOptions,
+) -> Result<GateShare<ConnectionManager>, StoreError> {
+    let total = NonZeroU32::new(TOTAL).unwrap();
+    GateShare::on(manager(server).await, gate, total, OnLoss::Close, options).await
+}
+
+/// Time enough for a server that shares its machine with other tests, and several tries in a lease.
+fn options() -> RedisStoreOptions {
+    RedisStoreOptions::new().deadline(Duration::from_millis(200))
 }
 
 fn demand(in_flight: u32, queued: u32) -> Demand {
@@ -102,8 +115,8 @@ async fn a_node_that_cannot_renew_its_share_does_as_it_was_told_when_the_lease_i
         assert_eq!(closes.renew(demand(0, 0)).await, 10);
         server.kill();
         assert_eq!(closes.renew(demand(0, 0)).await, 10, "the lease is not over");
-        let over = tokio::time::Instant::now() + GateShare::<ConnectionManager>::LEASE;
-        while tokio::time::Instant::now() < over {
+        let over = Instant::now() + GateShare::<ConnectionManager>::LEASE;
+        while Instant::now() < over {
             closes.renew(demand(0, 0)).await;
         }
         assert_eq!(closes.renew(demand(0, 0)).await, 0);
@@ -117,18 +130,169 @@ async fn a_connection_whose_other_end_has_vanished_is_replaced() {
     on_each(async |engine| {
         let server = start(engine);
         let link = Link::to(server.port()).await;
-        let client = Client::open(format!("redis://127.0.0.1:{}", link.port)).unwrap();
-        let total = NonZeroU32::new(TOTAL).unwrap();
-        let connect = move || open(client.clone());
-        let node = GateShare::connect(connect, "checkout", total, OnLoss::Close).await;
-        let mut node = node.unwrap();
+        let mut node = share_through(&link).await;
         assert_eq!(node.renew(demand(1, 0)).await, TOTAL);
         link.vanish();
-        // Without another connection there would be nothing left of it when the lease is over.
-        let vanished = Instant::now();
-        while vanished.elapsed() < GateShare::<MultiplexedConnection>::LEASE * 4 / 3 {
-            assert_eq!(node.renew(demand(1, 0)).await, TOTAL);
+        // Nothing but a renewal that succeeds tells the node of its part of a new total.
+        node.set_total(NonZeroU32::new(2 * TOTAL).unwrap());
+        eventually(async || (node.renew(demand(1, 0)).await == 2 * TOTAL).then_some(())).await;
+    })
+    .await;
+}
+
+/// The node that is cut off renews as it is told to, the others as often as they can.
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_in_force_never_add_up_to_more_than_the_total_when_a_node_is_cut_off() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let link = Link::to(server.port()).await;
+        let mut cut_off = share_through(&link).await;
+        let mut others = [share(&server, OnLoss::Close).await, share(&server, OnLoss::Close).await];
+        let (limits, pause) = (Limits::default(), cut_off.until_next());
+        let [one, other] = &mut others;
+        let happens = async {
+            limits.until(|limits| limits == [6, 6, 6]).await;
+            link.cut();
+            limits.until(|limits| limits == [0, 10, 10]).await;
+            link.mend();
+            limits.until(|limits| limits == [6, 6, 6]).await;
+        };
+        tokio::select! {
+            () = limits.renewed(0, &mut cut_off, pause) => {}
+            () = limits.renewed(1, one, Duration::ZERO) => {}
+            () = limits.renewed(2, other, Duration::ZERO) => {}
+            () = happens => {}
         }
+    })
+    .await;
+}
+
+async fn share_through(link: &Link) -> GateShare<MultiplexedConnection> {
+    let client = Client::open(format!("redis://127.0.0.1:{}", link.port)).unwrap();
+    let total = NonZeroU32::new(TOTAL).unwrap();
+    let connect = move || open(client.clone());
+    GateShare::connect(connect, "checkout", total, OnLoss::Close, options()).await.unwrap()
+}
+
+/// The limits in force at three nodes.
+#[derive(Default)]
+struct Limits(RefCell<[u32; 3]>);
+
+impl Limits {
+    /// Puts in force what a node is told, for ever, with a pause before each renewal but the first.
+    async fn renewed<C>(&self, node: usize, share: &mut GateShare<C>, pause: Duration)
+    where
+        C: ConnectionLike + Clone + Send + Sync + 'static,
+    {
+        loop {
+            let limit = share.renew(demand(0, 3 * TOTAL)).await;
+            self.put_in_force(node, limit);
+            sleep(pause).await;
+        }
+    }
+
+    fn put_in_force(&self, node: usize, limit: u32) {
+        let mut limits = self.0.borrow_mut();
+        limits[node] = limit;
+        assert!(limits.iter().sum::<u32>() <= TOTAL, "{limits:?}");
+    }
+
+    async fn until(&self, is_so: impl Fn([u32; 3]) -> bool) {
+        eventually(async || is_so(*self.0.borrow()).then_some(())).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_a_server_takes_over_whose_clock_is_behind_leases_end_all_the_same() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let mut connection = manager(&server).await;
+        // What a server leaves behind whose clock was far ahead of this one's: in the year 2100.
+        let ahead_us = 4_102_444_800_000_000_u64;
+        let () = connection.hset("{wr:checkout}:shares", "last_us", ahead_us).await.unwrap();
+        let mut gone = share(&server, OnLoss::Close).await;
+        assert_eq!(gone.renew(demand(0, 0)).await, TOTAL);
+        drop(gone);
+        let mut stays = share(&server, OnLoss::Close).await;
+        assert_eq!(stays.renew(demand(0, 0)).await, 0, "the lease of the other is not over");
+        eventually(async || (stays.renew(demand(0, 0)).await == TOTAL).then_some(())).await;
+    })
+    .await;
+}
+
+/// As when a connection that was given up brings at last what was sent on it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewal_that_comes_after_a_later_one_changes_nothing() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let mut node = share(&server, OnLoss::Close).await;
+        node.renew(demand(0, 0)).await;
+        let two_more_have_come = "for _, node in ipairs(redis.call('HKEYS', KEYS[1])) do
+            if #node == 32 then
+                local entry = cmsgpack.unpack(redis.call('HGET', KEYS[1], node))
+                entry[4] = entry[4] + 2
+                redis.call('HSET', KEYS[1], node, cmsgpack.pack(entry))
+            end
+        end";
+        let () = Script::new(two_more_have_come)
+            .key("{wr:checkout}:shares")
+            .invoke_async(&mut manager(&server).await)
+            .await
+            .unwrap();
+        let before = entries(&server).await;
+        node.renew(demand(1, 0)).await;
+        assert_eq!(entries(&server).await, before);
+        node.renew(demand(1, 0)).await;
+        assert_ne!(entries(&server).await, before);
+    })
+    .await;
+}
+
+async fn entries(server: &EngineServer) -> Vec<Vec<u8>> {
+    manager(server).await.hvals("{wr:checkout}:shares").await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn services_that_share_a_server_do_not_meet_and_leave_nothing_behind() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let mut here = share(&server, OnLoss::Close).await;
+        let mut there = share_by(&server, "checkout", options().prefix("other")).await.unwrap();
+        assert_eq!(here.renew(demand(0, 0)).await, TOTAL);
+        assert_eq!(there.renew(demand(0, 0)).await, TOTAL);
+        for key in ["{wr:checkout}:shares", "{other:checkout}:shares"] {
+            let left_ms: u64 = manager(&server).await.pttl(key).await.unwrap();
+            let left = Duration::from_millis(left_ms);
+            let lease = GateShare::<ConnectionManager>::LEASE;
+            assert!(left > 2 * lease && left <= 10 * lease, "{left:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_share_cannot_be_kept_by_is_refused_by_name_and_value() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let cause = async |server, gate, options| {
+            let error = share_by(server, gate, options).await.unwrap_err();
+            std::error::Error::source(&error).unwrap().to_string()
+        };
+        assert_eq!(
+            cause(&server, "check}out", options()).await,
+            "name is \"check}out\", expected 1 to 64 letters, digits, '-' or '_'"
+        );
+        assert_eq!(
+            cause(&server, "checkout", options().deadline(Duration::from_secs(2))).await,
+            "deadline is 2s, expected 1s at most"
+        );
+        let evicts = ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"];
+        let evicts = EngineServer::start_with(engine, &evicts).unwrap();
+        let cause = cause(&evicts, "checkout", options()).await;
+        assert!(
+            cause.starts_with("maxmemory-policy is allkeys-lru, expected noeviction"),
+            "{cause}"
+        );
     })
     .await;
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU32, Ordering},
+    atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
 use tokio::{
@@ -16,38 +16,60 @@ use tokio::{
 /// A way on which everything can vanish, with the connections left open at both ends.
 pub(crate) struct Link {
     pub(crate) port: u16,
-    vanished: Arc<AtomicU32>,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Connections that were made before so many times of vanishing are deaf.
+    vanished: AtomicU32,
+    /// All connections are deaf, also those that are still to be made.
+    is_cut: AtomicBool,
 }
 
 impl Link {
     pub(crate) async fn to(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let vanished = Arc::<AtomicU32>::default();
-        let age = Arc::clone(&vanished);
+        let state = Arc::<State>::default();
+        let at = Arc::clone(&state);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (age, born) = (Arc::clone(&age), age.load(Ordering::Relaxed));
+                let born = at.vanished.load(Ordering::Relaxed);
                 let server = TcpStream::connect(("127.0.0.1", server)).await.unwrap();
                 let (from_client, to_client) = client.into_split();
                 let (from_server, to_server) = server.into_split();
-                tokio::spawn(carry(from_client, to_server, Arc::clone(&age), born));
-                tokio::spawn(carry(from_server, to_client, age, born));
+                tokio::spawn(carry(from_client, to_server, Arc::clone(&at), born));
+                tokio::spawn(carry(from_server, to_client, Arc::clone(&at), born));
             }
         });
-        Self { port, vanished }
+        Self { port, state }
     }
 
     /// From now on nothing comes through on the connections that there are.
     pub(crate) fn vanish(&self) {
-        self.vanished.fetch_add(1, Ordering::Relaxed);
+        self.state.vanished.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// From now on nothing comes through at all.
+    pub(crate) fn cut(&self) {
+        self.state.is_cut.store(true, Ordering::Relaxed);
+    }
+
+    /// What is sent from now on comes through again.
+    pub(crate) fn mend(&self) {
+        self.state.is_cut.store(false, Ordering::Relaxed);
     }
 }
 
-async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, age: Arc<AtomicU32>, born: u32) {
+async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, state: Arc<State>, born: u32) {
     let mut bytes = vec![0; 16_384];
     while let Ok(count @ 1..) = from.read(&mut bytes).await {
-        if age.load(Ordering::Relaxed) == born && to.write_all(&bytes[..count]).await.is_err() {
+        let is_deaf = state.vanished.load(Ordering::Relaxed) != born;
+        if is_deaf || state.is_cut.load(Ordering::Relaxed) {
+            continue;
+        }
+        if to.write_all(&bytes[..count]).await.is_err() {
             return;
         }
     }
