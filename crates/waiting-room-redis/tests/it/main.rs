@@ -12,5 +12,6 @@ mod link;
 mod mishaps;
 mod nodes;
 mod recovery;
+mod rights;
 mod rules;
 mod support;

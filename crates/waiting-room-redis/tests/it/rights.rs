@@ -1,0 +1,80 @@
+//! A user of the server who may do no more than `docs/redis.md` says is needed.
+
+use std::{collections::BTreeSet, fs, num::NonZeroU32, path::Path, time::Duration};
+
+use redis::{Client, Value};
+use waiting_room_core::{
+    LimitStore, QueueingMethod, Quota, Renewal, RoomRules, Store, Verdict, VisitorId,
+};
+use waiting_room_redis::{Demand, GateShare, OnLoss, RedisLimits, RedisStore, RedisStoreOptions};
+
+use crate::{
+    limits::support::{ALL, ask, charge, policy},
+    support::{admitted, connection, on_each, open, patient, queued, start},
+};
+
+const MANUAL: &str = include_str!("../../../../docs/redis.md");
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rights_in_the_manual_are_enough() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let mut command = redis::cmd("ACL");
+        rights().skip(1).for_each(|right| _ = command.arg(right));
+        let _: Value = command.query_async(&mut connection(&server).await).await.unwrap();
+        let url = format!("redis://waiting-room:secret@127.0.0.1:{}", server.port());
+        let client = Client::open(url).unwrap();
+        let connect = move || open(client.clone());
+
+        let rules = RoomRules::new("shop", 1);
+        let store = RedisStore::connect(connect.clone(), rules, patient()).await.unwrap();
+        goes_in_and_out(&store).await;
+        let limits = RedisLimits::connect(connect.clone(), "api", patient()).await.unwrap();
+        for algorithm in ALL {
+            let ask = ask(&policy(algorithm, Quota::per_hour(10)), "ann", 2);
+            let charged = charge(&limits, &ask).await.charge.unwrap();
+            limits.settle(&ask, &charged, 1).unwrap();
+            charge(&limits, &ask).await;
+        }
+        let options = RedisStoreOptions::new().deadline(Duration::from_secs(1));
+        let total = NonZeroU32::new(7).unwrap();
+        let gate = GateShare::connect(connect, "checkout", total, OnLoss::Close, options).await;
+        assert_eq!(gate.unwrap().renew(Demand::default()).await, 7);
+    })
+    .await;
+}
+
+async fn goes_in_and_out(store: &RedisStore) {
+    let pass = admitted(store, 1).await;
+    let ticket = queued(store, 2).await;
+    store.check_in(ticket).await.unwrap();
+    assert!(matches!(store.renew(pass).await.unwrap(), Renewal::Renew(_)));
+    store.configure(|rules| rules.queueing_method(QueueingMethod::Random)).await.unwrap();
+    store.configure(|rules| rules.queueing_method(QueueingMethod::Fifo)).await.unwrap();
+    store.leave(pass.id).await.unwrap();
+    assert!(matches!(store.check_in(ticket).await.unwrap(), Verdict::Admit { .. }));
+    store.enter(VisitorId::new(3)).await.unwrap();
+    store.sweep().await.unwrap();
+    assert_eq!(store.snapshot().await.unwrap().active, 1);
+}
+
+#[test]
+fn the_rights_in_the_manual_are_those_that_the_scripts_use() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut used = BTreeSet::from(["evalsha".to_owned(), "script|load".to_owned()]);
+    for folder in [source.join("lua"), source.join("limits/lua")] {
+        for file in fs::read_dir(folder).unwrap() {
+            let script = fs::read_to_string(file.unwrap().path()).unwrap();
+            let calls = script.split("redis.call('").skip(1);
+            used.extend(calls.map(|call| call.split('\'').next().unwrap().to_lowercase()));
+        }
+    }
+    let given: BTreeSet<_> = rights().filter_map(|right| right.strip_prefix('+')).collect();
+    assert_eq!(given, used.iter().map(String::as_str).collect());
+}
+
+/// The words of the command by which the manual makes a user.
+fn rights() -> impl Iterator<Item = &'static str> {
+    let command = MANUAL.find("ACL SETUSER").expect("the manual makes a user");
+    MANUAL[command..].split("```").next().unwrap().split_whitespace().filter(|word| *word != "\\")
+}
