@@ -20,6 +20,10 @@ use crate::{
 };
 
 const TOTAL: u32 = 20;
+const KEY: &str = "{wr:checkout}:shares";
+const EXPIRES_US: usize = 3;
+const RENEWAL: usize = 4;
+const HOUR_US: u64 = 3_600 * 1_000_000;
 
 async fn share(server: &EngineServer, on_loss: OnLoss) -> GateShare<ConnectionManager> {
     let total = NonZeroU32::new(TOTAL).unwrap();
@@ -206,13 +210,12 @@ impl Limits {
 async fn where_a_server_takes_over_whose_clock_is_behind_leases_end_all_the_same() {
     on_each(async |engine| {
         let server = start(engine);
-        let mut connection = manager(&server).await;
-        // What a server leaves behind whose clock was far ahead of this one's: in the year 2100.
-        let ahead_us = 4_102_444_800_000_000_u64;
-        let () = connection.hset("{wr:checkout}:shares", "last_us", ahead_us).await.unwrap();
         let mut gone = share(&server, OnLoss::Close).await;
         assert_eq!(gone.renew(demand(0, 0)).await, TOTAL);
         drop(gone);
+        // What a server leaves behind whose clock was an hour ahead of this one's.
+        add(&server, EXPIRES_US, HOUR_US).await;
+        let () = manager(&server).await.hincr(KEY, "last_us", HOUR_US).await.unwrap();
         let mut stays = share(&server, OnLoss::Close).await;
         assert_eq!(stays.renew(demand(0, 0)).await, 0, "the lease of the other is not over");
         eventually(async || (stays.renew(demand(0, 0)).await == TOTAL).then_some(())).await;
@@ -227,18 +230,7 @@ async fn a_renewal_that_comes_after_a_later_one_changes_nothing() {
         let server = start(engine);
         let mut node = share(&server, OnLoss::Close).await;
         node.renew(demand(0, 0)).await;
-        let two_more_have_come = "for _, node in ipairs(redis.call('HKEYS', KEYS[1])) do
-            if #node == 32 then
-                local entry = cmsgpack.unpack(redis.call('HGET', KEYS[1], node))
-                entry[4] = entry[4] + 2
-                redis.call('HSET', KEYS[1], node, cmsgpack.pack(entry))
-            end
-        end";
-        let () = Script::new(two_more_have_come)
-            .key("{wr:checkout}:shares")
-            .invoke_async(&mut manager(&server).await)
-            .await
-            .unwrap();
+        add(&server, RENEWAL, 2).await;
         let before = entries(&server).await;
         node.renew(demand(1, 0)).await;
         assert_eq!(entries(&server).await, before);
@@ -249,7 +241,22 @@ async fn a_renewal_that_comes_after_a_later_one_changes_nothing() {
 }
 
 async fn entries(server: &EngineServer) -> Vec<Vec<u8>> {
-    manager(server).await.hvals("{wr:checkout}:shares").await.unwrap()
+    manager(server).await.hvals(KEY).await.unwrap()
+}
+
+/// Adds so much to what stands in this place for each node.
+async fn add(server: &EngineServer, place: usize, number: u64) {
+    let added = "for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do
+        if not string.find(name, '_us$') then
+            local entry, place = cmsgpack.unpack(redis.call('HGET', KEYS[1], name)), tonumber(ARGV[1])
+            entry[place] = entry[place] + ARGV[2]
+            redis.call('HSET', KEYS[1], name, cmsgpack.pack(entry))
+        end
+    end";
+    let added = Script::new(added);
+    let mut invocation = added.key(KEY);
+    let connection = &mut manager(server).await;
+    let () = invocation.arg(place).arg(number).invoke_async(connection).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -260,7 +267,7 @@ async fn services_that_share_a_server_do_not_meet_and_leave_nothing_behind() {
         let mut there = share_by(&server, "checkout", options().prefix("other")).await.unwrap();
         assert_eq!(here.renew(demand(0, 0)).await, TOTAL);
         assert_eq!(there.renew(demand(0, 0)).await, TOTAL);
-        for key in ["{wr:checkout}:shares", "{other:checkout}:shares"] {
+        for key in [KEY, "{other:checkout}:shares"] {
             let left_ms: u64 = manager(&server).await.pttl(key).await.unwrap();
             let left = Duration::from_millis(left_ms);
             let lease = GateShare::<ConnectionManager>::LEASE;
