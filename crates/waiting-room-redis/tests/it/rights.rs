@@ -62,9 +62,10 @@ async fn goes_in_and_out(store: &RedisStore) {
 fn the_rights_in_the_manual_are_those_that_the_scripts_use() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut used = BTreeSet::from(["evalsha".to_owned(), "script|load".to_owned()]);
-    for folder in [source.join("lua"), source.join("limits/lua")] {
-        for file in fs::read_dir(folder).unwrap() {
-            let script = fs::read_to_string(file.unwrap().path()).unwrap();
+    for folder in ["lua", "lua/room", "limits/lua"] {
+        let files = fs::read_dir(source.join(folder)).unwrap().map(|file| file.unwrap().path());
+        for file in files.filter(|file| file.is_file()) {
+            let script = fs::read_to_string(file).unwrap();
             let calls = script.split("redis.call('").skip(1);
             used.extend(calls.map(|call| call.split('\'').next().unwrap().to_lowercase()));
         }
