@@ -1,23 +1,18 @@
 //! One gate for several nodes.
 
-use std::{cell::RefCell, num::NonZeroU32, time::Duration};
+mod loss;
+
+use std::{num::NonZeroU32, time::Duration};
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use redis::{
-    AsyncCommands, Client, Script,
-    aio::{ConnectionLike, ConnectionManager, MultiplexedConnection},
-};
-use tokio::time::{Instant, sleep};
+use redis::{AsyncCommands, Script, aio::ConnectionManager};
 use waiting_room_core::StoreError;
 use waiting_room_engines::EngineServer;
 use waiting_room_redis::{Demand, GateShare, OnLoss, RedisStoreOptions};
 use waiting_room_sim::fresh_seeds;
 
-use crate::{
-    link::Link,
-    support::{eventually, manager, on_each, open, start},
-};
+use crate::support::{eventually, manager, on_each, start};
 
 const TOTAL: u32 = 20;
 const KEY: &str = "{wr:checkout}:shares";
@@ -103,107 +98,6 @@ async fn all_nodes_together_never_run_more_than_the_total() {
         assert_eq!(busiest, TOTAL, "seed {seed}: the total is never used");
     })
     .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_cannot_renew_its_share_does_as_it_was_told_when_the_lease_is_over() {
-    on_each(async |engine| {
-        let mut server = start(engine);
-        let mut keeps = share(&server, OnLoss::Keep).await;
-        let mut closes = share(&server, OnLoss::Close).await;
-        keeps.renew(demand(0, 0)).await;
-        keeps.renew(demand(0, 0)).await;
-        closes.renew(demand(0, 0)).await;
-        keeps.renew(demand(0, 0)).await;
-        keeps.renew(demand(0, 0)).await;
-        assert_eq!(closes.renew(demand(0, 0)).await, 10);
-        server.kill();
-        assert_eq!(closes.renew(demand(0, 0)).await, 10, "the lease is not over");
-        let over = Instant::now() + GateShare::<ConnectionManager>::LEASE;
-        while Instant::now() < over {
-            closes.renew(demand(0, 0)).await;
-        }
-        assert_eq!(closes.renew(demand(0, 0)).await, 0);
-        assert_eq!(keeps.renew(demand(0, 0)).await, 10);
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_connection_whose_other_end_has_vanished_is_replaced() {
-    on_each(async |engine| {
-        let server = start(engine);
-        let link = Link::to(server.port()).await;
-        let mut node = share_through(&link).await;
-        assert_eq!(node.renew(demand(1, 0)).await, TOTAL);
-        link.vanish();
-        // Nothing but a renewal that succeeds tells the node of its part of a new total.
-        node.set_total(NonZeroU32::new(2 * TOTAL).unwrap());
-        eventually(async || (node.renew(demand(1, 0)).await == 2 * TOTAL).then_some(())).await;
-    })
-    .await;
-}
-
-/// The node that is cut off renews as it is told to, the others as often as they can.
-#[tokio::test(flavor = "multi_thread")]
-async fn limits_in_force_never_add_up_to_more_than_the_total_when_a_node_is_cut_off() {
-    on_each(async |engine| {
-        let server = start(engine);
-        let link = Link::to(server.port()).await;
-        let mut cut_off = share_through(&link).await;
-        let mut others = [share(&server, OnLoss::Close).await, share(&server, OnLoss::Close).await];
-        let (limits, pause) = (Limits::default(), cut_off.until_next());
-        let [one, other] = &mut others;
-        let happens = async {
-            limits.until(|limits| limits == [6, 6, 6]).await;
-            link.cut();
-            limits.until(|limits| limits == [0, 10, 10]).await;
-            link.mend();
-            limits.until(|limits| limits == [6, 6, 6]).await;
-        };
-        tokio::select! {
-            () = limits.renewed(0, &mut cut_off, pause) => {}
-            () = limits.renewed(1, one, Duration::ZERO) => {}
-            () = limits.renewed(2, other, Duration::ZERO) => {}
-            () = happens => {}
-        }
-    })
-    .await;
-}
-
-async fn share_through(link: &Link) -> GateShare<MultiplexedConnection> {
-    let client = Client::open(format!("redis://127.0.0.1:{}", link.port)).unwrap();
-    let total = NonZeroU32::new(TOTAL).unwrap();
-    let connect = move || open(client.clone());
-    GateShare::connect(connect, "checkout", total, OnLoss::Close, options()).await.unwrap()
-}
-
-/// The limits in force at three nodes.
-#[derive(Default)]
-struct Limits(RefCell<[u32; 3]>);
-
-impl Limits {
-    /// Puts in force what a node is told, for ever, with a pause before each renewal but the first.
-    async fn renewed<C>(&self, node: usize, share: &mut GateShare<C>, pause: Duration)
-    where
-        C: ConnectionLike + Clone + Send + Sync + 'static,
-    {
-        loop {
-            let limit = share.renew(demand(0, 3 * TOTAL)).await;
-            self.put_in_force(node, limit);
-            sleep(pause).await;
-        }
-    }
-
-    fn put_in_force(&self, node: usize, limit: u32) {
-        let mut limits = self.0.borrow_mut();
-        limits[node] = limit;
-        assert!(limits.iter().sum::<u32>() <= TOTAL, "{limits:?}");
-    }
-
-    async fn until(&self, is_so: impl Fn([u32; 3]) -> bool) {
-        eventually(async || is_so(*self.0.borrow()).then_some(())).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
