@@ -65,7 +65,7 @@ mod watch;
 
 pub use crate::{
     gate_share::{Demand, GateShare, OnLoss},
-    limits::RedisLimits,
+    limits::{Blocks, RedisLimits},
     options::RedisStoreOptions,
     store::RedisStore,
 };

@@ -8,17 +8,23 @@
 //!  request ─► refused here lately? ─ yes ─► refused again, until the store may allow it
 //!                      │ no
 //!                      ▼
+//!             leased here? ───────── yes ─► spent here, until the lease ends
+//!                      │ no
+//!                      ▼
 //!  charge ─┐                                  ┌─► EVALSHA (all that came meanwhile)
 //!  charge ─┼─► waits while one is under way ──┘
 //!  settle ─┘
 //! ```
 
 mod ask;
+mod block;
+mod blocks;
 mod lane;
+mod leases;
 mod refused;
 mod reply;
 mod secret;
 mod shared;
 mod store;
 
-pub use self::store::RedisLimits;
+pub use self::{blocks::Blocks, store::RedisLimits};

@@ -1,10 +1,12 @@
 //! What is asked of limits, as the script reads it.
 
-use std::time::Duration;
+use std::{iter, time::Duration};
 
 use waiting_room_core::{
     Algorithm, Alignment, Charge, KeyHasher, LimitAsk, LimitPolicy, Quota, Refusals,
 };
+
+use super::leases::Unspent;
 
 /// The keys and the arguments of one request, for the script.
 #[derive(Debug, Default)]
@@ -14,14 +16,16 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Asks all of these.
-    pub(super) fn charge_all(group: &str, asks: &[LimitAsk]) -> Self {
+    /// Asks all of these, and for blocks that are no larger than this; for none where nothing is
+    /// said of them.
+    pub(super) fn charge_all(group: &str, asks: &[LimitAsk], blocks: &[u64]) -> Self {
         let mut request = Self::default();
         request.arguments.extend([CHARGE, whole(asks.len() as u64)]);
-        for ask in asks {
+        let blocks = blocks.iter().copied().chain(iter::repeat(0));
+        for (ask, block) in asks.iter().zip(blocks) {
             // What is more than the limit is refused, however much more it is.
             let most = ask.quota().capacity().saturating_add(1);
-            request.ask(group, ask, ask.cost.min(most));
+            request.ask(group, ask, ask.cost.min(most), block);
         }
         request
     }
@@ -29,15 +33,26 @@ impl Request {
     /// Corrects a charge to this cost.
     pub(super) fn settle(group: &str, ask: &LimitAsk, charge: &Charge, cost: u64) -> Self {
         let mut request = Self::default();
-        request.arguments.push(SETTLE);
-        request.ask(group, ask, cost);
-        let meter = Meter::of(&ask.policy, ask.tier);
-        let (first, second) = meter.marks(charge.mark);
-        request.arguments.extend([whole(charge.cost), first, second]);
+        request.correct(group, ask, charge, cost);
         request
     }
 
-    fn ask(&mut self, group: &str, ask: &LimitAsk, cost: u64) {
+    /// Gives back what was charged and not spent.
+    pub(super) fn give_back(group: &str, unspent: &[Unspent]) -> Self {
+        let mut request = Self::default();
+        unspent.iter().for_each(|it| request.correct(group, &it.ask, &it.charge, 0));
+        request
+    }
+
+    fn correct(&mut self, group: &str, ask: &LimitAsk, charge: &Charge, cost: u64) {
+        self.arguments.push(SETTLE);
+        self.ask(group, ask, cost, 0);
+        let meter = Meter::of(&ask.policy, ask.tier);
+        let (first, second) = meter.marks(charge.mark);
+        self.arguments.extend([whole(charge.cost), first, second]);
+    }
+
+    fn ask(&mut self, group: &str, ask: &LimitAsk, cost: u64, block: u64) {
         let meter = Meter::of(&ask.policy, ask.tier);
         let (name, key) = (ask.policy.name(), ask.key);
         self.keys.push(format!("{group}:{name}:{}:{key:?}", meter.kind(&ask.policy, ask.tier)));
@@ -50,6 +65,7 @@ impl Request {
             whole(meter.version),
             whole(cost),
             i64::from(ask.is_soft),
+            whole(block),
         ]);
     }
 }

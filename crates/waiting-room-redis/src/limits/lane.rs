@@ -14,6 +14,7 @@ use waiting_room_core::StoreError;
 
 use super::{
     ask::Request,
+    leases::{Leases, Lessee},
     reply::PER_ASK,
     shared::{Said, Shared},
 };
@@ -25,6 +26,15 @@ pub(super) struct Call {
     pub(super) request: Request,
     /// Where what is said goes; nowhere, for what is only settled.
     pub(super) reply: Option<oneshot::Sender<Result<Said, StoreError>>>,
+    /// Who keeps the blocks that come with it, even if the caller has gone.
+    pub(super) lessee: Option<Lessee>,
+}
+
+impl Call {
+    /// One that nobody waits for.
+    pub(super) const fn settlement(request: Request) -> Self {
+        Self { request, reply: None, lessee: None }
+    }
 }
 
 /// Serves the requests of a node, in order, until nobody can make any.
@@ -83,6 +93,24 @@ pub(super) async fn probe<C: ConnectionLike + Clone>(
     }
 }
 
+/// Gives back what is unspent when its lease ends.
+pub(super) async fn give_back(leases: Arc<Leases>, shared: Arc<Shared>, calls: WeakSender<Call>) {
+    let mut looks = interval(leases.lease() / LOOKS);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        looks.tick().await;
+        let Some(calls) = calls.upgrade() else { return };
+        if shared.breaker.is_open() {
+            continue;
+        }
+        for unspent in leases.ended(shared.now()).chunks(MAX_GIVEN_BACK) {
+            let request = Request::give_back(&shared.group, unspent);
+            // What cannot be given back is given back by time.
+            _ = calls.try_send(Call::settlement(request));
+        }
+    }
+}
+
 /// Tells each what was said to it.
 fn deliver(batch: impl Iterator<Item = Call>, said: &Said) {
     let mut numbers = said.numbers.as_slice();
@@ -90,7 +118,9 @@ fn deliver(batch: impl Iterator<Item = Call>, said: &Said) {
         let told = match numbers.split_at_checked(PER_ASK * call.request.keys.len()) {
             Some((own, others)) => {
                 numbers = others;
-                Ok(Said { numbers: own.to_vec(), ..*said })
+                let said = Said { numbers: own.to_vec(), ..*said };
+                call.lessee.iter().for_each(|lessee| lessee.learn(&said));
+                Ok(said)
             }
             None => Err(malformed("a limit is missing".to_owned())),
         };
@@ -107,4 +137,8 @@ fn tell(call: Call, told: Result<Said, StoreError>) {
 
 /// So many requests share a script at most.
 const MAX_BATCH: usize = 64;
+/// So many blocks are given back by one of them.
+const MAX_GIVEN_BACK: usize = 16;
+/// So often in a lease it is looked for some that have ended.
+const LOOKS: u32 = 8;
 const EVERY: Duration = Duration::from_secs(1);

@@ -51,20 +51,20 @@ impl Refused {
         Some(asks.iter().map(reply).collect())
     }
 
-    /// Remembers what was refused between these times.
+    /// Remembers what was refused between these times, for no longer than this.
     pub(super) fn remember(
         &self,
         asks: &[LimitAsk],
         replies: &[LimitReply],
-        sent: Timestamp,
-        received: Timestamp,
+        (sent, received): (Timestamp, Timestamp),
+        longest: Duration,
     ) {
         for (ask, reply) in asks.iter().zip(replies).filter(|(ask, _)| can_be_remembered(ask)) {
             if let Some(decision) = &reply.decision
                 && !decision.allowed
                 && let Some(retry_after) = decision.retry_after
             {
-                let lasts = retry_after.min(decision.reset).min(LONGEST);
+                let lasts = retry_after.min(decision.reset).min(longest);
                 let entry = Entry {
                     policy: policy(ask),
                     key: ask.key.as_u64(),
@@ -121,9 +121,9 @@ fn policy(ask: &LimitAsk) -> u64 {
 /// So many refusals are remembered.
 const PLACES: usize = 1 << 14;
 /// For no longer than this, so that a limit that an operator has raised is in force soon.
-const LONGEST: Duration = Duration::from_secs(10);
+pub(super) const LONGEST: Duration = Duration::from_secs(10);
 /// A node's clock may be slow by one part in so many.
-const DRIFT: u32 = 1_000;
+pub(super) const DRIFT: u32 = 1_000;
 
 #[cfg(test)]
 mod tests {
@@ -146,7 +146,8 @@ mod tests {
     fn refuse(refused: &Refused, ask: &LimitAsk, reset: Duration, retry_after: Duration) {
         let decision = Decision::new(10, 0, reset, Some(retry_after));
         let reply = LimitReply::new(decision, None);
-        refused.remember(std::slice::from_ref(ask), &[reply], SENT, SENT + 20 * MILLI);
+        let between = (SENT, SENT + 20 * MILLI);
+        refused.remember(std::slice::from_ref(ask), &[reply], between, LONGEST);
     }
 
     fn said(refused: &Refused, ask: &LimitAsk, after: Duration) -> Option<Decision> {

@@ -17,7 +17,7 @@ pub(super) enum Reply {
 }
 
 /// So many numbers are said to an ask.
-pub(super) const PER_ASK: usize = 7;
+pub(super) const PER_ASK: usize = 8;
 
 /// Reads a reply.
 pub(super) fn parse(value: Value) -> Result<Reply, StoreError> {
@@ -35,27 +35,34 @@ pub(super) fn parse(value: Value) -> Result<Reply, StoreError> {
     }
 }
 
+/// What was said to one ask.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub(super) reply: LimitReply,
+    /// The receipt for a block that was charged besides.
+    pub(super) block: Option<Charge>,
+}
+
 /// What was said to these asks.
-pub(super) fn decode_all(asks: &[LimitAsk], said: &Said) -> Result<Vec<LimitReply>, StoreError> {
+pub(super) fn decode_all(asks: &[LimitAsk], said: &Said) -> Result<Vec<Told>, StoreError> {
     let each = asks.iter().zip(said.numbers.chunks(PER_ASK));
-    let mut replies = each
+    let mut told = each
         .map(|(ask, numbers)| decode(ask, said.now_us, numbers))
         .collect::<Result<Vec<_>, _>>()?;
-    let is_refused =
-        |(ask, reply): (&LimitAsk, &LimitReply)| !ask.is_soft && reply.charge.is_none();
-    if asks.iter().zip(&replies).any(is_refused) {
-        replies.iter_mut().for_each(|reply| reply.charge = None);
+    let is_refused = |(ask, told): (&LimitAsk, &Told)| !ask.is_soft && told.reply.charge.is_none();
+    if asks.iter().zip(&told).any(is_refused) {
+        told.iter_mut().for_each(|told| told.reply.charge = None);
     }
-    Ok(replies)
+    Ok(told)
 }
 
 /// What was said to one ask at this time.
-fn decode(ask: &LimitAsk, now_us: u64, said: &[i64]) -> Result<LimitReply, StoreError> {
-    let [status, remaining, reset_us, retry_us, delay_us, first, second] = *said else {
+fn decode(ask: &LimitAsk, now_us: u64, said: &[i64]) -> Result<Told, StoreError> {
+    let [status, remaining, reset_us, retry_us, delay_us, first, second, block] = *said else {
         return Err(malformed(format!("{} numbers for an ask", said.len())));
     };
     if status < 0 {
-        return Ok(LimitReply::default());
+        return Ok(Told { reply: LimitReply::default(), block: None });
     }
     let micros = |us| positive(us).map(Duration::from_micros);
     let retry_after = if retry_us < 0 { None } else { Some(micros(retry_us)?) };
@@ -65,12 +72,19 @@ fn decode(ask: &LimitAsk, now_us: u64, said: &[i64]) -> Result<LimitReply, Store
     if decision.allowed != (status == 1) {
         return Err(malformed(format!("status {status} with {decision:?}")));
     }
-    let mark = match ask.cost {
+    let block = positive(block)?;
+    let cost = ask.cost.saturating_add(block);
+    let mark = match cost {
         0 => 0,
         _ => Meter::of(&ask.policy, ask.tier).mark(positive(first)?, positive(second)?),
     };
-    let charge = Charge::new(ask.cost, from_micros(now_us), mark);
-    Ok(LimitReply::new(decision, decision.allowed.then_some(charge)))
+    let all = Charge::new(cost, from_micros(now_us), mark);
+    // The request has spent first, and the block stands upon it.
+    let (own, block) = match block {
+        0 => (all, None),
+        _ => (ask.settled(&all, ask.cost), Some(Charge::new(block, all.at, mark))),
+    };
+    Ok(Told { reply: LimitReply::new(decision, decision.allowed.then_some(own)), block })
 }
 
 fn integer(value: &Value) -> Result<i64, StoreError> {

@@ -8,12 +8,15 @@ use tokio::{
     time::timeout,
 };
 use waiting_room_core::{
-    Charge, KeyHasher, LimitAsk, LimitReply, LimitStore, StoreError, StoreErrorKind,
+    Charge, Decision, KeyHasher, LimitAsk, LimitReply, LimitStore, StoreError, StoreErrorKind,
 };
 
 use super::{
     ask::Request,
+    blocks::Blocks,
     lane::{self, Call},
+    leases::{Leases, Lessee, Plan, Unspent},
+    refused::LONGEST,
     reply,
     secret::Secret,
     shared::{Said, Shared},
@@ -55,6 +58,7 @@ use crate::{
 pub struct RedisLimits {
     shared: Arc<Shared>,
     calls: mpsc::Sender<Call>,
+    leases: Option<Arc<Leases>>,
 }
 
 impl RedisLimits {
@@ -113,7 +117,26 @@ impl RedisLimits {
         let (calls, served) = mpsc::channel(MAX_WAITING);
         tokio::spawn(lane::serve(served, Arc::clone(&connections), Arc::clone(&shared)));
         tokio::spawn(lane::probe(connections, Arc::clone(&shared), calls.downgrade()));
-        Ok(Self { shared, calls })
+        Ok(Self { shared, calls, leases: None })
+    }
+
+    /// The same limits, of which this node takes blocks, and spends them without asking; see
+    /// [`Blocks`] for what that costs.
+    ///
+    /// Each node may do so or not. Clones that were made before go on asking each time.
+    ///
+    /// # Errors
+    ///
+    /// A block or a lease that is too small or too large.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn leasing(self, blocks: Blocks) -> Result<Self, ConfigError> {
+        let leases = Arc::new(Leases::new(blocks.validate()?, self.shared.deadline));
+        let (shared, calls) = (Arc::clone(&self.shared), self.calls.downgrade());
+        tokio::spawn(lane::give_back(Arc::clone(&leases), shared, calls));
+        Ok(Self { leases: Some(leases), ..self })
     }
 
     /// Sends a call on its way.
@@ -125,22 +148,66 @@ impl RedisLimits {
         self.calls.try_send(call).map_err(|_| unavailable(store::TOO_MANY_WAIT))
     }
 
+    /// Asks the store about all of these, and for blocks if they are wanted.
+    fn ask(&self, asks: &[LimitAsk]) -> Result<Replied, StoreError> {
+        let (reply, replied) = oneshot::channel();
+        let plan = self.leases.as_ref().map(|leases| leases.plan(asks, self.shared.now()));
+        let Plan { wanted, ended } = plan.unwrap_or_default();
+        self.give_back(&ended)?;
+        let request = Request::charge_all(&self.shared.group, asks, &wanted);
+        let lessee =
+            self.leases.clone().map(|leases| Lessee { leases, asks: asks.to_vec(), wanted });
+        self.send(Call { request, reply: Some(reply), lessee })?;
+        Ok(replied)
+    }
+
+    fn give_back(&self, unspent: &[Unspent]) -> Result<(), StoreError> {
+        if unspent.is_empty() {
+            return Ok(());
+        }
+        self.send(Call::settlement(Request::give_back(&self.shared.group, unspent)))
+    }
+
     /// Waits for the reply to these, and remembers what is refused.
     async fn replied(
-        shared: Arc<Shared>,
+        self,
         asks: Vec<LimitAsk>,
-        replied: oneshot::Receiver<Result<Said, StoreError>>,
+        replied: Replied,
     ) -> Result<Vec<LimitReply>, StoreError> {
-        let said = match timeout(shared.deadline, replied).await {
+        let (mut replies, mut said) = self.said(&asks, replied).await?;
+        if let Some(leases) = &self.leases {
+            let unspent = leases.withdraw(refusing(&asks, &replies));
+            if !unspent.is_empty() {
+                // What this node holds itself is no reason to refuse.
+                self.give_back(&unspent)?;
+                let replied = self.ask(&asks)?;
+                (replies, said) = self.said(&asks, replied).await?;
+            }
+            let now = self.shared.now();
+            for (ask, decision) in allowed(&asks, &mut replies) {
+                let remaining = decision.remaining.saturating_add(leases.left(ask, now));
+                decision.remaining = remaining.min(decision.limit);
+            }
+        }
+        let longest = self.leases.as_ref().map_or(LONGEST, |leases| leases.lease().min(LONGEST));
+        self.shared.refused.remember(&asks, &replies, (said.sent, said.received), longest);
+        Ok(replies)
+    }
+
+    async fn said(
+        &self,
+        asks: &[LimitAsk],
+        replied: Replied,
+    ) -> Result<(Vec<LimitReply>, Said), StoreError> {
+        let said = match timeout(self.shared.deadline, replied).await {
             Ok(Ok(said)) => said?,
             Ok(Err(_)) => return Err(StoreError::new(StoreErrorKind::Unavailable)),
             // Whether the server fails, its scripts tell: one slow script is not as many failures as
             // there are requests that wait for it.
             Err(_) => return Err(StoreError::new(StoreErrorKind::Timeout)),
         };
-        let replies = reply::decode_all(&asks, &said)?;
-        shared.refused.remember(&asks, &replies, said.sent, said.received);
-        Ok(replies)
+        let told = reply::decode_all(asks, &said)?;
+        Ok((told.into_iter().map(|told| told.reply).collect(), said))
     }
 }
 
@@ -153,13 +220,14 @@ impl LimitStore for RedisLimits {
         &self,
         asks: &[LimitAsk],
     ) -> Pin<Box<dyn Future<Output = Result<Vec<LimitReply>, StoreError>> + Send>> {
-        if let Some(refused) = self.shared.refused.refuse(asks, self.shared.now()) {
-            return Box::pin(std::future::ready(Ok(refused)));
+        let now = self.shared.now();
+        let leases = self.leases.as_ref();
+        let refused = self.shared.refused.refuse(asks, now);
+        if let Some(known) = refused.or_else(|| leases?.pay(asks, now)) {
+            return Box::pin(std::future::ready(Ok(known)));
         }
-        let (reply, replied) = oneshot::channel();
-        let request = Request::charge_all(&self.shared.group, asks);
-        match self.send(Call { request, reply: Some(reply) }) {
-            Ok(()) => Box::pin(Self::replied(Arc::clone(&self.shared), asks.to_vec(), replied)),
+        match self.ask(asks) {
+            Ok(replied) => Box::pin(self.clone().replied(asks.to_vec(), replied)),
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }
@@ -167,7 +235,7 @@ impl LimitStore for RedisLimits {
     fn settle(&self, ask: &LimitAsk, charge: &Charge, cost: u64) -> Result<Charge, StoreError> {
         if cost != charge.cost {
             let request = Request::settle(&self.shared.group, ask, charge, cost);
-            self.send(Call { request, reply: None })?;
+            self.send(Call::settlement(request))?;
         }
         Ok(ask.settled(charge, cost))
     }
@@ -177,6 +245,29 @@ impl fmt::Debug for RedisLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisLimits").field("group", &self.shared.group).finish_non_exhaustive()
     }
+}
+
+/// Where what is said to a request comes from.
+type Replied = oneshot::Receiver<Result<Said, StoreError>>;
+
+/// Which of these refuse a request.
+fn refusing<'a>(
+    asks: &'a [LimitAsk],
+    replies: &'a [LimitReply],
+) -> impl Iterator<Item = &'a LimitAsk> {
+    let refuses = |decision: Decision| !decision.allowed;
+    let each = asks.iter().zip(replies);
+    each.filter(move |(ask, reply)| !ask.is_soft && reply.decision.is_some_and(refuses))
+        .map(|(ask, _)| ask)
+}
+
+/// What those say that allow it.
+fn allowed<'a>(
+    asks: &'a [LimitAsk],
+    replies: &'a mut [LimitReply],
+) -> impl Iterator<Item = (&'a LimitAsk, &'a mut Decision)> {
+    let decisions = replies.iter_mut().map(|reply| reply.decision.as_mut());
+    asks.iter().zip(decisions).filter_map(|(ask, it)| Some((ask, it.filter(|it| it.allowed)?)))
 }
 
 /// Learns the secret of the group, and whether the server can be trusted with limits.

@@ -4,6 +4,8 @@ mod conformance;
 mod exact;
 mod failures;
 mod layer;
+mod leased;
+mod leased_bounds;
 mod refused;
 mod state;
 pub(crate) mod support;

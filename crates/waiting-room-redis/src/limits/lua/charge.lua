@@ -5,9 +5,11 @@
 --       [2] the secret by which the node hashes keys
 --       then, for each request, 1, the number of its asks, and these; or 2, one ask with the cost as
 --       it should have been, the cost as it was charged, and its two marks
---       an ask: meter, limit, period, per_us, highest, version, cost, 1 if it is soft
+--       an ask: meter, limit, period, per_us, highest, version, cost, 1 if it is soft, and how large
+--       a block may be that is charged besides
 -- reply {now_us, for each ask of a 1:
---        1 allowed, 0 refused, -1 not asked; remaining, reset_us, retry_us or -1, delay_us, marks}
+--        1 allowed, 0 refused, -1 not asked; remaining, reset_us, retry_us or -1, delay_us, marks;
+--        how large a block was charged}
 --       or {another secret}: nothing was done, since the keys are not those of the other nodes
 
 local families = {buckets, buckets, windows, windows, counters, logs, logs}
@@ -34,6 +36,7 @@ local function read_ask()
         key = KEYS[next_key], meter = meter(number()),
         limit = number(), period = number(), per_us = number(),
         highest = number(), version = number(), cost = number(), is_soft = number() == 1,
+        largest = number(), block = 0,
     }
     next_key = next_key + 1
     ask.meter.load(ask)
@@ -51,6 +54,10 @@ local function turn(ask)
 end
 
 local reply, said = {}, 1
+local PER_ASK = 8
+
+-- What is left has room for so many blocks at least.
+local BLOCKS = 8
 
 local function say(ask, delay_us)
     local meter = ask.meter
@@ -61,24 +68,36 @@ local function say(ask, delay_us)
     reply[said + 4] = ask.is_allowed and 0 or meter.wait(ask, ask.cost) or -1
     reply[said + 5] = delay_us
     reply[said + 6], reply[said + 7] = meter.mark(ask)
-    said = said + 7
+    reply[said + 8] = ask.block
+    said = said + PER_ASK
 end
 
 local function say_nothing()
-    for i = 1, 7 do
+    for i = 1, PER_ASK do
         reply[said + i] = -1
     end
-    said = said + 7
+    said = said + PER_ASK
 end
 
 local function delay_us(ask)
     return ask.cost > 0 and ask.meter.delay and ask.meter.delay(ask) or 0
 end
 
+-- A part of what this request leaves, so that blocks grow smaller as the limit comes nearer, and
+-- close to it there are none.
+local function block(ask)
+    if ask.largest == 0 then
+        return 0
+    end
+    local left = ask.limit - ask.meter.used(ask) - ask.cost
+    return math.max(math.min(ask.largest, math.floor(left / BLOCKS)), 0)
+end
+
 local function allow(ask)
     local delay = delay_us(ask)
-    if ask.cost > 0 then
-        ask.meter.spend(ask, ask.cost)
+    ask.block = block(ask)
+    if ask.cost + ask.block > 0 then
+        ask.meter.spend(ask, ask.cost + ask.block)
         ask.meter.save(ask)
     end
     say(ask, delay)

@@ -3,19 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{Algorithm, LimitPolicy, LimitStore, ManualClock, Quota, Refusals};
-use waiting_room_engines::{Engine, EngineServer};
+use waiting_room_engines::Engine;
 
-use super::support::{ALL, START, ask, charge, node_at, policy};
+use super::support::{ALL, START, ask, charge, node_at, policy, scripts};
 use crate::support::{connection, start};
-
-/// How many scripts a server has run.
-async fn scripts(server: &EngineServer) -> u64 {
-    let mut connection = connection(server).await;
-    let said: String =
-        redis::cmd("INFO").arg("commandstats").query_async(&mut connection).await.unwrap();
-    let line = said.lines().find(|line| line.starts_with("cmdstat_evalsha:")).unwrap();
-    line.split(['=', ',']).nth(1).unwrap().parse().unwrap()
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_offender_is_refused_without_asking_and_told_a_time_that_counts_down() {

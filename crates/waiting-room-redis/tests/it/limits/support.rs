@@ -49,6 +49,15 @@ pub(crate) fn ask(policy: &Arc<LimitPolicy>, name: &str, cost: u64) -> LimitAsk 
     LimitAsk::new(Arc::clone(policy), key(name), 0, cost)
 }
 
+/// How many scripts a server has run.
+pub(crate) async fn scripts(server: &EngineServer) -> u64 {
+    let mut connection = connection(server).await;
+    let said: String =
+        redis::cmd("INFO").arg("commandstats").query_async(&mut connection).await.unwrap();
+    let line = said.lines().find(|line| line.starts_with("cmdstat_evalsha:")).unwrap();
+    line.split(['=', ',']).nth(1).unwrap().parse().unwrap()
+}
+
 /// What is said to a single ask.
 pub(crate) async fn charge(node: &RedisLimits, ask: &LimitAsk) -> LimitReply {
     node.charge_all(std::slice::from_ref(ask)).await.unwrap()[0]

@@ -1,0 +1,237 @@
+//! Nodes that take blocks, and spend them without asking.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::task::JoinSet;
+use waiting_room_core::{
+    Algorithm, Alignment, LimitAsk, LimitPolicy, LimitStore, ManualClock, Quota, Refusals,
+};
+use waiting_room_engines::{Engine, EngineServer};
+use waiting_room_redis::{Blocks, RedisLimits};
+
+use super::support::{ALL, START, ask, charge, node_at, policy, scripts};
+use crate::support::{eventually, start};
+
+const LEASE: Duration = Duration::from_secs(1);
+
+/// The algorithms of which blocks are taken.
+pub(crate) fn leased() -> impl Iterator<Item = Algorithm> {
+    let counts_refusals = Algorithm::SlidingLog(Refusals::Count);
+    ALL.into_iter().filter(move |&it| it != Algorithm::LeakyQueue && it != counts_refusals)
+}
+
+/// A node that takes blocks of at most so many.
+pub(crate) async fn lessee(
+    server: &EngineServer,
+    clock: &ManualClock,
+    largest: u64,
+) -> RedisLimits {
+    let blocks = Blocks::of_at_most(largest).lease(LEASE);
+    node_at(server, clock).await.leasing(blocks).unwrap()
+}
+
+fn daily(name: &str, algorithm: Algorithm, limit: u64) -> Arc<LimitPolicy> {
+    Arc::new(LimitPolicy::new(format!("{name}:{algorithm:?}"), algorithm, [Quota::per_day(limit)]))
+}
+
+/// Whether it is allowed, and what is left then.
+async fn spend(node: &RedisLimits, ask: &LimitAsk) -> Option<u64> {
+    let reply = charge(node, ask).await;
+    reply.charge.map(|_| reply.decision.unwrap().remaining)
+}
+
+/// What is left, by a node that takes no blocks.
+async fn left(node: &RedisLimits, ask: &LimitAsk) -> u64 {
+    let mut look = ask.clone();
+    look.cost = 0;
+    charge(node, &look).await.decision.unwrap().remaining
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_block_lasts_nothing_is_asked_and_each_is_told_what_is_left() {
+    for engine in Engine::ALL {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let (node, other) = (lessee(&server, &clock, 50).await, node_at(&server, &clock).await);
+        for algorithm in leased() {
+            let one = ask(&daily("one", algorithm, 1_000), "ann", 1);
+            // Who comes once takes no block, and who comes again is likely to go on.
+            assert_eq!(spend(&node, &one).await, Some(999));
+            assert_eq!(left(&other, &one).await, 999);
+            assert_eq!(spend(&node, &one).await, Some(998));
+            assert_eq!(left(&other, &one).await, 948, "{algorithm:?}");
+            let before = scripts(&server).await;
+            for spent in 3..=52 {
+                assert_eq!(spend(&node, &one).await, Some(1_000 - spent), "{algorithm:?}");
+            }
+            assert_eq!(scripts(&server).await, before, "{algorithm:?} on {engine}");
+            assert_eq!(spend(&node, &one).await, Some(947));
+            assert_eq!(scripts(&server).await, before + 1);
+            assert_eq!(left(&other, &one).await, 897);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_unspent_comes_back_when_the_lease_ends() {
+    for engine in Engine::ALL {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let (node, other) = (lessee(&server, &clock, 50).await, node_at(&server, &clock).await);
+        for algorithm in leased() {
+            let one = ask(&daily("unspent", algorithm, 100), "ann", 1);
+            for spent in 1..=5 {
+                assert_eq!(spend(&node, &one).await, Some(100 - spent));
+            }
+            assert_eq!(left(&other, &one).await, 100 - 2 - 12);
+            clock.advance(LEASE);
+            eventually(async || (left(&other, &one).await == 95).then_some(())).await;
+            for spent in 6..=100 {
+                assert_eq!(spend(&other, &one).await, Some(100 - spent), "{algorithm:?}");
+            }
+            assert_eq!(spend(&other, &one).await, None, "{algorithm:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn near_the_limit_each_is_asked_and_the_limit_is_spent_to_the_unit() {
+    let server = start(Engine::Redis);
+    let clock = ManualClock::new(START);
+    let nodes = [lessee(&server, &clock, 50).await, lessee(&server, &clock, 50).await];
+    for algorithm in leased() {
+        let one = ask(&daily("near", algorithm, 200), "ann", 1);
+        let (mut spent, mut last_asked) = (0_u64, 0);
+        for turn in 0..1_000 {
+            let before = scripts(&server).await;
+            spent += u64::from(spend(&nodes[turn % 2], &one).await.is_some());
+            if scripts(&server).await == before && spent < 200 {
+                last_asked = spent;
+            }
+        }
+        assert_eq!(spent, 200, "{algorithm:?}");
+        assert!((150..200).contains(&last_asked), "{algorithm:?}: {last_asked}");
+        let few = ask(&daily("few", algorithm, 8), "ann", 1);
+        for turn in 0..8 {
+            let before = scripts(&server).await;
+            assert!(spend(&nodes[turn % 2], &few).await.is_some());
+            assert_eq!(scripts(&server).await, before + 1, "{algorithm:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_of_which_none_can_be_lent_are_asked_each_time() {
+    let server = start(Engine::Redis);
+    let clock = ManualClock::new(START);
+    let (node, other) = (lessee(&server, &clock, 50).await, node_at(&server, &clock).await);
+    for algorithm in [Algorithm::LeakyQueue, Algorithm::SlidingLog(Refusals::Count)] {
+        let alone = ask(&daily("alone", algorithm, 1_000), "ann", 1);
+        let twin = ask(&daily("twin", algorithm, 1_000), "ann", 1);
+        let both = [alone.clone(), ask(&daily("with", algorithm, 1_000), "ann", 1)];
+        let wide = ask(&daily("wide", Algorithm::Gcra, 1_000), "ann", 1);
+        // The server knows the script from now on.
+        left(&other, &alone).await;
+        let before = scripts(&server).await;
+        for _ in 0..5 {
+            assert_eq!(charge(&node, &alone).await.decision, charge(&other, &twin).await.decision);
+            node.charge_all(&[both[1].clone(), wide.clone()]).await.unwrap();
+        }
+        assert_eq!(scripts(&server).await, before + 15);
+        // A block that nobody could spend alone is not taken.
+        let expected = if algorithm == Algorithm::LeakyQueue { 995 } else { 990 };
+        assert_eq!(left(&other, &wide).await, expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_refused_by_one_limit_spends_nothing_of_the_block_of_another() {
+    let server = start(Engine::Redis);
+    let clock = ManualClock::new(START);
+    let (node, other) = (lessee(&server, &clock, 50).await, node_at(&server, &clock).await);
+    let wide = ask(&daily("wide", Algorithm::Gcra, 1_000), "all", 1);
+    let narrow = |cost| ask(&daily("narrow", Algorithm::Gcra, 40), "ann", cost);
+    for _ in 0..3 {
+        node.charge_all(&[wide.clone(), narrow(1)]).await.unwrap();
+    }
+    for cost in [38, 41, 1_000] {
+        for asks in [[wide.clone(), narrow(cost)], [narrow(cost), wide.clone()]] {
+            let replies = node.charge_all(&asks).await.unwrap();
+            assert!(replies.iter().all(|reply| reply.charge.is_none()), "{cost}: {replies:?}");
+        }
+    }
+    clock.advance(LEASE);
+    eventually(async || (left(&other, &wide).await == 997).then_some(())).await;
+    eventually(async || (left(&other, &narrow(0)).await == 37).then_some(())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_at_once_never_spend_a_unit_twice() {
+    for engine in Engine::ALL {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let nodes = [lessee(&server, &clock, 20).await, lessee(&server, &clock, 20).await];
+        for algorithm in leased() {
+            let one = ask(&daily("many", algorithm, 500), "ann", 1);
+            let mut tries = JoinSet::new();
+            for number in 0..1_500 {
+                let (node, one) = (nodes[number % 2].clone(), one.clone());
+                tries.spawn(async move { spend(&node, &one).await.is_some() });
+            }
+            let allowed = tries.join_all().await.into_iter().filter(|&allowed| allowed).count();
+            assert!((480..=500).contains(&allowed), "{allowed}: {algorithm:?} on {engine}");
+            // Who was refused for a block of the other node may come when it has ended.
+            clock.advance(2 * LEASE);
+            let mut spent = allowed;
+            eventually(async || {
+                spent += usize::from(spend(&nodes[0], &one).await.is_some());
+                clock.advance(Duration::from_millis(1));
+                (spent >= 500).then_some(())
+            })
+            .await;
+            clock.advance(2 * LEASE);
+            assert_eq!(spend(&nodes[1], &one).await, None, "{algorithm:?} on {engine}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_is_of_one_tier_and_quota_and_what_it_holds_itself_refuses_nobody() {
+    let server = start(Engine::Redis);
+    let clock = ManualClock::new(START);
+    let (node, other) = (lessee(&server, &clock, 50).await, node_at(&server, &clock).await);
+    let tiers = [Quota::per_hour(100), Quota::per_hour(200)];
+    let window = Algorithm::FixedWindow(Alignment::Epoch);
+    let policy = Arc::new(LimitPolicy::new("tiers", window, tiers));
+    let free = ask(&policy, "ann", 1);
+    let mut paid = free.clone();
+    paid.tier = 1;
+    for spent in 1..=2 {
+        assert_eq!(spend(&node, &free).await, Some(100 - spent));
+    }
+    assert_eq!(spend(&node, &paid).await, Some(199));
+    assert_eq!(spend(&node, &ask(&policy, "bob", 1)).await, Some(99));
+
+    // The store has 86 left and the node 12, which is enough if it gives them back.
+    let most = ask(&policy, "ann", 98);
+    assert_eq!(spend(&node, &most).await, Some(0));
+    assert_eq!(left(&other, &free).await, 0);
+    assert_eq!(left(&other, &paid).await, 199);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_is_spent_while_the_server_is_away_and_no_longer_than_its_lease() {
+    let mut server = start(Engine::Redis);
+    let clock = ManualClock::new(START);
+    let node = lessee(&server, &clock, 10).await;
+    let one = ask(&policy(Algorithm::Gcra, Quota::per_hour(1_000)), "ann", 1);
+    for _ in 0..3 {
+        assert!(spend(&node, &one).await.is_some());
+    }
+    server.kill();
+    for _ in 0..5 {
+        assert!(spend(&node, &one).await.is_some());
+    }
+    clock.advance(LEASE);
+    assert!(node.charge_all(std::slice::from_ref(&one)).await.is_err());
+}

@@ -1,0 +1,242 @@
+//! What blocks cost, against logs of what was really spent.
+
+use std::{sync::Arc, time::Duration};
+
+use waiting_room_core::{
+    Algorithm, Alignment, Charge, Clock, LimitAsk, LimitPolicy, LimitStore, ManualClock, Quota,
+    Refusals, Timestamp,
+};
+use waiting_room_engines::{Engine, EngineServer};
+use waiting_room_redis::RedisLimits;
+use waiting_room_sim::fresh_seeds;
+
+use super::{
+    leased::{leased, lessee},
+    support::{Chance, START, ask, charge, node_at},
+};
+use crate::support::{eventually, start};
+
+const NODES: u64 = 3;
+const BLOCK: u64 = 9;
+const LIMIT: u64 = 120;
+const WINDOW: Duration = Duration::from_secs(4);
+
+/// What was really spent, and when.
+#[derive(Default)]
+struct Log(Vec<(Timestamp, u64)>);
+
+impl Log {
+    fn spent(&self, test: impl Fn(Timestamp) -> bool) -> u64 {
+        self.0.iter().filter(|(at, _)| test(*at)).map(|(_, cost)| cost).sum()
+    }
+}
+
+/// Three nodes that spend by chance, of which one after the other is busy. `judge` is told of each
+/// request what was really spent before it, when it came, its cost, and whether it was allowed.
+async fn run(
+    server: &EngineServer,
+    algorithm: Algorithm,
+    seed: u64,
+    mut judge: impl FnMut(&Log, Timestamp, u64, bool),
+) {
+    let (clock, mut chance, mut log) = (ManualClock::new(START), Chance(seed), Log::default());
+    let mut nodes = Vec::new();
+    for _ in 0..NODES {
+        nodes.push(lessee(server, &clock, BLOCK).await);
+    }
+    let name = format!("{seed}:{algorithm:?}");
+    let policy = LimitPolicy::new(name, algorithm, [Quota::new(LIMIT, WINDOW)]);
+    let policy = Arc::new(policy);
+    for turn in 0..3_000_u64 {
+        let busy = turn / 40 % NODES;
+        let number = if chance.below(3) == 0 { chance.below(NODES) } else { busy };
+        clock.advance(Duration::from_micros(match chance.below(60) {
+            0 => chance.below(2_000_000),
+            1..20 => chance.below(40_000),
+            _ => 0,
+        }));
+        let cost = chance.of(&[1, 1, 1, 2, 3]);
+        let node = &nodes[usize::try_from(number).unwrap()];
+        let is_allowed = charge(node, &ask(&policy, "ann", cost)).await.charge.is_some();
+        judge(&log, clock.now(), cost, is_allowed);
+        if is_allowed {
+            log.0.push((clock.now(), cost));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_window_of_a_log_has_more_than_the_limit_and_the_blocks_and_nobody_else_is_refused() {
+    let server = start(Engine::Redis);
+    for seed in fresh_seeds(3) {
+        println!("seed {seed}");
+        let mut refused = 0;
+        run(
+            &server,
+            Algorithm::SlidingLog(Refusals::Ignore),
+            seed,
+            |log, now, cost, is_allowed| {
+                let with = cost + log.spent(|at| at + WINDOW > now);
+                if is_allowed {
+                    assert!(with <= LIMIT + NODES * BLOCK, "{with} in a window");
+                } else {
+                    refused += 1;
+                    assert!(with > LIMIT - (NODES - 1) * BLOCK, "refused at {with}");
+                }
+            },
+        )
+        .await;
+        assert!(refused > 100, "{refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fixed_window_never_has_more_than_the_limit() {
+    let server = start(Engine::Redis);
+    for seed in fresh_seeds(3) {
+        println!("seed {seed}");
+        let mut refused = 0;
+        let window = |at: Timestamp| at.as_nanos() / u64::try_from(WINDOW.as_nanos()).unwrap();
+        let algorithm = Algorithm::FixedWindow(Alignment::Epoch);
+        run(&server, algorithm, seed, |log, now, cost, is_allowed| {
+            let with = cost + log.spent(|at| window(at) == window(now));
+            if is_allowed {
+                assert!(with <= LIMIT, "{with} in a window");
+            } else {
+                refused += 1;
+                assert!(with > LIMIT - (NODES - 1) * BLOCK, "refused at {with}");
+            }
+        })
+        .await;
+        assert!(refused > 100, "{refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_no_time_a_bucket_allows_more_than_what_it_holds_gets_and_has_lent() {
+    let server = start(Engine::Redis);
+    for seed in fresh_seeds(3) {
+        println!("seed {seed}");
+        for algorithm in [Algorithm::Gcra, Algorithm::TokenBucket] {
+            let interval = Quota::new(LIMIT, WINDOW).interval().as_nanos();
+            run(&server, algorithm, seed, |log, now, cost, is_allowed| {
+                let mut spent = if is_allowed { cost } else { 0 };
+                for (at, cost) in log.0.iter().rev() {
+                    spent += cost;
+                    let come = now.since(*at).as_nanos() / interval;
+                    let most = LIMIT + NODES * BLOCK + u64::try_from(come).unwrap();
+                    assert!(spent <= most, "{spent} since {at:?}");
+                }
+            })
+            .await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_unit_is_lost_or_made_whatever_is_spent_settled_and_refused() {
+    let server = start(Engine::Redis);
+    for seed in fresh_seeds(2) {
+        println!("seed {seed}");
+        for algorithm in leased() {
+            let mut books = Books::open(&server, algorithm, seed).await;
+            for _ in 0..1_500 {
+                books.turn().await;
+            }
+            books.close().await;
+        }
+    }
+}
+
+/// Two limits, the nodes that spend them, and what was spent of each.
+struct Books {
+    clock: ManualClock,
+    chance: Chance,
+    nodes: Vec<RedisLimits>,
+    other: RedisLimits,
+    policies: [Arc<LimitPolicy>; 2],
+    spent: [u64; 2],
+    charges: Vec<(usize, LimitAsk, Charge)>,
+}
+
+impl Books {
+    async fn open(server: &EngineServer, algorithm: Algorithm, seed: u64) -> Self {
+        let clock = ManualClock::new(START);
+        let mut nodes = Vec::new();
+        for _ in 0..NODES {
+            nodes.push(lessee(server, &clock, BLOCK).await);
+        }
+        // So slow that nothing comes back by itself.
+        let policy = |limit| {
+            let name = format!("{limit}:{seed}:{algorithm:?}");
+            let quota = Quota::new(limit, Duration::from_secs(300 * 86_400));
+            Arc::new(LimitPolicy::new(name, algorithm, [quota]))
+        };
+        Self {
+            other: node_at(server, &clock).await,
+            clock,
+            chance: Chance(seed),
+            nodes,
+            policies: [policy(700), policy(500)],
+            spent: [0; 2],
+            charges: Vec::new(),
+        }
+    }
+
+    async fn turn(&mut self) {
+        let Self { chance, clock, .. } = self;
+        if chance.below(6) == 0 {
+            clock.advance(Duration::from_micros(chance.below(1_500_000)));
+        }
+        let node = &self.nodes[usize::try_from(chance.below(NODES)).unwrap()];
+        if chance.below(4) == 0 && !self.charges.is_empty() {
+            let index = usize::try_from(chance.below(self.charges.len() as u64)).unwrap();
+            let (policy, ask, charge) = self.charges.swap_remove(index);
+            let cost = chance.below(charge.cost + 1);
+            node.settle(&ask, &charge, cost).unwrap();
+            self.spent[policy] -= charge.cost - cost;
+            return;
+        }
+        let mut asks: Vec<_> = (0..2)
+            .map(|index| {
+                (index, ask(&self.policies[index], "ann", chance.of(&[0, 1, 1, 2, 5, 60])))
+            })
+            .collect();
+        match chance.below(4) {
+            0 => _ = asks.pop(),
+            1 => asks[1].1.is_soft = true,
+            _ => (),
+        }
+        let only: Vec<_> = asks.iter().map(|(_, ask)| ask.clone()).collect();
+        for ((policy, ask), reply) in asks.into_iter().zip(node.charge_all(&only).await.unwrap()) {
+            if let Some(decision) = reply.decision {
+                assert!(decision.remaining <= decision.limit, "{decision:?}");
+                assert_eq!(decision.reset.is_zero(), decision.remaining == decision.limit);
+            }
+            if let Some(charge) = reply.charge {
+                assert_eq!(charge.cost, ask.cost);
+                self.spent[policy] += ask.cost;
+                self.charges.push((policy, ask, charge));
+            }
+        }
+    }
+
+    /// When all leases have ended, the store has what was not spent.
+    async fn close(self) {
+        self.clock.advance(Duration::from_secs(1));
+        for (policy, spent) in self.policies.iter().zip(self.spent) {
+            let look = ask(policy, "ann", 0);
+            let left = policy.quota(0).limit() - spent;
+            let mut said = None;
+            eventually(async || {
+                let now = charge(&self.other, &look).await.decision.unwrap().remaining;
+                let is_news = said.replace(now) != Some(now);
+                if is_news {
+                    println!("{}: {now} left of {left}", policy.name());
+                }
+                (now == left).then_some(())
+            })
+            .await;
+        }
+    }
+}
