@@ -17,6 +17,7 @@
 //! ```
 
 mod ask;
+mod asking;
 mod block;
 mod blocks;
 mod lane;

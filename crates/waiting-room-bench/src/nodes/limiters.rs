@@ -10,7 +10,7 @@ use tower::{Layer, ServiceExt, service_fn};
 use tower_rate_limit_redis::{KeyResolver, RateLimitLayer};
 use waiting_room_core::{Algorithm, KeyHasher, LimitAsk, LimitPolicy, LimitStore, Quota};
 use waiting_room_engines::EngineServer;
-use waiting_room_redis::{RedisLimits, RedisStoreOptions};
+use waiting_room_redis::{Blocks, RedisLimits, RedisStoreOptions};
 
 use super::{
     asked::{Asked, ask},
@@ -22,6 +22,8 @@ use super::{
 pub(super) enum SharedLimiter {
     /// Ours, with so many limits for one request.
     Ours(u8),
+    /// Ours, of which the node takes blocks.
+    OursLeased,
     /// Ours, for a client that is over its limit.
     OursRefused,
     /// `tower-rate-limit-redis`, which asks for each request.
@@ -35,9 +37,10 @@ pub(super) enum SharedLimiter {
 }
 
 impl SharedLimiter {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Ours(1),
         Self::Ours(3),
+        Self::OursLeased,
         Self::OursRefused,
         Self::TowerRateLimitRedis,
         Self::TowerRateLimitRedisRefused,
@@ -49,6 +52,7 @@ impl SharedLimiter {
         match self {
             Self::Ours(1) => "RedisLimits, one limit".to_owned(),
             Self::Ours(limits) => format!("RedisLimits, {limits} limits, all or nothing"),
+            Self::OursLeased => format!("RedisLimits, leased blocks of {BLOCK}"),
             Self::OursRefused => "RedisLimits, refused".to_owned(),
             Self::TowerRateLimitRedis => "tower-rate-limit-redis".to_owned(),
             Self::TowerRateLimitRedisRefused => "tower-rate-limit-redis, refused".to_owned(),
@@ -65,8 +69,9 @@ impl SharedLimiter {
         duration: Duration,
     ) -> Result<Asked> {
         match self {
-            Self::Ours(limits) => ours(server, callers, duration, limits, true).await,
-            Self::OursRefused => ours(server, callers, duration, 1, false).await,
+            Self::Ours(_) | Self::OursLeased | Self::OursRefused => {
+                ours(self, server, callers, duration).await
+            }
             Self::TowerRateLimitRedis => tower(server, callers, duration, true).await,
             Self::TowerRateLimitRedisRefused => tower(server, callers, duration, false).await,
             Self::ActixLimitation => actix(server, callers, duration).await,
@@ -76,14 +81,18 @@ impl SharedLimiter {
 }
 
 async fn ours(
+    limiter: SharedLimiter,
     server: &EngineServer,
     callers: u32,
     duration: Duration,
-    limits: u8,
-    is_allowed: bool,
 ) -> Result<Asked> {
     let options = RedisStoreOptions::new().deadline(Duration::from_secs(10));
-    let store = RedisLimits::on(connection(server).await?, "bench", options).await?;
+    let mut store = RedisLimits::on(connection(server).await?, "bench", options).await?;
+    if limiter == SharedLimiter::OursLeased {
+        store = store.leasing(Blocks::of_at_most(BLOCK))?;
+    }
+    let limits = if let SharedLimiter::Ours(limits) = limiter { limits } else { 1 };
+    let is_allowed = limiter != SharedLimiter::OursRefused;
     let quota =
         if is_allowed { Quota::per_second(u64::from(ENOUGH.get())) } else { Quota::per_day(1) };
     let policies: Vec<_> = (0..limits)
@@ -185,5 +194,7 @@ async fn governor(callers: u32, duration: Duration) -> Result<Asked> {
     .await
 }
 
+/// So many requests are decided by one question, where blocks are leased.
+const BLOCK: u64 = 100;
 /// Nobody asks so often.
 const ENOUGH: NonZeroU32 = NonZeroU32::new(100_000_000).unwrap();

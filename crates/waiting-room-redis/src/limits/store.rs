@@ -3,23 +3,18 @@
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use redis::{RedisResult, Script, aio::ConnectionLike};
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::timeout,
-};
+use tokio::{sync::mpsc, time::timeout};
 use waiting_room_core::{
-    Charge, Decision, KeyHasher, LimitAsk, LimitReply, LimitStore, StoreError, StoreErrorKind,
+    Charge, KeyHasher, LimitAsk, LimitReply, LimitStore, StoreError, StoreErrorKind,
 };
 
 use super::{
     ask::Request,
     blocks::Blocks,
     lane::{self, Call},
-    leases::{Leases, Lessee, Plan, Unspent},
-    refused::LONGEST,
-    reply,
+    leases::Leases,
     secret::Secret,
-    shared::{Said, Shared},
+    shared::Shared,
 };
 use crate::{
     batches::unavailable, clock::ServerClock, connections::Connections, keys,
@@ -47,7 +42,7 @@ use crate::{
 ///
 /// A request is one round trip, whatever the number of its limits; requests that come while one is
 /// under way share the next. Who was refused is refused again without a question, until the store
-/// may allow it.
+/// may allow it. A node may take [blocks](Blocks) of a limit, and then need not ask for each request.
 ///
 /// Clones are the same limits.
 ///
@@ -56,9 +51,9 @@ use crate::{
 /// A charge that is dropped may have been made.
 #[derive(Clone)]
 pub struct RedisLimits {
-    shared: Arc<Shared>,
-    calls: mpsc::Sender<Call>,
-    leases: Option<Arc<Leases>>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) calls: mpsc::Sender<Call>,
+    pub(super) leases: Option<Arc<Leases>>,
 }
 
 impl RedisLimits {
@@ -138,77 +133,6 @@ impl RedisLimits {
         tokio::spawn(lane::give_back(Arc::clone(&leases), shared, calls));
         Ok(Self { leases: Some(leases), ..self })
     }
-
-    /// Sends a call on its way.
-    fn send(&self, call: Call) -> Result<(), StoreError> {
-        let unavailable = |why| StoreError::new(StoreErrorKind::Unavailable).with_source(why);
-        if self.shared.breaker.is_open() {
-            return Err(unavailable(store::BREAKER_IS_OPEN));
-        }
-        self.calls.try_send(call).map_err(|_| unavailable(store::TOO_MANY_WAIT))
-    }
-
-    /// Asks the store about all of these, and for blocks if they are wanted.
-    fn ask(&self, asks: &[LimitAsk]) -> Result<Replied, StoreError> {
-        let (reply, replied) = oneshot::channel();
-        let plan = self.leases.as_ref().map(|leases| leases.plan(asks, self.shared.now()));
-        let Plan { wanted, ended } = plan.unwrap_or_default();
-        self.give_back(&ended)?;
-        let request = Request::charge_all(&self.shared.group, asks, &wanted);
-        let lessee =
-            self.leases.clone().map(|leases| Lessee { leases, asks: asks.to_vec(), wanted });
-        self.send(Call { request, reply: Some(reply), lessee })?;
-        Ok(replied)
-    }
-
-    fn give_back(&self, unspent: &[Unspent]) -> Result<(), StoreError> {
-        if unspent.is_empty() {
-            return Ok(());
-        }
-        self.send(Call::settlement(Request::give_back(&self.shared.group, unspent)))
-    }
-
-    /// Waits for the reply to these, and remembers what is refused.
-    async fn replied(
-        self,
-        asks: Vec<LimitAsk>,
-        replied: Replied,
-    ) -> Result<Vec<LimitReply>, StoreError> {
-        let (mut replies, mut said) = self.said(&asks, replied).await?;
-        if let Some(leases) = &self.leases {
-            let unspent = leases.withdraw(refusing(&asks, &replies));
-            if !unspent.is_empty() {
-                // What this node holds itself is no reason to refuse.
-                self.give_back(&unspent)?;
-                let replied = self.ask(&asks)?;
-                (replies, said) = self.said(&asks, replied).await?;
-            }
-            let now = self.shared.now();
-            for (ask, decision) in allowed(&asks, &mut replies) {
-                let remaining = decision.remaining.saturating_add(leases.left(ask, now));
-                decision.remaining = remaining.min(decision.limit);
-            }
-        }
-        let longest = self.leases.as_ref().map_or(LONGEST, |leases| leases.lease().min(LONGEST));
-        self.shared.refused.remember(&asks, &replies, (said.sent, said.received), longest);
-        Ok(replies)
-    }
-
-    async fn said(
-        &self,
-        asks: &[LimitAsk],
-        replied: Replied,
-    ) -> Result<(Vec<LimitReply>, Said), StoreError> {
-        let said = match timeout(self.shared.deadline, replied).await {
-            Ok(Ok(said)) => said?,
-            Ok(Err(_)) => return Err(StoreError::new(StoreErrorKind::Unavailable)),
-            // Whether the server fails, its scripts tell: one slow script is not as many failures as
-            // there are requests that wait for it.
-            Err(_) => return Err(StoreError::new(StoreErrorKind::Timeout)),
-        };
-        let told = reply::decode_all(asks, &said)?;
-        Ok((told.into_iter().map(|told| told.reply).collect(), said))
-    }
 }
 
 impl LimitStore for RedisLimits {
@@ -245,29 +169,6 @@ impl fmt::Debug for RedisLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisLimits").field("group", &self.shared.group).finish_non_exhaustive()
     }
-}
-
-/// Where what is said to a request comes from.
-type Replied = oneshot::Receiver<Result<Said, StoreError>>;
-
-/// Which of these refuse a request.
-fn refusing<'a>(
-    asks: &'a [LimitAsk],
-    replies: &'a [LimitReply],
-) -> impl Iterator<Item = &'a LimitAsk> {
-    let refuses = |decision: Decision| !decision.allowed;
-    let each = asks.iter().zip(replies);
-    each.filter(move |(ask, reply)| !ask.is_soft && reply.decision.is_some_and(refuses))
-        .map(|(ask, _)| ask)
-}
-
-/// What those say that allow it.
-fn allowed<'a>(
-    asks: &'a [LimitAsk],
-    replies: &'a mut [LimitReply],
-) -> impl Iterator<Item = (&'a LimitAsk, &'a mut Decision)> {
-    let decisions = replies.iter_mut().map(|reply| reply.decision.as_mut());
-    asks.iter().zip(decisions).filter_map(|(ask, it)| Some((ask, it.filter(|it| it.allowed)?)))
 }
 
 /// Learns the secret of the group, and whether the server can be trusted with limits.

@@ -196,6 +196,24 @@ async fn many_at_once_never_spend_a_unit_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_was_refused_for_the_block_of_another_node_may_come_again_after_a_lease() {
+    let server = start(Engine::Redis);
+    let clock = ManualClock::new(START);
+    let nodes = [lessee(&server, &clock, 50).await, lessee(&server, &clock, 50).await];
+    let log = Algorithm::SlidingLog(Refusals::Ignore);
+    let one = ask(&daily("early", log, 100), "ann", 1);
+    for _ in 0..2 {
+        assert!(spend(&nodes[0], &one).await.is_some());
+    }
+    let most = ask(&one.policy, "ann", 90);
+    assert_eq!(spend(&nodes[1], &most).await, None, "12 are held");
+    clock.advance(LEASE);
+    let other = node_at(&server, &clock).await;
+    eventually(async || (left(&other, &one).await == 98).then_some(())).await;
+    assert_eq!(spend(&nodes[1], &most).await, Some(8));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_block_is_of_one_tier_and_quota_and_what_it_holds_itself_refuses_nobody() {
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);

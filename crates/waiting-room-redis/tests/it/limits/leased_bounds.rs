@@ -66,7 +66,8 @@ async fn run(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_window_of_a_log_has_more_than_the_limit_and_the_blocks_and_nobody_else_is_refused() {
+async fn no_window_of_a_log_has_more_than_the_limit_and_the_blocks_nor_much_less_when_one_is_refused()
+ {
     let server = start(Engine::Redis);
     for seed in fresh_seeds(3) {
         println!("seed {seed}");
@@ -88,6 +89,35 @@ async fn no_window_of_a_log_has_more_than_the_limit_and_the_blocks_and_nobody_el
         .await;
         assert!(refused > 100, "{refused}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_that_begins_while_blocks_are_held_has_the_limit_and_all_of_them() {
+    let server = start(Engine::Redis);
+    let clock = ManualClock::new(START);
+    let log = Algorithm::SlidingLog(Refusals::Ignore);
+    let one = ask(&Arc::new(LimitPolicy::new("log", log, [Quota::new(LIMIT, WINDOW)])), "ann", 1);
+    let mut nodes = Vec::new();
+    for _ in 0..NODES {
+        let node = lessee(&server, &clock, BLOCK).await;
+        for _ in 0..2 {
+            assert!(charge(&node, &one).await.charge.is_some());
+        }
+        nodes.push(node);
+    }
+    let (mut after, other) = (0, node_at(&server, &clock).await);
+    clock.advance(Duration::from_millis(990));
+    for node in &nodes {
+        for _ in 0..BLOCK {
+            after += u64::from(charge(node, &one).await.charge.is_some());
+        }
+    }
+    assert_eq!(after, NODES * BLOCK);
+    clock.advance(WINDOW - Duration::from_millis(990));
+    while charge(&other, &one).await.charge.is_some() {
+        after += 1;
+    }
+    assert_eq!(after, LIMIT + NODES * BLOCK);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,117 @@
+//! One request of a node on its way to the store and back.
+
+use std::time::Duration;
+
+use tokio::{sync::oneshot, time::timeout};
+use waiting_room_core::{Decision, LimitAsk, LimitReply, StoreError, StoreErrorKind};
+
+use super::{
+    ask::Request,
+    lane::Call,
+    leases::{Lessee, Plan, Unspent},
+    refused::LONGEST,
+    reply,
+    shared::Said,
+    store::RedisLimits,
+};
+use crate::store::{BREAKER_IS_OPEN, TOO_MANY_WAIT};
+
+/// Where what is said to a request comes from.
+pub(super) type Replied = oneshot::Receiver<Result<Said, StoreError>>;
+
+impl RedisLimits {
+    /// Asks the store about all of these, and for blocks if they are wanted.
+    pub(super) fn ask(&self, asks: &[LimitAsk]) -> Result<Replied, StoreError> {
+        let (reply, replied) = oneshot::channel();
+        let plan = self.leases.as_ref().map(|leases| leases.plan(asks, self.shared.now()));
+        let Plan { wanted, ended } = plan.unwrap_or_default();
+        self.give_back(&ended)?;
+        let request = Request::charge_all(&self.shared.group, asks, &wanted);
+        let lessee =
+            self.leases.clone().map(|leases| Lessee { leases, asks: asks.to_vec(), wanted });
+        self.send(Call { request, reply: Some(reply), lessee })?;
+        Ok(replied)
+    }
+
+    fn give_back(&self, unspent: &[Unspent]) -> Result<(), StoreError> {
+        if unspent.is_empty() {
+            return Ok(());
+        }
+        self.send(Call::settlement(Request::give_back(&self.shared.group, unspent)))
+    }
+
+    /// Waits for the reply to these, and remembers what is refused.
+    pub(super) async fn replied(
+        self,
+        asks: Vec<LimitAsk>,
+        replied: Replied,
+    ) -> Result<Vec<LimitReply>, StoreError> {
+        let (mut replies, mut said) = self.said(&asks, replied).await?;
+        if let Some(leases) = &self.leases {
+            let unspent = leases.withdraw(refusing(&asks, &replies));
+            if !unspent.is_empty() {
+                // What this node holds itself is no reason to refuse.
+                self.give_back(&unspent)?;
+                let replied = self.ask(&asks)?;
+                (replies, said) = self.said(&asks, replied).await?;
+            }
+            let now = self.shared.now();
+            for (ask, decision) in allowed(&asks, &mut replies) {
+                let remaining = decision.remaining.saturating_add(leases.left(ask, now));
+                decision.remaining = remaining.min(decision.limit);
+                if decision.remaining == decision.limit {
+                    decision.reset = Duration::ZERO;
+                }
+            }
+        }
+        let longest = self.leases.as_ref().map_or(LONGEST, |leases| leases.lease().min(LONGEST));
+        self.shared.refused.remember(&asks, &replies, (said.sent, said.received), longest);
+        Ok(replies)
+    }
+
+    /// Waits for what the store says.
+    async fn said(
+        &self,
+        asks: &[LimitAsk],
+        replied: Replied,
+    ) -> Result<(Vec<LimitReply>, Said), StoreError> {
+        let said = match timeout(self.shared.deadline, replied).await {
+            Ok(Ok(said)) => said?,
+            Ok(Err(_)) => return Err(StoreError::new(StoreErrorKind::Unavailable)),
+            // Whether the server fails, its scripts tell: one slow script is not as many failures as
+            // there are requests that wait for it.
+            Err(_) => return Err(StoreError::new(StoreErrorKind::Timeout)),
+        };
+        let told = reply::decode_all(asks, &said)?;
+        Ok((told.into_iter().map(|told| told.reply).collect(), said))
+    }
+
+    /// Sends a call on its way.
+    pub(super) fn send(&self, call: Call) -> Result<(), StoreError> {
+        let unavailable = |why| StoreError::new(StoreErrorKind::Unavailable).with_source(why);
+        if self.shared.breaker.is_open() {
+            return Err(unavailable(BREAKER_IS_OPEN));
+        }
+        self.calls.try_send(call).map_err(|_| unavailable(TOO_MANY_WAIT))
+    }
+}
+
+/// Which of these refuse a request.
+fn refusing<'a>(
+    asks: &'a [LimitAsk],
+    replies: &'a [LimitReply],
+) -> impl Iterator<Item = &'a LimitAsk> {
+    let refuses = |decision: Decision| !decision.allowed;
+    let each = asks.iter().zip(replies);
+    each.filter(move |(ask, reply)| !ask.is_soft && reply.decision.is_some_and(refuses))
+        .map(|(ask, _)| ask)
+}
+
+/// What those say that allow it.
+fn allowed<'a>(
+    asks: &'a [LimitAsk],
+    replies: &'a mut [LimitReply],
+) -> impl Iterator<Item = (&'a LimitAsk, &'a mut Decision)> {
+    let decisions = replies.iter_mut().map(|reply| reply.decision.as_mut());
+    asks.iter().zip(decisions).filter_map(|(ask, it)| Some((ask, it.filter(|it| it.allowed)?)))
+}
