@@ -8,7 +8,7 @@ use waiting_room_core::{Decision, LimitAsk, LimitReply, StoreError, StoreErrorKi
 use super::{
     ask::Request,
     lane::Call,
-    leases::{Lessee, Plan, Unspent},
+    leases::{Lessee, Plan},
     refused::LONGEST,
     reply,
     shared::Said,
@@ -20,24 +20,24 @@ use crate::store::{BREAKER_IS_OPEN, TOO_MANY_WAIT};
 pub(super) type Replied = oneshot::Receiver<Result<Said, StoreError>>;
 
 impl RedisLimits {
-    /// Asks the store about all of these, and for blocks if they are wanted.
-    pub(super) fn ask(&self, asks: &[LimitAsk]) -> Result<Replied, StoreError> {
-        let (reply, replied) = oneshot::channel();
+    /// What to do about blocks for these.
+    pub(super) fn plan(&self, asks: &[LimitAsk]) -> Plan {
         let plan = self.leases.as_ref().map(|leases| leases.plan(asks, self.shared.now()));
-        let Plan { wanted, ended } = plan.unwrap_or_default();
-        self.give_back(&ended)?;
+        plan.unwrap_or_default()
+    }
+
+    /// Asks the store about all of these, and does what is planned about blocks.
+    pub(super) fn ask(&self, asks: &[LimitAsk], plan: Plan) -> Result<Replied, StoreError> {
+        let Plan { wanted, ended } = plan;
+        if !ended.is_empty() {
+            self.send(Call::settlement(Request::give_back(&self.shared.group, &ended)))?;
+        }
+        let (reply, replied) = oneshot::channel();
         let request = Request::charge_all(&self.shared.group, asks, &wanted);
         let lessee =
             self.leases.clone().map(|leases| Lessee { leases, asks: asks.to_vec(), wanted });
         self.send(Call { request, reply: Some(reply), lessee })?;
         Ok(replied)
-    }
-
-    fn give_back(&self, unspent: &[Unspent]) -> Result<(), StoreError> {
-        if unspent.is_empty() {
-            return Ok(());
-        }
-        self.send(Call::settlement(Request::give_back(&self.shared.group, unspent)))
     }
 
     /// Waits for the reply to these, and remembers what is refused.
@@ -48,11 +48,10 @@ impl RedisLimits {
     ) -> Result<Vec<LimitReply>, StoreError> {
         let (mut replies, mut said) = self.said(&asks, replied).await?;
         if let Some(leases) = &self.leases {
-            let unspent = leases.withdraw(refusing(&asks, &replies));
-            if !unspent.is_empty() {
-                // What this node holds itself is no reason to refuse.
-                self.give_back(&unspent)?;
-                let replied = self.ask(&asks)?;
+            // What this node holds itself is no reason to refuse.
+            let ended = leases.withdraw(refusing(&asks, &replies));
+            if !ended.is_empty() {
+                let replied = self.ask(&asks, Plan { ended, ..Plan::default() })?;
                 (replies, said) = self.said(&asks, replied).await?;
             }
             let now = self.shared.now();

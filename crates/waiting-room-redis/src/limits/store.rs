@@ -150,7 +150,7 @@ impl LimitStore for RedisLimits {
         if let Some(known) = refused.or_else(|| leases?.pay(asks, now)) {
             return Box::pin(std::future::ready(Ok(known)));
         }
-        match self.ask(asks) {
+        match self.ask(asks, self.plan(asks)) {
             Ok(replied) => Box::pin(self.clone().replied(asks.to_vec(), replied)),
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }

@@ -196,6 +196,26 @@ async fn many_at_once_never_spend_a_unit_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_refused_for_what_the_node_holds_itself() {
+    let server = start(Engine::Redis);
+    let clock = ManualClock::new(START);
+    let (node, other) = (lessee(&server, &clock, 50).await, node_at(&server, &clock).await);
+    for algorithm in leased() {
+        let all = ask(&daily("all", algorithm, 100), "all", 1);
+        for _ in 0..2 {
+            assert!(spend(&node, &all).await.is_some());
+        }
+        assert_eq!(spend(&other, &ask(&all.policy, "all", 86)).await, Some(0));
+        // Another limit has to be asked about, and with it this one.
+        let asks = [ask(&daily("each", algorithm, 100), "ann", 1), all.clone()];
+        let replies = node.charge_all(&asks).await.unwrap();
+        assert!(replies.iter().all(|reply| reply.charge.is_some()), "{replies:?}");
+        assert_eq!(replies[1].decision.unwrap().remaining, 11, "{algorithm:?}");
+        assert_eq!(left(&other, &all).await, 11, "{algorithm:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_was_refused_for_the_block_of_another_node_may_come_again_after_a_lease() {
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);
