@@ -5,7 +5,7 @@ use std::{fmt, future::Future, pin::Pin, sync::Arc};
 use redis::{RedisResult, Script, aio::ConnectionLike};
 use tokio::{sync::mpsc, time::timeout};
 use waiting_room_core::{
-    Charge, KeyHasher, LimitAsk, LimitReply, LimitStore, StoreError, StoreErrorKind,
+    Charge, ConfigError, KeyHasher, LimitAsk, LimitReply, LimitStore, StoreError, StoreErrorKind,
 };
 
 use super::{
