@@ -72,7 +72,7 @@ impl Budget {
         })
     }
 
-    /// The counter of this pool has nothing left.
+    /// The counter of this pool has nothing left in this minute.
     pub(super) fn has_run_dry(&mut self, pool: Pool) {
         match pool {
             Pool::Anywhere => self.anywhere.is_dry = true,

@@ -85,7 +85,9 @@ fn the_first_who_asks_a_counter_fixes_the_slots_of_the_minute() {
     let ask = |slots| SlotAsk { pool: Pool::Site, minute, slots, open: slots };
     assert_eq!(counter.take(&ask(2)), CounterReply { before: 0, slots: 2 });
     assert!(counter.take(&ask(9)).admits(&ask(9)));
-    assert_eq!(counter.take(&ask(9)), CounterReply { before: 2, slots: 2 });
+    let full = CounterReply { before: 2, slots: 2 };
+    assert_eq!(counter.take(&ask(9)), full);
+    assert!(!full.admits(&ask(9)) && full.is_dry());
     // Who knows of fewer may not use more than it knows of, and the pool is not dry for others.
     let reply = CounterReply { before: 1, slots: 2 };
     assert!(!reply.admits(&ask(1)) && !reply.is_dry());
@@ -108,6 +110,14 @@ fn who_got_none_while_the_minute_turned_begins_again_with_the_new_one() {
         panic!("a new minute")
     };
     assert_eq!((again.pool, again.minute), (Pool::Site, ask.minute.next()));
+}
+
+#[test]
+fn a_clock_that_is_set_back_gives_nobody_a_second_part() {
+    let mut node = usher(rules(SlotPolicy::Even), SAN_JOSE, state(3));
+    let mut counters = Counters::default();
+    assert_eq!(counters.admitted(&mut node, SAN_JOSE, 300, clock(11, 46, 0)), 16);
+    assert_eq!(counters.admitted(&mut node, SAN_JOSE, 300, clock(11, 45, 59)), 0);
 }
 
 #[test]

@@ -50,7 +50,9 @@ fn v01_fifty_of_two_hundred_leave_150() {
     assert_eq!(Slots::available(&rules, &state(3)), 150);
     // A quarter: at a curve factor of one the multiplier is the utilization.
     assert!(is_close(&[curve(1.0).multiplier(50.0 / 200.0)], &[0.25]));
-    assert_eq!(rules.most_in_a_minute(), 200);
+    // The lower of the two limits holds.
+    let most = |per_minute| rules.new_users_per_minute(per_minute).most_in_a_minute();
+    assert_eq!([Some(199), Some(201), None].map(most), [199, 200, 200]);
 }
 
 #[test]
