@@ -98,7 +98,7 @@ impl Usher {
         if reply.admits(asked) {
             return Ruling::Admit;
         }
-        if asked.minute != Minute::of(now) {
+        if asked.minute != self.budget(now).minute {
             return self.arrive(now);
         }
         if reply.is_dry() {
