@@ -58,6 +58,7 @@ mod pacing;
 mod policy;
 mod rules;
 mod sharing;
+mod site_id;
 mod slots;
 mod snapshot;
 mod usher;
@@ -73,7 +74,8 @@ pub use self::{
     policy::SlotPolicy,
     rules::SlotRules,
     sharing::{fair_share, proportional_share},
+    site_id::SiteId,
     slots::Slots,
-    snapshot::{SiteId, WorldSnapshot},
+    snapshot::WorldSnapshot,
     usher::{Ruling, Usher},
 };
