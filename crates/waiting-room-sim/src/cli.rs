@@ -29,6 +29,8 @@ pub(crate) enum Task {
     Accuracy(Accuracy),
     /// Hold the room in memory against a naive model, command by command.
     Conformance(Conformance),
+    /// Run scenarios of many sites under one limit, policy by policy.
+    Run(Run),
     /// Measure what a concurrency gate makes of too many requests, and whether it meets its bars.
     Gate(Gate),
 }
@@ -86,6 +88,19 @@ pub(crate) struct Gate {
     /// Also write `gate-*.csv` and `gate-*.svg` into this directory.
     #[arg(long)]
     pub out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    /// Scenario files; the format is in `docs/scenarios.md`.
+    #[arg(required = true)]
+    pub scenarios: Vec<PathBuf>,
+    /// Run with this seed instead of the one in the file, to repeat a run.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Print the reports as JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args, Debug)]

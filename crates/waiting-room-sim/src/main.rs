@@ -7,11 +7,12 @@ mod cli;
 mod gate;
 mod parallel;
 mod report;
+mod sites;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use waiting_room_sim::World;
+use waiting_room_sim::{World, fresh_seeds};
 
 use crate::cli::{Cli, Task};
 
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         Some(Task::Accuracy(args)) => accuracy(args),
         Some(Task::Conformance(args)) => conformance(args),
         Some(Task::Gate(args)) => gate(args),
+        Some(Task::Run(args)) => run(args),
         None => simulate(&cli.simulate),
     };
     match kept {
@@ -93,6 +95,23 @@ fn accuracy(args: &cli::Accuracy) -> Result<bool, Box<dyn std::error::Error>> {
         eprintln!("seed {seed}: the sliding log was wrong");
     }
     Ok(study.log_is_exact())
+}
+
+/// Runs scenarios of many sites. Answers yes: a scenario has no bars.
+fn run(args: &cli::Run) -> Result<bool, Box<dyn std::error::Error>> {
+    let mut reports = Vec::new();
+    for file in &args.scenarios {
+        let scenario = sites::Scenario::open(file)?;
+        let seed = args.seed.or(scenario.seed()).unwrap_or_else(|| fresh_seeds(1)[0]);
+        eprintln!("{}: seed {seed}", scenario.name());
+        reports.extend(sites::run(&scenario, seed)?);
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&reports)?);
+    } else {
+        println!("{}", sites::table(&reports));
+    }
+    Ok(true)
 }
 
 /// Measures what a concurrency gate makes of too many requests. Answers whether every bar was met.
