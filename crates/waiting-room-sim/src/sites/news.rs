@@ -72,6 +72,12 @@ impl News {
         }
     }
 
+    /// All sites know of each other and that nobody is there: a node asks before it begins.
+    pub(super) fn begin(&mut self, nodes: &[u16]) {
+        self.publish(&vec![0; nodes.len()], nodes, 0);
+        self.known = self.under_way.pop_front().map(|(_, snapshot)| snapshot);
+    }
+
     /// Somebody new was let in at this site.
     pub(super) fn count(&mut self, site: u16, now: u32) {
         self.turn(now);

@@ -75,6 +75,8 @@ impl<'a> World<'a> {
         let mut seeds = Pcg64Mcg::seed_from_u64(seed);
         let mut crowd = Crowd::new(scenario, seeds.random());
         let next = crowd.next();
+        let mut news = News::new(sites, from_seconds(scenario.network.news_delay));
+        news.begin(&scenario.sites.nodes);
         let ticks = [Happening::Line, Happening::Note, Happening::Publish];
         let mut agenda: BinaryHeap<_> = ticks.map(|tick| Reverse((0, tick))).into();
         for (index, fault) in scenario.faults.iter().enumerate() {
@@ -86,7 +88,7 @@ impl<'a> World<'a> {
         Ok(Self {
             policy,
             door: Door::new(policy, scenario, seeds.random())?,
-            news: News::new(sites, from_seconds(scenario.network.news_delay)),
+            news,
             truth: Truth::new(scenario.limits, length),
             crowd,
             next,
