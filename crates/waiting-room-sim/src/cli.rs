@@ -11,6 +11,7 @@ use waiting_room_sim::{
 use crate::{
     accuracy::{Crowd, Traffic},
     gate::Size,
+    sites::figures,
 };
 
 /// Lets a crowd loose on a waiting room and checks every promise from outside.
@@ -29,6 +30,8 @@ pub(crate) enum Task {
     Accuracy(Accuracy),
     /// Hold the room in memory against a naive model, command by command.
     Conformance(Conformance),
+    /// Measure what the policies for many sites are known for, and whether it is so.
+    Figures(Figures),
     /// Run scenarios of many sites under one limit, policy by policy.
     Run(Run),
     /// Measure what a concurrency gate makes of too many requests, and whether it meets its bars.
@@ -86,6 +89,23 @@ pub(crate) struct Gate {
     #[arg(long)]
     quick: bool,
     /// Also write `gate-*.csv` and `gate-*.svg` into this directory.
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Figures {
+    /// Run this seed, to repeat a run; may be given more than once.
+    #[arg(long)]
+    seed: Vec<u64>,
+    /// Run so many fresh seeds; without it the seeds 1 to 10, as in the documentation. Some bars are
+    /// about what is usual, and a few seeds of which one is not would miss them.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    seeds: Option<u32>,
+    /// The bars, and nothing else.
+    #[arg(long)]
+    quick: bool,
+    /// Also write `sites.md`, `sites-*.csv` and `sites-*.svg` into this directory.
     #[arg(long)]
     pub out: Option<PathBuf>,
 }
@@ -173,6 +193,20 @@ impl Accuracy {
 impl Chance {
     pub(crate) fn seeds(&self) -> Vec<u64> {
         if self.seed.is_empty() { fresh_seeds(self.seeds) } else { self.seed.clone() }
+    }
+}
+
+impl Figures {
+    pub(crate) fn seeds(&self) -> Vec<u64> {
+        match (self.seeds, self.seed.is_empty()) {
+            (Some(count), true) => fresh_seeds(count),
+            (None, true) => (1..=10).collect(),
+            (_, false) => self.seed.clone(),
+        }
+    }
+
+    pub(crate) fn size(&self) -> figures::Size {
+        if self.quick { figures::Size::Quick } else { figures::Size::Full }
     }
 }
 

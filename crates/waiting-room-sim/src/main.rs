@@ -7,6 +7,7 @@ mod cli;
 mod gate;
 mod parallel;
 mod report;
+mod sheets;
 mod sites;
 
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         Some(Task::Accuracy(args)) => accuracy(args),
         Some(Task::Conformance(args)) => conformance(args),
         Some(Task::Gate(args)) => gate(args),
+        Some(Task::Figures(args)) => figures(args),
         Some(Task::Run(args)) => run(args),
         None => simulate(&cli.simulate),
     };
@@ -114,6 +116,19 @@ fn run(args: &cli::Run) -> Result<bool, Box<dyn std::error::Error>> {
     Ok(true)
 }
 
+/// Measures what the policies for many sites are known for. Answers whether every bar was met.
+fn figures(args: &cli::Figures) -> Result<bool, Box<dyn std::error::Error>> {
+    let seeds = args.seeds();
+    eprintln!("seeds: {seeds:?}");
+    let study = sites::figures::Study::run(&seeds, args.size());
+    sites::figures::print(&study);
+    if let Some(directory) = &args.out {
+        sites::figures::write(&study, directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+    }
+    Ok(study.bars().iter().all(sheets::Bar::is_met))
+}
+
 /// Measures what a concurrency gate makes of too many requests. Answers whether every bar was met.
 fn gate(args: &cli::Gate) -> Result<bool, Box<dyn std::error::Error>> {
     let seeds = args.seeds();
@@ -124,5 +139,5 @@ fn gate(args: &cli::Gate) -> Result<bool, Box<dyn std::error::Error>> {
         gate::write(&study, directory)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
-    Ok(study.bars().iter().all(gate::Bar::is_met))
+    Ok(study.bars().iter().all(sheets::Bar::is_met))
 }

@@ -21,11 +21,12 @@
 mod clock;
 mod crowd;
 mod door;
+pub(crate) mod figures;
 mod line;
 mod news;
 mod notes;
-mod pace;
 mod output;
+mod pace;
 mod report;
 mod run;
 mod scenario;

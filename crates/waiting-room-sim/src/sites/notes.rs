@@ -12,7 +12,7 @@ pub(super) struct Notes {
     pub(super) pages: u64,
     pub(super) refreshes: u64,
     pub(super) gave_up: u64,
-    /// Milliseconds that new visitors waited for their first answer.
+    /// Milliseconds that new visitors waited for a page who were let in at once.
     pub(super) answers_ms: Histogram<u32>,
     /// Milliseconds in line of those who came in from it.
     pub(super) waits_ms: Histogram<u32>,
@@ -50,19 +50,12 @@ impl Notes {
         }
     }
 
-    /// A new visitor has its first answer.
-    pub(super) fn answered(&mut self, visitor: &Visitor, now: u32) {
-        if !visitor.is_in_line {
-            self.answers_ms.saturating_record(u64::from(now - visitor.arrived));
-        }
-    }
-
     /// Somebody is let in.
     pub(super) fn admitted(&mut self, visitor: &Visitor, now: u32) {
-        if !visitor.is_in_line {
-            return;
-        }
         let wait = now - visitor.arrived;
+        if !visitor.is_in_line {
+            return self.answers_ms.saturating_record(u64::from(wait));
+        }
         self.waits_ms.saturating_record(u64::from(wait));
         if let Some(shown) = visitor.shown {
             let error = u32::from(shown).abs_diff(wait / SECOND);

@@ -109,9 +109,7 @@ impl Report {
             wan_trips_per_new: per_new(trips.wan),
             trips_per_returning: trips.returning as f64 / notes.pages.max(1) as f64,
             max_stranded_slots: seen.max_stranded,
-            recovery_s: first_fault
-                .zip(last_early)
-                .map(|(fault, early)| (early - fault).max(0.0)),
+            recovery_s: first_fault.zip(last_early).map(|(fault, early)| (early - fault).max(0.0)),
             pages: notes.pages,
             events: notes.events,
             max_present,

@@ -59,11 +59,7 @@ pub(super) enum Say {
 }
 
 impl Door {
-    pub(super) fn new(
-        policy: Policy,
-        scenario: &Scenario,
-        seed: u64,
-    ) -> Result<Self, ConfigError> {
+    pub(super) fn new(policy: Policy, scenario: &Scenario, seed: u64) -> Result<Self, ConfigError> {
         let guard = match policy {
             Policy::Ideal => Guard::Ideal,
             other => Guard::Slots(SlotDoor::new(other, scenario)?),

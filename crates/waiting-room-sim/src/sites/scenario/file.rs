@@ -36,7 +36,7 @@ impl Scenario {
     }
 
     /// Reads the content of a scenario file, with paths in it relative to `directory`.
-    pub(super) fn parse(
+    pub(in crate::sites) fn parse(
         name: String,
         source: &str,
         directory: &Path,
@@ -52,8 +52,7 @@ impl Scenario {
         let visitors = source.visitors(&table.visitors)?;
         let sites = source.sites(&table.sites)?;
         let count = sites.nodes.len();
-        let traffic =
-            source.traffic(&table.traffic, capacity_per_minute(&limits, &visitors))?;
+        let traffic = source.traffic(&table.traffic, capacity_per_minute(&limits, &visitors))?;
         let moves = table.moves.iter().map(|it| source.movement(it, count));
         let faults = table.faults.iter().map(|it| source.fault(it, count));
         Ok(Self {
@@ -105,7 +104,8 @@ impl Source<'_> {
             (Some(weights), None) => {
                 let (given, expected) = (weights.get_ref().len(), nodes.len());
                 if given != expected {
-                    let message = format!("has {given} numbers, expected one for each of {expected} sites");
+                    let message =
+                        format!("has {given} numbers, expected one for each of {expected} sites");
                     return self.wrong(weights.span(), message);
                 }
                 let weights = weights.get_ref().iter();
@@ -129,7 +129,8 @@ impl Source<'_> {
             (Some(nodes), None) => {
                 let count = nodes.get_ref().len();
                 if count == 0 || count > Scenario::MAX_SITES {
-                    let message = format!("has {count} sites, expected 1 to {}", Scenario::MAX_SITES);
+                    let message =
+                        format!("has {count} sites, expected 1 to {}", Scenario::MAX_SITES);
                     return self.wrong(nodes.span(), message);
                 }
                 let nodes = nodes.get_ref().iter();
@@ -214,7 +215,9 @@ impl Source<'_> {
                 return self.wrong(point.span(), message);
             }
             if !(0.0..=1e7).contains(&(number * scale)) {
-                let message = format!("is {number} at minute {minute}, expected up to 10000000 visitors in a minute");
+                let message = format!(
+                    "is {number} at minute {minute}, expected up to 10000000 visitors in a minute"
+                );
                 return self.wrong(point.span(), message);
             }
             last = minute;

@@ -82,7 +82,6 @@ impl World<'_> {
 
     fn admit(&mut self, who: u32) {
         let visitor = *self.visitors.of(who);
-        self.notes.answered(&visitor, self.now);
         self.notes.admitted(&visitor, self.now);
         self.truth.admit(visitor.arrived, visitor.is_in_line, self.now);
         self.admissions.count(self.now);
@@ -127,7 +126,6 @@ impl World<'_> {
         if visitor.is_in_line {
             self.truth.keep_waiting(visitor.arrived, self.now);
         } else {
-            self.notes.answered(&visitor, self.now);
             self.truth.queue(visitor.arrived, !visitor.is_bot, self.now);
             if visitor.is_bot {
                 return self.visitors.remove(who);
