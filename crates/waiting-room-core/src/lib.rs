@@ -63,6 +63,7 @@ mod gate;
 mod memory;
 mod rate;
 mod room;
+mod site;
 mod store;
 mod time;
 
@@ -87,6 +88,7 @@ pub use crate::{
         snapshot::Snapshot,
         verdict::{Pass, Reason, Renewal, Ticket, Verdict, VisitorId},
     },
+    site::{SiteId, escrow},
     store::Store,
     time::{Clock, ManualClock, SystemClock, Timestamp},
 };
