@@ -97,7 +97,7 @@ pub use crate::{
     },
     site::{
         CounterReply, Minute, Pacing, Pool, Ruling, SiteId, SlotAsk, SlotPolicy, SlotRules, Slots,
-        TicketCounter, Usher, WorldSnapshot, apportion, fair_share, proportional_share,
+        TicketCounter, Usher, WorldSnapshot, apportion, escrow, fair_share, proportional_share,
     },
     store::Store,
     time::{Clock, ManualClock, SystemClock, Timestamp},

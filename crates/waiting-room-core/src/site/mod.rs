@@ -16,10 +16,12 @@
 //! | [`Even`](SlotPolicy::Even) | the site's slots by its nodes, and Anywhere's by all nodes | yes | no |
 //! | [`Curve`](SlotPolicy::Curve) | the same by fewer nodes than there are, while few are active | seldom | **yes** |
 //! | [`Counters`](SlotPolicy::Counters) | what two counters say: the site's, then Anywhere's | hardly | no |
+//! | [`escrow`] | what the site holds of the limit, for as long as a visitor stays | no | **never** |
 //!
 //! "Too many" is meant of the slots of one snapshot. Those who were let in after it was made are
-//! not in it, so every policy here may exceed the limit by them: at most
-//! `new_users_per_minute` × the age of the snapshot in minutes.
+//! not in it, so every policy of the article may exceed the limit by them: at most
+//! `new_users_per_minute` × the age of the snapshot in minutes. The [`escrow`] has no snapshot: it
+//! is another way to do it, with ledgers instead of guesses, and stands by itself.
 //!
 //! # The words of the article
 //!
@@ -53,6 +55,7 @@
 mod apportion;
 mod budget;
 mod counter;
+pub mod escrow;
 mod minute;
 mod pacing;
 mod policy;

@@ -1,0 +1,99 @@
+//! Visitors who are kept for a moment, while a slot is fetched from elsewhere.
+
+use std::{collections::VecDeque, time::Duration};
+
+use crate::{Timestamp, VisitorId, escrow::EscrowRules};
+
+/// Who waits for a slot, in the order of arrival; those who return before those who are new.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Borrowers {
+    new: VecDeque<Borrower>,
+    returning: VecDeque<Borrower>,
+}
+
+/// One who waits, until its wait is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Borrower {
+    visitor: VisitorId,
+    until: Timestamp,
+}
+
+impl Borrowers {
+    /// Lets a new visitor wait. Says until when, or nothing if nobody may wait or too many do.
+    pub(super) fn wait(
+        &mut self,
+        visitor: VisitorId,
+        now: Timestamp,
+        longest: Duration,
+    ) -> Option<Timestamp> {
+        Self::join(&mut self.new, visitor, now, longest)
+    }
+
+    /// Lets a visitor wait who has a pass from elsewhere.
+    pub(super) fn wait_returning(
+        &mut self,
+        visitor: VisitorId,
+        now: Timestamp,
+        longest: Duration,
+    ) -> Option<Timestamp> {
+        Self::join(&mut self.returning, visitor, now, longest)
+    }
+
+    /// The new visitor who is next.
+    pub(super) fn next_new(&mut self) -> Option<VisitorId> {
+        self.new.pop_front().map(|borrower| borrower.visitor)
+    }
+
+    /// The returning visitor who is next.
+    pub(super) fn next_returning(&mut self) -> Option<VisitorId> {
+        self.returning.pop_front().map(|borrower| borrower.visitor)
+    }
+
+    /// Takes somebody whose wait is over.
+    pub(super) fn pop_late(&mut self, now: Timestamp) -> Option<VisitorId> {
+        for line in [&mut self.returning, &mut self.new] {
+            if line.front().is_some_and(|first| first.until <= now) {
+                return line.pop_front().map(|borrower| borrower.visitor);
+            }
+        }
+        None
+    }
+
+    /// Somebody does not wait any more.
+    pub(super) fn leave(&mut self, visitor: VisitorId) {
+        self.returning.retain(|borrower| borrower.visitor != visitor);
+        self.new.retain(|borrower| borrower.visitor != visitor);
+    }
+
+    /// When the first wait is over.
+    pub(super) fn next_late(&self) -> Option<Timestamp> {
+        let firsts = [self.returning.front(), self.new.front()];
+        firsts.into_iter().flatten().map(|borrower| borrower.until).min()
+    }
+
+    /// How many new visitors wait.
+    pub(super) fn new_count(&self) -> u64 {
+        self.new.len() as u64
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.new.is_empty() && self.returning.is_empty()
+    }
+
+    fn join(
+        line: &mut VecDeque<Borrower>,
+        visitor: VisitorId,
+        now: Timestamp,
+        longest: Duration,
+    ) -> Option<Timestamp> {
+        if let Some(waiting) = line.iter().find(|borrower| borrower.visitor == visitor) {
+            return Some(waiting.until);
+        }
+        if longest.is_zero() || line.len() >= EscrowRules::MAX_BORROWERS {
+            return None;
+        }
+        let until = now + longest;
+        line.push_back(Borrower { visitor, until });
+        Some(until)
+    }
+}

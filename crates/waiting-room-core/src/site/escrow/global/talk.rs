@@ -1,0 +1,111 @@
+//! What the global ledger hears from sites, and what it answers.
+
+use crate::{
+    SiteId,
+    escrow::{
+        GlobalLedger, Grant, Heartbeat, Join, Outgoing, SitePass, ToSite, Welcome, member::Standing,
+    },
+};
+
+impl GlobalLedger {
+    /// A site says how things stand, and perhaps that it has taken over a visitor.
+    pub(super) fn hear(
+        &mut self,
+        heartbeat: &Heartbeat,
+        claimed: Option<&SitePass>,
+    ) -> Vec<Outgoing> {
+        let site = heartbeat.site;
+        if heartbeat.term < self.term {
+            // It was sent before the loss, or by a site that has not heard of it, and may be old.
+            return vec![Outgoing { to: site, message: ToSite::Report { term: self.term } }];
+        }
+        let (now, lease_end) = (self.clock, self.clock + self.rules.lease);
+        let Some(member) = self.members.get_mut(&site) else { return Vec::new() };
+        if heartbeat.term > self.term {
+            return Vec::new();
+        }
+        if member.standing == Standing::Unknown {
+            member.adopt(heartbeat, now);
+        }
+        if member.standing != Standing::Open || member.epoch != heartbeat.epoch {
+            let (over, current) = (heartbeat.epoch, member.epoch);
+            let message = ToSite::Stale { term: self.term, over, current };
+            return vec![Outgoing { to: site, message }];
+        }
+        member.hear(heartbeat, lease_end, now);
+        self.advance(now);
+        if let Some(pass) = claimed {
+            self.move_slot(site, pass);
+        }
+        let mut served = self.serve();
+        self.top_up(site);
+        served.retain(|&other| other != site);
+        served.insert(0, site);
+        self.tell(served)
+    }
+
+    /// A site asks for a new account, in the place of the one that it names.
+    pub(super) fn hear_join(&mut self, join: &Join) -> Option<ToSite> {
+        let lease_end = self.clock + self.rules.lease;
+        let member = self.members.get_mut(&join.site)?;
+        let is_newest = join.after == member.epoch;
+        let is_repeated = Some(join.incarnation) == member.incarnation
+            && join.after.next(self.term) == member.epoch;
+        match member.standing {
+            Standing::Unknown => return None,
+            Standing::Away | Standing::Open if is_newest => member.open(self.term, join, lease_end),
+            Standing::Open if is_repeated => {}
+            _ => {
+                let (over, current) = (join.after, member.epoch);
+                return Some(ToSite::Stale { term: self.term, over, current });
+            }
+        }
+        Some(ToSite::Welcome(Welcome {
+            term: self.term,
+            epoch: member.epoch,
+            incarnation: join.incarnation,
+            heard: member.heard,
+            lease: self.rules.lease,
+            inherited: member.allowance.granted,
+        }))
+    }
+
+    /// What these sites may use now; and, if somebody lacks slots, a word to those who have some.
+    pub(super) fn tell(&mut self, mut sites: Vec<SiteId>) -> Vec<Outgoing> {
+        if self.is_recalling() {
+            sites.extend(self.recall(&sites));
+        }
+        sites.into_iter().filter_map(|to| self.grant_for(to)).collect()
+    }
+
+    /// The slot of a visitor whom `claimer` has taken on goes with it, if its last site is dead.
+    fn move_slot(&mut self, claimer: SiteId, pass: &SitePass) {
+        let (rules, now) = (self.rules, self.clock);
+        if pass.home == claimer || self.is_learning() {
+            return;
+        }
+        if let Some(home) = self.members.get_mut(&pass.home)
+            && home.epoch == pass.epoch
+            && home.can_be_claimed(pass.visitor, pass.expires_at, &rules, now)
+        {
+            home.give_up(pass.visitor);
+            if let Some(claimer) = self.members.get_mut(&claimer) {
+                claimer.grant(1, now);
+            }
+        }
+    }
+
+    fn grant_for(&self, to: SiteId) -> Option<Outgoing> {
+        let member = self.members.get(&to)?;
+        let grant = Grant {
+            term: self.term,
+            epoch: member.epoch,
+            heard: member.heard,
+            lease: self.rules.lease,
+            granted: member.allowance.granted,
+            reserve: self.reserve_of(to),
+            recall: self.is_recalling(),
+        };
+        Some(Outgoing { to, message: ToSite::Grant(grant) })
+    }
+}

@@ -1,0 +1,188 @@
+//! What the global ledger knows of one site.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    Timestamp, VisitorId,
+    escrow::{Epoch, EscrowRules, Heartbeat, Incarnation, Join, Term, allowance::Allowance},
+};
+
+/// One site's account in the global ledger.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Member {
+    pub(super) epoch: Epoch,
+    pub(super) standing: Standing,
+    pub(super) incarnation: Option<Incarnation>,
+    pub(super) allowance: Allowance,
+    /// When the newest message was sent, by the site's clock.
+    pub(super) heard: Timestamp,
+    /// When the lease ends, by the clock here.
+    pub(super) lease_end: Timestamp,
+    pub(super) used: u64,
+    pub(super) demand: u64,
+    want: u64,
+    asked_at: Timestamp,
+    /// Since when the site has lacked slots.
+    pub(super) short_since: Option<Timestamp>,
+    pub(super) recalled_at: Timestamp,
+    claimed: BTreeSet<VisitorId>,
+}
+
+/// How an account stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Standing {
+    /// There is none, and nothing is held.
+    Away,
+    /// It will not be used again; its slots come back when the last pass is void.
+    Closed,
+    /// It is in use.
+    Open,
+    /// Whether there is one was forgotten.
+    Unknown,
+}
+
+impl Member {
+    pub(super) fn new(term: Term, standing: Standing) -> Self {
+        Self {
+            epoch: Epoch::before_all_of(term),
+            standing,
+            incarnation: None,
+            allowance: Allowance::default(),
+            heard: Timestamp::ZERO,
+            lease_end: Timestamp::ZERO,
+            used: 0,
+            demand: 0,
+            want: 0,
+            asked_at: Timestamp::ZERO,
+            short_since: None,
+            recalled_at: Timestamp::ZERO,
+            claimed: BTreeSet::new(),
+        }
+    }
+
+    /// Opens a new account for whoever asks. What the last one held stays with the site.
+    pub(super) fn open(&mut self, term: Term, join: &Join, lease_end: Timestamp) {
+        let held = self.allowance.held();
+        *self = Self {
+            epoch: self.epoch.next(term),
+            incarnation: Some(join.incarnation),
+            allowance: Allowance { granted: held, returned: 0 },
+            heard: join.sent_at,
+            lease_end,
+            used: held,
+            ..Self::new(term, Standing::Open)
+        };
+    }
+
+    /// Takes over what a site says of an account that was forgotten here.
+    ///
+    /// If the site's lease is over, its visitors may have been claimed and the slots been given to
+    /// others, of which the site knows nothing: the account is closed.
+    pub(super) fn adopt(&mut self, heartbeat: &Heartbeat, now: Timestamp) {
+        self.epoch = heartbeat.epoch;
+        self.allowance = Allowance { granted: heartbeat.granted, returned: heartbeat.returned };
+        self.lease_end = now;
+        self.standing =
+            if heartbeat.sent_at < heartbeat.lease_end { Standing::Open } else { Standing::Closed };
+    }
+
+    /// Hears how things stand. What was given back counts whenever it is heard; the rest only if it
+    /// is not older than what is known.
+    pub(super) fn hear(&mut self, heartbeat: &Heartbeat, lease_end: Timestamp, now: Timestamp) {
+        self.allowance.hear_granted(heartbeat.granted);
+        self.allowance.hear_returned(heartbeat.returned);
+        if heartbeat.sent_at > self.heard {
+            self.lease_end = self.lease_end.max(lease_end);
+        }
+        if heartbeat.sent_at >= self.heard {
+            self.heard = heartbeat.sent_at;
+            self.used = heartbeat.used;
+            self.want = heartbeat.want;
+            self.demand = heartbeat.demand;
+            self.asked_at = now;
+            self.note_shortage(now);
+        }
+    }
+
+    /// Grants `slots` more.
+    pub(super) fn grant(&mut self, slots: u64, now: Timestamp) {
+        self.allowance.grant(slots);
+        self.note_shortage(now);
+    }
+
+    /// Takes a slot away, because its visitor is now on another site's account.
+    ///
+    /// The site must not use the account again, since it knows nothing of this.
+    pub(super) fn give_up(&mut self, visitor: VisitorId) {
+        self.allowance.give_back(1);
+        self.standing = Standing::Closed;
+        self.claimed.insert(visitor);
+    }
+
+    /// Closes the account. Its lease is over now at the latest.
+    pub(super) fn close(&mut self, now: Timestamp) {
+        self.standing = Standing::Closed;
+        self.lease_end = self.lease_end.min(now);
+    }
+
+    /// Takes back all that the account holds.
+    pub(super) fn reclaim(&mut self, term: Term) {
+        let epoch = self.epoch.next(term);
+        *self = Self { epoch, ..Self::new(term, Standing::Away) };
+    }
+
+    /// Whether all passes of the account are void.
+    pub(super) fn is_spent(&self, rules: &EscrowRules, now: Timestamp) -> bool {
+        let has_account = matches!(self.standing, Standing::Closed | Standing::Open);
+        has_account && self.lease_end + rules.margin() + rules.session <= now
+    }
+
+    /// Whether the slot of a visitor with a pass until `expires_at` may be moved.
+    ///
+    /// The site must have stopped admitting, and must not have given the slot to somebody else
+    /// before. It holds it until the pass expires, by its own clock, and its lease ends by the same
+    /// clock no later than `lease` after the newest message that was heard from it.
+    pub(super) fn can_be_claimed(
+        &self,
+        visitor: VisitorId,
+        expires_at: Timestamp,
+        rules: &EscrowRules,
+        now: Timestamp,
+    ) -> bool {
+        matches!(self.standing, Standing::Closed | Standing::Open)
+            && self.lease_end + rules.margin() <= now
+            && self.heard + rules.lease <= expires_at
+            && self.allowance.held() > 0
+            && !self.claimed.contains(&visitor)
+    }
+
+    /// Whether the site may use its slots.
+    pub(super) fn is_live(&self, now: Timestamp) -> bool {
+        self.standing == Standing::Open && now < self.lease_end
+    }
+
+    /// Slots that the site holds and does not use.
+    pub(super) const fn unused(&self) -> u64 {
+        self.allowance.held().saturating_sub(self.used)
+    }
+
+    /// So many slots are lacking, for visitors who wait at this moment.
+    pub(super) fn short(&self, rules: &EscrowRules, now: Timestamp) -> u64 {
+        if !self.is_live(now) || self.asked_at + rules.borrow_wait <= now {
+            return 0;
+        }
+        self.shortage()
+    }
+
+    fn shortage(&self) -> u64 {
+        (self.used + self.want).saturating_sub(self.allowance.held())
+    }
+
+    fn note_shortage(&mut self, now: Timestamp) {
+        self.short_since = match self.short_since {
+            _ if self.shortage() == 0 => None,
+            None => Some(now),
+            since => since,
+        };
+    }
+}

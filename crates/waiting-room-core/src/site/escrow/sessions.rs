@@ -1,0 +1,108 @@
+//! Who uses a slot of a site, and until when.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Timestamp, VisitorId};
+
+/// The sessions on a site's account.
+///
+/// Each stays until its last pass is void, even if the visitor has left: other sites would still
+/// honour the pass. Some are *owed* a slot: the site has taken the visitor on, and makes no pass
+/// before it has slots for all of those.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Sessions {
+    by_visitor: BTreeMap<VisitorId, Session>,
+    lapses: BTreeSet<(Timestamp, VisitorId)>,
+    owed: BTreeSet<VisitorId>,
+}
+
+/// One session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Session {
+    pub(super) expires_at: Timestamp,
+    pub(super) stage: Stage,
+}
+
+/// How far a session has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Stage {
+    /// It has begun here and was never prolonged.
+    Begun,
+    /// The visitor has left.
+    Ended,
+    /// It was prolonged, or it came from elsewhere.
+    Prolonged,
+}
+
+impl Sessions {
+    /// Begins a session, or continues it.
+    pub(super) fn hold(&mut self, visitor: VisitorId, session: Session) {
+        if let Some(old) = self.by_visitor.insert(visitor, session) {
+            self.lapses.remove(&(old.expires_at, visitor));
+        }
+        self.lapses.insert((session.expires_at, visitor));
+    }
+
+    /// Begins a session that lacks a slot.
+    pub(super) fn owe(&mut self, visitor: VisitorId, session: Session) {
+        self.hold(visitor, session);
+        self.owed.insert(visitor);
+    }
+
+    /// All who have a session lack a slot from now on.
+    pub(super) fn owe_all(&mut self) {
+        self.owed = self.by_visitor.keys().copied().collect();
+    }
+
+    /// All who lacked a slot have one now.
+    pub(super) fn settle(&mut self) {
+        self.owed.clear();
+    }
+
+    /// The visitor has left; the session stays.
+    pub(super) fn end(&mut self, visitor: VisitorId) {
+        if let Some(session) = self.by_visitor.get_mut(&visitor) {
+            session.stage = Stage::Ended;
+        }
+    }
+
+    /// Takes a session back as if it had never begun.
+    pub(super) fn remove(&mut self, visitor: VisitorId) {
+        if let Some(old) = self.by_visitor.remove(&visitor) {
+            self.lapses.remove(&(old.expires_at, visitor));
+            self.owed.remove(&visitor);
+        }
+    }
+
+    /// Drops the sessions whose passes are void.
+    pub(super) fn lapse(&mut self, now: Timestamp) {
+        while let Some(&(expires_at, visitor)) = self.lapses.first()
+            && expires_at <= now
+        {
+            self.remove(visitor);
+        }
+    }
+
+    pub(super) fn of(&self, visitor: VisitorId) -> Option<Session> {
+        self.by_visitor.get(&visitor).copied()
+    }
+
+    pub(super) fn is_owed(&self, visitor: VisitorId) -> bool {
+        self.owed.contains(&visitor)
+    }
+
+    /// How many there are, those that lack a slot among them.
+    pub(super) fn count(&self) -> u64 {
+        self.by_visitor.len() as u64
+    }
+
+    /// How many lack a slot.
+    pub(super) fn owed(&self) -> u64 {
+        self.owed.len() as u64
+    }
+
+    /// When the next session lapses.
+    pub(super) fn next_lapse(&self) -> Option<Timestamp> {
+        self.lapses.first().map(|&(at, _)| at)
+    }
+}

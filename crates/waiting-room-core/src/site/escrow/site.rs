@@ -1,0 +1,328 @@
+//! The ledger of one site.
+
+mod talk;
+
+use crate::{
+    ConfigError, SiteId, Timestamp, VisitorId,
+    escrow::{
+        Admission, Epoch, EscrowRules, Incarnation, Prolonged, SiteAction, SitePass, Term,
+        allowance::Allowance,
+        borrowers::Borrowers,
+        demand::Demand,
+        sessions::{Session, Sessions, Stage},
+        site::talk::Question,
+    },
+};
+
+/// The ledger of one site: who uses its slots, and how many it may use.
+///
+/// The times that it is given are those of one clock that never runs back, and that goes on where it
+/// stood when a ledger is made anew after a loss. No other clock has to agree with it.
+///
+/// After each verb, and at [`next_wake`](Self::next_wake), the caller calls [`tick`](Self::tick).
+/// See the [module docs](super) for an example.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SiteLedger {
+    site: SiteId,
+    incarnation: Incarnation,
+    rules: EscrowRules,
+    clock: Timestamp,
+    term: Term,
+    /// The epoch of the account, or without one the newest that was heard of.
+    epoch: Epoch,
+    has_account: bool,
+    allowance: Allowance,
+    lease_end: Timestamp,
+    heard: Timestamp,
+    reserve: u64,
+    recalled: bool,
+    sessions: Sessions,
+    ghosts: Ghosts,
+    borrowers: Borrowers,
+    demand: Demand,
+    next_heartbeat: Timestamp,
+    question: Question,
+}
+
+/// Slots that an earlier incarnation may have given to visitors that this one has not met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Ghosts {
+    count: u64,
+    until: Timestamp,
+}
+
+impl SiteLedger {
+    /// A ledger that has yet to join. Its first [`tick`](Self::tick) asks.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that cannot be obeyed.
+    pub fn new(
+        site: SiteId,
+        incarnation: Incarnation,
+        rules: EscrowRules,
+        now: Timestamp,
+    ) -> Result<Self, ConfigError> {
+        Ok(Self {
+            site,
+            incarnation,
+            rules: rules.validate()?,
+            clock: now,
+            term: Term::default(),
+            epoch: Epoch::default(),
+            has_account: false,
+            allowance: Allowance::default(),
+            lease_end: Timestamp::ZERO,
+            heard: Timestamp::ZERO,
+            reserve: 0,
+            recalled: false,
+            sessions: Sessions::default(),
+            ghosts: Ghosts::default(),
+            borrowers: Borrowers::default(),
+            demand: Demand::new(now),
+            next_heartbeat: now,
+            question: Question::None,
+        })
+    }
+
+    /// A new visitor came: for the demand, by which reserves are split. Once for each visitor,
+    /// whether it is let in or not.
+    pub fn arrived(&mut self) {
+        self.demand.arrived();
+    }
+
+    /// A visitor asks for a slot. Asking again is answered with the same pass.
+    pub fn admit(&mut self, visitor: VisitorId, now: Timestamp) -> Admission {
+        self.advance(now);
+        if let Some(pass) = self.pass_of(visitor) {
+            return Admission::Admit(pass);
+        }
+        self.settle();
+        if self.is_leased() && self.borrowers.is_empty() && self.unused() > 0 {
+            return Admission::Admit(self.begin(visitor));
+        }
+        let wait = self.rules.borrow_wait;
+        match self.borrowers.wait(visitor, self.clock, wait) {
+            Some(until) => Admission::Borrow { until, ask: self.ask() },
+            None => Admission::Full,
+        }
+    }
+
+    /// A visitor with a pass is still there.
+    ///
+    /// Who has a pass from elsewhere is put on this site's account, ahead of all who are new. The
+    /// caller makes sure that the pass is valid, see [`honours`](Self::honours).
+    pub fn prolong(&mut self, pass: &SitePass, now: Timestamp) -> Prolonged {
+        self.advance(now);
+        let visitor = pass.visitor;
+        let session = self.sessions.of(visitor);
+        let is_at_home = pass.home == self.site;
+        if session.is_some_and(|session| session.stage == Stage::Ended)
+            || is_at_home && pass.expires_at <= self.clock
+        {
+            return Prolonged::End;
+        }
+        if !self.is_leased() {
+            return Prolonged::Keep;
+        }
+        if session.is_none() {
+            self.take_on(pass);
+        }
+        self.settle();
+        let is_moving = !is_at_home && session.is_none();
+        if !self.sessions.is_owed(visitor) {
+            let renewed = self.extend(visitor);
+            let claim = is_moving.then(|| self.claim(pass));
+            return Prolonged::Renew { pass: renewed, claim };
+        }
+        let wait = self.rules.borrow_wait;
+        let Some(until) = self.borrowers.wait_returning(visitor, self.clock, wait) else {
+            return Prolonged::Keep;
+        };
+        let ask = if is_moving { Some(self.claim(pass)) } else { self.ask() };
+        Prolonged::Borrow { until, ask }
+    }
+
+    /// A visitor goes. Its pass is void here from now on.
+    ///
+    /// The slot is free when the pass expires, not before: another site may still honour it.
+    pub fn leave(&mut self, visitor: VisitorId, now: Timestamp) {
+        self.advance(now);
+        self.borrowers.leave(visitor);
+        self.sessions.end(visitor);
+    }
+
+    /// Takes back an admission whose pass was never sent: the slot is free at once.
+    pub fn withdraw(&mut self, visitor: VisitorId, now: Timestamp) {
+        self.advance(now);
+        self.borrowers.leave(visitor);
+        if self.sessions.of(visitor).is_some_and(|session| session.stage == Stage::Begun) {
+            self.sessions.remove(visitor);
+        }
+    }
+
+    /// Does what is due: serves those who wait, and says how things stand.
+    pub fn tick(&mut self, now: Timestamp) -> Vec<SiteAction> {
+        self.advance(now);
+        let mut actions = self.serve();
+        if self.next_heartbeat <= self.clock {
+            actions.push(SiteAction::Send(self.heartbeat()));
+        }
+        actions
+    }
+
+    /// When [`tick`](Self::tick) has something to do.
+    #[must_use]
+    pub fn next_wake(&self) -> Timestamp {
+        if self.borrowers.is_empty() {
+            return self.next_heartbeat;
+        }
+        if self.is_leased() && self.unused() > 0 {
+            return self.clock;
+        }
+        let times = [self.borrowers.next_late(), self.sessions.next_lapse()];
+        times.into_iter().flatten().fold(self.next_heartbeat, Timestamp::min)
+    }
+
+    /// Whether a visitor with this pass may go through. Needs no slot and changes nothing.
+    ///
+    /// `home_now` is the latest time that the clock of the pass's home can show: `now` for a pass of
+    /// this site.
+    #[must_use]
+    pub fn honours(&self, pass: &SitePass, home_now: Timestamp) -> bool {
+        let has_left =
+            self.sessions.of(pass.visitor).is_some_and(|session| session.stage == Stage::Ended);
+        home_now < pass.expires_at && !has_left
+    }
+
+    /// How many slots the site may use.
+    #[must_use]
+    pub const fn allowance(&self) -> u64 {
+        self.allowance.held()
+    }
+
+    /// How many slots are in use, or owed to a visitor from elsewhere.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.sessions.count() + self.ghosts.count
+    }
+
+    /// How many slots are not in use.
+    #[must_use]
+    pub fn unused(&self) -> u64 {
+        self.allowance().saturating_sub(self.used())
+    }
+
+    /// The highest term it has heard of.
+    #[must_use]
+    pub const fn term(&self) -> Term {
+        self.term
+    }
+
+    /// The epoch of the site's account, or the newest it has heard of.
+    #[must_use]
+    pub const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// When the site has to stop admitting, unless the global ledger is heard from.
+    #[must_use]
+    pub const fn lease_end(&self) -> Timestamp {
+        self.lease_end
+    }
+
+    /// The present, at which nothing is left that has lapsed.
+    fn advance(&mut self, now: Timestamp) {
+        self.clock = self.clock.max(now);
+        self.sessions.lapse(self.clock);
+        if self.ghosts.until <= self.clock {
+            self.ghosts.count = 0;
+        }
+        self.invariants();
+    }
+
+    /// The pass that a visitor was given, if it has its slot here.
+    fn pass_of(&self, visitor: VisitorId) -> Option<SitePass> {
+        let session = self.sessions.of(visitor)?;
+        let has_slot = session.stage != Stage::Ended && !self.sessions.is_owed(visitor);
+        let (home, epoch, expires_at) = (self.site, self.epoch, session.expires_at);
+        has_slot.then_some(SitePass { visitor, home, epoch, expires_at })
+    }
+
+    /// Begins a session in an unused slot.
+    fn begin(&mut self, visitor: VisitorId) -> SitePass {
+        self.hold(visitor, Stage::Begun)
+    }
+
+    /// Extends a session that has its slot.
+    fn extend(&mut self, visitor: VisitorId) -> SitePass {
+        self.hold(visitor, Stage::Prolonged)
+    }
+
+    fn hold(&mut self, visitor: VisitorId, stage: Stage) -> SitePass {
+        debug_assert!(self.is_leased(), "no pass without a lease");
+        let expires_at = self.clock + self.rules.session;
+        self.sessions.hold(visitor, Session { expires_at, stage });
+        self.invariants();
+        SitePass { visitor, home: self.site, epoch: self.epoch, expires_at }
+    }
+
+    /// Puts a visitor on the account who is not known here.
+    ///
+    /// This comes before any claim, so that a claimed slot is not free when it arrives: the visitor
+    /// may still be using it with the old pass, which is void before this session lapses.
+    fn take_on(&mut self, pass: &SitePass) {
+        if pass.home == self.site && pass.epoch < self.epoch {
+            self.ghosts.count = self.ghosts.count.saturating_sub(1);
+        }
+        let expires_at = self.clock + self.rules.session + self.rules.margin();
+        self.sessions.owe(pass.visitor, Session { expires_at, stage: Stage::Prolonged });
+    }
+
+    /// Gives slots to those who are owed one, if there are enough for all of them.
+    ///
+    /// Not to some of them: one that came by a claim belongs to one visitor, and the count of all
+    /// granted slots does not say to whom.
+    fn settle(&mut self) {
+        if self.used() <= self.allowance() {
+            self.sessions.settle();
+        }
+    }
+
+    /// Lets those in who wait and have a slot now, and sends those away who have waited in vain.
+    fn serve(&mut self) -> Vec<SiteAction> {
+        let mut actions = Vec::new();
+        if self.is_leased() {
+            self.settle();
+            if self.sessions.owed() == 0 {
+                while let Some(visitor) = self.borrowers.next_returning() {
+                    actions.push(match self.sessions.of(visitor) {
+                        Some(_) => SiteAction::Admit(self.extend(visitor)),
+                        None => SiteAction::GiveUp(visitor),
+                    });
+                }
+            }
+            while self.unused() > 0
+                && let Some(visitor) = self.borrowers.next_new()
+            {
+                actions.push(SiteAction::Admit(self.begin(visitor)));
+            }
+        }
+        while let Some(visitor) = self.borrowers.pop_late(self.clock) {
+            actions.push(SiteAction::GiveUp(visitor));
+        }
+        actions
+    }
+
+    const fn is_leased(&self) -> bool {
+        self.has_account && self.clock.as_nanos() < self.lease_end.as_nanos()
+    }
+
+    fn invariants(&self) {
+        debug_assert!(
+            self.used() - self.sessions.owed() <= self.allowance() || !self.has_account,
+            "whoever is not owed a slot has one",
+        );
+        debug_assert!(self.allowance.returned <= self.allowance.granted);
+    }
+}

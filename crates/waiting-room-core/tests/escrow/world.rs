@@ -1,0 +1,344 @@
+//! A small world: two ledgers or more, their visitors, and a network that cannot be relied on.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use waiting_room_core::{
+    SiteId, Timestamp, VisitorId,
+    escrow::{
+        Admission, EscrowRules, GlobalLedger, Incarnation, Outgoing, Prolonged, SiteAction,
+        SiteLedger, SitePass, Term, ToGlobal, ToSite,
+    },
+};
+
+use crate::mutant::Mutant;
+
+/// How large a world is, and what may happen in it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Bounds {
+    pub(crate) limit: u32,
+    pub(crate) sites: u16,
+    pub(crate) visitors: u32,
+    /// All times are ticks of a second.
+    pub(crate) session: u64,
+    pub(crate) lease: u64,
+    pub(crate) margin: u64,
+    pub(crate) horizon: u64,
+    /// So often does a site lose its ledger.
+    pub(crate) site_losses: u32,
+    /// So often is the global ledger lost.
+    pub(crate) global_losses: u32,
+    /// So often does a clock stand still for a tick.
+    pub(crate) slow_ticks: u32,
+    /// So many messages are remembered each way.
+    pub(crate) messages: usize,
+    /// So many of the messages that the global ledger sends at a time are not lost at once.
+    pub(crate) replies: usize,
+    /// Visitors ask again at any site, and not only at their own.
+    pub(crate) roaming: Roaming,
+    pub(crate) mutant: Mutant,
+}
+
+/// Where visitors show their passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Roaming {
+    /// Nowhere: sessions are not prolonged.
+    Nowhere,
+    /// At the site that made them.
+    AtHome,
+    /// At every site.
+    Anywhere,
+}
+
+impl Bounds {
+    pub(crate) fn rules(&self) -> EscrowRules {
+        EscrowRules::new()
+            .session(Duration::from_secs(self.session))
+            .lease(Duration::from_secs(self.lease))
+            .drift_margin(Duration::from_secs(self.margin))
+            .heartbeat(Duration::from_secs(1))
+            .borrow_wait(Duration::from_secs(1))
+    }
+
+    fn site_ids(&self) -> impl Iterator<Item = SiteId> + use<> {
+        (0..self.sites).map(SiteId::new)
+    }
+}
+
+/// Everything that there is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct World {
+    pub(crate) tick: u64,
+    pub(crate) global: GlobalLedger,
+    pub(crate) sites: Vec<SiteLedger>,
+    /// By how many ticks the clock of each site is behind.
+    lags: Vec<u64>,
+    lives: u64,
+    term: u32,
+    pub(crate) visitors: u32,
+    /// The newest pass of a visitor from each site, while it is valid.
+    pub(crate) passes: BTreeMap<(VisitorId, SiteId), SitePass>,
+    pub(crate) network: Network,
+    site_losses: u32,
+    global_losses: u32,
+    slow_ticks: u32,
+    /// For a mutant: what each site was last told.
+    pub(crate) told: BTreeMap<SiteId, u64>,
+}
+
+/// Something that may happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A new visitor comes to a site.
+    Arrive(usize),
+    /// A site does what is due.
+    Beat(usize),
+    /// The global ledger hears this message, not for the last time perhaps.
+    Hear(ToGlobal),
+    /// The global ledger loses its memory.
+    LoseGlobal,
+    /// A site loses its memory.
+    LoseSite(usize),
+    /// A visitor shows a pass to a site.
+    Show(usize, SitePass),
+    /// A site hears this message, not for the last time perhaps.
+    Tell(SiteId, ToSite),
+    /// Time passes, except on the clock of one site.
+    SlowTick(usize),
+    /// Time passes.
+    Tick,
+}
+
+/// Messages under way. None is taken out when it is delivered, so it may come again at any time, and
+/// none has to be delivered. When there are too many, the oldest are lost for good.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Network {
+    pub(crate) up: BTreeSet<(Timestamp, ToGlobal)>,
+    pub(crate) down: BTreeSet<(Timestamp, SiteId, ToSite)>,
+}
+
+impl Network {
+    fn send_up(&mut self, message: impl Into<Option<ToGlobal>>) {
+        self.up.extend(message.into().map(|message| (sent_at(&message), message)));
+    }
+
+    fn forget(&mut self, most: usize) {
+        while self.up.len() > most {
+            self.up.pop_first();
+        }
+        while self.down.len() > most {
+            self.down.pop_first();
+        }
+    }
+}
+
+fn sent_at(message: &ToGlobal) -> Timestamp {
+    match message {
+        ToGlobal::Claim { heartbeat, .. } | ToGlobal::Heartbeat(heartbeat) => heartbeat.sent_at,
+        ToGlobal::Join(join) => join.sent_at,
+        _ => unreachable!("there are no others"),
+    }
+}
+
+impl World {
+    pub(crate) fn new(bounds: &Bounds) -> Self {
+        let rules = bounds.rules();
+        let global_rules = bounds.mutant.global_rules(rules);
+        let term = Term::new(1);
+        let global = GlobalLedger::new(bounds.limit, bounds.site_ids(), term, global_rules);
+        let site = |id: SiteId| {
+            let life = Incarnation::new(id.number().into());
+            SiteLedger::new(id, life, rules, Timestamp::ZERO).unwrap()
+        };
+        let mut world = Self {
+            tick: 0,
+            global: global.unwrap(),
+            sites: bounds.site_ids().map(site).collect(),
+            lags: vec![0; bounds.sites.into()],
+            lives: bounds.sites.into(),
+            term: 1,
+            visitors: 0,
+            passes: BTreeMap::new(),
+            network: Network::default(),
+            site_losses: 0,
+            global_losses: 0,
+            slow_ticks: 0,
+            told: BTreeMap::new(),
+        };
+        world.settle(bounds);
+        world
+    }
+
+    /// Lets all sites say how things stand, over a network on which nothing is lost.
+    pub(crate) fn settle(&mut self, bounds: &Bounds) {
+        for site in 0..self.sites.len() {
+            self.apply(bounds, &Event::Beat(site));
+        }
+        while !(self.network.up.is_empty() && self.network.down.is_empty()) {
+            for (_, message) in std::mem::take(&mut self.network.up) {
+                self.apply(bounds, &Event::Hear(message));
+            }
+            for (_, to, message) in std::mem::take(&mut self.network.down) {
+                self.apply(bounds, &Event::Tell(to, message));
+            }
+        }
+    }
+
+    /// How many visitors have a pass that its home would honour.
+    pub(crate) fn active(&self) -> u32 {
+        let visitors: BTreeSet<_> = self.passes.keys().map(|(visitor, _)| visitor).collect();
+        u32::try_from(visitors.len()).unwrap()
+    }
+
+    /// The present, by the clock of a site.
+    pub(crate) fn now_at(&self, site: usize) -> Timestamp {
+        Timestamp::from_secs(self.tick - self.lags[site])
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_secs(self.tick)
+    }
+
+    /// All that may happen now.
+    pub(crate) fn events(&self, bounds: &Bounds) -> Vec<Event> {
+        let mut events = Vec::new();
+        if self.tick >= bounds.horizon {
+            return events;
+        }
+        events.push(Event::Tick);
+        for site in 0..self.sites.len() {
+            if self.visitors < bounds.visitors {
+                events.push(Event::Arrive(site));
+            }
+            if self.sites[site].next_wake() <= self.now_at(site) {
+                events.push(Event::Beat(site));
+            }
+            if self.site_losses < bounds.site_losses {
+                events.push(Event::LoseSite(site));
+            }
+            if self.slow_ticks < bounds.slow_ticks {
+                events.push(Event::SlowTick(site));
+            }
+            for (&(_, home), pass) in &self.passes {
+                let is_home = usize::from(home.number()) == site;
+                if bounds.roaming == Roaming::Anywhere
+                    || bounds.roaming == Roaming::AtHome && is_home
+                {
+                    events.push(Event::Show(site, *pass));
+                }
+            }
+        }
+        if self.global_losses < bounds.global_losses {
+            events.push(Event::LoseGlobal);
+        }
+        events.extend(self.network.up.iter().map(|(_, message)| Event::Hear(message.clone())));
+        let tell = |(_, to, message): &(_, _, ToSite)| Event::Tell(*to, message.clone());
+        events.extend(self.network.down.iter().map(tell));
+        events
+    }
+
+    /// Lets something happen.
+    pub(crate) fn apply(&mut self, bounds: &Bounds, event: &Event) {
+        match event {
+            Event::Arrive(site) => self.arrive(*site),
+            Event::Beat(site) => {
+                let now = self.now_at(*site);
+                let actions = self.sites[*site].tick(now);
+                self.act(actions);
+            }
+            Event::Hear(message) => {
+                let message = bounds.mutant.rewrite_up(message, self);
+                let now = self.now();
+                let replies = self.global.receive(&message, now);
+                self.send_down(bounds, replies);
+            }
+            Event::LoseGlobal => {
+                self.global_losses += 1;
+                self.term += 1;
+                let rules = bounds.mutant.global_rules(bounds.rules());
+                let (term, now) = (Term::new(self.term), self.now());
+                let sites = bounds.site_ids();
+                self.global = GlobalLedger::recover(bounds.limit, sites, term, rules, now).unwrap();
+            }
+            Event::LoseSite(site) => {
+                self.site_losses += 1;
+                let id = SiteId::new(u16::try_from(*site).unwrap());
+                let life = Incarnation::new(self.lives);
+                self.lives += 1;
+                let now = self.now_at(*site);
+                self.sites[*site] = SiteLedger::new(id, life, bounds.rules(), now).unwrap();
+            }
+            Event::Show(site, pass) => self.show(*site, pass),
+            Event::Tell(to, message) => {
+                let site = usize::from(to.number());
+                let now = self.now_at(site);
+                let message = bounds.mutant.rewrite_down(message, &self.sites[site], now);
+                let actions = self.sites[site].receive(&message, now);
+                self.act(actions);
+            }
+            Event::SlowTick(site) => {
+                self.slow_ticks += 1;
+                self.lags[*site] += 1;
+                self.pass_time();
+            }
+            Event::Tick => self.pass_time(),
+        }
+        self.network.forget(bounds.messages);
+    }
+
+    fn pass_time(&mut self) {
+        self.tick += 1;
+        let (tick, lags) = (self.tick, &self.lags);
+        self.passes.retain(|(_, home), pass| {
+            let home_now = Timestamp::from_secs(tick - lags[usize::from(home.number())]);
+            home_now < pass.expires_at
+        });
+    }
+
+    fn arrive(&mut self, site: usize) {
+        let visitor = VisitorId::new(self.visitors.into());
+        self.visitors += 1;
+        let now = self.now_at(site);
+        match self.sites[site].admit(visitor, now) {
+            Admission::Admit(pass) => self.hand_out(pass),
+            Admission::Borrow { ask, .. } => self.network.send_up(ask),
+            _ => {}
+        }
+    }
+
+    fn show(&mut self, site: usize, pass: &SitePass) {
+        let now = self.now_at(site);
+        match self.sites[site].prolong(pass, now) {
+            Prolonged::Borrow { ask, .. } => self.network.send_up(ask),
+            Prolonged::Renew { pass, claim } => {
+                self.hand_out(pass);
+                self.network.send_up(claim);
+            }
+            _ => {}
+        }
+    }
+
+    fn act(&mut self, actions: Vec<SiteAction>) {
+        for action in actions {
+            match action {
+                SiteAction::Admit(pass) => self.hand_out(pass),
+                SiteAction::Send(message) => self.network.send_up(message),
+                _ => {}
+            }
+        }
+    }
+
+    fn hand_out(&mut self, pass: SitePass) {
+        self.passes.insert((pass.visitor, pass.home), pass);
+    }
+
+    fn send_down(&mut self, bounds: &Bounds, messages: Vec<Outgoing>) {
+        let now = self.now();
+        for Outgoing { to, message, .. } in messages.into_iter().take(bounds.replies) {
+            let message = bounds.mutant.rewrite_sent(message, to, self);
+            self.network.down.insert((now, to, message));
+        }
+    }
+}
