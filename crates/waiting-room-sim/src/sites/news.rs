@@ -12,6 +12,7 @@ use super::clock::{MINUTE, timestamp};
 #[derive(Debug)]
 pub(super) struct News {
     delay: u32,
+    line_delay: u32,
     version: u64,
     under_way: VecDeque<(u32, Arc<WorldSnapshot>)>,
     known: Option<Arc<WorldSnapshot>>,
@@ -58,9 +59,11 @@ impl LineNews {
 }
 
 impl News {
-    pub(super) fn new(sites: usize, delay: u32) -> Self {
+    /// The news of the world and those of the line may take different ways.
+    pub(super) fn new(sites: usize, delay: u32, line_delay: u32) -> Self {
         Self {
             delay,
+            line_delay,
             version: 0,
             under_way: VecDeque::new(),
             known: None,
@@ -113,7 +116,7 @@ impl News {
 
     /// The line is told of.
     pub(super) fn publish_line(&mut self, line: LineNews, now: u32) {
-        self.line_under_way.push_back((now + self.delay, line));
+        self.line_under_way.push_back((now + self.line_delay, line));
     }
 
     /// What this site has heard of the world.

@@ -21,6 +21,8 @@ pub(super) struct Truth {
     /// Those of the present calendar minute.
     minute: (u32, u32),
     line: Line,
+    /// New visitors who stand at a door that has not decided yet.
+    asking: u32,
     /// Slots that belong to sites which cannot give them back.
     stranded: u32,
     pub(super) seen: Seen,
@@ -62,6 +64,7 @@ impl Truth {
             recent: VecDeque::new(),
             minute: (0, 0),
             line: Line::new(length / SECOND),
+            asking: 0,
             stranded: 0,
             seen: Seen::default(),
         }
@@ -99,12 +102,22 @@ impl Truth {
         self.active -= 1;
     }
 
+    /// A new visitor stands at a door that needs time to decide.
+    pub(super) const fn stand(&mut self) {
+        self.asking += 1;
+    }
+
+    /// The door has decided about a new visitor who stood there.
+    pub(super) const fn decided(&mut self) {
+        self.asking -= 1;
+    }
+
     /// Somebody has to wait who has just come. One who keeps no ticket does not get into the line.
     pub(super) fn queue(&mut self, arrived: u32, keeps_ticket: bool, now: u32) {
         self.advance(now);
-        // Those of the same second count as being ahead.
+        // Those of the same second count as being ahead, and those at a door.
         let second = arrived / SECOND;
-        let is_early = self.free_now() > self.line.ahead(second + 1);
+        let is_early = self.free_now() > self.line.ahead(second + 1) + self.asking;
         let fullness = self.fullness();
         self.seen.queued += 1;
         self.seen.first_queued.get_or_insert((fullness, now));

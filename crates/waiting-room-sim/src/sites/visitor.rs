@@ -3,6 +3,8 @@
 /// What the world knows of somebody who is there. Times are in milliseconds of the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Visitor {
+    /// Which of all arrivals it is.
+    pub(super) id: u32,
     pub(super) arrived: u32,
     /// How long it browses once it is in; after that, when its last page is.
     pub(super) browsing: u32,
@@ -16,6 +18,8 @@ pub(super) struct Visitor {
     pub(super) is_bot: bool,
     /// It was told to wait at least once.
     pub(super) is_in_line: bool,
+    /// A new visitor at a door that has not decided yet.
+    pub(super) is_at_a_door: bool,
 }
 
 /// What a visitor is doing.

@@ -75,7 +75,13 @@ impl<'a> World<'a> {
         let mut seeds = Pcg64Mcg::seed_from_u64(seed);
         let mut crowd = Crowd::new(scenario, seeds.random());
         let next = crowd.next();
-        let mut news = News::new(sites, from_seconds(scenario.network.news_delay));
+        let delay = from_seconds(scenario.network.news_delay);
+        let line_delay = match policy {
+            // Heartbeats carry it, one a second.
+            Policy::Escrow => SECOND + scenario.network.wan_rtt_ms[1] / 2,
+            _ => delay,
+        };
+        let mut news = News::new(sites, delay, line_delay);
         news.begin(&scenario.sites.nodes);
         let ticks = [Happening::Line, Happening::Note, Happening::Publish];
         let mut agenda: BinaryHeap<_> = ticks.map(|tick| Reverse((0, tick))).into();
@@ -112,7 +118,8 @@ impl<'a> World<'a> {
         loop {
             let happening = self.agenda.peek().map_or(u32::MAX, |Reverse((at, _))| *at);
             let arrival = self.next.map_or(u32::MAX, |next| next.at);
-            let until = happening.min(arrival).min(self.length);
+            let wake = self.door.next_wake().unwrap_or(u32::MAX);
+            let until = happening.min(arrival).min(wake).min(self.length);
             if let Some((at, who)) = self.wheel.pop(until) {
                 self.now = at;
                 self.notes.events += 1;
@@ -121,7 +128,10 @@ impl<'a> World<'a> {
                 break;
             } else {
                 self.now = until;
-                if happening <= arrival {
+                if wake <= happening.min(arrival) {
+                    let outcomes = self.door.wake(until);
+                    outcomes.into_iter().for_each(|it| self.hear(it.who, it.say));
+                } else if happening <= arrival {
                     if until.is_multiple_of(MINUTE) {
                         minute(until / MINUTE);
                     }
@@ -146,8 +156,13 @@ impl<'a> World<'a> {
                 let fault = self.scenario.faults[index];
                 self.news.cut(fault.site, at);
                 match fault.what {
-                    FaultKind::Cut => None,
+                    FaultKind::Cut => {
+                        self.door.cut(fault.site);
+                        None
+                    }
                     FaultKind::Dead => {
+                        let outcomes = self.door.kill(fault.site, at);
+                        outcomes.into_iter().for_each(|it| self.hear(it.who, it.say));
                         self.crowd.close(fault.site);
                         self.nodes[fault.site] = 0;
                         Some((at + Self::REPORT_LIVES, Happening::Forget(fault.site)))
@@ -156,6 +171,7 @@ impl<'a> World<'a> {
             }
             Happening::End(index) => {
                 self.news.join(self.scenario.faults[index].site);
+                self.door.join(self.scenario.faults[index].site);
                 None
             }
             Happening::Forget(site) => {

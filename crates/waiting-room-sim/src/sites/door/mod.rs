@@ -1,5 +1,6 @@
 //! Who is let in: the policies behind one door.
 
+mod escrow;
 mod slots;
 
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_core::{ConfigError, WorldSnapshot};
 
-use self::slots::SlotDoor;
+use self::{escrow::EscrowDoor, slots::SlotDoor};
 use super::scenario::{Policy, Scenario};
 
 /// The door of the world, with the policy that stands at it.
@@ -23,6 +24,7 @@ pub(super) struct Door {
 
 #[derive(Debug)]
 enum Guard {
+    Escrow(Box<EscrowDoor>),
     /// One ledger that knows everything at once: what the others are measured against.
     Ideal,
     Slots(SlotDoor),
@@ -47,6 +49,17 @@ pub(super) struct Asker {
     pub(super) is_connected: bool,
     /// A ledger that knows everything would let it in.
     pub(super) is_next: bool,
+    /// It has never asked before.
+    pub(super) is_new: bool,
+    /// The number of the arrival.
+    pub(super) id: u32,
+}
+
+/// What became of somebody who had to wait for the door.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outcome {
+    pub(super) who: u32,
+    pub(super) say: Say,
 }
 
 /// What the door says.
@@ -55,12 +68,17 @@ pub(super) enum Say {
     Admit,
     /// It has to ask somebody, and knows more then.
     Later(u32),
+    /// A visitor with a pass has one now that ends then.
+    Prolong(u32),
     Queue,
+    /// An [`Outcome`] will tell.
+    Wait,
 }
 
 impl Door {
     pub(super) fn new(policy: Policy, scenario: &Scenario, seed: u64) -> Result<Self, ConfigError> {
         let guard = match policy {
+            Policy::Escrow => Guard::Escrow(Box::new(EscrowDoor::new(scenario, seed)?)),
             Policy::Ideal => Guard::Ideal,
             other => Guard::Slots(SlotDoor::new(other, scenario)?),
         };
@@ -76,17 +94,90 @@ impl Door {
 
     /// Somebody asks for a slot.
     pub(super) fn ask(&mut self, asker: &Asker, world: Option<&Arc<WorldSnapshot>>) -> Say {
-        let Some(slots) = self.guard.slots() else { return ideal(asker) };
         let place = self.rng.random();
-        let step = slots.arrive(asker, world, place);
+        let step = match &mut self.guard {
+            Guard::Escrow(escrow) => {
+                let say = escrow.arrive(asker);
+                self.trips.wan += u64::from(say == Say::Wait);
+                return say;
+            }
+            Guard::Ideal => return ideal(asker),
+            Guard::Slots(slots) => slots.arrive(asker, world, place),
+        };
         self.travel(asker, step)
     }
 
     /// The reply that somebody waited for is there.
     pub(super) fn resume(&mut self, asker: &Asker, world: Option<&Arc<WorldSnapshot>>) -> Say {
-        let Some(slots) = self.guard.slots() else { return ideal(asker) };
+        let Guard::Slots(slots) = &mut self.guard else { return Say::Queue };
         let step = slots.resume(asker, world);
         self.travel(asker, step)
+    }
+
+    /// A visitor with a pass that ends at `ends` asks for a page at a site: when it ends now.
+    pub(super) fn prolong(&mut self, asker: &Asker, ends: u32, session: u32) -> u32 {
+        match &mut self.guard {
+            Guard::Escrow(escrow) => {
+                let (ends, has_asked) = escrow.prolong(asker, ends);
+                self.trips.returning += u64::from(has_asked);
+                ends
+            }
+            // The pass alone is proof, and whoever sees it makes a new one.
+            Guard::Ideal | Guard::Slots(_) => asker.now.saturating_add(session),
+        }
+    }
+
+    /// A session is over.
+    pub(super) fn lapse(&mut self, who: u32) {
+        if let Guard::Escrow(escrow) = &mut self.guard {
+            escrow.lapse(who);
+        }
+    }
+
+    /// When the door has something to do by itself.
+    pub(super) fn next_wake(&self) -> Option<u32> {
+        match &self.guard {
+            Guard::Escrow(escrow) => escrow.next_wake(),
+            Guard::Ideal | Guard::Slots(_) => None,
+        }
+    }
+
+    /// What it has done.
+    pub(super) fn wake(&mut self, now: u32) -> Vec<Outcome> {
+        match &mut self.guard {
+            Guard::Escrow(escrow) => escrow.wake(now),
+            Guard::Ideal | Guard::Slots(_) => Vec::new(),
+        }
+    }
+
+    /// This site cannot reach the others any more.
+    pub(super) fn cut(&mut self, site: usize) {
+        if let Guard::Escrow(escrow) = &mut self.guard {
+            escrow.cut(site);
+        }
+    }
+
+    /// This site can reach the others again.
+    pub(super) fn join(&mut self, site: usize) {
+        if let Guard::Escrow(escrow) = &mut self.guard {
+            escrow.join(site);
+        }
+    }
+
+    /// This site is gone.
+    pub(super) fn kill(&mut self, site: usize, now: u32) -> Vec<Outcome> {
+        match (&mut self.guard, u16::try_from(site)) {
+            (Guard::Escrow(escrow), Ok(site)) => escrow.kill(site, now),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Slots that nobody can use, because a site holds them that cannot be reached.
+    pub(super) fn stranded(&self) -> u32 {
+        match &self.guard {
+            Guard::Escrow(escrow) => escrow.stranded(),
+            Guard::Ideal | Guard::Slots(_) => 0,
+        }
     }
 
     /// How long it takes to ask.
@@ -104,15 +195,6 @@ impl Door {
             }
         };
         Say::Later(asker.now + self.rng.random_range(least..=most))
-    }
-}
-
-impl Guard {
-    const fn slots(&mut self) -> Option<&mut SlotDoor> {
-        match self {
-            Self::Ideal => None,
-            Self::Slots(slots) => Some(slots),
-        }
     }
 }
 

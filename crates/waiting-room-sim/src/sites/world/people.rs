@@ -18,6 +18,7 @@ impl World<'_> {
     pub(super) fn arrive(&mut self, newcomer: Newcomer) {
         self.notes.arrivals += 1;
         let who = self.visitors.add(Visitor {
+            id: u32::try_from(self.notes.arrivals).unwrap_or(u32::MAX),
             arrived: newcomer.at,
             browsing: newcomer.browsing,
             ends: u32::MAX,
@@ -26,6 +27,7 @@ impl World<'_> {
             phase: Phase::Asking,
             is_bot: newcomer.is_bot,
             is_in_line: false,
+            is_at_a_door: false,
         });
         self.ask(who);
     }
@@ -35,6 +37,10 @@ impl World<'_> {
         let visitor = *self.visitors.of(who);
         match visitor.phase {
             Phase::Active if self.now >= visitor.ends => self.lapse(who),
+            // The pass was prolonged after its last page, while a ledger was asked.
+            Phase::Active if self.now > visitor.browsing || visitor.is_bot => {
+                self.wheel.schedule(who, visitor.ends);
+            }
             Phase::Active => self.browse(who),
             Phase::Asking => {
                 let asker = self.asker(who);
@@ -69,14 +75,38 @@ impl World<'_> {
     }
 
     /// Somebody hears from the door.
-    fn hear(&mut self, who: u32, say: Say) {
+    pub(super) fn hear(&mut self, who: u32, say: Say) {
         match say {
-            Say::Admit => self.admit(who),
+            Say::Admit => {
+                self.leave_the_door(who);
+                self.admit(who);
+            }
             Say::Later(at) => {
-                self.visitors.of_mut(who).phase = Phase::Asking;
+                self.stand_at_the_door(who);
                 self.wheel.schedule(who, at);
             }
-            Say::Queue => self.queue(who),
+            Say::Prolong(ends) => self.visitors.of_mut(who).ends = ends,
+            Say::Queue => {
+                self.leave_the_door(who);
+                self.queue(who);
+            }
+            Say::Wait => self.stand_at_the_door(who),
+        }
+    }
+
+    fn stand_at_the_door(&mut self, who: u32) {
+        let visitor = self.visitors.of_mut(who);
+        visitor.phase = Phase::Asking;
+        if !visitor.is_in_line && !visitor.is_at_a_door {
+            visitor.is_at_a_door = true;
+            self.truth.stand();
+        }
+    }
+
+    fn leave_the_door(&mut self, who: u32) {
+        let visitor = self.visitors.of_mut(who);
+        if std::mem::take(&mut visitor.is_at_a_door) {
+            self.truth.decided();
         }
     }
 
@@ -91,6 +121,7 @@ impl World<'_> {
         visitor.phase = Phase::Active;
         // From now on it is when the last page is.
         visitor.browsing = self.now.saturating_add(visitor.browsing);
+        visitor.ends = self.now.saturating_add(SECOND * self.scenario.limits.session);
         self.show_page(who);
     }
 
@@ -98,15 +129,18 @@ impl World<'_> {
     fn browse(&mut self, who: u32) {
         self.notes.pages += 1;
         self.move_from_a_dead_site(who);
+        let asker = self.asker(who);
+        let ends = self.visitors.of(who).ends;
+        let session = SECOND * self.scenario.limits.session;
+        self.visitors.of_mut(who).ends = self.door.prolong(&asker, ends, session);
         self.show_page(who);
     }
 
-    /// The session is prolonged, and the next page chosen; or this was the last.
+    /// The next page is chosen; or this was the last.
     fn show_page(&mut self, who: u32) {
         let think: f64 = Exp1.sample(&mut self.habits);
         let next = self.now.saturating_add(from_seconds(think * self.scenario.visitors.think));
-        let visitor = self.visitors.of_mut(who);
-        visitor.ends = self.now.saturating_add(SECOND * self.scenario.limits.session);
+        let visitor = self.visitors.of(who);
         let was_the_last = visitor.is_bot || visitor.browsing <= self.now;
         let due = if was_the_last { visitor.ends } else { next.min(visitor.browsing) };
         self.wheel.schedule(who, due.min(visitor.ends));
@@ -116,6 +150,7 @@ impl World<'_> {
         let site = self.visitors.of(who).site;
         self.active[usize::from(site)] -= 1;
         self.truth.lapse(self.now);
+        self.door.lapse(who);
         self.lapses.count(self.now);
         self.visitors.remove(who);
     }
@@ -123,6 +158,9 @@ impl World<'_> {
     /// Somebody has to wait, or still has to.
     fn queue(&mut self, who: u32) {
         let visitor = *self.visitors.of(who);
+        if !self.scenario.faults.is_empty() {
+            self.truth.strand(self.door.stranded(), self.now);
+        }
         if visitor.is_in_line {
             self.truth.keep_waiting(visitor.arrived, self.now);
         } else {
@@ -173,6 +211,8 @@ impl World<'_> {
             now: self.now,
             is_connected: !self.news.is_cut(visitor.site),
             is_next: self.truth.has_room_for(visitor.arrived, self.now),
+            is_new: !visitor.is_in_line,
+            id: visitor.id,
         }
     }
 
