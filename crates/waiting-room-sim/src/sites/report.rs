@@ -48,7 +48,7 @@ pub(crate) struct Report {
     pub(crate) trips_per_returning: f64,
     /// Slots held by sites that cannot give them back.
     pub(crate) max_stranded_slots: u32,
-    /// From the first fault to the last time that somebody had to wait too early.
+    /// From the first fault to the last moment at which slots were held in vain.
     pub(crate) recovery_s: Option<f64>,
     pub(crate) pages: u64,
     pub(crate) events: u64,
@@ -76,7 +76,7 @@ impl Report {
         let errors = &notes.errors_s;
         let error = |q| (!errors.is_empty()).then(|| errors.value_at_quantile(q) as f64);
         let first_fault = scenario.faults.iter().map(|fault| fault.from).reduce(f64::min);
-        let last_early = seen.last_early.map(|at| f64::from(at) / f64::from(SECOND));
+        let last_stranded = seen.last_stranded.map(|at| f64::from(at) / f64::from(SECOND));
         Self {
             scenario: scenario.name.clone(),
             policy,
@@ -109,7 +109,9 @@ impl Report {
             wan_trips_per_new: per_new(trips.wan),
             trips_per_returning: trips.returning as f64 / notes.pages.max(1) as f64,
             max_stranded_slots: seen.max_stranded,
-            recovery_s: first_fault.zip(last_early).map(|(fault, early)| (early - fault).max(0.0)),
+            recovery_s: first_fault
+                .zip(last_stranded)
+                .map(|(fault, stranded)| (stranded - fault).max(0.0)),
             pages: notes.pages,
             events: notes.events,
             max_present,

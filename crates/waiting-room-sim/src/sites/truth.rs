@@ -40,8 +40,6 @@ pub(super) struct Seen {
     pub(super) queued_early: u64,
     /// How full the room was when that happened for the first time.
     pub(super) first_early: Option<f64>,
-    /// The last time that it happened, in milliseconds.
-    pub(super) last_early: Option<u32>,
     /// How full the room was when somebody had to wait for the first time, and when that was.
     pub(super) first_queued: Option<(f64, u32)>,
     /// Milliseconds × slots: free, while somebody waited.
@@ -52,6 +50,8 @@ pub(super) struct Seen {
     pub(super) worst_inversion_s: u32,
     pub(super) max_waiting: u32,
     pub(super) max_stranded: u32,
+    /// When slots were stranded for the last time, in milliseconds.
+    pub(super) last_stranded: Option<u32>,
 }
 
 impl Truth {
@@ -124,21 +124,10 @@ impl Truth {
         if is_early {
             self.seen.queued_early += 1;
             self.seen.first_early.get_or_insert(fullness);
-            self.seen.last_early = Some(now);
         }
         if keeps_ticket {
             self.line.join(second);
             self.seen.max_waiting = self.seen.max_waiting.max(self.line.waiting());
-        }
-    }
-
-    /// Somebody who has waited since then still has to.
-    pub(super) fn keep_waiting(&mut self, arrived: u32, now: u32) {
-        self.advance(now);
-        // Those of the same second count as being ahead, all but the visitor itself.
-        let ahead = self.line.ahead(arrived / SECOND + 1).saturating_sub(1);
-        if self.free(now) > ahead {
-            self.seen.last_early = Some(now);
         }
     }
 
@@ -152,6 +141,9 @@ impl Truth {
     pub(super) fn strand(&mut self, slots: u32, now: u32) {
         self.advance(now);
         self.stranded = slots;
+        if slots > 0 {
+            self.seen.last_stranded = Some(now);
+        }
         self.seen.max_stranded = self.seen.max_stranded.max(slots);
     }
 

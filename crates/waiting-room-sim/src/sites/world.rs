@@ -179,6 +179,7 @@ impl<'a> World<'a> {
                 None
             }
             Happening::Line => {
+                self.look_for_stranded_slots();
                 let line = self.line_news();
                 self.news.publish_line(line, at);
                 again(SECOND)

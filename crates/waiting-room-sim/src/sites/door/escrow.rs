@@ -19,7 +19,10 @@ use self::{
     network::{Message, Network},
 };
 use super::{Asker, Outcome, Say};
-use crate::sites::{clock::timestamp, scenario::Scenario};
+use crate::sites::{
+    clock::{millis, timestamp},
+    scenario::Scenario,
+};
 
 /// All ledgers, and the messages between them.
 #[derive(Debug)]
@@ -45,9 +48,8 @@ impl EscrowDoor {
     pub(super) fn new(scenario: &Scenario, seed: u64) -> Result<Self, ConfigError> {
         let limits = scenario.limits;
         let session = 1_000 * limits.session;
-        // A millisecond longer than passes are used, so that of two things in one millisecond it
-        // does not matter which comes first.
-        let active = EscrowRules::new().session(Duration::from_millis(u64::from(session) + 1));
+        let kept = Duration::from_millis(u64::from(session + SPARE));
+        let active = EscrowRules::new().session(kept);
         let rules = [active, EscrowRules::rolling_minute()];
         let count = u16::try_from(scenario.sites.nodes.len()).expect("1000 sites at most");
         let site = |number| -> Result<_, ConfigError> {
@@ -90,6 +92,12 @@ impl EscrowDoor {
         }
         self.guests.welcome(asker.who, Guest::new(asker.id, asker.site));
         self.admit(asker.who, Limit::Active, asker.now)
+    }
+
+    /// When the pass of somebody ends. It was made when the first of the two ledgers let it in.
+    pub(super) fn pass_ends(&self, who: u32) -> u32 {
+        let pass = self.guests.of(who).pass.expect("whoever is let in has a pass");
+        millis(pass.expires_at).saturating_sub(SPARE)
     }
 
     /// A visitor with a pass asks for a page: the time at which the pass ends now, and whether
@@ -300,3 +308,7 @@ impl Limit {
         }
     }
 }
+
+/// So many milliseconds longer a slot is kept than a pass is used: of two things that happen in one
+/// millisecond it must not matter which comes first.
+const SPARE: u32 = 1;

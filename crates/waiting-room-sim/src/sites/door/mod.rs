@@ -114,6 +114,14 @@ impl Door {
         self.travel(asker, step)
     }
 
+    /// When the pass ends that somebody has just got.
+    pub(super) fn pass_ends(&self, who: u32, now: u32, session: u32) -> u32 {
+        match &self.guard {
+            Guard::Escrow(escrow) => escrow.pass_ends(who),
+            Guard::Ideal | Guard::Slots(_) => now.saturating_add(session),
+        }
+    }
+
     /// A visitor with a pass that ends at `ends` asks for a page at a site: when it ends now.
     pub(super) fn prolong(&mut self, asker: &Asker, ends: u32, session: u32) -> u32 {
         match &mut self.guard {

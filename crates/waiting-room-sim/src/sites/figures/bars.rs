@@ -22,6 +22,11 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
         bar("spike", "highest active %", "Curve, factor 1", Bound::AtLeast(130.0)),
         bar("first-queue", "nodes alike %", "Counters", Bound::AtLeast(88.0)),
         bar("delay", "of the bound", "Counters", Bound::AtMost(1.0)),
+        bar("spike", "highest active %", "Escrow", Bound::AtMost(100.0)),
+        bar("delay", "too early", "Escrow", Bound::AtMost(0.0)),
+        bar("delay", "highest active %", "Escrow", Bound::AtMost(100.0)),
+        bar("dead-site", "too early", "Escrow", Bound::AtMost(0.0)),
+        bar("dead-site", "highest active %", "Escrow", Bound::AtMost(100.0)),
     ]
     .concat()
 }

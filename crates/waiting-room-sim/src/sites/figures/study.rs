@@ -23,7 +23,7 @@ impl Study {
     /// Runs everything. The result depends on the seeds and the size, not on the threads.
     pub(crate) fn run(seeds: &[u64], size: Size) -> Self {
         let mut sheets = vec![tables::first_queue(seeds), tables::spike(seeds)];
-        sheets.push(tables::delays(seeds, &[Contender::COUNTERS]));
+        sheets.push(tables::delays(seeds, &[Contender::COUNTERS, Contender::ESCROW]));
         sheets.push(tables::dead_site(seeds));
         if size == Size::Full {
             sheets.extend(seeds.first().map(|&seed| tables::two_days(seed)));

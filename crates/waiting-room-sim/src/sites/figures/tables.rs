@@ -145,6 +145,7 @@ pub(super) fn dead_site(seeds: &[u64]) -> Sheet {
             report.early_queued as f64,
             100.0 * report.max_active_over_limit,
             f64::from(report.max_stranded_slots),
+            report.recovery_s.unwrap_or(f64::NAN),
         ]
     })
 }
@@ -223,4 +224,5 @@ const DEAD_SITE: &[Column] = &[
     Column::new("too early", 0),
     Column::new("highest active %", 1),
     Column::new("stranded slots", 0),
+    Column::new("for s", 0),
 ];

@@ -18,15 +18,17 @@ pub(super) struct Contender {
 
 impl Contender {
     /// All that are compared, in the order of the article, and then ours.
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::EVEN,
         Self::CURVE,
         Self { name: "Curve, factor 0.25", policy: Policy::Curve, curve_factor: 0.25 },
         Self::COUNTERS,
+        Self::ESCROW,
         Self::IDEAL,
     ];
     pub(super) const COUNTERS: Self = Self::new("Counters", Policy::Counters);
     pub(super) const CURVE: Self = Self::new("Curve, factor 1", Policy::Curve);
+    pub(super) const ESCROW: Self = Self::new("Escrow", Policy::Escrow);
     pub(super) const EVEN: Self = Self::new("Even", Policy::Even);
     pub(super) const IDEAL: Self = Self::new("one ledger that knows all", Policy::Ideal);
 

@@ -121,7 +121,8 @@ impl World<'_> {
         visitor.phase = Phase::Active;
         // From now on it is when the last page is.
         visitor.browsing = self.now.saturating_add(visitor.browsing);
-        visitor.ends = self.now.saturating_add(SECOND * self.scenario.limits.session);
+        let session = SECOND * self.scenario.limits.session;
+        visitor.ends = self.door.pass_ends(who, self.now, session);
         self.show_page(who);
     }
 
@@ -158,12 +159,8 @@ impl World<'_> {
     /// Somebody has to wait, or still has to.
     fn queue(&mut self, who: u32) {
         let visitor = *self.visitors.of(who);
-        if !self.scenario.faults.is_empty() {
-            self.truth.strand(self.door.stranded(), self.now);
-        }
-        if visitor.is_in_line {
-            self.truth.keep_waiting(visitor.arrived, self.now);
-        } else {
+        if !visitor.is_in_line {
+            self.look_for_stranded_slots();
             self.truth.queue(visitor.arrived, !visitor.is_bot, self.now);
             if visitor.is_bot {
                 return self.visitors.remove(who);
@@ -175,6 +172,12 @@ impl World<'_> {
         let visitor = self.visitors.of_mut(who);
         visitor.phase = Phase::Waiting;
         self.wheel.schedule(who, refresh.min(visitor.ends));
+    }
+
+    pub(super) fn look_for_stranded_slots(&mut self) {
+        if !self.scenario.faults.is_empty() {
+            self.truth.strand(self.door.stranded(), self.now);
+        }
     }
 
     /// It is told how long it will take, and decides for how long it will wait.
