@@ -1,5 +1,7 @@
 //! What a run writes down beside the truth: how long things took, and how many there were.
 
+use std::collections::BTreeMap;
+
 use hdrhistogram::Histogram;
 
 use super::{clock::SECOND, truth::Truth, visitor::Visitor};
@@ -20,6 +22,8 @@ pub(super) struct Notes {
     pub(super) errors_s: Histogram<u32>,
     /// Minute by minute.
     pub(super) timeline: Vec<Minute>,
+    /// Every session, if somebody wants to know; a hundred million of them would not fit.
+    pub(super) sessions: Option<BTreeMap<u32, Session>>,
 }
 
 /// The world at the turn of a minute.
@@ -29,6 +33,13 @@ pub(super) struct Minute {
     /// Let in within the last 60 seconds.
     pub(super) new: u32,
     pub(super) waiting: u32,
+}
+
+/// From when and until when somebody was active.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Session {
+    pub(super) begun: u32,
+    pub(super) over: Option<u32>,
 }
 
 impl Notes {
@@ -47,11 +58,15 @@ impl Notes {
             waits_ms: histogram(),
             errors_s: histogram(),
             timeline: Vec::new(),
+            sessions: None,
         }
     }
 
     /// Somebody is let in.
     pub(super) fn admitted(&mut self, visitor: &Visitor, now: u32) {
+        if let Some(sessions) = &mut self.sessions {
+            sessions.insert(visitor.id, Session { begun: now, over: None });
+        }
         let wait = now - visitor.arrived;
         if !visitor.is_in_line {
             return self.answers_ms.saturating_record(u64::from(wait));
@@ -60,6 +75,13 @@ impl Notes {
         if let Some(shown) = visitor.shown {
             let error = u32::from(shown).abs_diff(wait / SECOND);
             self.errors_s.saturating_record(u64::from(error));
+        }
+    }
+
+    /// A session is over.
+    pub(super) fn lapsed(&mut self, visitor: &Visitor, now: u32) {
+        if let Some(session) = self.sessions.as_mut().and_then(|it| it.get_mut(&visitor.id)) {
+            session.over = Some(now);
         }
     }
 

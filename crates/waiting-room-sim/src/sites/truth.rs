@@ -18,7 +18,10 @@ pub(super) struct Truth {
     active: u32,
     /// When the visitors of the last 60 seconds were let in.
     recent: VecDeque<u32>,
-    /// Those of the present calendar minute.
+    /// When slots became free, and how many: so lately that nobody far away can know of it.
+    just_freed: VecDeque<(u32, u32)>,
+    news_take: u32,
+    /// The present calendar minute, and how many were let in in it.
     minute: (u32, u32),
     line: Line,
     /// New visitors who stand at a door that has not decided yet.
@@ -55,13 +58,16 @@ pub(super) struct Seen {
 }
 
 impl Truth {
-    /// A world without visitors, for a run of so many milliseconds.
-    pub(super) fn new(limits: Limits, length: u32) -> Self {
+    /// A world without visitors, for a run of `length` milliseconds. A slot that has been free for
+    /// less than `news_take` is not yet one that somebody far away could have had.
+    pub(super) fn new(limits: Limits, length: u32, news_take: u32) -> Self {
         Self {
             limits,
             now: 0,
             active: 0,
             recent: VecDeque::new(),
+            just_freed: VecDeque::new(),
+            news_take,
             minute: (0, 0),
             line: Line::new(length / SECOND),
             asking: 0,
@@ -100,6 +106,7 @@ impl Truth {
     pub(super) fn lapse(&mut self, now: u32) {
         self.advance(now);
         self.active -= 1;
+        self.has_freed(1);
     }
 
     /// A new visitor stands at a door that needs time to decide.
@@ -117,7 +124,8 @@ impl Truth {
         self.advance(now);
         // Those of the same second count as being ahead, and those at a door.
         let second = arrived / SECOND;
-        let is_early = self.free_now() > self.line.ahead(second + 1) + self.asking;
+        let ahead = self.line.ahead(second + 1) + self.asking;
+        let is_early = self.free_for_long() > ahead;
         let fullness = self.fullness();
         self.seen.queued += 1;
         self.seen.first_queued.get_or_insert((fullness, now));
@@ -140,6 +148,7 @@ impl Truth {
     /// So many slots are held for sites that cannot use them or give them back.
     pub(super) fn strand(&mut self, slots: u32, now: u32) {
         self.advance(now);
+        self.has_freed(self.stranded.saturating_sub(slots));
         self.stranded = slots;
         if slots > 0 {
             self.seen.last_stranded = Some(now);
@@ -197,6 +206,22 @@ impl Truth {
         let recent = u32::try_from(self.recent.len()).unwrap_or(u32::MAX);
         let slots = self.limits.total_active_users.saturating_sub(self.active + self.stranded);
         slots.min(self.limits.new_users_per_minute.saturating_sub(recent))
+    }
+
+    /// Slots that have been free for so long that whoever asks for one can have it.
+    fn free_for_long(&mut self) -> u32 {
+        self.has_freed(0);
+        let just_now: u32 = self.just_freed.iter().map(|(_, slots)| slots).sum();
+        self.free_now().saturating_sub(just_now)
+    }
+
+    fn has_freed(&mut self, slots: u32) {
+        while self.just_freed.front().is_some_and(|(at, _)| at + self.news_take <= self.now) {
+            self.just_freed.pop_front();
+        }
+        if slots > 0 {
+            self.just_freed.push_back((self.now, slots));
+        }
     }
 
     /// The share of the limit that is nearer.

@@ -1,6 +1,8 @@
 //! Virtual time: who comes, who asks, and what is heard where.
 
 mod people;
+#[cfg(test)]
+mod tests;
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -78,7 +80,7 @@ impl<'a> World<'a> {
         let delay = from_seconds(scenario.network.news_delay);
         let line_delay = match policy {
             // Heartbeats carry it, one a second.
-            Policy::Escrow => SECOND + scenario.network.wan_rtt_ms[1] / 2,
+            Policy::Escrow => HEARTBEAT + scenario.network.wan_rtt_ms[1] / 2,
             _ => delay,
         };
         let mut news = News::new(sites, delay, line_delay);
@@ -95,7 +97,7 @@ impl<'a> World<'a> {
             policy,
             door: Door::new(policy, scenario, seeds.random())?,
             news,
-            truth: Truth::new(scenario.limits, length),
+            truth: Truth::new(scenario.limits, length, HEARTBEAT + scenario.network.wan_rtt_ms[1]),
             crowd,
             next,
             visitors: Visitors::default(),
@@ -114,7 +116,11 @@ impl<'a> World<'a> {
     }
 
     /// Runs to the end of the traffic, and tells of each minute that is over.
-    pub(super) fn run(mut self, seed: u64, mut minute: impl FnMut(u32)) -> Report {
+    pub(super) fn run(self, seed: u64, minute: impl FnMut(u32)) -> Report {
+        self.run_with_notes(seed, minute).0
+    }
+
+    fn run_with_notes(mut self, seed: u64, mut minute: impl FnMut(u32)) -> (Report, Notes) {
         loop {
             let happening = self.agenda.peek().map_or(u32::MAX, |Reverse((at, _))| *at);
             let arrival = self.next.map_or(u32::MAX, |next| next.at);
@@ -145,7 +151,10 @@ impl<'a> World<'a> {
         }
         self.truth.advance(self.length);
         let (seen, most) = (self.truth.seen.clone(), self.visitors.most());
-        Report::new(self.scenario, (self.policy, seed), &seen, &self.notes, self.door.trips, most)
+        let trips = self.door.trips;
+        let report =
+            Report::new(self.scenario, (self.policy, seed), &seen, &self.notes, trips, most);
+        (report, self.notes)
     }
 
     fn happen(&mut self) {
@@ -161,10 +170,10 @@ impl<'a> World<'a> {
                         None
                     }
                     FaultKind::Dead => {
-                        let outcomes = self.door.kill(fault.site, at);
-                        outcomes.into_iter().for_each(|it| self.hear(it.who, it.say));
                         self.crowd.close(fault.site);
                         self.nodes[fault.site] = 0;
+                        let lost = self.door.kill(fault.site);
+                        lost.into_iter().for_each(|who| self.lose_the_door(who));
                         Some((at + Self::REPORT_LIVES, Happening::Forget(fault.site)))
                     }
                 }
@@ -196,3 +205,8 @@ impl<'a> World<'a> {
         self.agenda.extend(next.map(Reverse));
     }
 }
+
+/// How often ledgers say how things stand while nobody waits, in milliseconds: the default of
+/// `EscrowRules`. A slot that has been free for less than this and a round trip is not held against
+/// anybody.
+const HEARTBEAT: u32 = SECOND;

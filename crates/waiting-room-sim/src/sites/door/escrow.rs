@@ -170,13 +170,10 @@ impl EscrowDoor {
         self.is_cut[site] = false;
     }
 
-    /// The site is gone with all that it knew. Whoever stood at its door has to ask elsewhere.
-    pub(super) fn kill(&mut self, site: u16, now: u32) -> Vec<Outcome> {
+    /// The site is gone with all that it knew: the visitors who were waiting to hear from it.
+    pub(super) fn kill(&mut self, site: u16) -> Vec<u32> {
         self.is_dead[usize::from(site)] = true;
-        for who in self.guests.forget_who_waits_at(site) {
-            self.outcomes.push(Outcome { who, say: Say::Queue });
-        }
-        self.wake(now)
+        self.guests.forget_calls_of(site)
     }
 
     /// Slots that nobody can use: of sites that are gone, and unused ones of sites that are cut off.

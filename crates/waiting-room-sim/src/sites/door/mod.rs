@@ -172,10 +172,10 @@ impl Door {
         }
     }
 
-    /// This site is gone.
-    pub(super) fn kill(&mut self, site: usize, now: u32) -> Vec<Outcome> {
+    /// This site is gone: the visitors who were waiting to hear from it.
+    pub(super) fn kill(&mut self, site: usize) -> Vec<u32> {
         match (&mut self.guard, u16::try_from(site)) {
-            (Guard::Escrow(escrow), Ok(site)) => escrow.kill(site, now),
+            (Guard::Escrow(escrow), Ok(site)) => escrow.kill(site),
             _ => Vec::new(),
         }
     }

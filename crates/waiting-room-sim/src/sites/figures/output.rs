@@ -3,7 +3,7 @@
 use std::{error::Error, fmt::Write, fs, path::Path};
 
 use super::{pictures::pictures, study::Study};
-use crate::sheets::{csv, table};
+use crate::sheets::{Bar, Sheet, csv, table};
 
 /// The tables with their titles, and the bars.
 pub(crate) fn print(study: &Study) {
@@ -23,39 +23,41 @@ pub(crate) fn print(study: &Study) {
 pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(directory)?;
     for sheet in &study.sheets {
+        // What is calculated has one value, and no seed.
         let seeds = match study.seeds_of(sheet) {
             [] => &[0],
             seeds => seeds,
         };
-        let file = csv(
-            sheet,
-            LINES.iter().find(|(name, _)| *name == sheet.name).map_or("policy", |(_, what)| what),
-            seeds,
-        )?;
+        let what = LINES.iter().find(|(name, _)| *name == sheet.name);
+        let file = csv(sheet, what.map_or("policy", |(_, what)| what), seeds)?;
         fs::write(directory.join(format!("sites-{}.csv", sheet.name)), file)?;
     }
     for (name, picture) in pictures(study) {
         svg::save(directory.join(format!("sites-{name}.svg")), &picture)?;
     }
-    fs::write(directory.join("sites.md"), markdown(study)?)?;
+    fs::write(directory.join("sites.md"), markdown(&study.seeds, &study.sheets, &study.bars())?)?;
     Ok(())
 }
 
 /// All tables and bars as one page.
-pub(super) fn markdown(study: &Study) -> Result<String, std::fmt::Error> {
+pub(super) fn markdown(
+    seeds: &[u64],
+    sheets: &[Sheet],
+    bars: &[Bar],
+) -> Result<String, std::fmt::Error> {
     let mut page = String::from("# Many sites: the figures\n\n");
-    let seeds: Vec<_> = study.seeds.iter().map(u64::to_string).collect();
+    let seeds: Vec<_> = seeds.iter().map(u64::to_string).collect();
     writeln!(
         page,
         "Made by `waiting-room-sim figures` with the seeds {}. Each figure is the mean over the\n\
          seeds, and how far the seed that is the farthest off is from it.",
         seeds.join(", "),
     )?;
-    for sheet in study.sheets.iter().filter(|sheet| !IS_A_PICTURE.contains(&sheet.name)) {
+    for sheet in sheets.iter().filter(|sheet| !IS_A_PICTURE.contains(&sheet.name)) {
         write!(page, "\n## {}\n\n{}\n", sheet.title, table(sheet))?;
     }
     page.push_str("\n## Bars\n\nThe worst of all seeds.\n\n");
-    for bar in study.bars() {
+    for bar in bars {
         writeln!(page, "- {bar}")?;
     }
     Ok(page)

@@ -55,10 +55,23 @@ impl World<'_> {
             }
             Phase::Waiting => {
                 self.notes.refreshes += 1;
-                self.move_from_a_dead_site(who);
-                self.ask(who);
+                self.ask_elsewhere(who);
             }
         }
+    }
+
+    /// The site at whose door somebody stood is gone, and it tries another one. With a pass there is
+    /// no hurry.
+    pub(super) fn lose_the_door(&mut self, who: u32) {
+        if self.visitors.of(who).phase == Phase::Asking {
+            self.ask_elsewhere(who);
+        }
+    }
+
+    /// Somebody asks, at another site if its own is gone.
+    fn ask_elsewhere(&mut self, who: u32) {
+        self.move_from_a_dead_site(who);
+        self.ask(who);
     }
 
     /// Somebody wants to come in, if it may be its turn.
@@ -148,8 +161,9 @@ impl World<'_> {
     }
 
     fn lapse(&mut self, who: u32) {
-        let site = self.visitors.of(who).site;
-        self.active[usize::from(site)] -= 1;
+        let visitor = *self.visitors.of(who);
+        self.notes.lapsed(&visitor, self.now);
+        self.active[usize::from(visitor.site)] -= 1;
         self.truth.lapse(self.now);
         self.door.lapse(who);
         self.lapses.count(self.now);

@@ -29,12 +29,13 @@ impl Guest {
 }
 
 impl Guests {
-    /// Somebody asks, who has nothing yet.
+    /// Somebody asks. What it may have got at a site that is gone is worth nothing.
     pub(super) fn welcome(&mut self, who: u32, guest: Guest) {
         let index = who as usize;
         if index >= self.all.len() {
             self.all.resize(index + 1, Guest::new(0, 0));
         }
+        self.drop_pass(who);
         self.all[index] = guest;
     }
 
@@ -69,14 +70,16 @@ impl Guests {
         self.waiting.remove(&self.all[who as usize].id.into());
     }
 
-    /// Who has been waiting for a call of this site will not be called.
-    pub(super) fn forget_who_waits_at(&mut self, site: u16) -> Vec<u32> {
+    /// This site calls nobody any more: those whom it would have called.
+    pub(super) fn forget_calls_of(&mut self, site: u16) -> Vec<u32> {
         let all = &self.all;
         let mut lost: Vec<_> =
             self.waiting.values().copied().filter(|who| all[*who as usize].site == site).collect();
         // In an order that does not depend on a hash.
         lost.sort_unstable();
-        lost.iter().for_each(|who| self.leave(*who));
+        for who in &lost {
+            self.waiting.remove(&self.all[*who as usize].id.into());
+        }
         lost
     }
 
