@@ -39,6 +39,9 @@ cargo run --quiet -p waiting-room-sim -- accuracy --requests 20000
 step "a short simulation of the gate, with a fresh seed"
 cargo run --quiet -p waiting-room-sim -- gate --quick
 
+step "many sites, in short: what each policy is known for"
+cargo run --release --quiet -p waiting-room-sim -- figures --quick
+
 step "dependencies"
 if command -v cargo-deny >/dev/null; then
     cargo deny --log-level error check licenses bans sources

@@ -38,6 +38,7 @@ pub(super) struct Minute {
 /// From when and until when somebody was active.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Session {
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests alone read it"))]
     pub(super) begun: u32,
     pub(super) over: Option<u32>,
 }

@@ -2,6 +2,7 @@
 
 mod error;
 mod file;
+mod source;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -146,24 +147,15 @@ impl Scenario {
         self.seed
     }
 
-    /// So many visitors in a minute are as many as the room can serve for long.
-    pub(super) fn capacity_per_minute(&self) -> f64 {
-        capacity_per_minute(&self.limits, &self.visitors)
-    }
-
     /// When the last point of the traffic is reached, in milliseconds.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "49 days at most")]
     pub(super) fn length_ms(&self) -> u32 {
         let last = self.traffic.points.last().map_or(0.0, |(at, _)| *at);
         (1_000.0 * last) as u32
     }
-
-    /// Nodes of all sites.
-    pub(super) fn nodes(&self) -> u32 {
-        self.sites.nodes.iter().copied().map(u32::from).sum()
-    }
 }
 
+/// So many visitors in a minute are as many as the room can serve for long.
 fn capacity_per_minute(limits: &Limits, visitors: &Visitors) -> f64 {
     let stay = f64::from(limits.session) + visitors.browsing;
     let turnover = 60.0 * f64::from(limits.total_active_users) / stay;

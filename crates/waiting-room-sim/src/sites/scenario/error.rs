@@ -25,8 +25,8 @@ impl ScenarioError {
     /// What stands at this place of the source is wrong.
     pub(super) fn at(source: &str, span: Range<usize>, message: impl fmt::Display) -> Self {
         let start = span.start.min(source.len());
-        let before = &source[..source.floor_char_boundary(start)];
-        let line = 1 + before.matches('\n').count();
+        let before = &source.as_bytes()[..start];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         let place = Place { line, field: field_at(source, line) };
         Self { file: String::new(), place: Some(place), message: message.to_string() }
     }

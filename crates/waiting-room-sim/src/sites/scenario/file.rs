@@ -1,6 +1,6 @@
 //! From a file to a scenario, or to what is wrong with it.
 
-use std::{fmt::Display, fs, ops::Range, path::Path};
+use std::{fs, path::Path};
 
 use toml::Spanned;
 use waiting_room_sim::{Day, Trace};
@@ -8,8 +8,9 @@ use waiting_room_sim::{Day, Trace};
 use super::{
     Fault, FaultKind, Limits, Move, Network, Scenario, ScenarioError, Sites, SlotSettings, Traffic,
     Visitors, capacity_per_minute,
+    source::Source,
     tables::{
-        FaultTable, FileTable, LimitsTable, MoveTable, NetworkTable, PacingName, SitesTable,
+        FaultTable, FileTable, LimitsTable, MoveTable, NetworkTable, PacingName, Point, SitesTable,
         SlotsTable, TrafficTable, Unit, VisitorsTable,
     },
 };
@@ -69,12 +70,6 @@ impl Scenario {
             traffic,
         })
     }
-}
-
-/// The text of a file, to say where in it something is wrong.
-struct Source<'a> {
-    text: &'a str,
-    directory: &'a Path,
 }
 
 impl Source<'_> {
@@ -170,20 +165,6 @@ impl Source<'_> {
         })
     }
 
-    fn round_trip(
-        &self,
-        given: Option<&Spanned<[u32; 2]>>,
-        usual: [u32; 2],
-    ) -> Result<[u32; 2], ScenarioError> {
-        let Some(given) = given else { return Ok(usual) };
-        let [least, most] = *given.get_ref();
-        if least > most || most > 60_000 {
-            let message = format!("is [{least}, {most}], expected [least, most] up to 60000");
-            return self.wrong(given.span(), message);
-        }
-        Ok([least, most])
-    }
-
     fn traffic(&self, table: &TrafficTable, capacity: f64) -> Result<Traffic, ScenarioError> {
         match (&table.points, &table.replay) {
             (Some(_), Some(replay)) => self.wrong(replay.span(), "contradicts points"),
@@ -202,13 +183,13 @@ impl Source<'_> {
 
     fn points(
         &self,
-        points: &Spanned<Vec<Spanned<(f64, f64)>>>,
+        points: &Spanned<Vec<Spanned<Point>>>,
         scale: f64,
     ) -> Result<Traffic, ScenarioError> {
         let mut lines = Vec::new();
         let mut last = 0.0;
         for point in points.get_ref() {
-            let (minute, number) = *point.get_ref();
+            let Point(minute, number) = *point.get_ref();
             if !(last..=Scenario::MAX_MINUTES).contains(&minute) {
                 let most = Scenario::MAX_MINUTES;
                 let message = format!("minute is {minute}, expected {last} to {most}");
@@ -273,33 +254,5 @@ impl Source<'_> {
             from: 60.0 * from,
             until: until.map_or(f64::INFINITY, |until| 60.0 * until),
         })
-    }
-
-    fn optional<T: PartialOrd + Copy + Display>(
-        &self,
-        given: Option<&Spanned<T>>,
-        usual: T,
-        least: T,
-        most: T,
-    ) -> Result<T, ScenarioError> {
-        given.map_or(Ok(usual), |given| self.within(given, least, most))
-    }
-
-    fn within<T: PartialOrd + Copy + Display>(
-        &self,
-        given: &Spanned<T>,
-        least: T,
-        most: T,
-    ) -> Result<T, ScenarioError> {
-        let value = *given.get_ref();
-        // Not the same as being outside: a number that is none is neither.
-        if value >= least && value <= most {
-            return Ok(value);
-        }
-        self.wrong(given.span(), format!("is {value}, expected {least} to {most}"))
-    }
-
-    fn wrong<T>(&self, span: Range<usize>, message: impl Display) -> Result<T, ScenarioError> {
-        Err(ScenarioError::at(self.text, span, message))
     }
 }

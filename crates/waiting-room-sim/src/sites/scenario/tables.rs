@@ -83,11 +83,15 @@ pub(super) struct NetworkTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TrafficTable {
-    pub(super) points: Option<Spanned<Vec<Spanned<(f64, f64)>>>>,
+    pub(super) points: Option<Spanned<Vec<Spanned<Point>>>>,
     pub(super) unit: Option<Unit>,
     pub(super) replay: Option<Spanned<PathBuf>>,
     pub(super) visitors: Option<Spanned<f64>>,
 }
+
+/// A minute, and how many come then.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) struct Point(pub(super) f64, pub(super) f64);
 
 /// What the second number of a point counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
