@@ -1,6 +1,8 @@
 //! Every order of events, in worlds that are small enough.
 
-use stateright::{Checker, Model, Property};
+use std::{collections::BTreeSet, time::Duration};
+
+use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use crate::{
     mutant::Mutant,
@@ -10,7 +12,7 @@ use crate::{
 const TOO_MANY: &str = "never more active than the limit";
 const OVERDRAWN: &str = "never more granted than there is";
 const FULL: &str = "sometimes as many active as the limit";
-const STUCK: &str = "in the end everything is free again";
+const STUCK: &str = "from everywhere to where everything is free";
 
 impl Model for Bounds {
     type State = World;
@@ -35,8 +37,21 @@ impl Model for Bounds {
             Property::always(TOO_MANY, |bounds: &Self, world: &World| {
                 world.active() <= bounds.limit
             }),
+            Property::always(OVERDRAWN, |bounds: &Self, world: &World| {
+                bounds.global_losses > 0
+                    || bounds.mutant != Mutant::None
+                    || world.global.held() <= bounds.limit.into()
+            }),
             Property::sometimes(FULL, |bounds: &Self, world: &World| {
                 world.active() == bounds.limit
+            }),
+            Property::always(STUCK, |bounds: &Self, world: &World| {
+                if world.tick < bounds.horizon || bounds.mutant != Mutant::None {
+                    return true;
+                }
+                let mut end = world.clone();
+                end.release(bounds);
+                end.global.free() == u64::from(bounds.limit)
             }),
         ]
     }
@@ -49,62 +64,77 @@ const SMALL: Bounds = Bounds {
     session: 2,
     lease: 1,
     margin: 0,
-    horizon: 5,
+    horizon: 3,
     site_losses: 0,
     global_losses: 0,
     slow_ticks: 0,
-    messages: 3,
+    messages: 2,
     replies: 1,
     roaming: Roaming::Nowhere,
     mutant: Mutant::None,
 };
 
 #[test]
+#[ignore]
 fn explore() {
     let get = |name: &str, default: u64| {
         std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
     };
+    let mutants = [
+        Mutant::None,
+        Mutant::Deltas,
+        Mutant::EarlyReclaim,
+        Mutant::ClaimOfAnyAge,
+        Mutant::NoGhosts,
+        Mutant::LeaseFromReceipt,
+        Mutant::NoEpochCheck,
+        Mutant::NoTermCheck,
+        Mutant::ReturnInUse,
+        Mutant::ClaimBeforeSession,
+        Mutant::AdoptAnyLease,
+    ];
     let bounds = Bounds {
         limit: get("L", 1) as u32,
         visitors: get("V", 2) as u32,
-        horizon: get("H", 5),
+        horizon: get("H", 3),
         session: get("S", 2),
         lease: get("T", 1),
-        messages: get("M", 3) as usize,
+        messages: get("M", 2) as usize,
         replies: get("P", 1) as usize,
+        sites: get("N", 2) as u16,
         roaming: [Roaming::Nowhere, Roaming::AtHome, Roaming::Anywhere][get("R", 0) as usize],
         site_losses: get("SL", 0) as u32,
         global_losses: get("GL", 0) as u32,
         slow_ticks: get("D", 0) as u32,
-        margin: get("D", 0),
-        mutant: [
-            Mutant::None,
-            Mutant::Deltas,
-            Mutant::EarlyReclaim,
-            Mutant::ClaimOfAnyAge,
-            Mutant::NoGhosts,
-            Mutant::LeaseFromReceipt,
-            Mutant::NoEpochCheck,
-            Mutant::NoTermCheck,
-            Mutant::ReturnInUse,
-        ][get("X", 0) as usize],
-        ..SMALL
+        margin: get("DM", 0),
+        mutant: mutants[get("X", 0) as usize],
     };
-    let t = std::time::Duration::from_secs(get("SECS", 60));
-    let checker = bounds.checker().threads(1).timeout(t).spawn_bfs().join();
+    let t = Duration::from_secs(get("SECS", 60));
+    let start = std::time::Instant::now();
+    let checker = bounds
+        .clone()
+        .checker()
+        .threads(1)
+        .finish_when(HasDiscoveries::AnyFailures)
+        .timeout(t)
+        .spawn_bfs()
+        .join();
     println!(
-        "states {} unique {} depth {} done {}",
+        "{:?} states {} unique {} depth {} done {} in {:?}",
+        bounds.mutant,
         checker.state_count(),
         checker.unique_state_count(),
         checker.max_depth(),
-        checker.is_done()
+        checker.is_done(),
+        start.elapsed()
     );
     for (name, path) in checker.discoveries() {
-        println!("{name}: {} steps", path.clone().into_actions().len());
-        if name == TOO_MANY {
+        println!("  {name}: {} steps", path.clone().into_actions().len());
+        if name != FULL {
             for a in path.into_actions() {
                 println!("   {a:?}");
             }
         }
     }
+    let _ = BTreeSet::<u8>::new();
 }

@@ -8,8 +8,8 @@ use std::{
 use waiting_room_core::{
     SiteId, Timestamp, VisitorId,
     escrow::{
-        Admission, EscrowRules, GlobalLedger, Incarnation, Outgoing, Prolonged, SiteAction,
-        SiteLedger, SitePass, Term, ToGlobal, ToSite,
+        Admission, Death, EscrowRules, GlobalLedger, Heartbeat, Incarnation, Outgoing, Prolonged,
+        SiteAction, SiteLedger, SitePass, Term, ToGlobal, ToSite,
     },
 };
 
@@ -209,7 +209,8 @@ impl World {
         }
         events.push(Event::Tick);
         for site in 0..self.sites.len() {
-            if self.visitors < bounds.visitors {
+            // Sites are alike until the first visitor comes, so that one may choose the first site.
+            if self.visitors < bounds.visitors && (self.visitors > 0 || site == 0) {
                 events.push(Event::Arrive(site));
             }
             if self.sites[site].next_wake() <= self.now_at(site) {
@@ -270,7 +271,7 @@ impl World {
                 let now = self.now_at(*site);
                 self.sites[*site] = SiteLedger::new(id, life, bounds.rules(), now).unwrap();
             }
-            Event::Show(site, pass) => self.show(*site, pass),
+            Event::Show(site, pass) => self.show(bounds, *site, pass),
             Event::Tell(to, message) => {
                 let site = usize::from(to.number());
                 let now = self.now_at(site);
@@ -286,6 +287,27 @@ impl World {
             Event::Tick => self.pass_time(),
         }
         self.network.forget(bounds.messages);
+    }
+
+    /// Lets time pass on a network on which nothing is lost, until all that was granted is over.
+    pub(crate) fn release(&mut self, bounds: &Bounds) {
+        let quiet = Bounds { messages: usize::MAX, replies: usize::MAX, ..bounds.clone() };
+        self.network = Network::default();
+        // Once to hear of what is over, and once more to be free of what was inherited then.
+        for _ in 0..2 * (bounds.lease + bounds.margin + bounds.session + 1) {
+            self.pass_time();
+            self.settle(&quiet);
+        }
+    }
+
+    /// What the global ledger would tell a site now that claims the slot of this pass.
+    pub(crate) fn death_for(&self, heartbeat: &Heartbeat, pass: &SitePass) -> Option<Death> {
+        let claim = ToGlobal::Claim { heartbeat: *heartbeat, pass: *pass, death: None };
+        let answers = self.global.clone().receive(&claim, self.now());
+        answers.into_iter().find_map(|answer| match answer.message {
+            ToSite::Dead { death, .. } => Some(death),
+            _ => None,
+        })
     }
 
     fn pass_time(&mut self) {
@@ -308,10 +330,16 @@ impl World {
         }
     }
 
-    fn show(&mut self, site: usize, pass: &SitePass) {
+    fn show(&mut self, bounds: &Bounds, site: usize, pass: &SitePass) {
         let now = self.now_at(site);
+        let before = self.sites[site].clone();
         match self.sites[site].prolong(pass, now) {
-            Prolonged::Borrow { ask, .. } => self.network.send_up(ask),
+            Prolonged::Borrow { ask, .. } => {
+                if bounds.mutant == Mutant::ClaimBeforeSession {
+                    self.sites[site] = before;
+                }
+                self.network.send_up(ask);
+            }
             Prolonged::Renew { pass, claim } => {
                 self.hand_out(pass);
                 self.network.send_up(claim);

@@ -2,10 +2,12 @@
 
 mod talk;
 
+use std::collections::BTreeMap;
+
 use crate::{
     ConfigError, SiteId, Timestamp, VisitorId,
     escrow::{
-        Admission, Epoch, EscrowRules, Incarnation, Prolonged, SiteAction, SitePass, Term,
+        Admission, Death, Epoch, EscrowRules, Incarnation, Prolonged, SiteAction, SitePass, Term,
         allowance::Allowance,
         borrowers::Borrowers,
         demand::Demand,
@@ -42,6 +44,8 @@ pub struct SiteLedger {
     demand: Demand,
     next_heartbeat: Timestamp,
     question: Question,
+    /// The newest that was heard of each site that died.
+    deaths: BTreeMap<SiteId, Death>,
 }
 
 /// Slots that an earlier incarnation may have given to visitors that this one has not met.
@@ -82,6 +86,7 @@ impl SiteLedger {
             demand: Demand::new(now),
             next_heartbeat: now,
             question: Question::None,
+            deaths: BTreeMap::new(),
         })
     }
 
@@ -125,11 +130,12 @@ impl SiteLedger {
         if !self.is_leased() {
             return Prolonged::Keep;
         }
-        if session.is_none() {
+        let lacks_slot = session.is_none() || self.sessions.is_owed(visitor);
+        if lacks_slot {
             self.take_on(pass);
         }
         self.settle();
-        let is_moving = !is_at_home && session.is_none();
+        let is_moving = lacks_slot && !is_at_home;
         if !self.sessions.is_owed(visitor) {
             let renewed = self.extend(visitor);
             let claim = is_moving.then(|| self.claim(pass));
@@ -267,12 +273,13 @@ impl SiteLedger {
         SitePass { visitor, home: self.site, epoch: self.epoch, expires_at }
     }
 
-    /// Puts a visitor on the account who is not known here.
+    /// Puts a visitor on the account who has no slot here, or keeps it there for longer.
     ///
     /// This comes before any claim, so that a claimed slot is not free when it arrives: the visitor
     /// may still be using it with the old pass, which is void before this session lapses.
     fn take_on(&mut self, pass: &SitePass) {
-        if pass.home == self.site && pass.epoch < self.epoch {
+        let was_here_before_a_loss = pass.home == self.site && pass.epoch < self.epoch;
+        if was_here_before_a_loss && self.sessions.of(pass.visitor).is_none() {
             self.ghosts.count = self.ghosts.count.saturating_sub(1);
         }
         let expires_at = self.clock + self.rules.session + self.rules.margin();

@@ -27,8 +27,15 @@ impl SiteLedger {
             // What an earlier ledger granted, a later one may have granted to others.
             return Vec::new();
         }
-        self.term = message.term();
+        if message.term() > self.term {
+            self.term = message.term();
+            self.deaths.clear();
+        }
         let is_answered = match message {
+            ToSite::Dead { death, .. } => {
+                self.deaths.insert(death.site, *death);
+                false
+            }
             ToSite::Grant(grant) => self.hear_grant(grant),
             ToSite::Report { .. } => true,
             ToSite::Stale { over, current, .. } => self.hear_stale(*over, *current),
@@ -54,10 +61,11 @@ impl SiteLedger {
         }
     }
 
-    /// Asks whether the slot that a visitor had elsewhere is free.
+    /// Asks for the slot that a visitor had elsewhere, if its home is dead.
     pub(super) fn claim(&mut self, pass: &SitePass) -> ToGlobal {
         debug_assert!(self.sessions.of(pass.visitor).is_some(), "first taken on, then claimed");
-        ToGlobal::Claim { heartbeat: self.report(), pass: *pass }
+        let death = self.deaths.get(&pass.home).copied();
+        ToGlobal::Claim { heartbeat: self.report(), pass: *pass, death }
     }
 
     /// Says how things stand, or asks for an account.
