@@ -22,9 +22,6 @@ pub(crate) enum Mutant {
     /// A slot is claimed for a visitor who is not on the account yet, so that it goes to whoever
     /// comes first.
     ClaimBeforeSession,
-    /// A slot may be claimed with a pass that ends before the lease of its home, so that the home
-    /// may have given the slot to somebody else.
-    ClaimOfAnyAge,
     /// A slot may be claimed by a site that took the visitor on while its home was alive.
     ClaimUnaware,
     /// A new incarnation takes what it inherits for unused.
@@ -57,7 +54,6 @@ impl Mutant {
                 self.rewrite_heartbeat(heartbeat, world);
                 match self {
                     Self::ClaimBeforeSession => heartbeat.used = heartbeat.used.saturating_sub(1),
-                    Self::ClaimOfAnyAge => pass.expires_at = Timestamp::MAX,
                     Self::ClaimUnaware => *death = world.death_for(heartbeat, pass),
                     _ => {}
                 }
