@@ -3,8 +3,9 @@
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use crate::{
+    bounds::{Bounds, Event, Roaming},
     mutant::Mutant,
-    world::{Bounds, Event, Roaming, World},
+    world::World,
 };
 
 const TOO_MANY: &str = "never more active than the limit";
