@@ -70,12 +70,10 @@ impl SiteLedger {
 
     /// Says how things stand, or asks for an account.
     pub(super) fn heartbeat(&mut self) -> ToGlobal {
-        let is_hasty = self.recalled || !self.borrowers.is_empty();
-        let haste = if is_hasty { EscrowRules::HASTE } else { 1 };
-        self.next_heartbeat = self.clock + self.rules.heartbeat / haste;
         if self.has_account {
             return ToGlobal::Heartbeat(self.report());
         }
+        self.schedule();
         ToGlobal::Join(Join {
             site: self.site,
             incarnation: self.incarnation,
@@ -88,6 +86,7 @@ impl SiteLedger {
     ///
     /// In this order: what the global ledger believes a site to hold is never less than it does.
     fn report(&mut self) -> Heartbeat {
+        self.schedule();
         self.allowance.give_back(self.surplus());
         let want = self.borrowers.new_count();
         if !self.borrowers.is_empty() {
@@ -105,6 +104,13 @@ impl SiteLedger {
             want,
             demand: self.demand.rate(self.clock),
         }
+    }
+
+    /// Sets when the site speaks again.
+    fn schedule(&mut self) {
+        let is_hasty = self.recalled || !self.borrowers.is_empty();
+        let haste = if is_hasty { EscrowRules::HASTE } else { 1 };
+        self.next_heartbeat = self.clock + self.rules.heartbeat / haste;
     }
 
     /// Slots that are not in use, beyond the reserve and those that somebody waits for.

@@ -126,10 +126,19 @@ fn while_a_site_owes_slots_nobody_new_is_admitted() {
     }
     net.cut_off.clear();
     // One slot is free for two who are owed one: it is kept, and neither has a pass yet.
-    net.beat(at(4));
+    let again = at(4) + Duration::from_millis(200);
+    net.beat(again);
     assert_eq!((net.sites[1].allowance(), net.sites[1].used()), (1, 2));
-    assert!(net.admit(1, 3, at(4)).is_none());
+    assert!(net.admit(1, 3, again).is_none());
     net.gave_up.clear();
     net.run(300..=304);
     assert_eq!(net.sites[1].used(), 2, "until the slots of their homes have lapsed");
+}
+
+#[test]
+fn a_claim_that_is_lost_is_followed_by_a_question() {
+    let (mut net, passes) = dead_home();
+    let ask = net.sites[1].prolong(&passes[0], at(141));
+    assert!(matches!(ask, Prolonged::Borrow { ask: Some(ToGlobal::Claim { .. }), .. }));
+    assert_eq!(net.sites[1].next_wake(), at(141) + Duration::from_millis(200));
 }
