@@ -1,16 +1,17 @@
 //! Every order of events, in worlds that are small enough.
 
-use stateright::{Checker, Model, Property};
+use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use crate::{
+    bounds::{Bounds, Event, Roaming},
     mutant::Mutant,
-    world::{Bounds, Event, Roaming, World},
+    world::World,
 };
 
 const TOO_MANY: &str = "never more active than the limit";
 const OVERDRAWN: &str = "never more granted than there is";
 const FULL: &str = "sometimes as many active as the limit";
-const STUCK: &str = "in the end everything is free again";
+const STUCK: &str = "from everywhere to where everything is free";
 
 impl Model for Bounds {
     type State = World;
@@ -35,13 +36,27 @@ impl Model for Bounds {
             Property::always(TOO_MANY, |bounds: &Self, world: &World| {
                 world.active() <= bounds.limit
             }),
+            Property::always(OVERDRAWN, |bounds: &Self, world: &World| {
+                bounds.global_losses > 0
+                    || bounds.mutant != Mutant::None
+                    || world.global.held() <= bounds.limit.into()
+            }),
             Property::sometimes(FULL, |bounds: &Self, world: &World| {
                 world.active() == bounds.limit
+            }),
+            Property::always(STUCK, |bounds: &Self, world: &World| {
+                if world.tick < bounds.horizon || bounds.mutant != Mutant::None {
+                    return true;
+                }
+                let mut end = world.clone();
+                end.release(bounds);
+                end.global.free() == u64::from(bounds.limit)
             }),
         ]
     }
 }
 
+/// Two sites and one slot. What happens in it is added by each test.
 const SMALL: Bounds = Bounds {
     limit: 1,
     sites: 2,
@@ -49,62 +64,93 @@ const SMALL: Bounds = Bounds {
     session: 2,
     lease: 1,
     margin: 0,
-    horizon: 5,
+    horizon: 2,
     site_losses: 0,
     global_losses: 0,
     slow_ticks: 0,
-    messages: 3,
+    messages: 2,
     replies: 1,
     roaming: Roaming::Nowhere,
     mutant: Mutant::None,
 };
 
+/// Looks at every state, and says how many there are.
+fn check(name: &str, bounds: Bounds) {
+    let checker = bounds.checker().spawn_bfs().join();
+    let (states, depth) = (checker.unique_state_count(), checker.max_depth());
+    println!("{name}: {states} states, {depth} events deep");
+    checker.assert_properties();
+}
+
+/// Looks at states until too many are active.
+fn refute(name: &str, bounds: Bounds) {
+    let failures = HasDiscoveries::AnyFailures;
+    let checker = bounds.checker().finish_when(failures).spawn_bfs().join();
+    let path = checker.assert_any_discovery(TOO_MANY);
+    let (states, events) = (checker.unique_state_count(), path.into_actions().len());
+    println!("{name}: wrong after {events} events, found in {states} states");
+}
+
 #[test]
-fn explore() {
-    let get = |name: &str, default: u64| {
-        std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
-    };
-    let bounds = Bounds {
-        limit: get("L", 1) as u32,
-        visitors: get("V", 2) as u32,
-        horizon: get("H", 5),
-        session: get("S", 2),
-        lease: get("T", 1),
-        messages: get("M", 3) as usize,
-        replies: get("P", 1) as usize,
-        roaming: [Roaming::Nowhere, Roaming::AtHome, Roaming::Anywhere][get("R", 0) as usize],
-        site_losses: get("SL", 0) as u32,
-        global_losses: get("GL", 0) as u32,
-        slow_ticks: get("D", 0) as u32,
-        margin: get("D", 0),
-        mutant: [
-            Mutant::None,
-            Mutant::Deltas,
-            Mutant::EarlyReclaim,
-            Mutant::ClaimOfAnyAge,
-            Mutant::NoGhosts,
-            Mutant::LeaseFromReceipt,
-            Mutant::NoEpochCheck,
-            Mutant::NoTermCheck,
-            Mutant::ReturnInUse,
-        ][get("X", 0) as usize],
-        ..SMALL
-    };
-    let t = std::time::Duration::from_secs(get("SECS", 60));
-    let checker = bounds.checker().threads(1).timeout(t).spawn_bfs().join();
-    println!(
-        "states {} unique {} depth {} done {}",
-        checker.state_count(),
-        checker.unique_state_count(),
-        checker.max_depth(),
-        checker.is_done()
-    );
-    for (name, path) in checker.discoveries() {
-        println!("{name}: {} steps", path.clone().into_actions().len());
-        if name == TOO_MANY {
-            for a in path.into_actions() {
-                println!("   {a:?}");
-            }
-        }
-    }
+fn lost_doubled_and_late_messages_are_harmless() {
+    check("messages", SMALL);
+}
+
+#[test]
+fn a_clock_that_runs_slow_is_harmless() {
+    check("a slow clock", Bounds { slow_ticks: 1, margin: 1, ..SMALL });
+}
+
+#[test]
+fn a_site_that_loses_its_ledger_is_harmless() {
+    let prolonged = Bounds { visitors: 1, roaming: Roaming::AtHome, ..SMALL };
+    check("a lost site", Bounds { site_losses: 1, ..prolonged });
+}
+
+#[test]
+fn a_global_ledger_that_is_lost_is_harmless() {
+    let prolonged = Bounds { visitors: 1, roaming: Roaming::AtHome, ..SMALL };
+    check("a lost global ledger", Bounds { global_losses: 1, ..prolonged });
+}
+
+#[test]
+fn visitors_who_roam_are_harmless() {
+    check("roaming", Bounds { visitors: 1, roaming: Roaming::Anywhere, ..SMALL });
+}
+
+#[test]
+fn grants_of_differences_let_too_many_in() {
+    refute("differences", Bounds { mutant: Mutant::Deltas, ..SMALL });
+}
+
+#[test]
+fn giving_back_what_is_in_use_lets_too_many_in() {
+    refute("returns", Bounds { mutant: Mutant::ReturnInUse, ..SMALL });
+}
+
+#[test]
+#[ignore = "takes a minute or so: scripts/model.sh"]
+fn larger_worlds_are_right() {
+    let three = Bounds { horizon: 3, ..SMALL };
+    check("messages", three.clone());
+    check("two slots", Bounds { limit: 2, visitors: 3, ..SMALL });
+    check("three sites", Bounds { sites: 3, ..SMALL });
+    check("sessions that are prolonged", Bounds { roaming: Roaming::AtHome, ..three.clone() });
+    check("a slow clock", Bounds { slow_ticks: 1, margin: 1, visitors: 1, ..three.clone() });
+    check("a lost site", Bounds { site_losses: 1, ..SMALL });
+    check("a lost global ledger", Bounds { global_losses: 1, ..SMALL });
+    check("roaming", Bounds { roaming: Roaming::Anywhere, ..SMALL });
+    check("roaming for long", Bounds { roaming: Roaming::Anywhere, visitors: 1, ..three });
+}
+
+#[test]
+#[ignore = "takes a minute or so: scripts/model.sh"]
+fn larger_worlds_with_a_rule_left_out_let_too_many_in() {
+    let three = Bounds { horizon: 3, ..SMALL };
+    let late = Bounds { session: 3, mutant: Mutant::EarlyReclaim, ..three.clone() };
+    refute("a reclaim at the end of the lease", late);
+    let long = Bounds { session: 1, mutant: Mutant::LeaseFromReceipt, ..three.clone() };
+    refute("a lease from the receipt", long);
+    let forgetful = Bounds { global_losses: 1, mutant: Mutant::NoTermCheck, ..three };
+    refute("no terms", forgetful);
 }

@@ -16,9 +16,14 @@ pub(crate) enum Mutant {
     Deltas,
     /// The slots of a dead site are taken back when its lease is over, while its passes are valid.
     EarlyReclaim,
-    /// A slot may be claimed with a pass that ends before the lease of its home, so that the home
-    /// may have given the slot to somebody else.
-    ClaimOfAnyAge,
+    /// A lost global ledger takes over what a site says whose lease is over, and whose visitors may
+    /// have been claimed.
+    AdoptAnyLease,
+    /// A slot is claimed for a visitor who is not on the account yet, so that it goes to whoever
+    /// comes first.
+    ClaimBeforeSession,
+    /// A slot may be claimed by a site that took the visitor on while its home was alive.
+    ClaimUnaware,
     /// A new incarnation takes what it inherits for unused.
     NoGhosts,
     /// A lease runs from when the site hears of it.
@@ -45,10 +50,12 @@ impl Mutant {
     pub(crate) fn rewrite_up(self, message: &ToGlobal, world: &World) -> ToGlobal {
         let mut message = message.clone();
         match &mut message {
-            ToGlobal::Claim { heartbeat, pass } => {
+            ToGlobal::Claim { heartbeat, pass, death } => {
                 self.rewrite_heartbeat(heartbeat, world);
-                if self == Self::ClaimOfAnyAge {
-                    pass.expires_at = Timestamp::MAX;
+                match self {
+                    Self::ClaimBeforeSession => heartbeat.used = heartbeat.used.saturating_sub(1),
+                    Self::ClaimUnaware => *death = world.death_for(heartbeat, pass),
+                    _ => {}
                 }
             }
             ToGlobal::Heartbeat(heartbeat) => self.rewrite_heartbeat(heartbeat, world),
@@ -62,6 +69,7 @@ impl Mutant {
             Self::NoEpochCheck => {
                 heartbeat.epoch = world.global.epoch_of(heartbeat.site).unwrap();
             }
+            Self::AdoptAnyLease => heartbeat.lease_end = Timestamp::MAX,
             Self::NoTermCheck => heartbeat.term = world.global.term(),
             Self::ReturnInUse => heartbeat.returned = heartbeat.granted,
             _ => {}

@@ -1,71 +1,19 @@
 //! A small world: two ledgers or more, their visitors, and a network that cannot be relied on.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use waiting_room_core::{
     SiteId, Timestamp, VisitorId,
     escrow::{
-        Admission, EscrowRules, GlobalLedger, Incarnation, Outgoing, Prolonged, SiteAction,
+        Admission, Death, GlobalLedger, Heartbeat, Incarnation, Outgoing, Prolonged, SiteAction,
         SiteLedger, SitePass, Term, ToGlobal, ToSite,
     },
 };
 
-use crate::mutant::Mutant;
-
-/// How large a world is, and what may happen in it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Bounds {
-    pub(crate) limit: u32,
-    pub(crate) sites: u16,
-    pub(crate) visitors: u32,
-    /// All times are ticks of a second.
-    pub(crate) session: u64,
-    pub(crate) lease: u64,
-    pub(crate) margin: u64,
-    pub(crate) horizon: u64,
-    /// So often does a site lose its ledger.
-    pub(crate) site_losses: u32,
-    /// So often is the global ledger lost.
-    pub(crate) global_losses: u32,
-    /// So often does a clock stand still for a tick.
-    pub(crate) slow_ticks: u32,
-    /// So many messages are remembered each way.
-    pub(crate) messages: usize,
-    /// So many of the messages that the global ledger sends at a time are not lost at once.
-    pub(crate) replies: usize,
-    /// Visitors ask again at any site, and not only at their own.
-    pub(crate) roaming: Roaming,
-    pub(crate) mutant: Mutant,
-}
-
-/// Where visitors show their passes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Roaming {
-    /// Nowhere: sessions are not prolonged.
-    Nowhere,
-    /// At the site that made them.
-    AtHome,
-    /// At every site.
-    Anywhere,
-}
-
-impl Bounds {
-    pub(crate) fn rules(&self) -> EscrowRules {
-        EscrowRules::new()
-            .session(Duration::from_secs(self.session))
-            .lease(Duration::from_secs(self.lease))
-            .drift_margin(Duration::from_secs(self.margin))
-            .heartbeat(Duration::from_secs(1))
-            .borrow_wait(Duration::from_secs(1))
-    }
-
-    fn site_ids(&self) -> impl Iterator<Item = SiteId> + use<> {
-        (0..self.sites).map(SiteId::new)
-    }
-}
+use crate::{
+    bounds::{Bounds, Event, Roaming},
+    mutant::Mutant,
+};
 
 /// Everything that there is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -86,29 +34,6 @@ pub(crate) struct World {
     slow_ticks: u32,
     /// For a mutant: what each site was last told.
     pub(crate) told: BTreeMap<SiteId, u64>,
-}
-
-/// Something that may happen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    /// A new visitor comes to a site.
-    Arrive(usize),
-    /// A site does what is due.
-    Beat(usize),
-    /// The global ledger hears this message, not for the last time perhaps.
-    Hear(ToGlobal),
-    /// The global ledger loses its memory.
-    LoseGlobal,
-    /// A site loses its memory.
-    LoseSite(usize),
-    /// A visitor shows a pass to a site.
-    Show(usize, SitePass),
-    /// A site hears this message, not for the last time perhaps.
-    Tell(SiteId, ToSite),
-    /// Time passes, except on the clock of one site.
-    SlowTick(usize),
-    /// Time passes.
-    Tick,
 }
 
 /// Messages under way. None is taken out when it is delivered, so it may come again at any time, and
@@ -176,6 +101,11 @@ impl World {
         for site in 0..self.sites.len() {
             self.apply(bounds, &Event::Beat(site));
         }
+        self.deliver(bounds);
+    }
+
+    /// Delivers all messages, and those that answer them.
+    pub(crate) fn deliver(&mut self, bounds: &Bounds) {
         while !(self.network.up.is_empty() && self.network.down.is_empty()) {
             for (_, message) in std::mem::take(&mut self.network.up) {
                 self.apply(bounds, &Event::Hear(message));
@@ -209,7 +139,8 @@ impl World {
         }
         events.push(Event::Tick);
         for site in 0..self.sites.len() {
-            if self.visitors < bounds.visitors {
+            // Sites are alike until the first visitor comes, so that one may choose the first site.
+            if self.visitors < bounds.visitors && (self.visitors > 0 || site == 0) {
                 events.push(Event::Arrive(site));
             }
             if self.sites[site].next_wake() <= self.now_at(site) {
@@ -270,7 +201,7 @@ impl World {
                 let now = self.now_at(*site);
                 self.sites[*site] = SiteLedger::new(id, life, bounds.rules(), now).unwrap();
             }
-            Event::Show(site, pass) => self.show(*site, pass),
+            Event::Show(site, pass) => self.show(bounds, *site, pass),
             Event::Tell(to, message) => {
                 let site = usize::from(to.number());
                 let now = self.now_at(site);
@@ -286,6 +217,27 @@ impl World {
             Event::Tick => self.pass_time(),
         }
         self.network.forget(bounds.messages);
+    }
+
+    /// Lets time pass on a network on which nothing is lost, until all that was granted is over.
+    pub(crate) fn release(&mut self, bounds: &Bounds) {
+        let quiet = Bounds { messages: usize::MAX, replies: usize::MAX, ..bounds.clone() };
+        self.network = Network::default();
+        // Once to hear of what is over, and once more to be free of what was inherited then.
+        for _ in 0..2 * (bounds.lease + bounds.margin + bounds.session + 1) {
+            self.pass_time();
+            self.settle(&quiet);
+        }
+    }
+
+    /// What the global ledger would tell a site now that claims the slot of this pass.
+    pub(crate) fn death_for(&self, heartbeat: &Heartbeat, pass: &SitePass) -> Option<Death> {
+        let claim = ToGlobal::Claim { heartbeat: *heartbeat, pass: *pass, death: None };
+        let answers = self.global.clone().receive(&claim, self.now());
+        answers.into_iter().find_map(|answer| match answer.message {
+            ToSite::Dead { death, .. } => Some(death),
+            _ => None,
+        })
     }
 
     fn pass_time(&mut self) {
@@ -308,10 +260,16 @@ impl World {
         }
     }
 
-    fn show(&mut self, site: usize, pass: &SitePass) {
+    fn show(&mut self, bounds: &Bounds, site: usize, pass: &SitePass) {
         let now = self.now_at(site);
+        let before = self.sites[site].clone();
         match self.sites[site].prolong(pass, now) {
-            Prolonged::Borrow { ask, .. } => self.network.send_up(ask),
+            Prolonged::Borrow { ask, .. } => {
+                if bounds.mutant == Mutant::ClaimBeforeSession {
+                    self.sites[site] = before;
+                }
+                self.network.send_up(ask);
+            }
             Prolonged::Renew { pass, claim } => {
                 self.hand_out(pass);
                 self.network.send_up(claim);

@@ -83,7 +83,9 @@ impl GlobalLedger {
             return Vec::new();
         }
         match message {
-            ToGlobal::Claim { heartbeat, pass } => self.hear(heartbeat, Some(pass)),
+            ToGlobal::Claim { heartbeat, pass, death } => {
+                self.hear(heartbeat, Some((pass, *death)))
+            }
             ToGlobal::Heartbeat(heartbeat) => self.hear(heartbeat, None),
             ToGlobal::Join(join) => self
                 .hear_join(join)

@@ -1,10 +1,13 @@
 //! What the global ledger knows of one site.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use crate::{
-    Timestamp, VisitorId,
-    escrow::{Epoch, EscrowRules, Heartbeat, Incarnation, Join, Term, allowance::Allowance},
+    SiteId, Timestamp, VisitorId,
+    escrow::{
+        Death, Epoch, EscrowRules, Heartbeat, Incarnation, Join, SitePass, Term,
+        allowance::Allowance,
+    },
 };
 
 /// One site's account in the global ledger.
@@ -137,23 +140,23 @@ impl Member {
         has_account && self.lease_end + rules.margin() + rules.session <= now
     }
 
-    /// Whether the slot of a visitor with a pass until `expires_at` may be moved.
+    /// What others are told when the site can make no more passes.
+    pub(super) fn death(&self, site: SiteId, rules: &EscrowRules, now: Timestamp) -> Option<Death> {
+        let has_account = matches!(self.standing, Standing::Closed | Standing::Open);
+        let is_over = self.lease_end + rules.margin() <= now;
+        let (epoch, heard) = (self.epoch, self.heard);
+        (has_account && is_over).then_some(Death { site, epoch, heard })
+    }
+
+    /// Whether the slot of a visitor with this pass may be moved, of a site that is dead.
     ///
-    /// The site must have stopped admitting, and must not have given the slot to somebody else
-    /// before. It holds it until the pass expires, by its own clock, and its lease ends by the same
-    /// clock no later than `lease` after the newest message that was heard from it.
-    pub(super) fn can_be_claimed(
-        &self,
-        visitor: VisitorId,
-        expires_at: Timestamp,
-        rules: &EscrowRules,
-        now: Timestamp,
-    ) -> bool {
-        matches!(self.standing, Standing::Closed | Standing::Open)
-            && self.lease_end + rules.margin() <= now
-            && self.heard + rules.lease <= expires_at
+    /// The site must not have given the slot to somebody else. It holds it until the pass expires,
+    /// by its own clock, and its lease ends by the same clock no later than `lease` after the newest
+    /// message that was heard from it.
+    pub(super) fn still_holds(&self, pass: &SitePass, lease: Duration) -> bool {
+        self.heard + lease <= pass.expires_at
             && self.allowance.held() > 0
-            && !self.claimed.contains(&visitor)
+            && !self.claimed.contains(&pass.visitor)
     }
 
     /// Whether the site may use its slots.

@@ -13,12 +13,15 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ToGlobal {
-    /// A visitor of a dead site was taken over: its slot may follow.
+    /// A visitor from elsewhere was taken on: if its home is dead, the slot may follow.
     Claim {
         /// How things stand, with the visitor counted as one who uses a slot.
         heartbeat: Heartbeat,
-        /// The visitor's pass from the dead site.
+        /// The visitor's pass from there.
         pass: SitePass,
+        /// What the site was told of the death, before it took the visitor on. Without it the slot
+        /// stays where it is, and the answer tells.
+        death: Option<Death>,
     },
     /// How things stand at a site.
     Heartbeat(Heartbeat),
@@ -35,6 +38,18 @@ impl ToGlobal {
             Self::Join(join) => join.site,
         }
     }
+}
+
+/// A site whose lease is over: it makes no more passes, unless it is heard from again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct Death {
+    /// The site.
+    pub site: SiteId,
+    /// The epoch of its account.
+    pub epoch: Epoch,
+    /// When the last message that was heard of it was sent, by its clock.
+    pub heard: Timestamp,
 }
 
 /// How things stand at a site.
@@ -82,6 +97,13 @@ pub struct Join {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ToSite {
+    /// Another site is dead: the slots of its visitors can be claimed.
+    Dead {
+        /// The term of the global ledger.
+        term: Term,
+        /// The site, and since when.
+        death: Death,
+    },
     /// What the site may use.
     Grant(Grant),
     /// The global ledger has lost its memory and asks how things stand.
@@ -108,7 +130,7 @@ impl ToSite {
     pub const fn term(&self) -> Term {
         match self {
             Self::Grant(grant) => grant.term,
-            Self::Report { term } | Self::Stale { term, .. } => *term,
+            Self::Dead { term, .. } | Self::Report { term } | Self::Stale { term, .. } => *term,
             Self::Welcome(welcome) => welcome.term,
         }
     }

@@ -60,8 +60,9 @@
 //! - *The global ledger is lost*: a [new one](GlobalLedger::recover) of a higher [`Term`] grants
 //!   nothing until every site has reported to it, or until all that was ever granted is over.
 //! - *Visitors of a dead site* are honoured elsewhere until their passes end. To prolong one, another
-//!   site takes the visitor on its account and [claims](ToGlobal::Claim) the slot. The first claim
-//!   closes the dead site's account.
+//!   site takes the visitor on its account and [claims](ToGlobal::Claim) the slot. It does so after
+//!   it was told of the [`Death`], so that the old home makes no more passes for that visitor. The
+//!   first claim closes the dead site's account.
 //!
 //! # A limit of new visitors
 //!
@@ -134,7 +135,7 @@ pub use self::{
     answer::{Admission, Prolonged, SiteAction},
     epoch::{Epoch, Incarnation, Term},
     global::GlobalLedger,
-    message::{Grant, Heartbeat, Join, Outgoing, SitePass, ToGlobal, ToSite, Welcome},
+    message::{Death, Grant, Heartbeat, Join, Outgoing, SitePass, ToGlobal, ToSite, Welcome},
     rules::EscrowRules,
     site::SiteLedger,
 };

@@ -1,15 +1,18 @@
 //! The ledger of one site.
 
+mod account;
 mod talk;
+
+use std::collections::BTreeMap;
 
 use crate::{
     ConfigError, SiteId, Timestamp, VisitorId,
     escrow::{
-        Admission, Epoch, EscrowRules, Incarnation, Prolonged, SiteAction, SitePass, Term,
+        Admission, Death, Epoch, EscrowRules, Incarnation, Prolonged, SiteAction, SitePass, Term,
         allowance::Allowance,
         borrowers::Borrowers,
         demand::Demand,
-        sessions::{Session, Sessions, Stage},
+        sessions::{Sessions, Stage},
         site::talk::Question,
     },
 };
@@ -42,6 +45,8 @@ pub struct SiteLedger {
     demand: Demand,
     next_heartbeat: Timestamp,
     question: Question,
+    /// The newest that was heard of each site that died.
+    deaths: BTreeMap<SiteId, Death>,
 }
 
 /// Slots that an earlier incarnation may have given to visitors that this one has not met.
@@ -82,6 +87,7 @@ impl SiteLedger {
             demand: Demand::new(now),
             next_heartbeat: now,
             question: Question::None,
+            deaths: BTreeMap::new(),
         })
     }
 
@@ -125,11 +131,12 @@ impl SiteLedger {
         if !self.is_leased() {
             return Prolonged::Keep;
         }
-        if session.is_none() {
+        let lacks_slot = session.is_none() || self.sessions.is_owed(visitor);
+        if lacks_slot {
             self.take_on(pass);
         }
         self.settle();
-        let is_moving = !is_at_home && session.is_none();
+        let is_moving = lacks_slot && !is_at_home;
         if !self.sessions.is_owed(visitor) {
             let renewed = self.extend(visitor);
             let claim = is_moving.then(|| self.claim(pass));
@@ -229,100 +236,5 @@ impl SiteLedger {
     #[must_use]
     pub const fn lease_end(&self) -> Timestamp {
         self.lease_end
-    }
-
-    /// The present, at which nothing is left that has lapsed.
-    fn advance(&mut self, now: Timestamp) {
-        self.clock = self.clock.max(now);
-        self.sessions.lapse(self.clock);
-        if self.ghosts.until <= self.clock {
-            self.ghosts.count = 0;
-        }
-        self.invariants();
-    }
-
-    /// The pass that a visitor was given, if it has its slot here.
-    fn pass_of(&self, visitor: VisitorId) -> Option<SitePass> {
-        let session = self.sessions.of(visitor)?;
-        let has_slot = session.stage != Stage::Ended && !self.sessions.is_owed(visitor);
-        let (home, epoch, expires_at) = (self.site, self.epoch, session.expires_at);
-        has_slot.then_some(SitePass { visitor, home, epoch, expires_at })
-    }
-
-    /// Begins a session in an unused slot.
-    fn begin(&mut self, visitor: VisitorId) -> SitePass {
-        self.hold(visitor, Stage::Begun)
-    }
-
-    /// Extends a session that has its slot.
-    fn extend(&mut self, visitor: VisitorId) -> SitePass {
-        self.hold(visitor, Stage::Prolonged)
-    }
-
-    fn hold(&mut self, visitor: VisitorId, stage: Stage) -> SitePass {
-        debug_assert!(self.is_leased(), "no pass without a lease");
-        let expires_at = self.clock + self.rules.session;
-        self.sessions.hold(visitor, Session { expires_at, stage });
-        self.invariants();
-        SitePass { visitor, home: self.site, epoch: self.epoch, expires_at }
-    }
-
-    /// Puts a visitor on the account who is not known here.
-    ///
-    /// This comes before any claim, so that a claimed slot is not free when it arrives: the visitor
-    /// may still be using it with the old pass, which is void before this session lapses.
-    fn take_on(&mut self, pass: &SitePass) {
-        if pass.home == self.site && pass.epoch < self.epoch {
-            self.ghosts.count = self.ghosts.count.saturating_sub(1);
-        }
-        let expires_at = self.clock + self.rules.session + self.rules.margin();
-        self.sessions.owe(pass.visitor, Session { expires_at, stage: Stage::Prolonged });
-    }
-
-    /// Gives slots to those who are owed one, if there are enough for all of them.
-    ///
-    /// Not to some of them: one that came by a claim belongs to one visitor, and the count of all
-    /// granted slots does not say to whom.
-    fn settle(&mut self) {
-        if self.used() <= self.allowance() {
-            self.sessions.settle();
-        }
-    }
-
-    /// Lets those in who wait and have a slot now, and sends those away who have waited in vain.
-    fn serve(&mut self) -> Vec<SiteAction> {
-        let mut actions = Vec::new();
-        if self.is_leased() {
-            self.settle();
-            if self.sessions.owed() == 0 {
-                while let Some(visitor) = self.borrowers.next_returning() {
-                    actions.push(match self.sessions.of(visitor) {
-                        Some(_) => SiteAction::Admit(self.extend(visitor)),
-                        None => SiteAction::GiveUp(visitor),
-                    });
-                }
-            }
-            while self.unused() > 0
-                && let Some(visitor) = self.borrowers.next_new()
-            {
-                actions.push(SiteAction::Admit(self.begin(visitor)));
-            }
-        }
-        while let Some(visitor) = self.borrowers.pop_late(self.clock) {
-            actions.push(SiteAction::GiveUp(visitor));
-        }
-        actions
-    }
-
-    const fn is_leased(&self) -> bool {
-        self.has_account && self.clock.as_nanos() < self.lease_end.as_nanos()
-    }
-
-    fn invariants(&self) {
-        debug_assert!(
-            self.used() - self.sessions.owed() <= self.allowance() || !self.has_account,
-            "whoever is not owed a slot has one",
-        );
-        debug_assert!(self.allowance.returned <= self.allowance.granted);
     }
 }

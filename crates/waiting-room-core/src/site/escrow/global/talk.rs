@@ -3,7 +3,8 @@
 use crate::{
     SiteId,
     escrow::{
-        GlobalLedger, Grant, Heartbeat, Join, Outgoing, SitePass, ToSite, Welcome, member::Standing,
+        Death, GlobalLedger, Grant, Heartbeat, Join, Outgoing, SitePass, ToSite, Welcome,
+        member::Standing,
     },
 };
 
@@ -12,7 +13,7 @@ impl GlobalLedger {
     pub(super) fn hear(
         &mut self,
         heartbeat: &Heartbeat,
-        claimed: Option<&SitePass>,
+        claim: Option<(&SitePass, Option<Death>)>,
     ) -> Vec<Outgoing> {
         let site = heartbeat.site;
         if heartbeat.term < self.term {
@@ -34,14 +35,17 @@ impl GlobalLedger {
         }
         member.hear(heartbeat, lease_end, now);
         self.advance(now);
-        if let Some(pass) = claimed {
-            self.move_slot(site, pass);
-        }
+        let death = claim.and_then(|(pass, death)| self.hear_claim(site, pass, death));
         let mut served = self.serve();
         self.top_up(site);
         served.retain(|&other| other != site);
         served.insert(0, site);
-        self.tell(served)
+        let mut answers = self.tell(served);
+        answers.extend(death.map(|death| {
+            let message = ToSite::Dead { term: self.term, death };
+            Outgoing { to: site, message }
+        }));
+        answers
     }
 
     /// A site asks for a new account, in the place of the one that it names.
@@ -78,21 +82,30 @@ impl GlobalLedger {
         sites.into_iter().filter_map(|to| self.grant_for(to)).collect()
     }
 
-    /// The slot of a visitor whom `claimer` has taken on goes with it, if its last site is dead.
-    fn move_slot(&mut self, claimer: SiteId, pass: &SitePass) {
+    /// The slot of a visitor whom `claimer` has taken on goes with it, if its home is dead and
+    /// `claimer` knew that. If it did not, it should.
+    ///
+    /// Whoever did not know may have taken the visitor on before the home made its last pass.
+    fn hear_claim(
+        &mut self,
+        claimer: SiteId,
+        pass: &SitePass,
+        told: Option<Death>,
+    ) -> Option<Death> {
         let (rules, now) = (self.rules, self.clock);
-        if pass.home == claimer || self.is_learning() {
-            return;
+        let home = self.members.get_mut(&pass.home)?;
+        let death = home.death(pass.home, &rules, now)?;
+        if self.learning_until.is_some() || pass.home == claimer || death.epoch != pass.epoch {
+            return None;
         }
-        if let Some(home) = self.members.get_mut(&pass.home)
-            && home.epoch == pass.epoch
-            && home.can_be_claimed(pass.visitor, pass.expires_at, &rules, now)
-        {
+        if told != Some(death) {
+            return Some(death);
+        }
+        if home.still_holds(pass, rules.lease) {
             home.give_up(pass.visitor);
-            if let Some(claimer) = self.members.get_mut(&claimer) {
-                claimer.grant(1, now);
-            }
+            self.members.get_mut(&claimer)?.grant(1, now);
         }
+        None
     }
 
     fn grant_for(&self, to: SiteId) -> Option<Outgoing> {

@@ -27,8 +27,15 @@ impl SiteLedger {
             // What an earlier ledger granted, a later one may have granted to others.
             return Vec::new();
         }
-        self.term = message.term();
+        if message.term() > self.term {
+            self.term = message.term();
+            self.deaths.clear();
+        }
         let is_answered = match message {
+            ToSite::Dead { death, .. } => {
+                self.deaths.insert(death.site, *death);
+                false
+            }
             ToSite::Grant(grant) => self.hear_grant(grant),
             ToSite::Report { .. } => true,
             ToSite::Stale { over, current, .. } => self.hear_stale(*over, *current),
@@ -54,20 +61,19 @@ impl SiteLedger {
         }
     }
 
-    /// Asks whether the slot that a visitor had elsewhere is free.
+    /// Asks for the slot that a visitor had elsewhere, if its home is dead.
     pub(super) fn claim(&mut self, pass: &SitePass) -> ToGlobal {
         debug_assert!(self.sessions.of(pass.visitor).is_some(), "first taken on, then claimed");
-        ToGlobal::Claim { heartbeat: self.report(), pass: *pass }
+        let death = self.deaths.get(&pass.home).copied();
+        ToGlobal::Claim { heartbeat: self.report(), pass: *pass, death }
     }
 
     /// Says how things stand, or asks for an account.
     pub(super) fn heartbeat(&mut self) -> ToGlobal {
-        let is_hasty = self.recalled || !self.borrowers.is_empty();
-        let haste = if is_hasty { EscrowRules::HASTE } else { 1 };
-        self.next_heartbeat = self.clock + self.rules.heartbeat / haste;
         if self.has_account {
             return ToGlobal::Heartbeat(self.report());
         }
+        self.schedule();
         ToGlobal::Join(Join {
             site: self.site,
             incarnation: self.incarnation,
@@ -80,6 +86,7 @@ impl SiteLedger {
     ///
     /// In this order: what the global ledger believes a site to hold is never less than it does.
     fn report(&mut self) -> Heartbeat {
+        self.schedule();
         self.allowance.give_back(self.surplus());
         let want = self.borrowers.new_count();
         if !self.borrowers.is_empty() {
@@ -97,6 +104,13 @@ impl SiteLedger {
             want,
             demand: self.demand.rate(self.clock),
         }
+    }
+
+    /// Sets when the site speaks again.
+    fn schedule(&mut self) {
+        let is_hasty = self.recalled || !self.borrowers.is_empty();
+        let haste = if is_hasty { EscrowRules::HASTE } else { 1 };
+        self.next_heartbeat = self.clock + self.rules.heartbeat / haste;
     }
 
     /// Slots that are not in use, beyond the reserve and those that somebody waits for.

@@ -1,0 +1,95 @@
+//! Visitors who wait for a slot from elsewhere.
+
+use super::*;
+
+const WAIT: Duration = Duration::from_millis(1200);
+
+#[test]
+fn who_has_waited_in_vain_is_told_so_in_time() {
+    let mut net = Net::new(1, 2, RULES);
+    net.admit(0, 1, at(1)).unwrap();
+    let Admission::Borrow { until, .. } = net.sites[1].admit(id(2), at(2)) else {
+        panic!("there may be a slot elsewhere")
+    };
+    assert_eq!(until, at(2) + WAIT);
+    assert!(net.sites[1].next_wake() <= until);
+    net.beat(at(3));
+    assert!(net.gave_up.is_empty());
+    net.beat(until);
+    assert_eq!(net.gave_up, [id(2)]);
+}
+
+#[test]
+fn a_slot_that_is_free_in_time_goes_to_who_waits() {
+    let mut net = Net::new(1, 2, RULES);
+    net.admit(0, 1, at(1)).unwrap();
+    assert!(net.admit(1, 2, at(300)).is_none());
+    let actions = net.sites[0].tick(at(301));
+    net.carry_out(0, actions, at(301));
+    assert_eq!((net.sites[0].used(), net.sites[1].used()), (0, 1));
+    assert!(net.gave_up.is_empty());
+}
+
+#[test]
+fn nobody_who_comes_later_goes_before_who_waits() {
+    let mut net = Net::new(1, 1, RULES);
+    net.admit(0, 1, at(1)).unwrap();
+    assert!(net.admit(0, 2, at(300)).is_none());
+    // The slot has lapsed, and nobody has told the one who waits.
+    assert!(matches!(net.sites[0].admit(id(3), at(301)), Admission::Borrow { .. }));
+    assert_eq!(net.sites[0].next_wake(), at(301));
+    let actions = net.sites[0].tick(at(301));
+    assert!(matches!(actions[0], SiteAction::Admit(pass) if pass.visitor == id(2)));
+}
+
+#[test]
+fn many_who_come_at_once_are_one_question() {
+    let mut net = Net::new(10, 1, RULES);
+    let mut questions = Vec::new();
+    for visitor in 0..5 {
+        if let Admission::Borrow { ask: Some(ask), .. } = net.sites[0].admit(id(visitor), at(1)) {
+            questions.push(ask);
+        }
+    }
+    assert_eq!(questions.len(), 1);
+    // Its answer brings a second one, for those who came since.
+    let passes = net.carry_out(0, questions.into_iter().map(SiteAction::Send).collect(), at(1));
+    assert_eq!(passes.len(), 5);
+}
+
+#[test]
+fn a_question_that_is_not_answered_is_asked_again() {
+    let mut net = Net::new(1, 1, RULES);
+    assert!(matches!(net.sites[0].admit(id(1), at(1)), Admission::Borrow { ask: Some(_), .. }));
+    let soon = at(1) + Duration::from_millis(200);
+    assert_eq!(net.sites[0].next_wake(), soon);
+    net.beat(soon);
+    assert_eq!(net.sites[0].used(), 1);
+}
+
+#[test]
+fn the_same_question_twice_gets_one_slot() {
+    let mut net = Net::new(5, 1, RULES);
+    let Admission::Borrow { ask: Some(ask), .. } = net.sites[0].admit(id(1), at(1)) else {
+        panic!("the site has no reserve")
+    };
+    net.global.receive(&ask, at(1));
+    net.global.receive(&ask, at(2));
+    assert_eq!(net.global.held(), 1);
+}
+
+#[test]
+fn a_site_where_nobody_may_wait_is_full() {
+    let mut net = Net::new(1, 1, RULES.borrow_wait(Duration::ZERO));
+    assert_eq!(net.sites[0].admit(id(1), at(1)), Admission::Full);
+}
+
+#[test]
+fn only_so_many_wait_at_a_time() {
+    let mut net = Net::new(1, 1, RULES);
+    for visitor in 0..u32::try_from(EscrowRules::MAX_BORROWERS).unwrap() {
+        assert!(matches!(net.sites[0].admit(id(visitor), at(1)), Admission::Borrow { .. }));
+    }
+    assert_eq!(net.sites[0].admit(id(9999), at(1)), Admission::Full);
+    assert!(matches!(net.sites[0].admit(id(7), at(1)), Admission::Borrow { .. }), "as before");
+}

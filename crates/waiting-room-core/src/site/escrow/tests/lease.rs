@@ -1,0 +1,101 @@
+//! Sites that are cut off, and those that are dead.
+
+use super::*;
+
+/// One site of two with its pass, which is cut off at second 10.
+fn cut_off() -> (Net, SitePass) {
+    let mut net = Net::new(2, 2, RULES);
+    net.run(1..=9);
+    let pass = net.admit(0, 1, at(10)).unwrap();
+    net.beat(at(10));
+    net.cut_off.insert(0);
+    (net, pass)
+}
+
+#[test]
+fn after_its_lease_a_site_admits_nobody_and_prolongs_nothing() {
+    let (mut net, pass) = cut_off();
+    net.run(11..=129);
+    let pass = net.prolong(0, &pass, at(129)).unwrap();
+    assert_eq!(net.sites[0].lease_end(), at(130));
+    assert_eq!(net.sites[0].prolong(&pass, at(130)), Prolonged::Keep);
+    assert!(net.admit(0, 2, at(130)).is_none());
+    assert!(net.sites[0].honours(&pass, at(428)));
+    assert!(!net.sites[0].honours(&pass, at(429)));
+}
+
+#[test]
+fn a_site_that_is_back_in_time_resumes() {
+    let (mut net, pass) = cut_off();
+    let epoch = net.sites[0].epoch();
+    net.run(11..=200);
+    net.cut_off.clear();
+    net.run(201..=202);
+    assert_eq!(net.sites[0].epoch(), epoch);
+    assert!(net.prolong(0, &pass, at(202)).is_some());
+}
+
+#[test]
+fn the_slots_of_a_dead_site_are_free_when_its_last_pass_is_void_and_not_before() {
+    let (mut net, _) = cut_off();
+    assert!(net.admit(1, 2, at(11)).is_some());
+    assert!(net.admit(1, 3, at(11)).is_none());
+    // A lease of 120, a margin of 2 and a session of 300 after the last heartbeat.
+    net.run(12..=431);
+    assert_eq!(net.global.held_by(SiteId::new(0)), 1);
+    net.beat(at(432));
+    assert_eq!(net.global.held_by(SiteId::new(0)), 0);
+
+    // Back again it starts with nothing, in a new epoch.
+    net.cut_off.clear();
+    let before = net.sites[0].epoch();
+    net.run(433..=434);
+    assert!(net.sites[0].epoch() > before);
+    assert_eq!((net.sites[0].allowance(), net.sites[0].used()), (0, 0));
+    assert!(net.admit(0, 4, at(434)).is_some());
+}
+
+#[test]
+fn a_lease_runs_from_when_the_heartbeat_was_sent() {
+    let mut net = Net::new(1, 1, RULES);
+    let mut actions = net.sites[0].tick(at(5));
+    let SiteAction::Send(heartbeat) = actions.remove(0) else { panic!("a heartbeat is due") };
+    let answers = net.global.receive(&heartbeat, at(60));
+    net.sites[0].receive(&answers[0].message, at(115));
+    assert_eq!(net.sites[0].lease_end(), at(125));
+}
+
+#[test]
+fn a_fenced_site_is_not_waited_for() {
+    let (mut net, _) = cut_off();
+    net.global.fence(SiteId::new(0), at(20));
+    net.run(20..=321);
+    assert_eq!(net.global.held_by(SiteId::new(0)), 1);
+    net.beat(at(322));
+    assert_eq!(net.global.held_by(SiteId::new(0)), 0);
+}
+
+#[test]
+fn a_fenced_site_does_not_resume() {
+    let (mut net, pass) = cut_off();
+    net.global.fence(SiteId::new(0), at(20));
+    net.cut_off.clear();
+    net.run(21..=22);
+    assert_eq!(net.sites[0].prolong(&pass, at(22)), Prolonged::Keep);
+    assert!(net.admit(0, 2, at(22)).is_none());
+}
+
+#[test]
+fn what_was_said_before_the_reclaim_has_no_effect_after_it() {
+    let (mut net, _) = cut_off();
+    let actions = net.sites[0].tick(at(12));
+    let late = actions.into_iter().find_map(|action| match action {
+        SiteAction::Send(message) => Some(message),
+        _ => None,
+    });
+    net.run(13..=432);
+    let before = net.global.clone();
+    let answers = net.global.receive(&late.unwrap(), at(432));
+    assert!(matches!(answers[0].message, ToSite::Stale { .. }));
+    assert_eq!(net.global, before);
+}

@@ -1,0 +1,144 @@
+//! Ledgers that are lost.
+
+use super::*;
+
+#[test]
+fn a_new_ledger_takes_all_that_it_inherits_for_in_use() {
+    let mut net = Net::new(2, 1, RULES);
+    net.admit(0, 1, at(1)).unwrap();
+    net.lose(0, 77, at(100));
+    net.run(100..=101);
+    assert_eq!((net.sites[0].allowance(), net.sites[0].used()), (1, 1));
+    assert!(net.admit(0, 2, at(101)).is_some(), "one is free");
+    assert!(net.admit(0, 3, at(101)).is_none(), "and one may be in use");
+    // A session and a margin after the new ledger has joined, the old passes are void.
+    net.run(102..=400);
+    assert_eq!(net.sites[0].used(), 2);
+    net.run(401..=402);
+    assert_eq!(net.sites[0].used(), 0);
+}
+
+#[test]
+fn an_old_pass_that_shows_up_takes_its_own_slot() {
+    let mut net = Net::new(2, 1, RULES);
+    let passes = [1, 2].map(|visitor| net.admit(0, visitor, at(1)).unwrap());
+    net.lose(0, 77, at(100));
+    net.run(100..=101);
+    let renewed = passes.map(|pass| net.prolong(0, &pass, at(101)).unwrap());
+    assert!(renewed.iter().all(|pass| pass.expires_at == at(401)));
+    assert_eq!(net.sites[0].used(), 2);
+    assert!(net.admit(0, 3, at(101)).is_none());
+}
+
+#[test]
+fn a_request_to_join_that_comes_late_takes_nothing_from_the_next_incarnation() {
+    let mut net = Net::new(1, 1, RULES);
+    net.lose(0, 77, at(10));
+    let SiteAction::Send(late) = net.sites[0].tick(at(10)).remove(0) else { panic!("it joins") };
+    net.lose(0, 78, at(20));
+    net.run(20..=21);
+    let epoch = net.global.epoch_of(SiteId::new(0));
+    let answers = net.global.receive(&late, at(22));
+    assert!(matches!(answers[0].message, ToSite::Stale { .. }));
+    assert_eq!(net.global.epoch_of(SiteId::new(0)), epoch);
+}
+
+#[test]
+fn a_request_to_join_that_comes_twice_is_answered_alike() {
+    let mut net = Net::new(1, 1, RULES);
+    net.lose(0, 77, at(10));
+    let SiteAction::Send(first) = net.sites[0].tick(at(10)).remove(0) else { panic!("it joins") };
+    let stale = net.global.receive(&first, at(10)).remove(0).message;
+    let SiteAction::Send(join) = net.sites[0].receive(&stale, at(10)).remove(0) else {
+        panic!("it joins after the epoch that it was told")
+    };
+    let welcome = net.global.receive(&join, at(11));
+    assert!(matches!(welcome[0].message, ToSite::Welcome(_)));
+    assert_eq!(net.global.receive(&join, at(12)), welcome);
+}
+
+#[test]
+fn a_new_global_ledger_grants_nothing_before_every_site_has_reported() {
+    let mut net = Net::new(3, 2, RULES);
+    let pass = net.admit(0, 1, at(1)).unwrap();
+    net.lose_global(2, at(50));
+    net.cut_off.insert(1);
+    net.run(50..=52);
+    assert!(net.global.is_learning());
+    assert!(net.admit(0, 2, at(52)).is_none());
+    assert!(net.prolong(0, &pass, at(52)).is_some(), "who is in may stay");
+
+    net.cut_off.clear();
+    net.run(54..=55);
+    assert!(!net.global.is_learning());
+    assert_eq!(net.global.held(), 1);
+    assert!(net.admit(0, 3, at(55)).is_some());
+}
+
+#[test]
+fn a_new_global_ledger_waits_for_a_silent_site_until_all_that_it_had_is_over() {
+    let mut net = Net::new(3, 2, RULES);
+    net.lose_global(2, at(50));
+    net.cut_off.insert(1);
+    net.run(50..=471);
+    assert!(net.global.is_learning());
+    net.beat(at(472));
+    assert!(!net.global.is_learning());
+    assert_eq!(net.global.free(), 3);
+    net.cut_off.clear();
+    net.run(473..=474);
+    assert!(net.admit(1, 1, at(474)).is_some());
+}
+
+#[test]
+fn what_was_sent_before_the_loss_is_no_report() {
+    let mut net = Net::new(3, 1, RULES);
+    let SiteAction::Send(late) = net.sites[0].tick(at(5)).remove(0) else { panic!("it beats") };
+    net.admit(0, 1, at(6)).unwrap();
+    net.lose_global(2, at(50));
+    let answers = net.global.receive(&late, at(50));
+    assert_eq!(answers[0].message, ToSite::Report { term: Term::new(2) });
+    assert!(net.global.is_learning());
+}
+
+#[test]
+fn what_was_granted_before_the_loss_is_not_taken_after_it() {
+    let mut net = Net::new(3, 1, RULES);
+    let Admission::Borrow { ask: Some(ask), .. } = net.sites[0].admit(id(1), at(5)) else {
+        panic!("the site has no reserve")
+    };
+    let late = net.global.receive(&ask, at(5)).remove(0).message;
+    net.lose_global(2, at(6));
+    net.run(6..=7);
+    net.sites[0].receive(&late, at(7));
+    assert_eq!(net.sites[0].allowance(), net.global.held());
+}
+
+#[test]
+fn a_site_whose_lease_is_over_does_not_resume_with_a_new_global_ledger() {
+    let mut net = Net::new(1, 2, RULES);
+    net.admit(0, 1, at(1)).unwrap();
+    net.beat(at(1));
+    net.cut_off.insert(0);
+    net.run(2..=200);
+    // Somebody may have claimed the slot meanwhile, and only the lost ledger knew.
+    net.lose_global(2, at(200));
+    net.cut_off.clear();
+    net.run(200..=320);
+    assert!(net.admit(0, 2, at(320)).is_none());
+    // From the report on: a margin of 2 and a session of 300.
+    net.run(321..=510);
+    assert!(net.admit(0, 3, at(510)).is_some());
+}
+
+#[test]
+fn the_ledger_of_an_earlier_term_is_not_obeyed_and_does_not_grant() {
+    let mut net = Net::new(3, 1, RULES);
+    let mut old = net.global.clone();
+    net.lose_global(2, at(5));
+    net.run(5..=6);
+    let SiteAction::Send(heartbeat) = net.sites[0].tick(at(7)).remove(0) else {
+        panic!("it beats")
+    };
+    assert!(old.receive(&heartbeat, at(7)).is_empty());
+}

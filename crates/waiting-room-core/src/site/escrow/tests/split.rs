@@ -1,0 +1,113 @@
+//! Who holds how many slots.
+
+use super::*;
+
+/// Lets so many visitors come to a site in this second.
+fn crowd(net: &mut Net, site: usize, visitors: u32) {
+    for _ in 0..visitors {
+        net.sites[site].arrived();
+    }
+}
+
+#[test]
+fn reserves_follow_the_demand_and_then_nobody_asks() {
+    let mut net = Net::new(400, 2, RULES);
+    for second in 1..=60 {
+        crowd(&mut net, 0, 30);
+        crowd(&mut net, 1, 10);
+        net.beat(at(second));
+    }
+    let [paris, tokyo] = [0, 1].map(|site: usize| net.sites[site].allowance());
+    assert!((149..=151).contains(&paris) && (49..=51).contains(&tokyo), "{paris} and {tokyo}");
+    assert!(matches!(net.sites[0].admit(id(1), at(60)), Admission::Admit(_)));
+}
+
+#[test]
+fn a_reserve_that_is_not_needed_any_more_goes_back() {
+    let mut net = Net::new(400, 2, RULES);
+    crowd(&mut net, 0, 30);
+    net.run(1..=3);
+    assert_eq!(net.sites[0].allowance(), 200);
+    for second in 4..=60 {
+        crowd(&mut net, 1, 30);
+        net.beat(at(second));
+    }
+    assert!(net.sites[0].allowance() < 5, "{}", net.sites[0].allowance());
+    assert!(net.sites[1].allowance() > 190);
+}
+
+#[test]
+fn one_site_can_use_every_slot_although_others_have_reserves() {
+    let mut net = Net::new(100, 4, RULES);
+    (0..4).for_each(|site| crowd(&mut net, site, 25));
+    net.run(1..=3);
+    assert!(net.sites[3].allowance() > 10);
+    // A site is asked for its reserve at most every fifth of a second.
+    let pause = Duration::from_millis(200);
+    let mut now = at(3);
+    for visitor in 0..100 {
+        now = now + pause;
+        assert!(net.admit(0, visitor, now).is_some(), "visitor {visitor} is refused");
+    }
+    assert!(net.admit(0, 100, now + pause).is_none());
+    assert_eq!(net.global.held_by(SiteId::new(0)), 100);
+}
+
+#[test]
+fn a_slot_that_is_free_goes_to_the_site_that_has_lacked_one_longest() {
+    let mut net = Net::new(1, 3, RULES);
+    let pass = net.admit(0, 1, at(1)).unwrap();
+    assert!(net.admit(2, 2, at(299) + Duration::from_millis(900)).is_none());
+    assert!(net.admit(1, 3, at(300)).is_none());
+    assert_eq!(pass.expires_at, at(301));
+
+    // The site whose slot is free says so, and hears nothing from the others in between.
+    let actions = net.sites[0].tick(at(301));
+    net.carry_out(0, actions, at(301));
+    assert_eq!(net.global.held_by(SiteId::new(2)), 1);
+    assert_eq!(net.sites[2].used(), 1);
+}
+
+#[test]
+fn a_lower_limit_sends_nobody_away_and_takes_reserves_back() {
+    let mut net = Net::new(100, 2, RULES);
+    crowd(&mut net, 0, 10);
+    net.run(1..=3);
+    for visitor in 0..30 {
+        net.admit(0, visitor, at(3)).unwrap();
+    }
+    net.global.set_limit(20);
+    net.run(4..=6);
+    assert_eq!((net.global.held(), net.global.free()), (30, 0));
+    assert!(net.admit(1, 99, at(6)).is_none());
+
+    net.run(7..=303);
+    assert_eq!(net.global.free() + net.global.held(), 20);
+    assert!(net.admit(1, 99, at(303)).is_some());
+}
+
+#[test]
+fn no_more_than_the_limit_are_new_in_any_minute_in_the_world() {
+    let rules = EscrowRules::rolling_minute();
+    let mut net = Net::new(7, 3, rules);
+    for tick in 0..2_000_u32 {
+        let now = Timestamp::from_millis(u64::from(tick) * 200);
+        net.beat(now);
+        net.admit((tick % 3) as usize, tick, now);
+    }
+    let mut admitted: Vec<_> = net.admitted.iter().map(|pass| pass.expires_at).collect();
+    admitted.sort_unstable();
+    let minute = Duration::from_secs(60);
+    for window in admitted.windows(8) {
+        assert!(window[7].since(window[0]) >= minute, "eight within {window:?}");
+    }
+    assert!(admitted.len() >= 7 * 6, "{} in 400 s", admitted.len());
+}
+
+#[test]
+fn what_one_limit_refuses_the_other_takes_back() {
+    let mut minute = Net::new(1, 1, EscrowRules::rolling_minute());
+    minute.admit(0, 1, at(1)).unwrap();
+    minute.sites[0].withdraw(id(1), at(1));
+    assert!(minute.admit(0, 2, at(1)).is_some(), "the place in the minute is free again");
+}
