@@ -1,5 +1,8 @@
 //! What is true in the world, which nobody in it knows.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 
 use super::{
