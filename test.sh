@@ -48,6 +48,9 @@ for trouble in "redis none store-lost" "valkey failover"; do
         faults $faults
 done
 
+step "many sites, in short: what each policy is known for"
+cargo run --release --quiet -p waiting-room-sim -- figures --quick
+
 step "dependencies"
 if command -v cargo-deny >/dev/null; then
     cargo deny --log-level error check licenses bans sources

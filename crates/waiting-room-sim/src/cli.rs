@@ -11,6 +11,7 @@ use waiting_room_sim::{
 use crate::{
     accuracy::{Crowd, Traffic},
     gate::Size,
+    sites::figures,
 };
 
 /// Lets a crowd loose on a waiting room and checks every promise from outside.
@@ -29,6 +30,10 @@ pub(crate) enum Task {
     Accuracy(Accuracy),
     /// Hold the room in memory against a naive model, command by command.
     Conformance(Conformance),
+    /// Measure what the policies for many sites are known for, and whether it is so.
+    Figures(Figures),
+    /// Run scenarios of many sites under one limit, policy by policy.
+    Run(Run),
     /// Measure what a concurrency gate makes of too many requests, and whether it meets its bars.
     Gate(Gate),
 }
@@ -86,6 +91,36 @@ pub(crate) struct Gate {
     /// Also write `gate-*.csv` and `gate-*.svg` into this directory.
     #[arg(long)]
     pub out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Figures {
+    /// Run this seed, to repeat a run; may be given more than once.
+    #[arg(long)]
+    seed: Vec<u64>,
+    /// Run so many fresh seeds; without it the seeds 1 to 10, as in the documentation, or 1 to 3 if
+    /// it is to be quick. Some bars are about what is usual, and chance alone may miss them.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    seeds: Option<u32>,
+    /// The bars, and nothing else.
+    #[arg(long)]
+    quick: bool,
+    /// Also write `sites.md`, `sites-*.csv` and `sites-*.svg` into this directory.
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    /// Scenario files; the format is in `docs/scenarios.md`.
+    #[arg(required = true)]
+    pub scenarios: Vec<PathBuf>,
+    /// Run with this seed instead of the one in the file, to repeat a run.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Print the reports as JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args, Debug)]
@@ -158,6 +193,21 @@ impl Accuracy {
 impl Chance {
     pub(crate) fn seeds(&self) -> Vec<u64> {
         if self.seed.is_empty() { fresh_seeds(self.seeds) } else { self.seed.clone() }
+    }
+}
+
+impl Figures {
+    pub(crate) fn seeds(&self) -> Vec<u64> {
+        match (self.seeds, self.seed.is_empty()) {
+            (Some(count), true) => fresh_seeds(count),
+            (None, true) if self.quick => (1..=3).collect(),
+            (None, true) => (1..=10).collect(),
+            (_, false) => self.seed.clone(),
+        }
+    }
+
+    pub(crate) fn size(&self) -> figures::Size {
+        if self.quick { figures::Size::Quick } else { figures::Size::Full }
     }
 }
 

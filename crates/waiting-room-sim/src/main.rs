@@ -7,11 +7,13 @@ mod cli;
 mod gate;
 mod parallel;
 mod report;
+mod sheets;
+mod sites;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use waiting_room_sim::World;
+use waiting_room_sim::{World, fresh_seeds};
 
 use crate::cli::{Cli, Task};
 
@@ -21,6 +23,8 @@ fn main() -> ExitCode {
         Some(Task::Accuracy(args)) => accuracy(args),
         Some(Task::Conformance(args)) => conformance(args),
         Some(Task::Gate(args)) => gate(args),
+        Some(Task::Figures(args)) => figures(args),
+        Some(Task::Run(args)) => run(args),
         None => simulate(&cli.simulate),
     };
     match kept {
@@ -95,6 +99,36 @@ fn accuracy(args: &cli::Accuracy) -> Result<bool, Box<dyn std::error::Error>> {
     Ok(study.log_is_exact())
 }
 
+/// Runs scenarios of many sites. Answers yes: a scenario has no bars.
+fn run(args: &cli::Run) -> Result<bool, Box<dyn std::error::Error>> {
+    let mut reports = Vec::new();
+    for file in &args.scenarios {
+        let scenario = sites::Scenario::open(file)?;
+        let seed = args.seed.or(scenario.seed()).unwrap_or_else(|| fresh_seeds(1)[0]);
+        eprintln!("{}: seed {seed}", scenario.name());
+        reports.extend(sites::run(&scenario, seed)?);
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&reports)?);
+    } else {
+        println!("{}", sites::table(&reports));
+    }
+    Ok(true)
+}
+
+/// Measures what the policies for many sites are known for. Answers whether every bar was met.
+fn figures(args: &cli::Figures) -> Result<bool, Box<dyn std::error::Error>> {
+    let seeds = args.seeds();
+    eprintln!("seeds: {seeds:?}");
+    let study = sites::figures::Study::run(&seeds, args.size());
+    sites::figures::print(&study);
+    if let Some(directory) = &args.out {
+        sites::figures::write(&study, directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+    }
+    Ok(study.bars().iter().all(sheets::Bar::is_met))
+}
+
 /// Measures what a concurrency gate makes of too many requests. Answers whether every bar was met.
 fn gate(args: &cli::Gate) -> Result<bool, Box<dyn std::error::Error>> {
     let seeds = args.seeds();
@@ -105,5 +139,5 @@ fn gate(args: &cli::Gate) -> Result<bool, Box<dyn std::error::Error>> {
         gate::write(&study, directory)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
-    Ok(study.bars().iter().all(gate::Bar::is_met))
+    Ok(study.bars().iter().all(sheets::Bar::is_met))
 }

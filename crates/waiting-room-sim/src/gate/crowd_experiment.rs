@@ -7,9 +7,9 @@ use waiting_room_core::{Discipline, GateRules};
 use super::{
     crowd::{Advice, Outcome, run},
     policies::Policy,
-    sheet::{Column, Sheet, measure_each},
     tally::Tally,
 };
+use crate::sheets::{Column, Sheet, measure_each};
 
 /// How it ended, and how many requests came in each second of it.
 pub(super) fn crowd(seeds: &[u64]) -> (Sheet, Sheet) {

@@ -8,10 +8,10 @@ use super::{
     hold::Hold,
     open_loop::{Span, run},
     policies::{Policy, QUEUE},
-    sheet::{Column, Sheet},
     tally::Tally,
     traffic::{Abandonment, LIMIT, MEAN_HOLD, Source, Traffic},
 };
+use crate::sheets::{Column, Sheet};
 
 /// How the longest wait decides about everything: twice the capacity, and a client with 250 ms.
 pub(super) fn cliff(seeds: &[u64], span: Span, step: u64) -> Sheet {

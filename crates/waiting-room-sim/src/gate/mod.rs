@@ -28,10 +28,8 @@ mod experiments;
 mod hold;
 mod open_loop;
 mod output;
-mod plot;
+mod pictures;
 mod policies;
-mod sheet;
-mod spread;
 mod study;
 mod tally;
 mod traffic;
@@ -40,7 +38,6 @@ mod traffic;
 mod tests;
 
 pub(crate) use self::{
-    bars::Bar,
     output::{print, write},
     study::{Size, Study},
 };

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::{
-    bars::Bar, crowd_experiment, experiments, open_loop::Span, sheet::Sheet, traffic::Abandonment,
-};
+use super::{bars, crowd_experiment, experiments, open_loop::Span, traffic::Abandonment};
+use crate::sheets::{Bar, Sheet};
 
 /// What was measured.
 #[derive(Clone, Debug)]
@@ -63,7 +62,7 @@ impl Study {
 
     /// What the gate has to reach, and whether it does.
     pub(crate) fn bars(&self) -> Vec<Bar> {
-        Bar::all(self)
+        bars::bars(self)
     }
 }
 

@@ -7,13 +7,13 @@ use waiting_room_sim::seeds;
 use super::{
     hold::Hold,
     open_loop::{Span, run},
-    output::csv,
-    plot::pictures,
+    pictures::pictures,
     policies::{Policy, QUEUE},
     tally::Tally,
     traffic::{Abandonment, CAPACITY, LIMIT, MEAN_HOLD, Source, Traffic},
     *,
 };
+use crate::sheets::{Bar, csv};
 
 fn traffic(percent: u32, patience: Duration) -> Traffic {
     Traffic {
@@ -141,7 +141,7 @@ fn a_quick_study_meets_the_bars_and_names_its_seed_in_every_file_and_picture() {
     assert_eq!(bars.len(), 6, "{bars:#?}");
     assert!(bars.iter().all(Bar::is_met), "{bars:#?}");
     for sheet in study.sheets() {
-        let file = csv(sheet, &seeds).unwrap();
+        let file = csv(sheet, "policy", &seeds).unwrap();
         assert_eq!(file.lines().count(), 1 + sheet.lines.len());
         let named = format!(",{},", seeds[0]);
         assert!(file.lines().skip(1).all(|line| line.contains(&named)), "{file}");
@@ -154,7 +154,8 @@ fn a_quick_study_meets_the_bars_and_names_its_seed_in_every_file_and_picture() {
 #[test]
 fn a_seed_gives_the_same_figures_again_and_another_seed_others() {
     let span = span(200, 500);
-    let file = |seeds: &[u64]| csv(&experiments::fairness(seeds, span), &[7, 7, 7]).unwrap();
+    let file =
+        |seeds: &[u64]| csv(&experiments::fairness(seeds, span), "policy", &[7, 7, 7]).unwrap();
     assert_eq!(file(&[5, 6, 7]), file(&[5, 6, 7]));
     assert_ne!(file(&[5, 6, 7]), file(&[5, 6, 8]));
 }

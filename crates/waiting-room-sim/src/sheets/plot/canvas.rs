@@ -5,18 +5,20 @@ use svg::{
     node::element::{Circle, Line, Text},
 };
 
-use crate::gate::study::Study;
-
-/// A picture of this height with a title, and with where its figures are from.
-pub(super) fn canvas(study: &Study, title: &str, height: f64) -> Document {
-    let seeds: Vec<_> = study.seeds.iter().map(u64::to_string).collect();
-    Document::new()
+/// A picture of this height with a title, and with where its figures are from: from these seeds, or
+/// from none if they are calculated.
+pub(super) fn canvas(seeds: &[u64], title: &str, height: f64) -> Document {
+    let picture = Document::new()
         .set("viewBox", format!("0 0 {WIDTH} {height}"))
         .set("font-family", "system-ui, sans-serif")
         .set("font-size", 13)
         .set("fill", INK)
-        .add(text(title, 16.0, 26.0).set("font-size", 18))
-        .add(text(&format!("mean of the seeds {}", seeds.join(", ")), 16.0, 46.0))
+        .add(text(title, 16.0, 26.0).set("font-size", 18));
+    let names: Vec<_> = seeds.iter().map(u64::to_string).collect();
+    match names.as_slice() {
+        [] => picture,
+        names => picture.add(text(&format!("mean of the seeds {}", names.join(", ")), 16.0, 46.0)),
+    }
 }
 
 /// Which colour is which column.

@@ -2,20 +2,17 @@
 
 use svg::Document;
 
-use super::{
-    bars::{Bars, draw_bars},
-    curves::{Axis, Curves, draw_curves},
-};
-use crate::gate::study::Study;
+use super::study::Study;
+use crate::sheets::{Axis, Bars, Curves, draw_bars, draw_curves};
 
 /// Every picture, by its name.
-pub(in crate::gate) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
+pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
     let (cliff, seconds) = (&study.cliff, &study.crowd_seconds);
     vec![
         (
             cliff.name,
             draw_curves(
-                study,
+                &study.seeds,
                 &Curves {
                     sheet: cliff,
                     columns: &["Fifo: goodput %", "ControlledDelay: goodput %"],
@@ -28,31 +25,36 @@ pub(in crate::gate) fn pictures(study: &Study) -> Vec<(&'static str, Document)> 
         (
             study.overload.name,
             draw_bars(
-                study,
+                &study.seeds,
                 &Bars {
                     sheet: &study.overload,
                     columns: &["1.2x: goodput %", "2x: goodput %", "10x: goodput %"],
+                    across: percent(),
                 },
             ),
         ),
         (
             study.bursts.name,
-            draw_bars(study, &Bars { sheet: &study.bursts, columns: &["success %"] }),
+            draw_bars(
+                &study.seeds,
+                &Bars { sheet: &study.bursts, columns: &["success %"], across: percent() },
+            ),
         ),
         (
             study.fairness.name,
             draw_bars(
-                study,
+                &study.seeds,
                 &Bars {
                     sheet: &study.fairness,
                     columns: &["mice: success %", "elephant: success %"],
+                    across: percent(),
                 },
             ),
         ),
         (
             study.crowd.name,
             draw_curves(
-                study,
+                &study.seeds,
                 &Curves {
                     sheet: seconds,
                     columns: &["1 s for all", "30 s for all", "virtual slot"],
@@ -67,4 +69,9 @@ pub(in crate::gate) fn pictures(study: &Study) -> Vec<(&'static str, Document)> 
             ),
         ),
     ]
+}
+
+/// From 0 to 100.
+const fn percent() -> Axis {
+    Axis { name: "%", most: 100.0, step: 25.0 }
 }

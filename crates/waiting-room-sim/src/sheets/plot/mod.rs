@@ -6,6 +6,8 @@
 mod bars;
 mod canvas;
 mod curves;
-mod pictures;
 
-pub(super) use self::pictures::pictures;
+pub(crate) use self::{
+    bars::{Bars, draw_bars},
+    curves::{Axis, Curves, draw_curves},
+};

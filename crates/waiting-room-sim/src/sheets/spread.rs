@@ -2,20 +2,20 @@
 
 /// What was measured, once for each seed. Where nothing could be measured it is not a number.
 #[derive(Clone, Debug)]
-pub(super) struct Spread(pub(super) Vec<f64>);
+pub(crate) struct Spread(pub(crate) Vec<f64>);
 
 impl Spread {
-    pub(super) fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.0.len() as f64
     }
 
     /// The least, and not a number if one is not: what was not measured may be worse.
-    pub(super) fn least(&self) -> f64 {
+    pub(crate) fn least(&self) -> f64 {
         self.0.iter().copied().reduce(f64::min).map_or(f64::NAN, |least| self.known(least))
     }
 
     /// The most, and not a number if one is not.
-    pub(super) fn most(&self) -> f64 {
+    pub(crate) fn most(&self) -> f64 {
         self.0.iter().copied().reduce(f64::max).map_or(f64::NAN, |most| self.known(most))
     }
 
@@ -24,7 +24,7 @@ impl Spread {
     }
 
     /// The mean, and how far the seed that is the farthest off is from it.
-    pub(super) fn text(&self, decimals: usize) -> String {
+    pub(crate) fn text(&self, decimals: usize) -> String {
         let mean = self.mean();
         if mean.is_nan() {
             return "–".to_owned();

@@ -3,27 +3,27 @@
 use svg::{Document, node::element::Polyline};
 
 use super::canvas::{INK, TOP, WIDTH, canvas, colour, round, rule, text, with_legend};
-use crate::gate::{sheet::Sheet, study::Study};
+use crate::sheets::Sheet;
 
 /// Columns of a sheet, by the numbers that its lines are called.
-pub(super) struct Curves<'a> {
-    pub(super) sheet: &'a Sheet,
-    pub(super) columns: &'a [&'a str],
-    pub(super) across: Axis,
-    pub(super) up: Axis,
+pub(crate) struct Curves<'a> {
+    pub(crate) sheet: &'a Sheet,
+    pub(crate) columns: &'a [&'a str],
+    pub(crate) across: Axis,
+    pub(crate) up: Axis,
     /// A number across, and what is there.
-    pub(super) mark: Option<(f64, &'static str)>,
+    pub(crate) mark: Option<(f64, &'static str)>,
 }
 
 /// From 0 to `most`, with a number at each step.
-pub(super) struct Axis {
-    pub(super) name: &'static str,
-    pub(super) most: f64,
-    pub(super) step: f64,
+pub(crate) struct Axis {
+    pub(crate) name: &'static str,
+    pub(crate) most: f64,
+    pub(crate) step: f64,
 }
 
-pub(super) fn draw_curves(study: &Study, curves: &Curves<'_>) -> Document {
-    let mut picture = canvas(study, curves.sheet.title, BOTTOM + 56.0);
+pub(crate) fn draw_curves(seeds: &[u64], curves: &Curves<'_>) -> Document {
+    let mut picture = canvas(seeds, curves.sheet.title, BOTTOM + 56.0);
     picture = with_legend(picture, curves.columns);
     picture = with_axes(picture, curves);
     for (index, column) in curves.columns.iter().enumerate() {
@@ -77,7 +77,7 @@ impl Curves<'_> {
 }
 
 impl Axis {
-    fn values(&self) -> impl Iterator<Item = f64> {
+    pub(super) fn values(&self) -> impl Iterator<Item = f64> {
         let step = self.step;
         (0..).map(move |number| step * f64::from(number)).take_while(|value| *value <= self.most)
     }

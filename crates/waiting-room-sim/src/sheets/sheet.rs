@@ -5,32 +5,32 @@ use crate::parallel;
 
 /// One table of the study.
 #[derive(Clone, Debug)]
-pub(super) struct Sheet {
+pub(crate) struct Sheet {
     /// In file names.
-    pub(super) name: &'static str,
-    pub(super) title: &'static str,
-    pub(super) columns: &'static [Column],
-    pub(super) lines: Vec<Line>,
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) columns: &'static [Column],
+    pub(crate) lines: Vec<Line>,
 }
 
 /// A figure of a sheet, as it is called with its unit, and how many decimals of it mean anything.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Column {
-    pub(super) name: &'static str,
-    pub(super) decimals: usize,
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    pub(crate) decimals: usize,
 }
 
 /// What was measured of one policy.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
-    pub(super) name: String,
+pub(crate) struct Line {
+    pub(crate) name: String,
     /// A figure for each column.
-    pub(super) figures: Vec<Spread>,
+    pub(crate) figures: Vec<Spread>,
 }
 
 impl Sheet {
     /// Measures each of `items` with each seed.
-    pub(super) fn measure<T: Sync>(
+    pub(crate) fn measure<T: Sync>(
         head: (&'static str, &'static str),
         columns: &'static [Column],
         seeds: &[u64],
@@ -43,7 +43,7 @@ impl Sheet {
     }
 
     /// Of lines, each with its figures by seed.
-    pub(super) fn new(
+    pub(crate) fn new(
         (name, title): (&'static str, &'static str),
         columns: &'static [Column],
         lines: impl Iterator<Item = (String, Vec<Vec<f64>>)>,
@@ -56,7 +56,7 @@ impl Sheet {
     }
 
     /// The figures in the column of this name, of each line that `wanted` says.
-    pub(super) fn figures<'a>(
+    pub(crate) fn figures<'a>(
         &'a self,
         column: &'a str,
         wanted: impl Fn(&str) -> bool + 'a,
@@ -69,13 +69,13 @@ impl Sheet {
 }
 
 impl Column {
-    pub(super) const fn new(name: &'static str, decimals: usize) -> Self {
+    pub(crate) const fn new(name: &'static str, decimals: usize) -> Self {
         Self { name, decimals }
     }
 }
 
 /// What is measured of each of `items` with each seed, whatever the threads.
-pub(super) fn measure_each<T: Sync, R: Send>(
+pub(crate) fn measure_each<T: Sync, R: Send>(
     seeds: &[u64],
     items: &[(String, T)],
     measure: impl Fn(&T, u64) -> R + Sync,

@@ -1,0 +1,156 @@
+//! Counters, and the nodes that ask them.
+
+use super::*;
+
+/// The counters of the world: one for each site, and Anywhere's.
+#[derive(Default)]
+pub(super) struct Counters {
+    sites: std::collections::BTreeMap<SiteId, TicketCounter>,
+    anywhere: TicketCounter,
+    pub(super) asked: u32,
+}
+
+impl Counters {
+    /// What becomes of a new visitor of this node, with counters that reply at once.
+    pub(super) fn rule(&mut self, usher: &mut Usher, site: SiteId, now: Timestamp) -> Ruling {
+        let mut ruling = usher.arrive(now);
+        while let Ruling::Ask(ask) = ruling {
+            self.asked += 1;
+            let counter = match ask.pool {
+                Pool::Anywhere => &mut self.anywhere,
+                Pool::Site => self.sites.entry(site).or_default(),
+            };
+            ruling = usher.hear(&ask, counter.take(&ask), now);
+        }
+        ruling
+    }
+
+    /// How many of so many visitors of this node come in.
+    pub(super) fn admitted(
+        &mut self,
+        usher: &mut Usher,
+        site: SiteId,
+        visitors: u32,
+        now: Timestamp,
+    ) -> u32 {
+        let rulings = (0..visitors).map(|_| self.rule(usher, site, now));
+        rulings.map(|ruling| u32::from(ruling == Ruling::Admit)).sum()
+    }
+}
+
+#[test]
+fn a_node_that_knows_the_pools_are_dry_asks_nobody() {
+    let mut counters = Counters::default();
+    let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
+    assert_eq!(counters.admitted(&mut usher, SAN_JOSE, 129, noted()), 128);
+    // 15 at the site, 113 after one more question to the site, and one that nobody had a slot for.
+    assert_eq!(counters.asked, 15 + 1 + 113 + 1);
+    assert_eq!(counters.admitted(&mut usher, SAN_JOSE, 100, noted()), 0);
+    assert_eq!(counters.asked, 130);
+    // The next minute is another matter.
+    assert_ne!(usher.arrive(clock(11, 46, 0)), Ruling::Queue);
+}
+
+#[test]
+fn the_slots_of_a_minute_stay_as_its_first_decision_had_them() {
+    let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
+    let Ruling::Ask(first) = usher.arrive(noted()) else { panic!("there are slots") };
+    assert_eq!(first.slots, 15);
+
+    // The 15 who were let in are active now. To count them again would queue too early.
+    let newer = WorldSnapshot::new(2, noted())
+        .with_active(65)
+        .with_traffic(Minute::of(clock(11, 44, 0)), [(SAN_JOSE, 20), (LONDON, 30)]);
+    usher.observe(Arc::new(newer));
+    let slots = |ruling| match ruling {
+        Ruling::Ask(ask) => ask.slots,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(slots(usher.arrive(clock(11, 45, 59))), 15);
+    // Of 135 slots: 13.5, 20.25 and 101.25.
+    assert_eq!(slots(usher.arrive(clock(11, 46, 0))), 14);
+}
+
+#[test]
+fn an_older_snapshot_changes_nothing() {
+    let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
+    usher.observe(Arc::new(WorldSnapshot::new(0, noted()).with_active(200)));
+    assert!(matches!(usher.arrive(noted()), Ruling::Ask(_)));
+}
+
+#[test]
+fn the_first_who_asks_a_counter_fixes_the_slots_of_the_minute() {
+    let mut counter = TicketCounter::new();
+    let minute = Minute::of(noted());
+    let ask = |slots| SlotAsk { pool: Pool::Site, minute, slots, open: slots };
+    assert_eq!(counter.take(&ask(2)), CounterReply { before: 0, slots: 2 });
+    assert!(counter.take(&ask(9)).admits(&ask(9)));
+    let full = CounterReply { before: 2, slots: 2 };
+    assert_eq!(counter.take(&ask(9)), full);
+    assert!(!full.admits(&ask(9)) && full.is_dry());
+    // Who knows of fewer may not use more than it knows of, and the pool is not dry for others.
+    let reply = CounterReply { before: 1, slots: 2 };
+    assert!(!reply.admits(&ask(1)) && !reply.is_dry());
+}
+
+#[test]
+fn a_ticket_that_comes_after_the_turn_of_the_minute_is_good() {
+    let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
+    let Ruling::Ask(ask) = usher.arrive(clock(11, 45, 59)) else { panic!("there are slots") };
+    let reply = CounterReply { before: 14, slots: 15 };
+    assert_eq!(usher.hear(&ask, reply, clock(11, 46, 0)), Ruling::Admit);
+}
+
+#[test]
+fn who_got_none_while_the_minute_turned_begins_again_with_the_new_one() {
+    let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
+    let Ruling::Ask(ask) = usher.arrive(clock(11, 45, 59)) else { panic!("there are slots") };
+    let dry = CounterReply { before: 15, slots: 15 };
+    let Ruling::Ask(again) = usher.hear(&ask, dry, clock(11, 46, 0)) else {
+        panic!("a new minute")
+    };
+    assert_eq!((again.pool, again.minute), (Pool::Site, ask.minute.next()));
+}
+
+#[test]
+fn a_clock_that_is_set_back_gives_nobody_a_second_part() {
+    let mut node = usher(rules(SlotPolicy::Even), SAN_JOSE, state(3));
+    let mut counters = Counters::default();
+    assert_eq!(counters.admitted(&mut node, SAN_JOSE, 300, clock(11, 46, 0)), 16);
+    assert_eq!(counters.admitted(&mut node, SAN_JOSE, 300, clock(11, 45, 59)), 0);
+}
+
+#[test]
+fn a_counter_keeps_the_minute_before_and_no_other() {
+    let mut counter = TicketCounter::new();
+    let minute = Minute::of(noted());
+    let ask = |minute| SlotAsk { pool: Pool::Site, minute, slots: 9, open: 9 };
+    counter.take(&ask(minute));
+    counter.take(&ask(minute.next()));
+    assert_eq!(counter.take(&ask(minute)).before, 1);
+    assert!(counter.take(&ask(minute.previous())).is_dry());
+    counter.take(&ask(minute.next().next()));
+    assert!(counter.take(&ask(minute)).is_dry());
+    assert_eq!(counter.take(&ask(minute.next())).before, 1);
+}
+
+#[test]
+fn a_counter_that_does_not_reply_leaves_the_next_one() {
+    let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
+    let Ruling::Ask(site) = usher.arrive(noted()) else { panic!("there are slots") };
+    let Ruling::Ask(anywhere) = usher.miss(&site, noted()) else { panic!("Anywhere has some") };
+    assert_eq!((anywhere.pool, anywhere.slots), (Pool::Anywhere, 113));
+    assert_eq!(usher.miss(&anywhere, noted()), Ruling::Queue);
+    // It may have been slow only: the next visitor tries again.
+    assert_eq!(usher.arrive(noted()), Ruling::Ask(site));
+}
+
+#[test]
+fn with_pacing_the_slots_open_one_after_the_other_and_none_is_lost() {
+    let rules = rules(SlotPolicy::Counters).pacing(Pacing::Linear);
+    let mut usher = usher(rules, DELHI, state(3));
+    let mut counters = Counters::default();
+    let mut admitted = |seconds| counters.admitted(&mut usher, DELHI, 200, clock(11, 45, seconds));
+    // Of Anywhere's 113 a sixth at once, rounded up, and as many more every ten seconds.
+    assert_eq!([0, 0, 10, 20, 50, 59].map(&mut admitted), [19, 0, 19, 19, 56, 0]);
+}

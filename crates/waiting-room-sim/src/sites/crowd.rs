@@ -1,0 +1,119 @@
+//! Who comes, when, and where.
+
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, Exp1};
+use rand_pcg::Pcg64Mcg;
+
+use super::{
+    clock::{SECOND, from_seconds},
+    scenario::{Move, Scenario, Visitors},
+    skew::Skew,
+};
+
+/// The visitors of a scenario, in the order of arrival.
+///
+/// Who comes depends on the seed and on nothing that is decided: every policy meets the same
+/// people, at the same times and places.
+#[derive(Debug)]
+pub(super) struct Crowd {
+    rng: Pcg64Mcg,
+    points: Vec<(f64, f64)>,
+    /// The point at which the present line begins.
+    line: usize,
+    visitors: Visitors,
+    weights: Vec<f64>,
+    by_site: Skew,
+    moves: Vec<Move>,
+    second: u32,
+    /// Within the second, from 0 to 1.
+    place: f64,
+    ends: u32,
+}
+
+/// Somebody who comes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Newcomer {
+    pub(super) at: u32,
+    pub(super) site: u16,
+    pub(super) browsing: u32,
+    pub(super) is_bot: bool,
+}
+
+impl Crowd {
+    pub(super) fn new(scenario: &Scenario, seed: u64) -> Self {
+        let weights = scenario.sites.weights.clone();
+        Self {
+            rng: Pcg64Mcg::seed_from_u64(seed),
+            points: scenario.traffic.points.clone(),
+            line: 0,
+            visitors: scenario.visitors,
+            by_site: Skew::by(weights.iter().copied()),
+            weights,
+            moves: scenario.moves.clone(),
+            second: 0,
+            place: 0.0,
+            ends: scenario.length_ms() / SECOND,
+        }
+    }
+
+    /// Nobody comes to this site any more; its visitors go to the others.
+    pub(super) fn close(&mut self, site: usize) {
+        self.weights[site] = 0.0;
+        self.by_site = Skew::by(self.weights.iter().copied());
+    }
+
+    /// The site to which somebody goes whose own is closed.
+    pub(super) fn site_at(&self, place: f64) -> u16 {
+        u16::try_from(self.by_site.choose(place)).expect("as many sites as a scenario may have")
+    }
+
+    /// Visitors a minute in this second.
+    fn per_minute(&mut self) -> f64 {
+        let at = f64::from(self.second) + 0.5;
+        while self.points.get(self.line + 1).is_some_and(|(end, _)| *end <= at) {
+            self.line += 1;
+        }
+        let (from, first) = self.points[self.line];
+        match self.points.get(self.line + 1) {
+            Some((to, last)) if at >= from => first + (last - first) * (at - from) / (to - from),
+            _ => 0.0,
+        }
+    }
+
+    fn site(&mut self, at: u32) -> u16 {
+        let [place, moves]: [f64; 2] = self.rng.random();
+        let second = f64::from(at) / f64::from(SECOND);
+        let moved = self.moves.iter().rev().find(|it| it.at <= second && moves < it.share);
+        match moved {
+            Some(it) if self.weights[it.to] > 0.0 => {
+                u16::try_from(it.to).expect("as many sites as a scenario may have")
+            }
+            _ => self.site_at(place),
+        }
+    }
+}
+
+impl Iterator for Crowd {
+    type Item = Newcomer;
+
+    fn next(&mut self) -> Option<Newcomer> {
+        while self.second < self.ends {
+            let rate = self.per_minute() / 60.0;
+            let gap: f64 = Exp1.sample(&mut self.rng);
+            // Without visitors it is no number, or a place far beyond the second.
+            self.place += gap / rate;
+            if self.place < 1.0 {
+                let at = SECOND * self.second + from_seconds(self.place).min(SECOND - 1);
+                let site = self.site(at);
+                let stay: f64 = Exp1.sample(&mut self.rng);
+                let browsing = from_seconds(stay * self.visitors.browsing);
+                let is_bot = self.rng.random_bool(self.visitors.bots);
+                return Some(Newcomer { at, site, browsing, is_bot });
+            }
+            // A process without memory may begin again with each second.
+            self.second += 1;
+            self.place = 0.0;
+        }
+        None
+    }
+}

@@ -1,0 +1,311 @@
+//! The escrow: a ledger at each site and one of the whole world, for active visitors and for new
+//! ones. They are those of production; the network between them is not.
+
+mod guests;
+mod network;
+
+use std::time::Duration;
+
+use waiting_room_core::{
+    ConfigError, SiteId, VisitorId,
+    escrow::{
+        Admission, EscrowRules, GlobalLedger, Incarnation, Prolonged, SiteAction, SiteLedger, Term,
+        ToGlobal,
+    },
+};
+
+use self::{
+    guests::{Guest, Guests},
+    network::{Message, Network},
+};
+use super::{Asker, Outcome, Say};
+use crate::sites::{
+    clock::{millis, timestamp},
+    scenario::Scenario,
+};
+
+/// All ledgers, and the messages between them.
+#[derive(Debug)]
+pub(super) struct EscrowDoor {
+    worlds: [GlobalLedger; 2],
+    sites: Vec<[SiteLedger; 2]>,
+    is_dead: Vec<bool>,
+    is_cut: Vec<bool>,
+    network: Network,
+    guests: Guests,
+    outcomes: Vec<Outcome>,
+    session: u32,
+}
+
+/// Which limit a ledger keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Limit {
+    Active,
+    New,
+}
+
+impl EscrowDoor {
+    pub(super) fn new(scenario: &Scenario, seed: u64) -> Result<Self, ConfigError> {
+        let limits = scenario.limits;
+        let session = 1_000 * limits.session;
+        let kept = Duration::from_millis(u64::from(session + SPARE));
+        let active = EscrowRules::new().session(kept);
+        let rules = [active, EscrowRules::rolling_minute()];
+        let count = u16::try_from(scenario.sites.nodes.len()).expect("1000 sites at most");
+        let site = |number| -> Result<_, ConfigError> {
+            let ledger = |rules| {
+                let incarnation = Incarnation::new(u64::from(number));
+                SiteLedger::new(SiteId::new(number), incarnation, rules, timestamp(0))
+            };
+            Ok([ledger(rules[0])?, ledger(rules[1])?])
+        };
+        let world = |limit, rules| {
+            GlobalLedger::new(limit, (0..count).map(SiteId::new), Term::new(1), rules)
+        };
+        let mut door = Self {
+            worlds: [
+                world(limits.total_active_users, rules[0])?,
+                world(limits.new_users_per_minute, rules[1])?,
+            ],
+            sites: (0..count).map(site).collect::<Result<_, _>>()?,
+            is_dead: vec![false; count.into()],
+            is_cut: vec![false; count.into()],
+            network: Network::new(scenario.network.wan_rtt_ms, seed),
+            guests: Guests::default(),
+            outcomes: Vec::new(),
+            session,
+        };
+        for site in 0..count {
+            for limit in [Limit::Active, Limit::New] {
+                door.tick(site, limit, 0);
+            }
+        }
+        Ok(door)
+    }
+
+    /// Somebody asks for a slot. Whoever asks for the first time counts as demand.
+    pub(super) fn arrive(&mut self, asker: &Asker) -> Say {
+        if asker.is_new {
+            for ledger in &mut self.sites[usize::from(asker.site)] {
+                ledger.arrived();
+            }
+        }
+        self.guests.welcome(asker.who, Guest::new(asker.id, asker.site));
+        self.admit(asker.who, Limit::Active, asker.now)
+    }
+
+    /// When the pass of somebody ends. It was made when the first of the two ledgers let it in.
+    pub(super) fn pass_ends(&self, who: u32) -> u32 {
+        let pass = self.guests.of(who).pass.expect("whoever is let in has a pass");
+        millis(pass.expires_at).saturating_sub(SPARE)
+    }
+
+    /// A visitor with a pass asks for a page: the time at which the pass ends now, and whether
+    /// another site had to be asked.
+    pub(super) fn prolong(&mut self, asker: &Asker, ends: u32) -> (u32, bool) {
+        let Some(pass) = self.guests.of(asker.who).pass else { return (ends, false) };
+        let now = timestamp(asker.now);
+        let site = &mut self.sites[usize::from(asker.site)][Limit::Active.index()];
+        let prolonged = site.prolong(&pass, now);
+        let has_asked = matches!(prolonged, Prolonged::Borrow { .. });
+        let (ends, ask) = match prolonged {
+            Prolonged::Renew { pass, claim } => {
+                self.guests.hold(asker.who, pass);
+                (asker.now + self.session, claim)
+            }
+            Prolonged::Borrow { ask, .. } => {
+                self.guests.wait(asker.who);
+                (ends, ask)
+            }
+            _ => (ends, None),
+        };
+        self.send(asker.site, Limit::Active, ask, asker.now);
+        self.tick(asker.site, Limit::Active, asker.now);
+        (ends, has_asked)
+    }
+
+    /// A session is over.
+    pub(super) fn lapse(&mut self, who: u32) {
+        self.guests.leave(who);
+    }
+
+    /// When something happens in the network or at a ledger.
+    pub(super) fn next_wake(&self) -> Option<u32> {
+        self.network.next()
+    }
+
+    /// What has happened since; the visitors whom it is about.
+    pub(super) fn wake(&mut self, now: u32) -> Vec<Outcome> {
+        while let Some(message) = self.network.pop(now) {
+            match message {
+                Message::Down(limit, outgoing) => {
+                    let site = outgoing.to.number();
+                    if self.reaches(site) {
+                        let ledger = &mut self.sites[usize::from(site)][limit.index()];
+                        let actions = ledger.receive(&outgoing.message, timestamp(now));
+                        self.act(site, limit, actions, now);
+                        self.tick(site, limit, now);
+                    }
+                }
+                Message::Up(limit, message) => {
+                    if self.reaches(message.from().number()) {
+                        let world = &mut self.worlds[limit.index()];
+                        let replies = world.receive(&message, timestamp(now));
+                        replies.into_iter().for_each(|it| self.network.down(limit, it, now));
+                    }
+                }
+                Message::Tick(limit, site) => self.tick(site, limit, now),
+            }
+        }
+        std::mem::take(&mut self.outcomes)
+    }
+
+    /// No message reaches this site, and none of its own arrives.
+    pub(super) fn cut(&mut self, site: usize) {
+        self.is_cut[site] = true;
+    }
+
+    /// Messages arrive again.
+    pub(super) fn join(&mut self, site: usize) {
+        self.is_cut[site] = false;
+    }
+
+    /// The site is gone with all that it knew: the visitors who were waiting to hear from it.
+    pub(super) fn kill(&mut self, site: u16) -> Vec<u32> {
+        self.is_dead[usize::from(site)] = true;
+        self.guests.forget_calls_of(site)
+    }
+
+    /// Slots that nobody can use: of sites that are gone, and unused ones of sites that are cut off.
+    pub(super) fn stranded(&self) -> u32 {
+        let stranded = |site: usize| {
+            let number = u16::try_from(site).unwrap_or(u16::MAX);
+            let held = self.worlds[0].held_by(SiteId::new(number));
+            let used = u64::from(self.guests.at_home(number));
+            u32::try_from(held.saturating_sub(used)).unwrap_or(u32::MAX)
+        };
+        (0..self.sites.len()).filter(|&site| !self.reaches_index(site)).map(stranded).sum()
+    }
+
+    /// Asks one ledger, and the next one if it has a slot.
+    fn admit(&mut self, who: u32, limit: Limit, now: u32) -> Say {
+        let Guest { id, site, .. } = *self.guests.of(who);
+        let visitor = VisitorId::new(id.into());
+        let ledger = &mut self.sites[usize::from(site)][limit.index()];
+        let admission = ledger.admit(visitor, timestamp(now));
+        let say = match admission {
+            Admission::Admit(pass) => {
+                if limit == Limit::Active {
+                    self.guests.hold(who, pass);
+                }
+                self.admitted(who, limit, now)
+            }
+            Admission::Borrow { ask, .. } => {
+                self.guests.wait(who);
+                self.send(site, limit, ask, now);
+                Say::Wait
+            }
+            _ => self.refused(who, limit, now),
+        };
+        self.tick(site, limit, now);
+        say
+    }
+
+    fn admitted(&mut self, who: u32, limit: Limit, now: u32) -> Say {
+        match limit {
+            Limit::Active => self.admit(who, Limit::New, now),
+            Limit::New => Say::Admit,
+        }
+    }
+
+    fn refused(&mut self, who: u32, limit: Limit, now: u32) -> Say {
+        if limit == Limit::New {
+            let Guest { id, site, .. } = *self.guests.of(who);
+            let ledger = &mut self.sites[usize::from(site)][Limit::Active.index()];
+            ledger.withdraw(VisitorId::new(id.into()), timestamp(now));
+            self.tick(site, Limit::Active, now);
+        }
+        self.guests.leave(who);
+        Say::Queue
+    }
+
+    /// Does what a ledger asks for.
+    fn act(&mut self, site: u16, limit: Limit, actions: Vec<SiteAction>, now: u32) {
+        for action in actions {
+            match action {
+                SiteAction::Admit(pass) => {
+                    if let Some(who) = self.guests.called(pass.visitor) {
+                        let is_returning = self.guests.of(who).pass.is_some();
+                        if limit == Limit::Active {
+                            self.guests.hold(who, pass);
+                        }
+                        let say = match limit {
+                            Limit::Active if is_returning => Say::Prolong(now + self.session),
+                            limit => self.admitted(who, limit, now),
+                        };
+                        self.tell(who, say);
+                    }
+                }
+                SiteAction::GiveUp(visitor) => {
+                    if let Some(who) = self.guests.called(visitor) {
+                        let is_returning =
+                            limit == Limit::Active && self.guests.of(who).pass.is_some();
+                        if !is_returning {
+                            let say = self.refused(who, limit, now);
+                            self.tell(who, say);
+                        }
+                    }
+                }
+                SiteAction::Send(message) => self.send(site, limit, Some(message), now),
+                _ => {}
+            }
+        }
+    }
+
+    fn tell(&mut self, who: u32, say: Say) {
+        if say != Say::Wait {
+            self.outcomes.push(Outcome { who, say });
+        }
+    }
+
+    fn send(&mut self, site: u16, limit: Limit, message: Option<ToGlobal>, now: u32) {
+        if let Some(message) = message
+            && self.reaches(site)
+        {
+            self.network.up(limit, message, now);
+        }
+    }
+
+    /// Lets a ledger do what is due, and notes when it wants to be woken next.
+    fn tick(&mut self, site: u16, limit: Limit, now: u32) {
+        if self.is_dead[usize::from(site)] {
+            return;
+        }
+        let ledger = &mut self.sites[usize::from(site)][limit.index()];
+        let actions = ledger.tick(timestamp(now));
+        let next = ledger.next_wake();
+        self.network.wake(limit, site, next, now);
+        self.act(site, limit, actions, now);
+    }
+
+    fn reaches(&self, site: u16) -> bool {
+        self.reaches_index(usize::from(site))
+    }
+
+    fn reaches_index(&self, site: usize) -> bool {
+        !self.is_dead[site] && !self.is_cut[site]
+    }
+}
+
+impl Limit {
+    const fn index(self) -> usize {
+        match self {
+            Self::Active => 0,
+            Self::New => 1,
+        }
+    }
+}
+
+/// So many milliseconds longer a slot is kept than a pass is used: of two things that happen in one
+/// millisecond it must not matter which comes first.
+const SPARE: u32 = 1;

@@ -1,0 +1,35 @@
+//! What the article says of its policies, and what ours has to reach, with each seed.
+
+use super::study::Study;
+use crate::sheets::{Bar, Bound, Sheet};
+
+/// All bars of a study.
+pub(super) fn bars(study: &Study) -> Vec<Bar> {
+    let sheet = |name| study.sheet(name).expect("a table of every study");
+    let (first, spike, delay) = (sheet("first-queue"), sheet("spike"), sheet("delay"));
+    let of = |sheet, column, line: &'static str, bound| {
+        Bar::of(sheet, column, move |name| name.starts_with(line), bound)
+    };
+    // "Usually", says the article of its first policy; with a seed it may be a little more or less.
+    let usual = |column, bound| Bar::of_mean(first, column, |name| name == "Even", bound);
+    [
+        usual("nodes alike %", Bound::AtLeast(65.0)),
+        usual("nodes alike %", Bound::AtMost(80.0)),
+        usual("skew 0.5 %", Bound::AtLeast(65.0)),
+        usual("skew 0.5 %", Bound::AtMost(80.0)),
+        of(spike, "highest active %", "Curve, factor 1", Bound::AtLeast(130.0)),
+        of(first, "nodes alike %", "Counters", Bound::AtLeast(88.0)),
+        of(delay, "of the bound", "Counters", Bound::AtMost(1.0)),
+        of_escrow(delay),
+        of_escrow(sheet("dead-site")),
+    ]
+    .concat()
+}
+
+/// The escrow makes nobody wait too early, and is never above the limit.
+pub(super) fn of_escrow(sheet: &Sheet) -> Vec<Bar> {
+    let bar = |column, most| {
+        Bar::of(sheet, column, |name| name.starts_with("Escrow"), Bound::AtMost(most))
+    };
+    [bar("too early", 0.0), bar("highest active %", 100.0)].concat()
+}

@@ -1,0 +1,61 @@
+//! The figures held against what the article says. The bars are met or missed by
+//! `waiting-room-sim figures --quick`, which is a matter of seconds there and of minutes here.
+
+use super::{
+    bars, output::markdown, pictures::pictures, study::Study, tables, worlds, worlds::Contender,
+};
+use crate::sheets::{Column, Sheet};
+
+#[test]
+fn v31_the_line_begins_when_the_room_is_full_and_ends_when_it_is_not() {
+    let sheet = tables::two_days(1);
+    let at = |column| {
+        let figures = sheet.figures(column, |_| true);
+        figures.map(|(hour, it)| (hour.parse::<f64>().unwrap(), it.mean())).collect::<Vec<_>>()
+    };
+    let (active, waiting) = (at("active"), at("waiting"));
+    // Nobody waits on the first day, and on the second about noon and in the afternoon.
+    let hours: Vec<_> =
+        waiting.iter().filter(|(_, count)| *count > 0.0).map(|(hour, _)| *hour).collect();
+    let is_expected = |hour: &f64| (35.0..37.0).contains(hour) || (38.5..40.5).contains(hour);
+    assert!(hours.iter().all(is_expected), "{hours:?}");
+    assert!(hours.iter().any(|hour| *hour < 37.0) && hours.iter().any(|hour| *hour > 38.0));
+    for ((_, active), (hour, waiting)) in active.iter().zip(&waiting) {
+        assert!(*waiting < 1.0 || *active > 150.0, "{active} active and {waiting} wait at {hour}");
+    }
+}
+
+#[test]
+fn v33_divided_evenly_queueing_begins_a_fifth_to_a_third_below_the_limit() {
+    let world = worlds::ramp(0.5);
+    let seeds = [1, 2, 3];
+    let first = seeds.map(|seed| Contender::EVEN.run(&world, seed).util_at_first_queue.unwrap());
+    let mean = first.iter().sum::<f64>() / 3.0;
+    assert!((0.65..=0.80).contains(&mean), "{first:?}");
+}
+
+#[test]
+fn the_page_has_the_tables_and_the_bars_and_the_pictures_have_the_rest() {
+    let study = Study { seeds: vec![7], sheets: vec![tables::curve(), escrow(0.0)] };
+    let page = markdown(&study.seeds, &study.sheets, &[]).unwrap();
+    assert!(page.contains("with the seeds 7") && page.contains("| Escrow |"), "{page}");
+    let drawn: Vec<_> = pictures(&study).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(drawn, ["curve"]);
+}
+
+#[test]
+fn a_visitor_too_early_is_a_bar_that_is_missed() {
+    let is_met = |early| bars::of_escrow(&escrow(early)).iter().all(|bar| bar.is_met());
+    assert!(is_met(0.0));
+    assert!(!is_met(1.0));
+}
+
+/// A table in which the escrow made so many wait too early.
+fn escrow(early: f64) -> Sheet {
+    let columns = &[
+        Column { name: "too early", decimals: 0 },
+        Column { name: "highest active %", decimals: 1 },
+    ];
+    let lines = [("Escrow".to_owned(), vec![vec![early, 100.0]])];
+    Sheet::new(("dead-site", "One of eight sites is gone"), columns, lines.into_iter())
+}

@@ -1,0 +1,93 @@
+//! The worlds of the figures.
+
+use std::path::Path;
+
+use crate::sites::{
+    report::Report,
+    scenario::{Policy, Scenario},
+    world::World,
+};
+
+/// A policy, and what it is called in tables.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contender {
+    pub(super) name: &'static str,
+    policy: Policy,
+    curve_factor: f64,
+}
+
+impl Contender {
+    /// All that are compared, in the order of the article, and then ours.
+    pub(super) const ALL: [Self; 6] = [
+        Self::EVEN,
+        Self::CURVE,
+        Self { name: "Curve, factor 0.25", policy: Policy::Curve, curve_factor: 0.25 },
+        Self::COUNTERS,
+        Self::ESCROW,
+        Self::IDEAL,
+    ];
+    pub(super) const COUNTERS: Self = Self::new("Counters", Policy::Counters);
+    pub(super) const CURVE: Self = Self::new("Curve, factor 1", Policy::Curve);
+    pub(super) const ESCROW: Self = Self::new("Escrow", Policy::Escrow);
+    pub(super) const EVEN: Self = Self::new("Even", Policy::Even);
+    pub(super) const IDEAL: Self = Self::new("one ledger that knows all", Policy::Ideal);
+
+    const fn new(name: &'static str, policy: Policy) -> Self {
+        Self { name, policy, curve_factor: 1.0 }
+    }
+
+    /// What comes of a world under this policy.
+    pub(super) fn run(&self, world: &Scenario, seed: u64) -> Report {
+        let mut world = world.clone();
+        world.slots.curve_factor = self.curve_factor;
+        let world =
+            World::new(&world, self.policy, seed).expect("the worlds are checked by a test");
+        world.run(seed, |_| ())
+    }
+}
+
+/// From nobody to a third more than can be served, with this skew over the nodes of a site.
+pub(super) fn ramp(node_skew: f64) -> Scenario {
+    let mut world = world("ramp", include_str!("../../../scenarios/ramp.toml"));
+    world.sites.node_skew = node_skew;
+    world
+}
+
+/// The same with other delays, in seconds.
+pub(super) fn ramp_with_delay(delay: f64) -> Scenario {
+    with_delay(ramp(0.0), delay)
+}
+
+/// From a tenth of the limit to half as many again as may come in.
+pub(super) fn spike() -> Scenario {
+    world("spike", include_str!("../../../scenarios/spike.toml"))
+}
+
+pub(super) fn spike_with_delay(delay: f64) -> Scenario {
+    with_delay(spike(), delay)
+}
+
+/// Nine tenths of the traffic go to the smallest site.
+pub(super) fn movement() -> Scenario {
+    world("move", include_str!("../../../scenarios/move.toml"))
+}
+
+/// The largest site is gone.
+pub(super) fn dead_site() -> Scenario {
+    world("dead-site", include_str!("../../../scenarios/dead-site.toml"))
+}
+
+/// Two days at 200 and 200.
+pub(super) fn two_days() -> Scenario {
+    world("two-days", include_str!("../../../scenarios/two-days.toml"))
+}
+
+fn with_delay(mut world: Scenario, delay: f64) -> Scenario {
+    world.network.news_delay = delay;
+    world
+}
+
+fn world(name: &str, file: &str) -> Scenario {
+    let world = Scenario::parse(name.to_owned(), file, Path::new(""));
+    world.expect("the worlds are checked by a test")
+}

@@ -1,0 +1,181 @@
+//! What the sites hear of the world, and when.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use waiting_room_core::{Minute, SiteId, WorldSnapshot};
+
+use super::clock::{MINUTE, timestamp};
+
+/// Snapshots of the world on their way to the sites, and the news of the line.
+///
+/// All sites hear at the same time; one that is cut off stays with what it heard last.
+#[derive(Debug)]
+pub(super) struct News {
+    delay: u32,
+    line_delay: u32,
+    version: u64,
+    under_way: VecDeque<(u32, Arc<WorldSnapshot>)>,
+    known: Option<Arc<WorldSnapshot>>,
+    line_under_way: VecDeque<(u32, LineNews)>,
+    line_known: LineNews,
+    cut: Vec<Option<Cut>>,
+    /// New visitors let in at each site, for the present minute and the last ones.
+    minutes: VecDeque<(u32, Vec<u32>)>,
+    /// Active visitors that each site reported last.
+    reported: Vec<u32>,
+}
+
+/// What a site goes on with that is cut off.
+#[derive(Clone, Debug)]
+struct Cut {
+    known: Option<Arc<WorldSnapshot>>,
+    line: LineNews,
+}
+
+/// The line, as the sites hear of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LineNews {
+    pub(super) waiting: u32,
+    /// Who arrived in this second or before may ask; later ones know that they are not next.
+    pub(super) frontier: u32,
+    /// Let in in a minute, over the last three.
+    pub(super) per_minute: f64,
+}
+
+impl Default for LineNews {
+    /// Nobody waits.
+    fn default() -> Self {
+        Self { waiting: 0, frontier: u32::MAX, per_minute: 0.0 }
+    }
+}
+
+impl LineNews {
+    /// The wait in seconds of somebody who comes now, if anybody is let in at all.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    pub(super) fn wait(&self) -> Option<u16> {
+        let seconds = 60.0 * f64::from(self.waiting + 1) / self.per_minute;
+        seconds.is_finite().then_some(seconds as u16)
+    }
+}
+
+impl News {
+    /// The news of the world and those of the line may take different ways.
+    pub(super) fn new(sites: usize, delay: u32, line_delay: u32) -> Self {
+        Self {
+            delay,
+            line_delay,
+            version: 0,
+            under_way: VecDeque::new(),
+            known: None,
+            line_under_way: VecDeque::new(),
+            line_known: LineNews::default(),
+            cut: vec![None; sites],
+            minutes: VecDeque::new(),
+            reported: vec![0; sites],
+        }
+    }
+
+    /// All sites know of each other and that nobody is there: a node asks before it begins.
+    pub(super) fn begin(&mut self, nodes: &[u16]) {
+        self.publish(&vec![0; nodes.len()], nodes, 0);
+        self.known = self.under_way.pop_front().map(|(_, snapshot)| snapshot);
+    }
+
+    /// Somebody new was let in at this site.
+    pub(super) fn count(&mut self, site: u16, now: u32) {
+        self.turn(now);
+        if let Some((_, visitors)) = self.minutes.back_mut() {
+            visitors[usize::from(site)] += 1;
+        }
+    }
+
+    /// The sites report, and a snapshot is made and sent.
+    pub(super) fn publish(&mut self, active: &[u32], nodes: &[u16], now: u32) {
+        for (site, active) in active.iter().enumerate() {
+            if self.cut[site].is_none() {
+                self.reported[site] = *active;
+            }
+        }
+        self.turn(now);
+        self.version += 1;
+        let site = |index: usize| SiteId::new(u16::try_from(index).unwrap_or(u16::MAX));
+        let nodes = nodes.iter().enumerate().filter(|(_, nodes)| **nodes > 0);
+        let mut snapshot = WorldSnapshot::new(self.version, timestamp(now))
+            .with_active(self.reported.iter().sum())
+            .with_nodes(nodes.map(|(index, nodes)| (site(index), u32::from(*nodes))));
+        let over = now / MINUTE;
+        for (minute, visitors) in self.minutes.iter().filter(|(minute, _)| *minute < over) {
+            let visitors = visitors.iter().enumerate().filter(|(_, count)| **count > 0);
+            snapshot = snapshot.with_traffic(
+                Minute::of(timestamp(minute * MINUTE)),
+                visitors.map(|(index, count)| (site(index), *count)),
+            );
+        }
+        self.under_way.push_back((now + self.delay, Arc::new(snapshot)));
+    }
+
+    /// The line is told of.
+    pub(super) fn publish_line(&mut self, line: LineNews, now: u32) {
+        self.line_under_way.push_back((now + self.line_delay, line));
+    }
+
+    /// What this site has heard of the world.
+    pub(super) fn world(&mut self, site: u16, now: u32) -> Option<&Arc<WorldSnapshot>> {
+        self.arrive(now);
+        match &self.cut[usize::from(site)] {
+            Some(cut) => cut.known.as_ref(),
+            None => self.known.as_ref(),
+        }
+    }
+
+    /// What this site has heard of the line.
+    pub(super) fn line(&mut self, site: u16, now: u32) -> LineNews {
+        self.arrive(now);
+        self.cut[usize::from(site)].as_ref().map_or(self.line_known, |cut| cut.line)
+    }
+
+    /// This site hears nothing from now on, and is not heard.
+    pub(super) fn cut(&mut self, site: usize, now: u32) {
+        self.arrive(now);
+        self.cut[site] = Some(Cut { known: self.known.clone(), line: self.line_known });
+    }
+
+    /// This site hears again.
+    pub(super) fn join(&mut self, site: usize) {
+        self.cut[site] = None;
+    }
+
+    /// What a site that is gone had reported is not believed any longer.
+    pub(super) fn forget(&mut self, site: usize) {
+        self.reported[site] = 0;
+    }
+
+    pub(super) fn is_cut(&self, site: u16) -> bool {
+        self.cut[usize::from(site)].is_some()
+    }
+
+    /// Begins to count the minutes that have begun. One without visitors is history as well.
+    fn turn(&mut self, now: u32) {
+        let present = now / MINUTE;
+        let mut next = self.minutes.back().map_or(present, |(last, _)| last + 1);
+        while next <= present {
+            self.minutes.push_back((next, vec![0; self.reported.len()]));
+            if self.minutes.len() > WorldSnapshot::MINUTES {
+                self.minutes.pop_front();
+            }
+            next += 1;
+        }
+    }
+
+    fn arrive(&mut self, now: u32) {
+        while self.under_way.front().is_some_and(|(at, _)| *at <= now) {
+            self.known = self.under_way.pop_front().map(|(_, snapshot)| snapshot);
+        }
+        while let Some(&(at, line)) = self.line_under_way.front()
+            && at <= now
+        {
+            self.line_known = line;
+            self.line_under_way.pop_front();
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! A run in numbers.
+
+use serde::Serialize;
+
+use super::{
+    clock::SECOND,
+    door::Trips,
+    notes::{Minute, Notes},
+    scenario::{Policy, Scenario},
+    truth::Seen,
+};
+
+/// What a scenario came to under one policy with one seed. Durations carry their unit last.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) scenario: String,
+    pub(crate) policy: Policy,
+    pub(crate) seed: u64,
+    pub(crate) arrivals: u64,
+    pub(crate) admitted: u64,
+    pub(crate) queued: u64,
+    pub(crate) gave_up: u64,
+    /// How full the room was when the first visitor had to wait, right or wrong: 1 is full.
+    pub(crate) util_at_first_queue: Option<f64>,
+    /// The same of the first who had to wait although an all-knowing ledger had let it in.
+    pub(crate) util_at_first_early_queue: Option<f64>,
+    pub(crate) early_queued: u64,
+    pub(crate) early_queued_share: f64,
+    /// Free slots × seconds, while somebody waited.
+    pub(crate) early_slot_seconds: f64,
+    pub(crate) max_active: u32,
+    pub(crate) max_active_over_limit: f64,
+    pub(crate) overshoot_user_seconds: f64,
+    pub(crate) max_new_in_fixed_minute_over_limit: f64,
+    pub(crate) max_new_in_any_minute_over_limit: f64,
+    pub(crate) wait_p50_s: Option<f64>,
+    pub(crate) wait_p95_s: Option<f64>,
+    pub(crate) wait_error_p50_s: Option<f64>,
+    pub(crate) wait_error_p95_s: Option<f64>,
+    pub(crate) inversions: u64,
+    pub(crate) worst_inversion_s: u32,
+    pub(crate) max_waiting: u32,
+    pub(crate) answer_p50_ms: u64,
+    pub(crate) answer_p95_ms: u64,
+    pub(crate) answer_max_ms: u64,
+    pub(crate) site_trips_per_new: f64,
+    pub(crate) wan_trips_per_new: f64,
+    pub(crate) trips_per_returning: f64,
+    /// Slots held by sites that cannot give them back.
+    pub(crate) max_stranded_slots: u32,
+    /// From the first fault to the last moment at which slots were held in vain.
+    pub(crate) recovery_s: Option<f64>,
+    pub(crate) pages: u64,
+    pub(crate) events: u64,
+    /// The most visitors who were there at once, active or waiting.
+    pub(crate) max_present: usize,
+    #[serde(skip)]
+    pub(super) timeline: Vec<Minute>,
+}
+
+impl Report {
+    pub(super) fn new(
+        scenario: &Scenario,
+        (policy, seed): (Policy, u64),
+        seen: &Seen,
+        notes: &Notes,
+        trips: Trips,
+        max_present: usize,
+    ) -> Self {
+        let (limit, per_minute) =
+            (scenario.limits.total_active_users, scenario.limits.new_users_per_minute);
+        let of_limit = |number: u32, limit: u32| f64::from(number) / f64::from(limit);
+        let per_new = |number: u64| number as f64 / notes.arrivals.max(1) as f64;
+        let waits = &notes.waits_ms;
+        let wait = |q| (!waits.is_empty()).then(|| waits.value_at_quantile(q) as f64 / 1_000.0);
+        let errors = &notes.errors_s;
+        let error = |q| (!errors.is_empty()).then(|| errors.value_at_quantile(q) as f64);
+        let first_fault = scenario.faults.iter().map(|fault| fault.from).reduce(f64::min);
+        let last_stranded = seen.last_stranded.map(|at| f64::from(at) / f64::from(SECOND));
+        Self {
+            scenario: scenario.name.clone(),
+            policy,
+            seed,
+            arrivals: notes.arrivals,
+            admitted: seen.admitted,
+            queued: seen.queued,
+            gave_up: notes.gave_up,
+            util_at_first_queue: seen.first_queued.map(|(fullness, _)| fullness),
+            util_at_first_early_queue: seen.first_early,
+            early_queued: seen.queued_early,
+            early_queued_share: per_new(seen.queued_early),
+            early_slot_seconds: seen.early_slot_ms as f64 / 1_000.0,
+            max_active: seen.max_active,
+            max_active_over_limit: of_limit(seen.max_active, limit),
+            overshoot_user_seconds: seen.overshoot_ms as f64 / 1_000.0,
+            max_new_in_fixed_minute_over_limit: of_limit(seen.max_new_in_a_minute, per_minute),
+            max_new_in_any_minute_over_limit: of_limit(seen.max_new_in_60_s, per_minute),
+            wait_p50_s: wait(0.5),
+            wait_p95_s: wait(0.95),
+            wait_error_p50_s: error(0.5),
+            wait_error_p95_s: error(0.95),
+            inversions: seen.inversions,
+            worst_inversion_s: seen.worst_inversion_s,
+            max_waiting: seen.max_waiting,
+            answer_p50_ms: notes.answers_ms.value_at_quantile(0.5),
+            answer_p95_ms: notes.answers_ms.value_at_quantile(0.95),
+            answer_max_ms: notes.answers_ms.max(),
+            site_trips_per_new: per_new(trips.site),
+            wan_trips_per_new: per_new(trips.wan),
+            trips_per_returning: trips.returning as f64 / notes.pages.max(1) as f64,
+            max_stranded_slots: seen.max_stranded,
+            recovery_s: first_fault
+                .zip(last_stranded)
+                .map(|(fault, stranded)| (stranded - fault).max(0.0)),
+            pages: notes.pages,
+            events: notes.events,
+            max_present,
+            timeline: notes.timeline.clone(),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! A scenario under each of its policies.
+
+use std::{io::IsTerminal, time::Duration};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use waiting_room_core::{Clock, ConfigError, SystemClock};
+
+use super::{clock::MINUTE, report::Report, scenario::Scenario, world::World};
+
+/// Runs a scenario with this seed under each policy that it names, one after the other.
+///
+/// # Errors
+///
+/// The first limit that no policy can obey.
+pub(crate) fn run(scenario: &Scenario, seed: u64) -> Result<Vec<Report>, ConfigError> {
+    let minutes = u64::from(scenario.length_ms() / MINUTE);
+    let bar = bar(minutes * scenario.policies.len() as u64);
+    let clock = SystemClock::new();
+    let mut reports = Vec::new();
+    for &policy in &scenario.policies {
+        bar.set_message(format!("{} {policy}", scenario.name));
+        let began = clock.now();
+        let report = World::new(scenario, policy, seed)?.run(seed, |_| bar.inc(1));
+        eprintln!("{}", scale(&report, clock.now().since(began)));
+        reports.push(report);
+    }
+    bar.finish_and_clear();
+    Ok(reports)
+}
+
+/// How much there was to do, and how long it took. Not a part of the report, which is the same
+/// wherever it is run.
+fn scale(report: &Report, took: Duration) -> String {
+    let seconds = took.as_secs_f64();
+    let rate = report.events as f64 / seconds.max(1e-9);
+    let memory = peak_memory().map_or_else(String::new, |mib| format!(", {mib} MiB at the most"));
+    format!(
+        "{} {}: {} events in {seconds:.1} s, {rate:.0} a second{memory}",
+        report.scenario, report.policy, report.events,
+    )
+}
+
+/// The most memory that this process has had, in MiB, where the system tells.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kib / 1_024)
+}
+
+/// A progress bar, where somebody looks at it.
+fn bar(length: u64) -> ProgressBar {
+    let target = match std::io::stderr().is_terminal() {
+        true => ProgressDrawTarget::stderr(),
+        false => ProgressDrawTarget::hidden(),
+    };
+    let style = ProgressStyle::with_template("{msg:24} {bar:40} {pos}/{len} min, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(Some(length), target).with_style(style)
+}

@@ -1,0 +1,199 @@
+//! What is said of a file that is wrong, and what is made of one that is right.
+
+use std::{fs, path::Path};
+
+use super::*;
+
+const GOOD: &str = r#"policies = ["even", "ideal"]
+seed = 7
+
+[limits]
+total_active_users = 200
+new_users_per_minute = 100
+session_s = 60
+
+[sites]
+nodes = [3, 6, 1]
+
+[traffic]
+points = [[0, 0.5], [10, 1.0]]
+"#;
+
+fn parse(source: &str) -> Result<Scenario, ScenarioError> {
+    Scenario::parse("test".to_owned(), source, Path::new("")).map_err(|it| it.named("test.toml"))
+}
+
+/// What is said when this is in the place of that.
+#[track_caller]
+fn error(old: &str, new: &str) -> String {
+    assert!(GOOD.contains(old), "{old}");
+    parse(&GOOD.replace(old, new)).unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_not_said_has_a_default() {
+    let scenario = parse(GOOD).unwrap();
+    assert_eq!((scenario.name(), scenario.seed()), ("test", Some(7)));
+    assert_eq!(scenario.policies, [Policy::Even, Policy::Ideal]);
+    assert_eq!(scenario.sites.weights, [3.0, 6.0, 1.0]);
+    assert_eq!(scenario.network.site_rtt_ms, [2, 10]);
+    assert!(!scenario.slots.is_paced && scenario.visitors.patience.is_none());
+    assert_eq!(scenario.length_ms(), 600_000);
+    // 200 users who stay for 180 s are 66.7 a minute, and half of them come at first.
+    let [(_, first), (end, last)] = scenario.traffic.points[..] else { panic!("two points") };
+    assert!((first - 33.33).abs() < 0.01 && (last - 66.67).abs() < 0.01 && end > 599.0);
+}
+
+#[test]
+fn the_lower_limit_says_what_the_room_can_serve() {
+    let scenario = parse(&GOOD.replace("new_users_per_minute = 100", "new_users_per_minute = 40"));
+    assert!((scenario.unwrap().traffic.points[1].1 - 40.0).abs() < 1e-9);
+}
+
+#[test]
+fn an_error_names_the_line_and_the_field() {
+    let cases = [
+        ("seed = 7", "seed = -7", "test.toml:2: seed: invalid value: integer `-7`, expected u64"),
+        (
+            "total_active_users = 200",
+            "total_active_users = 0",
+            "test.toml:5: limits.total_active_users: is 0, expected 1 to 10000000",
+        ),
+        (
+            "new_users_per_minute = 100",
+            "new_users_per_minute = \"many\"",
+            "test.toml:6: limits.new_users_per_minute: invalid type: string \"many\", expected u32",
+        ),
+        (
+            "session_s = 60",
+            "session_s = 90000",
+            "test.toml:7: limits.session_s: is 90000, expected 1 to 86400",
+        ),
+        (
+            "nodes = [3, 6, 1]",
+            "nodes = [3, 0, 1]",
+            "test.toml:10: sites.nodes: is 0, expected 1 to 1000",
+        ),
+        (
+            "nodes = [3, 6, 1]",
+            "nodes = []",
+            "test.toml:10: sites.nodes: has 0 sites, expected 1 to 1000",
+        ),
+        (
+            "nodes = [3, 6, 1]",
+            "nodes = [3, 6, 1]\ncount = 3",
+            "test.toml:11: sites.count: contradicts nodes, which has a number for each site",
+        ),
+        (
+            "nodes = [3, 6, 1]",
+            "nodes = [3, 6, 1]\nweights = [1, 2]",
+            "test.toml:11: sites.weights: has 2 numbers, expected one for each of 3 sites",
+        ),
+        (
+            "nodes = [3, 6, 1]",
+            "nodes = [3, 6, 1]\nweights = [1, 2, 3]\nsite_skew = 1.0",
+            "test.toml:12: sites.site_skew: contradicts weights, 3 of them",
+        ),
+        (
+            "[[0, 0.5], [10, 1.0]]",
+            "[\n    [0, 0.5],\n    [10, 1.0],\n    [5, 1.0],\n]",
+            "test.toml:16: traffic.points: minute is 5, expected 10 to 43200",
+        ),
+        (
+            "[[0, 0.5], [10, 1.0]]",
+            "[[0, 0.5], [10, nan]]",
+            "test.toml:13: traffic.points: is NaN at minute 10, expected up to 10000000 visitors in a minute",
+        ),
+        (
+            "[[0, 0.5], [10, 1.0]]",
+            "[[0, 0.5]]",
+            "test.toml:13: traffic.points: is over at once, expected a point after minute 0",
+        ),
+    ];
+    for (old, new, expected) in cases {
+        assert_eq!(error(old, new), expected);
+    }
+}
+
+#[test]
+fn an_unknown_or_missing_field_is_named() {
+    let unknown = error("session_s = 60", "sesion_s = 60");
+    assert!(
+        unknown.starts_with("test.toml:7: limits.sesion_s: unknown field `sesion_s`"),
+        "{unknown}"
+    );
+    let unknown = error("\"even\"", "\"evn\"");
+    assert!(unknown.starts_with("test.toml:1: policies: unknown variant `evn`"), "{unknown}");
+    let missing = error("[limits]\ntotal_active_users = 200\n", "[limits]\n");
+    assert!(missing.contains("missing field `total_active_users`"), "{missing}");
+    assert!(missing.starts_with("test.toml:4: limits"), "{missing}");
+    let missing = error("nodes = [3, 6, 1]", "");
+    assert_eq!(missing, "test.toml:9: sites: expected nodes, a number for each site, or count");
+    let missing = error("points = [[0, 0.5], [10, 1.0]]", "");
+    assert_eq!(
+        missing,
+        "test.toml:12: traffic: expected points, or replay with the name of a file"
+    );
+    assert_eq!(
+        error("[\"even\", \"ideal\"]", "[]"),
+        "test.toml:1: policies: is empty, expected at least one policy"
+    );
+}
+
+#[test]
+fn what_happens_to_a_site_is_checked_as_well() {
+    let with = |table: &str| parse(&format!("{GOOD}\n{table}")).unwrap_err().to_string();
+    assert_eq!(
+        with("[[move]]\nat_min = 1\nshare = 1.5\nto = 0\n"),
+        "test.toml:17: move.share: is 1.5, expected 0 to 1"
+    );
+    assert_eq!(
+        with("[[move]]\nat_min = 1\nshare = 0.5\nto = 3\n"),
+        "test.toml:18: move.to: is 3, expected 0 to 2"
+    );
+    assert_eq!(
+        with("[[fault]]\nkind = \"dead\"\nsite = 0\nfrom_min = 1\nuntil_min = 2\n"),
+        "test.toml:19: fault.until_min: contradicts kind: who is dead does not come back"
+    );
+    assert_eq!(
+        with("[[fault]]\nkind = \"cut\"\nsite = 0\nfrom_min = 3\nuntil_min = 2\n"),
+        "test.toml:19: fault.until_min: is 2, expected 3 to 43200"
+    );
+    assert_eq!(
+        with("[network]\nsite_rtt_ms = [10, 2]\n"),
+        "test.toml:16: network.site_rtt_ms: is [10, 2], expected [least, most] up to 60000"
+    );
+    assert_eq!(
+        with("[slots]\nany_floor = 2\n"),
+        "test.toml:16: slots.any_floor: is 2, expected 0 to 1"
+    );
+}
+
+#[test]
+fn a_day_from_a_file_is_replayed_minute_by_minute() {
+    let directory = std::env::temp_dir().join(format!("sites-{}", std::process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("day.csv"), "minute,requests\n09:00,30\n09:01,90\n").unwrap();
+    let replay = |traffic: &str| {
+        let file = GOOD.replace("points = [[0, 0.5], [10, 1.0]]", traffic);
+        Scenario::parse("test".to_owned(), &file, &directory).map_err(|it| it.to_string())
+    };
+    let scenario = replay("replay = \"day.csv\"\nvisitors = 12").unwrap();
+    let points = [(0.0, 3.0), (60.0, 3.0), (60.0, 9.0), (120.0, 9.0)];
+    assert_eq!(scenario.traffic.points, points);
+    let error = replay("replay = \"night.csv\"").unwrap_err();
+    assert!(error.starts_with(":13: traffic.replay: ") && error.contains("night.csv"), "{error}");
+    let error = replay("replay = \"day.csv\"\npoints = [[0, 1.0]]").unwrap_err();
+    assert_eq!(error, ":13: traffic.replay: contradicts points");
+    fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn every_scenario_of_this_crate_can_be_read() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    let files: Vec<_> = fs::read_dir(directory).unwrap().map(|it| it.unwrap().path()).collect();
+    assert!(files.len() >= 6);
+    for file in files {
+        Scenario::open(&file).unwrap();
+    }
+}

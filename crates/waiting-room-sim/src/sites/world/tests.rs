@@ -1,0 +1,162 @@
+//! Small worlds, with every policy.
+
+use std::{collections::BTreeMap, path::Path};
+
+use waiting_room_sim::seeds;
+
+use super::*;
+
+const POLICIES: [Policy; 5] =
+    [Policy::Counters, Policy::Curve, Policy::Escrow, Policy::Even, Policy::Ideal];
+
+/// Half an hour at a few sites, with this in addition. The limit of new visitors is the lower one.
+fn world(more: &str) -> Scenario {
+    world_for(150, more)
+}
+
+/// The same with so many new visitors a minute; with 400 the limit of active ones is the lower.
+fn world_for(new_users_per_minute: u32, more: &str) -> Scenario {
+    let file = format!(
+        "policies = [\"ideal\"]
+         [limits]
+         total_active_users = 300
+         new_users_per_minute = {new_users_per_minute}
+         session_s = 60
+         [sites]
+         nodes = [3, 2, 2, 1]
+         [visitors]
+         browsing_s = 40
+         think_s = 10
+         patience_s = 300
+         bots = 0.05
+         [traffic]
+         points = [[0, 0.2], [10, 1.3], [20, 1.3], [20, 0.3], [25, 0.3]]
+         {more}"
+    );
+    Scenario::parse("test".to_owned(), &file, Path::new("")).unwrap()
+}
+
+fn run(scenario: &Scenario, policy: Policy, seed: u64) -> Report {
+    World::new(scenario, policy, seed).unwrap().run(seed, |_| ())
+}
+
+#[test]
+fn a_seed_gives_the_same_report_again_and_another_seed_another() {
+    let scenario = world("[[fault]]\nkind = \"dead\"\nsite = 0\nfrom_min = 8\n");
+    for policy in POLICIES {
+        let report = |seed| serde_json::to_string(&run(&scenario, policy, seed)).unwrap();
+        assert_eq!(report(5), report(5));
+        assert_ne!(report(5), report(6));
+    }
+}
+
+#[test]
+fn all_policies_meet_the_same_visitors() {
+    let scenario = world("");
+    let arrivals = POLICIES.map(|policy| run(&scenario, policy, 5).arrivals);
+    assert!(arrivals.iter().all(|it| *it == arrivals[0]), "{arrivals:?}");
+}
+
+/// The truth adds and subtracts one at a time. Here all sessions of a run are laid side by side.
+#[test]
+fn the_sessions_of_a_run_say_the_same_as_its_report() {
+    let scenario = world("[[fault]]\nkind = \"cut\"\nsite = 1\nfrom_min = 9\nuntil_min = 12\n");
+    let seed = seeds(1)[0];
+    for policy in POLICIES {
+        let mut world = World::new(&scenario, policy, seed).unwrap();
+        world.notes.sessions = Some(BTreeMap::new());
+        let (report, notes) = world.run_with_notes(seed, |_| ());
+        let sessions: Vec<_> = notes.sessions.unwrap().into_values().collect();
+        assert_eq!(sessions.len() as u64, report.admitted);
+
+        // Ends before beginnings: a slot is free in the millisecond in which it is left.
+        let mut begun: Vec<_> = sessions.iter().map(|it| it.begun).collect();
+        let ends = sessions.iter().map(|it| (it.over.unwrap_or(u32::MAX), -1));
+        let mut changes: Vec<_> = begun.iter().map(|begun| (*begun, 1)).chain(ends).collect();
+        changes.sort_unstable();
+        let active = changes.iter().scan(0, |active, (_, change)| {
+            *active += change;
+            Some(*active)
+        });
+        // The truth takes what happens in a millisecond in the order in which it comes.
+        let most = active.max().unwrap();
+        assert!((0..=1).contains(&(i64::from(report.max_active) - most)), "{policy}: {most}");
+
+        begun.sort_unstable();
+        let in_a_minute = |end: &u32| {
+            let until = begun.partition_point(|it| it <= end);
+            until - begun.partition_point(|it| it + MINUTE <= *end)
+        };
+        let most = begun.iter().map(in_a_minute).max().unwrap() as f64;
+        let limit = f64::from(scenario.limits.new_users_per_minute);
+        let reported = report.max_new_in_any_minute_over_limit * limit;
+        assert!((most - reported).abs() < 1e-6, "{policy}: {most}, not {reported}");
+
+        // Nobody is thrown out before the session is over, but for the time at the door.
+        let lengths = sessions.iter().filter_map(|it| it.over.map(|over| over - it.begun));
+        assert!(lengths.min().unwrap() + 1_300 >= 1_000 * scenario.limits.session, "{policy}");
+    }
+}
+
+#[test]
+fn the_escrow_and_the_ideal_keep_both_limits_whatever_happens() {
+    let faults = [
+        "",
+        "[[fault]]\nkind = \"dead\"\nsite = 0\nfrom_min = 8\n",
+        "[[fault]]\nkind = \"cut\"\nsite = 0\nfrom_min = 6\nuntil_min = 16\n",
+        "[[fault]]\nkind = \"cut\"\nsite = 1\nfrom_min = 11\nuntil_min = 11.5\n",
+    ];
+    let seed = seeds(1)[0];
+    for (limit, is_full) in [(150, false), (400, true)] {
+        for fault in faults {
+            for policy in [Policy::Escrow, Policy::Ideal] {
+                let report = run(&world_for(limit, fault), policy, seed);
+                let (active, new) = (report.max_active, report.max_new_in_any_minute_over_limit);
+                assert!(active <= 300 && new <= 1.0, "{policy} {limit} {fault}: {active}, {new}");
+                // A limit that is not reached was not kept by anybody.
+                assert!(
+                    if is_full { active == 300 } else { new > 0.99 },
+                    "{policy} {limit} {fault}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_ideal_makes_nobody_wait_too_early() {
+    for seed in seeds(3) {
+        let report = run(&world(""), Policy::Ideal, seed);
+        assert!(report.queued > 0);
+        assert_eq!(report.early_queued, 0);
+    }
+}
+
+#[test]
+fn only_counters_and_the_escrow_ask_and_nobody_does_for_a_page() {
+    let trips = |policy| {
+        let report = run(&world(""), policy, 5);
+        (
+            report.site_trips_per_new > 0.1,
+            report.wan_trips_per_new > 0.1,
+            report.trips_per_returning,
+        )
+    };
+    for (policy, asks) in [
+        (Policy::Counters, (true, true)),
+        (Policy::Curve, (false, false)),
+        (Policy::Escrow, (false, true)),
+        (Policy::Even, (false, false)),
+    ] {
+        let (site, wan, returning) = trips(policy);
+        assert_eq!((site, wan), asks, "{policy}");
+        assert!(returning < 1e-9, "{policy}");
+    }
+}
+
+#[test]
+fn a_site_that_is_cut_off_from_the_counter_of_anywhere_lives_on_its_own_slots() {
+    let cut = "[[fault]]\nkind = \"cut\"\nsite = 0\nfrom_min = 2\nuntil_min = 20\n";
+    let admitted = |more| run(&world(more), Policy::Counters, 5).admitted;
+    assert!(admitted(cut) < admitted(""));
+}
