@@ -49,7 +49,14 @@ impl Driver {
         stream.read_exact(&mut [0])
     }
 
+    /// It takes a free port, which somebody else may take just then; so it is tried again.
     fn start() -> Self {
+        (0..3)
+            .find_map(|_| Self::try_to_start())
+            .expect("chromedriver says on which port it listens")
+    }
+
+    fn try_to_start() -> Option<Self> {
         let scratch = TempDir::new().unwrap();
         let mut child = Command::new(installed("chromedriver"))
             .arg("--port=0")
@@ -64,9 +71,8 @@ impl Driver {
             .by_ref()
             .lines()
             .map_while(Result::ok)
-            .find_map(|line| line.strip_prefix(READY)?.trim_end_matches('.').parse().ok());
-        let port = port.expect("chromedriver says on which port it listens");
-        Self { child, port, _output: output, _scratch: scratch }
+            .find_map(|line| line.strip_prefix(READY)?.trim_end_matches('.').parse().ok())?;
+        Some(Self { child, port, _output: output, _scratch: scratch })
     }
 }
 
