@@ -71,8 +71,11 @@ impl Driver {
             .by_ref()
             .lines()
             .map_while(Result::ok)
-            .find_map(|line| line.strip_prefix(READY)?.trim_end_matches('.').parse().ok())?;
-        Some(Self { child, port, _output: output, _scratch: scratch })
+            .find_map(|line| line.strip_prefix(READY)?.trim_end_matches('.').parse().ok());
+        if port.is_none() {
+            let _ = child.wait();
+        }
+        Some(Self { child, port: port?, _output: output, _scratch: scratch })
     }
 }
 
