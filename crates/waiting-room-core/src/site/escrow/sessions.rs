@@ -26,12 +26,13 @@ pub(super) struct Session {
 /// How far a session has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
-    /// It has begun here and was never prolonged.
+    /// It has begun here, and its pass was made once: the caller may still take it back.
     Begun,
     /// The visitor has left.
     Ended,
-    /// It was prolonged, or it came from elsewhere.
-    Prolonged,
+    /// The visitor may have a pass: it came from elsewhere, was there before, or was given a pass
+    /// more than once.
+    Sent,
 }
 
 impl Sessions {
@@ -57,6 +58,13 @@ impl Sessions {
     /// All who lacked a slot have one now.
     pub(super) fn settle(&mut self) {
         self.owed.clear();
+    }
+
+    /// The visitor may have a pass from now on.
+    pub(super) fn send(&mut self, visitor: VisitorId) {
+        if let Some(session) = self.by_visitor.get_mut(&visitor) {
+            session.stage = Stage::Sent;
+        }
     }
 
     /// The visitor has left; the session stays.

@@ -101,6 +101,8 @@ impl SiteLedger {
     pub fn admit(&mut self, visitor: VisitorId, now: Timestamp) -> Admission {
         self.advance(now);
         if let Some(pass) = self.pass_of(visitor) {
+            // Whoever asked first may have been sent it, and a withdrawal must not free its slot.
+            self.sessions.send(visitor);
             return Admission::Admit(pass);
         }
         self.settle();
@@ -150,7 +152,7 @@ impl SiteLedger {
         Prolonged::Borrow { until, ask }
     }
 
-    /// A visitor goes. Its pass is void here from now on.
+    /// A visitor goes. Its pass is void here from now on, unless it is admitted again.
     ///
     /// The slot is free when the pass expires, not before: another site may still honour it.
     pub fn leave(&mut self, visitor: VisitorId, now: Timestamp) {
@@ -160,6 +162,9 @@ impl SiteLedger {
     }
 
     /// Takes back an admission whose pass was never sent: the slot is free at once.
+    ///
+    /// Not if the visitor was admitted more than once, or has a session from before: an earlier pass
+    /// may be out there, and its slot is free when it expires.
     pub fn withdraw(&mut self, visitor: VisitorId, now: Timestamp) {
         self.advance(now);
         self.borrowers.leave(visitor);

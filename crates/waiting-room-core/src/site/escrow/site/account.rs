@@ -27,14 +27,15 @@ impl SiteLedger {
         has_slot.then_some(SitePass { visitor, home, epoch, expires_at })
     }
 
-    /// Begins a session in an unused slot.
+    /// Begins a session in an unused slot, or continues one whose pass may be out there.
     pub(super) fn begin(&mut self, visitor: VisitorId) -> SitePass {
-        self.hold(visitor, Stage::Begun)
+        let is_new = self.sessions.of(visitor).is_none();
+        self.hold(visitor, if is_new { Stage::Begun } else { Stage::Sent })
     }
 
     /// Extends a session that has its slot.
     pub(super) fn extend(&mut self, visitor: VisitorId) -> SitePass {
-        self.hold(visitor, Stage::Prolonged)
+        self.hold(visitor, Stage::Sent)
     }
 
     fn hold(&mut self, visitor: VisitorId, stage: Stage) -> SitePass {
@@ -55,7 +56,7 @@ impl SiteLedger {
             self.ghosts.count = self.ghosts.count.saturating_sub(1);
         }
         let expires_at = self.clock + self.rules.session + self.rules.margin();
-        self.sessions.owe(pass.visitor, Session { expires_at, stage: Stage::Prolonged });
+        self.sessions.owe(pass.visitor, Session { expires_at, stage: Stage::Sent });
     }
 
     /// Gives slots to those who are owed one, if there are enough for all of them.

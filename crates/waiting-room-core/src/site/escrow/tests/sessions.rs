@@ -52,6 +52,42 @@ fn a_pass_that_was_prolonged_is_not_taken_back() {
 }
 
 #[test]
+fn a_pass_that_was_given_twice_is_not_taken_back() {
+    let mut net = Net::new(1, 1, RULES);
+    let pass = net.admit(0, 1, at(1)).unwrap();
+    // The visitor has lost its cookie and asks again, and the other limit is full by now.
+    assert_eq!(net.admit(0, 1, at(2)), Some(pass));
+    net.sites[0].withdraw(id(1), at(2));
+    assert!(net.sites[0].honours(&pass, at(2)));
+    assert_eq!(net.sites[0].used(), 1);
+    assert!(net.admit(0, 2, at(2)).is_none());
+}
+
+#[test]
+fn who_has_left_and_comes_back_in_vain_holds_the_slot_until_the_old_pass_ends() {
+    let mut net = Net::new(2, 2, RULES);
+    let pass = net.admit(0, 1, at(1)).unwrap();
+    net.sites[0].leave(id(1), at(2));
+    net.admit(0, 1, at(3)).unwrap();
+    net.sites[0].withdraw(id(1), at(3));
+    assert!(net.sites[1].honours(&pass, at(3)), "the other site has not heard of it");
+    assert_eq!(net.sites[0].used(), 1);
+}
+
+#[test]
+fn who_was_taken_on_and_asks_as_a_new_visitor_keeps_the_slot() {
+    let mut net = Net::new(3, 2, RULES);
+    let pass = net.admit(0, 1, at(1)).unwrap();
+    // Nobody carries the question, so the other site owes the visitor a slot.
+    let lacks_slot = net.sites[1].prolong(&pass, at(2));
+    assert!(matches!(lacks_slot, Prolonged::Borrow { .. }));
+    net.admit(1, 1, at(2));
+    net.beat(at(3));
+    net.sites[1].withdraw(id(1), at(3));
+    assert_eq!(net.sites[1].used(), 1);
+}
+
+#[test]
 fn a_ledger_that_has_not_joined_admits_nobody() {
     let mut ledger = SiteLedger::new(SiteId::new(1), Incarnation::new(1), RULES, at(0)).unwrap();
     let Admission::Borrow { ask, .. } = ledger.admit(id(1), at(0)) else {
