@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    SiteId,
+    SiteId, VisitorId,
     escrow::{EscrowRules, SitePass, ToGlobal, ToSite},
 };
 
@@ -26,6 +26,8 @@ pub(crate) struct Bounds {
     pub(crate) global_losses: u32,
     /// So often does a clock stand still for a tick.
     pub(crate) slow_ticks: u32,
+    /// So often does a visitor who is in leave, or ask again without its pass.
+    pub(crate) whims: u32,
     /// So many messages are remembered each way.
     pub(crate) messages: usize,
     /// So many of the messages that the global ledger sends at a time are not lost at once.
@@ -66,10 +68,16 @@ impl Bounds {
 pub(crate) enum Event {
     /// A new visitor comes to a site.
     Arrive(usize),
+    /// A visitor has lost its pass and asks a site as if it were new.
+    AskAgain(usize, VisitorId),
+    /// The same, and another limit is full: the admission is withdrawn, and no pass is sent.
+    AskInVain(usize, VisitorId),
     /// A site does what is due.
     Beat(usize),
     /// The global ledger hears this message, not for the last time perhaps.
     Hear(ToGlobal),
+    /// A visitor says to a site that it goes. It keeps its pass, which is honoured elsewhere.
+    Leave(usize, VisitorId),
     /// The global ledger loses its memory.
     LoseGlobal,
     /// A site loses its memory.

@@ -68,6 +68,7 @@ const SMALL: Bounds = Bounds {
     site_losses: 0,
     global_losses: 0,
     slow_ticks: 0,
+    whims: 0,
     messages: 2,
     replies: 1,
     roaming: Roaming::Nowhere,
@@ -119,6 +120,11 @@ fn visitors_who_roam_are_harmless() {
 }
 
 #[test]
+fn visitors_who_leave_and_ask_again_are_harmless() {
+    check("whims", Bounds { whims: 1, ..SMALL });
+}
+
+#[test]
 fn grants_of_differences_let_too_many_in() {
     refute("differences", Bounds { mutant: Mutant::Deltas, ..SMALL });
 }
@@ -140,6 +146,7 @@ fn larger_worlds_are_right() {
     check("a lost site", Bounds { site_losses: 1, ..SMALL });
     check("a lost global ledger", Bounds { global_losses: 1, ..SMALL });
     check("roaming", Bounds { roaming: Roaming::Anywhere, ..SMALL });
+    check("whims", Bounds { whims: 2, ..SMALL });
     check("roaming for long", Bounds { roaming: Roaming::Anywhere, visitors: 1, ..three });
 }
 

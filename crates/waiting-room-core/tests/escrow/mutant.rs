@@ -36,6 +36,8 @@ pub(crate) enum Mutant {
     NoTermCheck,
     /// A site gives back slots that are in use.
     ReturnInUse,
+    /// Asking again leaves no trace, so that a withdrawal frees the slot of a pass that was sent.
+    WithdrawSent,
 }
 
 impl Mutant {

@@ -20,6 +20,7 @@ const LARGE: Bounds = Bounds {
     site_losses: 2,
     global_losses: 1,
     slow_ticks: 2,
+    whims: 100,
     messages: 12,
     replies: usize::MAX,
     roaming: Roaming::Anywhere,
@@ -59,7 +60,10 @@ fn run(bounds: &Bounds, choices: impl IntoIterator<Item = u32>) -> (World, u32) 
 fn choose(events: Vec<Event>, choice: u32) -> Event {
     let kind = match choice % 100 {
         0..4 => |event: &Event| matches!(event, Event::Tick),
-        4..30 => |event: &Event| matches!(event, Event::Arrive(_)),
+        4..24 => |event: &Event| matches!(event, Event::Arrive(_)),
+        24..30 => |event: &Event| {
+            matches!(event, Event::AskAgain(..) | Event::AskInVain(..) | Event::Leave(..))
+        },
         30..45 => |event: &Event| matches!(event, Event::Show(..)),
         45..60 => |event: &Event| matches!(event, Event::Beat(_)),
         60..75 => |event: &Event| matches!(event, Event::Hear(_)),
@@ -102,6 +106,7 @@ fn check(name: &str, bounds: &Bounds, worlds: u64) {
 fn random_worlds_reach_the_limit_and_are_free_again_in_the_end() {
     check("large", &LARGE, 40);
     check("narrow", &NARROW, 40);
+    check("narrow, with two slots", &Bounds { limit: 2, ..NARROW }, 40);
 }
 
 #[test]
@@ -109,6 +114,7 @@ fn random_worlds_reach_the_limit_and_are_free_again_in_the_end() {
 fn many_random_worlds_are_right() {
     check("large", &LARGE, 5_000);
     check("narrow", &NARROW, 5_000);
+    check("narrow, with two slots", &Bounds { limit: 2, ..NARROW }, 5_000);
     check("narrow, and sites are lost", &Bounds { site_losses: 2, ..NARROW }, 5_000);
     check("narrow, and clocks run slow", &Bounds { slow_ticks: 2, margin: 2, ..NARROW }, 5_000);
 }
@@ -129,9 +135,10 @@ fn every_rule_that_is_left_out_lets_too_many_in() {
     refute(Mutant::EarlyReclaim, few.clone());
     refute(Mutant::LeaseFromReceipt, few.clone());
     refute(Mutant::NoEpochCheck, Bounds { global_losses: 0, ..NARROW });
-    refute(Mutant::NoGhosts, Bounds { site_losses: 2, ..NARROW });
+    refute(Mutant::NoGhosts, Bounds { site_losses: 2, whims: 0, ..NARROW });
     refute(Mutant::NoTermCheck, few.clone());
-    refute(Mutant::ReturnInUse, few);
+    refute(Mutant::ReturnInUse, few.clone());
+    refute(Mutant::WithdrawSent, few);
 }
 
 /// How many are active after two losses that have to come together: a site dies, its visitor is

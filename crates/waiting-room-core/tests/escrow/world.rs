@@ -32,6 +32,7 @@ pub(crate) struct World {
     site_losses: u32,
     global_losses: u32,
     slow_ticks: u32,
+    whims: u32,
     /// For a mutant: what each site was last told.
     pub(crate) told: BTreeMap<SiteId, u64>,
 }
@@ -90,6 +91,7 @@ impl World {
             site_losses: 0,
             global_losses: 0,
             slow_ticks: 0,
+            whims: 0,
             told: BTreeMap::new(),
         };
         world.settle(bounds);
@@ -152,7 +154,12 @@ impl World {
             if self.slow_ticks < bounds.slow_ticks {
                 events.push(Event::SlowTick(site));
             }
-            for (&(_, home), pass) in &self.passes {
+            for (&(visitor, home), pass) in &self.passes {
+                if self.whims < bounds.whims {
+                    events.push(Event::AskAgain(site, visitor));
+                    events.push(Event::AskInVain(site, visitor));
+                    events.push(Event::Leave(site, visitor));
+                }
                 let is_home = usize::from(home.number()) == site;
                 if bounds.roaming == Roaming::Anywhere
                     || bounds.roaming == Roaming::AtHome && is_home
@@ -173,7 +180,19 @@ impl World {
     /// Lets something happen.
     pub(crate) fn apply(&mut self, bounds: &Bounds, event: &Event) {
         match event {
-            Event::Arrive(site) => self.arrive(*site),
+            Event::Arrive(site) => {
+                let visitor = VisitorId::new(self.visitors.into());
+                self.visitors += 1;
+                self.ask(*site, visitor);
+            }
+            Event::AskAgain(site, visitor) => {
+                self.whims += 1;
+                self.ask(*site, *visitor);
+            }
+            Event::AskInVain(site, visitor) => {
+                self.whims += 1;
+                self.ask_in_vain(bounds, *site, *visitor);
+            }
             Event::Beat(site) => {
                 let now = self.now_at(*site);
                 let actions = self.sites[*site].tick(now);
@@ -184,6 +203,11 @@ impl World {
                 let now = self.now();
                 let replies = self.global.receive(&message, now);
                 self.send_down(bounds, replies);
+            }
+            Event::Leave(site, visitor) => {
+                self.whims += 1;
+                let now = self.now_at(*site);
+                self.sites[*site].leave(*visitor, now);
             }
             Event::LoseGlobal => {
                 self.global_losses += 1;
@@ -249,15 +273,21 @@ impl World {
         });
     }
 
-    fn arrive(&mut self, site: usize) {
-        let visitor = VisitorId::new(self.visitors.into());
-        self.visitors += 1;
+    fn ask(&mut self, site: usize, visitor: VisitorId) {
         let now = self.now_at(site);
         match self.sites[site].admit(visitor, now) {
             Admission::Admit(pass) => self.hand_out(pass),
             Admission::Borrow { ask, .. } => self.network.send_up(ask),
             _ => {}
         }
+    }
+
+    fn ask_in_vain(&mut self, bounds: &Bounds, site: usize, visitor: VisitorId) {
+        let now = self.now_at(site);
+        if bounds.mutant != Mutant::WithdrawSent {
+            let _not_sent = self.sites[site].admit(visitor, now);
+        }
+        self.sites[site].withdraw(visitor, now);
     }
 
     fn show(&mut self, bounds: &Bounds, site: usize, pass: &SitePass) {
