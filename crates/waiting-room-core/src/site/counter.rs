@@ -1,6 +1,6 @@
 //! The counters that nodes draw slots from.
 
-use crate::site::Minute;
+use crate::{Timestamp, site::Minute};
 
 /// Slots that several nodes draw from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,7 +58,8 @@ impl CounterReply {
 /// counts the admitted twice, or not at all.
 ///
 /// A reply may be on its way while the minute turns, so the minute before is kept too; an older
-/// one is dry.
+/// one is dry. Clocks may differ, so the minute after that of the counter's own clock is as good; a
+/// later one is dry, lest a node whose clock is far ahead end the minute for all others.
 #[derive(Clone, Debug, Default)]
 pub struct TicketCounter {
     current: Option<Drawn>,
@@ -79,12 +80,15 @@ impl TicketCounter {
         Self { current: None, previous: None }
     }
 
-    /// Draws a slot, if one is open, and says how many were drawn before.
+    /// Draws a slot, if one is open, and says how many were drawn before. `now` is by the clock of
+    /// the counter.
     ///
     /// The count stops where the reply admits nobody: otherwise a visitor who comes before a slot
     /// is open would use it up for the one who comes in time.
-    pub fn take(&mut self, ask: &SlotAsk) -> CounterReply {
-        let Some(drawn) = self.drawn(ask) else { return CounterReply { before: 0, slots: 0 } };
+    pub fn take(&mut self, ask: &SlotAsk, now: Timestamp) -> CounterReply {
+        let Some(drawn) = self.drawn(ask, Minute::of(now).next()) else {
+            return CounterReply { before: 0, slots: 0 };
+        };
         let reply = CounterReply { before: drawn.count, slots: drawn.slots };
         if reply.admits(ask) {
             drawn.count += 1;
@@ -92,7 +96,15 @@ impl TicketCounter {
         reply
     }
 
-    fn drawn(&mut self, ask: &SlotAsk) -> Option<&mut Drawn> {
+    /// What was drawn of the minute that is asked for, if it is kept and not after `last`.
+    fn drawn(&mut self, ask: &SlotAsk, last: Minute) -> Option<&mut Drawn> {
+        if ask.minute > last {
+            return None;
+        }
+        if self.current.is_some_and(|current| current.minute > last) {
+            // The clock of the counter was far ahead and has been set right.
+            self.current = self.previous.take().filter(|previous| previous.minute <= last);
+        }
         let is_new = self.current.is_none_or(|current| current.minute < ask.minute);
         if is_new {
             self.previous = self.current;

@@ -31,9 +31,9 @@ use crate::{
 /// // Nobody has a history, so the one slot is Anywhere's.
 /// let mut anywhere = TicketCounter::new();
 /// let Ruling::Ask(ask) = usher.arrive(now) else { panic!("there is a slot") };
-/// assert_eq!(usher.hear(&ask, anywhere.take(&ask), now), Ruling::Admit);
+/// assert_eq!(usher.hear(&ask, anywhere.take(&ask, now), now), Ruling::Admit);
 /// let Ruling::Ask(ask) = usher.arrive(now) else { panic!("the node does not know yet") };
-/// assert_eq!(usher.hear(&ask, anywhere.take(&ask), now), Ruling::Queue);
+/// assert_eq!(usher.hear(&ask, anywhere.take(&ask, now), now), Ruling::Queue);
 /// // Now it does, and need not ask again in this minute.
 /// assert_eq!(usher.arrive(now), Ruling::Queue);
 /// # Ok::<(), waiting_room_core::ConfigError>(())
@@ -127,10 +127,13 @@ impl Usher {
         self.budget(now).ask(pools, &rules, now).map_or(Ruling::Queue, Ruling::Ask)
     }
 
-    /// The budget of this minute. A clock that is set back changes nothing.
+    /// The budget of this minute. A clock that is set back a little changes nothing; a budget of a
+    /// minute after the next one is of a clock that was wrong, and would shut the door until then.
     fn budget(&mut self, now: Timestamp) -> &mut Budget {
         let (rules, site, snapshot) = (&self.rules, self.site, self.snapshot.as_deref());
-        let current = self.budget.take().filter(|budget| budget.minute >= Minute::of(now));
+        let minute = Minute::of(now);
+        let minutes = minute..=minute.next();
+        let current = self.budget.take().filter(|budget| minutes.contains(&budget.minute));
         let current = current.unwrap_or_else(|| Budget::new(rules, site, snapshot, now));
         self.budget.insert(current)
     }

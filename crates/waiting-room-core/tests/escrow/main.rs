@@ -11,5 +11,6 @@
 mod bounds;
 mod model;
 mod mutant;
+mod network;
 mod random;
 mod world;

@@ -1,4 +1,4 @@
-//! A small world: two ledgers or more, their visitors, and a network that cannot be relied on.
+//! A small world: two ledgers or more, their visitors, and the network between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +13,7 @@ use waiting_room_core::{
 use crate::{
     bounds::{Bounds, Event, Roaming},
     mutant::Mutant,
+    network::Network,
 };
 
 /// Everything that there is.
@@ -35,37 +36,6 @@ pub(crate) struct World {
     whims: u32,
     /// For a mutant: what each site was last told.
     pub(crate) told: BTreeMap<SiteId, u64>,
-}
-
-/// Messages under way. None is taken out when it is delivered, so it may come again at any time, and
-/// none has to be delivered. When there are too many, the oldest are lost for good.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Network {
-    pub(crate) up: BTreeSet<(Timestamp, ToGlobal)>,
-    pub(crate) down: BTreeSet<(Timestamp, SiteId, ToSite)>,
-}
-
-impl Network {
-    fn send_up(&mut self, message: impl Into<Option<ToGlobal>>) {
-        self.up.extend(message.into().map(|message| (sent_at(&message), message)));
-    }
-
-    fn forget(&mut self, most: usize) {
-        while self.up.len() > most {
-            self.up.pop_first();
-        }
-        while self.down.len() > most {
-            self.down.pop_first();
-        }
-    }
-}
-
-fn sent_at(message: &ToGlobal) -> Timestamp {
-    match message {
-        ToGlobal::Claim { heartbeat, .. } | ToGlobal::Heartbeat(heartbeat) => heartbeat.sent_at,
-        ToGlobal::Join(join) => join.sent_at,
-        _ => unreachable!("there are no others"),
-    }
 }
 
 impl World {

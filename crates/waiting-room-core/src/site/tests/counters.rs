@@ -20,7 +20,7 @@ impl Counters {
                 Pool::Anywhere => &mut self.anywhere,
                 Pool::Site => self.sites.entry(site).or_default(),
             };
-            ruling = usher.hear(&ask, counter.take(&ask), now);
+            ruling = usher.hear(&ask, counter.take(&ask, now), now);
         }
         ruling
     }
@@ -83,10 +83,10 @@ fn the_first_who_asks_a_counter_fixes_the_slots_of_the_minute() {
     let mut counter = TicketCounter::new();
     let minute = Minute::of(noted());
     let ask = |slots| SlotAsk { pool: Pool::Site, minute, slots, open: slots };
-    assert_eq!(counter.take(&ask(2)), CounterReply { before: 0, slots: 2 });
-    assert!(counter.take(&ask(9)).admits(&ask(9)));
+    assert_eq!(counter.take(&ask(2), noted()), CounterReply { before: 0, slots: 2 });
+    assert!(counter.take(&ask(9), noted()).admits(&ask(9)));
     let full = CounterReply { before: 2, slots: 2 };
-    assert_eq!(counter.take(&ask(9)), full);
+    assert_eq!(counter.take(&ask(9), noted()), full);
     assert!(!full.admits(&ask(9)) && full.is_dry());
     // Who knows of fewer may not use more than it knows of, and the pool is not dry for others.
     let reply = CounterReply { before: 1, slots: 2 };
@@ -121,17 +121,53 @@ fn a_clock_that_is_set_back_gives_nobody_a_second_part() {
 }
 
 #[test]
+fn a_clock_that_is_set_right_after_it_was_far_ahead_lets_in_again() {
+    let mut node = usher(rules(SlotPolicy::Even), SAN_JOSE, state(3));
+    let mut counters = Counters::default();
+    // Long after the snapshot there is nothing to let in.
+    assert_eq!(counters.admitted(&mut node, SAN_JOSE, 1, clock(12, 45, 0)), 0);
+    assert_eq!(counters.admitted(&mut node, SAN_JOSE, 300, clock(11, 45, 30)), 16);
+}
+
+#[test]
+fn a_node_whose_clock_is_far_ahead_takes_no_minute_from_the_others() {
+    let mut counter = TicketCounter::new();
+    let minute = Minute::of(noted());
+    let ask = |minute| SlotAsk { pool: Pool::Site, minute, slots: 9, open: 9 };
+    counter.take(&ask(minute), noted());
+    let far = minute.next().next();
+    assert!(counter.take(&ask(far), noted()).is_dry());
+    assert!(counter.take(&ask(far.next()), noted()).is_dry());
+    assert!(counter.take(&ask(minute), noted()).admits(&ask(minute)));
+    // A little ahead is as good as in time.
+    assert!(counter.take(&ask(minute.next()), noted()).admits(&ask(minute.next())));
+}
+
+#[test]
+fn a_counter_whose_clock_was_far_ahead_counts_on_when_it_is_set_right() {
+    let mut counter = TicketCounter::new();
+    let minute = Minute::of(noted());
+    let ask = |minute| SlotAsk { pool: Pool::Site, minute, slots: 9, open: 9 };
+    counter.take(&ask(minute), noted());
+    counter.take(&ask(Minute::of(clock(12, 45, 0))), clock(12, 45, 0));
+    assert_eq!(counter.take(&ask(minute), noted()).before, 1);
+    counter.take(&ask(Minute::of(clock(12, 45, 0))), clock(12, 45, 0));
+    counter.take(&ask(Minute::of(clock(12, 46, 0))), clock(12, 46, 0));
+    assert!(counter.take(&ask(minute), noted()).admits(&ask(minute)));
+}
+
+#[test]
 fn a_counter_keeps_the_minute_before_and_no_other() {
     let mut counter = TicketCounter::new();
     let minute = Minute::of(noted());
     let ask = |minute| SlotAsk { pool: Pool::Site, minute, slots: 9, open: 9 };
-    counter.take(&ask(minute));
-    counter.take(&ask(minute.next()));
-    assert_eq!(counter.take(&ask(minute)).before, 1);
-    assert!(counter.take(&ask(minute.previous())).is_dry());
-    counter.take(&ask(minute.next().next()));
-    assert!(counter.take(&ask(minute)).is_dry());
-    assert_eq!(counter.take(&ask(minute.next())).before, 1);
+    counter.take(&ask(minute), noted());
+    counter.take(&ask(minute.next()), noted());
+    assert_eq!(counter.take(&ask(minute), noted()).before, 1);
+    assert!(counter.take(&ask(minute.previous()), noted()).is_dry());
+    counter.take(&ask(minute.next().next()), clock(11, 46, 0));
+    assert!(counter.take(&ask(minute), noted()).is_dry());
+    assert_eq!(counter.take(&ask(minute.next()), noted()).before, 1);
 }
 
 #[test]

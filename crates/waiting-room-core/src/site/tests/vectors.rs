@@ -186,7 +186,7 @@ fn ask_of_ten() -> SlotAsk {
 #[test]
 fn v21_the_ticket_9_is_the_last_of_ten() {
     let mut counter = TicketCounter::new();
-    let replies: Vec<_> = (0..12).map(|_| counter.take(&ask_of_ten())).collect();
+    let replies: Vec<_> = (0..12).map(|_| counter.take(&ask_of_ten(), noted())).collect();
     assert_eq!(replies[9].before, 9);
     assert!(replies[9].admits(&ask_of_ten()));
     assert_eq!(replies[10].before, 10);
@@ -391,10 +391,10 @@ fn v36_a_sliding_log_may_count_what_it_refuses() {
 fn v37_two_who_draw_from_a_counter_at_3_leave_it_at_5() {
     let mut counter = TicketCounter::new();
     let ask = ask_of_ten();
-    (0..3).for_each(|_| _ = counter.take(&ask));
+    (0..3).for_each(|_| _ = counter.take(&ask, noted()));
     // To draw is one step: nobody reads a number that another will write.
-    assert_eq!([0; 2].map(|_| counter.take(&ask).before), [3, 4]);
-    assert_eq!(counter.take(&ask).before, 5);
+    assert_eq!([0; 2].map(|_| counter.take(&ask, noted()).before), [3, 4]);
+    assert_eq!(counter.take(&ask, noted()).before, 5);
 }
 
 /// The source says "up to three times"; a bucket that is full and leaks lets twice its capacity

@@ -78,8 +78,8 @@ impl SlotDoor {
         node.observe(world);
         let reply = match ask.pool {
             Pool::Anywhere if !asker.is_connected => None,
-            Pool::Anywhere => Some(self.anywhere.take(&ask)),
-            Pool::Site => Some(site.counter.take(&ask)),
+            Pool::Anywhere => Some(self.anywhere.take(&ask, now)),
+            Pool::Site => Some(site.counter.take(&ask, now)),
         };
         let ruling = match reply {
             Some(reply) => node.usher.hear(&ask, reply, now),
