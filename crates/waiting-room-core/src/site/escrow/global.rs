@@ -29,7 +29,10 @@ pub struct GlobalLedger {
 }
 
 impl GlobalLedger {
-    /// A ledger for a world in which nobody has a slot yet.
+    /// A ledger for a world in which nobody has a slot yet: once, when the limit is set up.
+    ///
+    /// After a restart it is [`recover`](Self::recover) that makes the next one. This one takes all
+    /// slots for free, and would grant the whole limit again while the passes of before are valid.
     ///
     /// # Errors
     ///

@@ -31,6 +31,8 @@ impl EscrowRules {
     pub const MAX_BORROWERS: usize = 1024;
     /// The longest session, lease, heartbeat or wait.
     pub const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+    /// The shortest heartbeat. With a shorter one a site would do nothing but say how it is.
+    pub const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(10);
     /// While somebody waits, a site sends this many times as many heartbeats.
     pub const HASTE: u32 = 5;
     /// Two clocks may drift apart by one part in this many.
@@ -80,7 +82,7 @@ impl EscrowRules {
         self
     }
 
-    /// How often a site says how things stand. 1 s by default, and
+    /// How often a site says how things stand, at most every 10 ms. 1 s by default, and
     /// [`HASTE`](Self::HASTE) times as often while somebody waits.
     #[must_use]
     pub const fn heartbeat(mut self, heartbeat: Duration) -> Self {
@@ -123,8 +125,9 @@ impl EscrowRules {
         if self.session.is_zero() {
             return too_small("session", self.session, "more than no time".to_owned());
         }
-        if self.heartbeat.is_zero() {
-            return too_small("heartbeat", self.heartbeat, "more than no time".to_owned());
+        if self.heartbeat < Self::SHORTEST_HEARTBEAT {
+            let expected = format!("at least {:?}", Self::SHORTEST_HEARTBEAT);
+            return too_small("heartbeat", self.heartbeat, expected);
         }
         if self.lease < self.heartbeat {
             let expected = format!("at least the heartbeat, {:?}", self.heartbeat);

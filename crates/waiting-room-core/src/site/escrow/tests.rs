@@ -150,6 +150,10 @@ fn rules_that_cannot_be_obeyed_are_refused_by_name() {
     assert_eq!(error.to_string(), "session is 0ns, expected more than no time");
     let error = EscrowRules::new().heartbeat(Duration::ZERO).validate().unwrap_err();
     assert_eq!(error.field(), "heartbeat");
+    // A fifth of it would be no time, so that every answer would be due at once.
+    let error = EscrowRules::new().heartbeat(Duration::from_nanos(4)).validate().unwrap_err();
+    assert_eq!(error.to_string(), "heartbeat is 4ns, expected at least 10ms");
+    assert!(EscrowRules::new().heartbeat(EscrowRules::SHORTEST_HEARTBEAT).validate().is_ok());
     let error = EscrowRules::new().lease(Duration::from_secs(100_000)).validate().unwrap_err();
     assert_eq!(error.to_string(), "lease is 100000s, expected at most 86400s");
     let error = GlobalLedger::new(1, [], Term::new(1), RULES).unwrap_err();
