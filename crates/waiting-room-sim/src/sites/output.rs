@@ -36,6 +36,10 @@ const FIGURES: &[(&str, Figure)] = &[
     ("util_at_first_early_queue", |it| number(it.util_at_first_early_queue, 3)),
     ("early_queued", |it| it.early_queued.to_string()),
     ("early_queued_share", |it| format!("{:.4}", it.early_queued_share)),
+    ("early_queued_with_stranded", |it| it.early_queued_with_stranded.to_string()),
+    ("util_at_first_early_queue_with_stranded", |it| {
+        number(it.util_at_first_early_queue_with_stranded, 3)
+    }),
     ("early_slot_seconds", |it| format!("{:.0}", it.early_slot_seconds)),
     ("max_active", |it| it.max_active.to_string()),
     ("max_active_over_limit", |it| format!("{:.3}", it.max_active_over_limit)),

@@ -1,10 +1,12 @@
 //! What is true in the world, which nobody in it knows.
 
+mod lately;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
+use self::lately::Lately;
 use super::{
     clock::{MINUTE, SECOND},
     line::Line,
@@ -21,9 +23,10 @@ pub(super) struct Truth {
     active: u32,
     /// When the visitors of the last 60 seconds were let in.
     recent: VecDeque<u32>,
-    /// When slots became free, and how many: so lately that nobody far away can know of it.
-    just_freed: VecDeque<(u32, u32)>,
-    news_take: u32,
+    /// How many could be let in.
+    free: Lately,
+    /// The same, if the stranded slots were free as well.
+    free_or_stranded: Lately,
     /// The present calendar minute, and how many were let in in it.
     minute: (u32, u32),
     line: Line,
@@ -43,9 +46,9 @@ pub(super) struct Seen {
     pub(super) admitted: u64,
     pub(super) queued: u64,
     /// Visitors who had to wait although they were next and a slot was free.
-    pub(super) queued_early: u64,
-    /// How full the room was when that happened for the first time.
-    pub(super) first_early: Option<f64>,
+    pub(super) early: Early,
+    /// The same, if a slot that is stranded counts as free.
+    pub(super) early_with_stranded: Early,
     /// How full the room was when somebody had to wait for the first time, and when that was.
     pub(super) first_queued: Option<(f64, u32)>,
     /// Milliseconds × slots: free, while somebody waited.
@@ -60,17 +63,33 @@ pub(super) struct Seen {
     pub(super) last_stranded: Option<u32>,
 }
 
+/// Visitors who had to wait too early.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Early {
+    pub(super) queued: u64,
+    /// How full the room was when the first of them had to.
+    pub(super) first: Option<f64>,
+}
+
+impl Early {
+    fn count(&mut self, fullness: f64) {
+        self.queued += 1;
+        self.first.get_or_insert(fullness);
+    }
+}
+
 impl Truth {
     /// A world without visitors, for a run of `length` milliseconds. A slot that has been free for
     /// less than `news_take` is not yet one that somebody far away could have had.
     pub(super) fn new(limits: Limits, length: u32, news_take: u32) -> Self {
+        let free = limits.total_active_users.min(limits.new_users_per_minute);
         Self {
             limits,
             now: 0,
             active: 0,
             recent: VecDeque::new(),
-            just_freed: VecDeque::new(),
-            news_take,
+            free: Lately::new(free, news_take),
+            free_or_stranded: Lately::new(free, news_take),
             minute: (0, 0),
             line: Line::new(length / SECOND),
             asking: 0,
@@ -93,6 +112,7 @@ impl Truth {
         }
         self.active += 1;
         self.recent.push_back(now);
+        self.has_changed();
         let minute = now / MINUTE;
         let so_far = if self.minute.0 == minute { self.minute.1 } else { 0 };
         self.minute = (minute, so_far + 1);
@@ -109,7 +129,7 @@ impl Truth {
     pub(super) fn lapse(&mut self, now: u32) {
         self.advance(now);
         self.active -= 1;
-        self.has_freed(1);
+        self.has_changed();
     }
 
     /// A new visitor stands at a door that needs time to decide.
@@ -128,13 +148,15 @@ impl Truth {
         // Those of the same second count as being ahead, and those at a door.
         let second = arrived / SECOND;
         let ahead = self.line.ahead(second + 1) + self.asking;
-        let is_early = self.free_for_long() > ahead;
         let fullness = self.fullness();
         self.seen.queued += 1;
         self.seen.first_queued.get_or_insert((fullness, now));
-        if is_early {
-            self.seen.queued_early += 1;
-            self.seen.first_early.get_or_insert(fullness);
+        // A slot that was free all the time, whoever asks can have.
+        if self.free.least(now) > ahead {
+            self.seen.early.count(fullness);
+        }
+        if self.free_or_stranded.least(now) > ahead {
+            self.seen.early_with_stranded.count(fullness);
         }
         if keeps_ticket {
             self.line.join(second);
@@ -151,8 +173,8 @@ impl Truth {
     /// So many slots are held for sites that cannot use them or give them back.
     pub(super) fn strand(&mut self, slots: u32, now: u32) {
         self.advance(now);
-        self.has_freed(self.stranded.saturating_sub(slots));
         self.stranded = slots;
+        self.has_changed();
         if slots > 0 {
             self.seen.last_stranded = Some(now);
         }
@@ -192,6 +214,7 @@ impl Truth {
         {
             self.pass(oldest + MINUTE);
             self.recent.pop_front();
+            self.has_changed();
         }
         self.pass(now);
     }
@@ -205,26 +228,22 @@ impl Truth {
         self.now = self.now.max(now);
     }
 
+    fn has_changed(&mut self) {
+        let free = self.free_now();
+        self.free.change(free, self.now);
+        let free = self.free_with(self.active);
+        self.free_or_stranded.change(free, self.now);
+    }
+
     fn free_now(&self) -> u32 {
+        self.free_with(self.active + self.stranded)
+    }
+
+    /// How many could be let in if so many slots were in use.
+    fn free_with(&self, used: u32) -> u32 {
         let recent = u32::try_from(self.recent.len()).unwrap_or(u32::MAX);
-        let slots = self.limits.total_active_users.saturating_sub(self.active + self.stranded);
+        let slots = self.limits.total_active_users.saturating_sub(used);
         slots.min(self.limits.new_users_per_minute.saturating_sub(recent))
-    }
-
-    /// Slots that have been free for so long that whoever asks for one can have it.
-    fn free_for_long(&mut self) -> u32 {
-        self.has_freed(0);
-        let just_now: u32 = self.just_freed.iter().map(|(_, slots)| slots).sum();
-        self.free_now().saturating_sub(just_now)
-    }
-
-    fn has_freed(&mut self, slots: u32) {
-        while self.just_freed.front().is_some_and(|(at, _)| at + self.news_take <= self.now) {
-            self.just_freed.pop_front();
-        }
-        if slots > 0 {
-            self.just_freed.push_back((self.now, slots));
-        }
     }
 
     /// The share of the limit that is nearer.

@@ -10,9 +10,9 @@ fn truth() -> Truth {
 
 /// How many of those who had to wait had to too early.
 fn early(truth: &mut Truth, now: u32) -> u64 {
-    let before = truth.seen.queued_early;
+    let before = truth.seen.early.queued;
     truth.queue(now, false, now);
-    truth.seen.queued_early - before
+    truth.seen.early.queued - before
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn who_waits_while_a_slot_is_free_waits_too_early() {
     let mut truth = truth();
     truth.admit(0, false, 0);
     assert_eq!(early(&mut truth, 10), 1);
-    assert_eq!(truth.seen.first_early, Some(0.5));
+    assert_eq!(truth.seen.early.first, Some(0.5));
     truth.admit(20, false, 20);
     assert_eq!(early(&mut truth, 30), 0);
     assert_eq!((truth.seen.queued, truth.seen.max_active), (2, 2));
@@ -48,6 +48,42 @@ fn nobody_far_away_can_know_of_a_slot_that_has_just_become_free() {
     truth.lapse(10_000);
     assert_eq!(early(&mut truth, 10_999), 0);
     assert_eq!(early(&mut truth, 11_000), 1);
+}
+
+/// The slot that has become free is not the one that was free all the time.
+#[test]
+fn a_slot_that_became_free_and_was_used_again_takes_nothing_from_one_that_was_free_all_the_time() {
+    let mut truth = truth();
+    truth.admit(0, false, 0);
+    truth.lapse(70_000);
+    truth.admit(70_100, false, 70_100);
+    // One of the two was free throughout, and one went from hand to hand.
+    assert_eq!(early(&mut truth, 70_200), 1);
+    truth.admit(70_300, false, 70_300);
+    truth.lapse(70_400);
+    assert_eq!(early(&mut truth, 70_500), 0);
+    assert_eq!(early(&mut truth, 71_400), 1);
+}
+
+#[test]
+fn nobody_far_away_can_know_that_the_minute_is_over_which_was_used_up() {
+    let mut truth = truth();
+    for at in [0, 500, 900] {
+        truth.admit(at, false, at);
+        truth.lapse(at + 100);
+    }
+    assert_eq!((early(&mut truth, 60_999), early(&mut truth, 61_000)), (0, 1));
+}
+
+#[test]
+fn what_is_stranded_counts_as_free_in_the_other_figure() {
+    let mut truth = truth();
+    truth.strand(2, 100);
+    assert_eq!(early(&mut truth, 200), 0);
+    truth.admit(300, false, 300);
+    truth.admit(300, false, 300);
+    assert_eq!(early(&mut truth, 400), 0);
+    assert_eq!(truth.seen.early_with_stranded, Early { queued: 1, first: Some(0.0) });
 }
 
 #[test]
