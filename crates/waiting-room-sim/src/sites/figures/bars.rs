@@ -6,7 +6,8 @@ use crate::sheets::{Bar, Bound, Sheet};
 /// All bars of a study.
 pub(super) fn bars(study: &Study) -> Vec<Bar> {
     let sheet = |name| study.sheet(name).expect("a table of every study");
-    let (first, spike, delay) = (sheet("first-queue"), sheet("spike"), sheet("delay"));
+    let (first, spike) = (sheet("first-queue"), sheet("spike"));
+    let (delay, turn) = (sheet("delay"), sheet("turn"));
     let of = |sheet, column, line: &'static str, bound| {
         Bar::of(sheet, column, move |name| name.starts_with(line), bound)
     };
@@ -20,8 +21,13 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
         of(spike, "highest active %", "Curve, factor 1", Bound::AtLeast(130.0)),
         of(first, "nodes alike %", "Counters", Bound::AtLeast(88.0)),
         of(delay, "of the bound", "Counters", Bound::AtMost(1.0)),
-        of_escrow(delay),
+        of(turn, "of the bound", "Counters", Bound::AtMost(1.0)),
         of_escrow(sheet("dead-site")),
+        of(delay, "highest active %", "Escrow", Bound::AtMost(100.0)),
+        of(turn, "highest active %", "Escrow", Bound::AtMost(100.0)),
+        // Who has to wait for a reply longer than a door may keep a visitor has to wait in line.
+        of(delay, "too early", "Escrow, round trip 70 ms", Bound::AtMost(0.0)),
+        of(delay, "too early", "Escrow, round trip 500 ms", Bound::AtMost(0.0)),
     ]
     .concat()
 }

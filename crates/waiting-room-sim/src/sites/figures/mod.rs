@@ -4,6 +4,7 @@
 //! pictures are computed by running them and by nothing else.
 
 mod bars;
+mod delays;
 mod output;
 mod pictures;
 mod study;

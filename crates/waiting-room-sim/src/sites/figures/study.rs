@@ -1,6 +1,6 @@
 //! All tables, with all seeds.
 
-use super::{bars, tables, worlds::Contender};
+use super::{bars, delays, tables};
 use crate::sheets::{Bar, Sheet};
 
 /// What was measured.
@@ -23,7 +23,7 @@ impl Study {
     /// Runs everything. The result depends on the seeds and the size, not on the threads.
     pub(crate) fn run(seeds: &[u64], size: Size) -> Self {
         let mut sheets = vec![tables::first_queue(seeds), tables::spike(seeds)];
-        sheets.push(tables::delays(seeds, &[Contender::COUNTERS, Contender::ESCROW]));
+        sheets.extend([delays::delays(seeds), delays::turn(seeds)]);
         sheets.push(tables::dead_site(seeds));
         if size == Size::Full {
             sheets.extend(seeds.first().map(|&seed| tables::two_days(seed)));

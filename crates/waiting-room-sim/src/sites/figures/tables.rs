@@ -5,7 +5,7 @@ use waiting_room_core::SlotPolicy;
 use super::worlds::{self, Contender};
 use crate::{
     sheets::{Column, Sheet, measure_each},
-    sites::{report::Report, scenario::Scenario},
+    sites::report::Report,
 };
 
 /// The article's two days, every ten minutes, with the first seed.
@@ -112,28 +112,6 @@ pub(super) fn movement(seeds: &[u64]) -> Sheet {
     })
 }
 
-/// Each policy with news that are older and older, on the ramp and on the spike.
-pub(super) fn delays(seeds: &[u64], contenders: &[Contender]) -> Sheet {
-    let items: Vec<_> = contenders
-        .iter()
-        .flat_map(|contender| DELAYS.map(|delay| (*contender, delay)))
-        .map(|(contender, delay)| (format!("{}, {delay} s", contender.name), (contender, delay)))
-        .collect();
-    let head = ("delay", "News that are older");
-    Sheet::measure(head, DELAY, seeds, &items, |(contender, delay), seed| {
-        let ramp = worlds::ramp_with_delay(*delay);
-        let spike = worlds::spike_with_delay(*delay);
-        let (on_ramp, on_spike) = (contender.run(&ramp, seed), contender.run(&spike, seed));
-        let highest = on_ramp.max_active_over_limit.max(on_spike.max_active_over_limit);
-        vec![
-            percent(on_ramp.util_at_first_early_queue),
-            (on_ramp.early_queued + on_spike.early_queued) as f64,
-            100.0 * highest,
-            highest / bound(&ramp),
-        ]
-    })
-}
-
 /// The largest site is gone, for good.
 pub(super) fn dead_site(seeds: &[u64]) -> Sheet {
     let head = ("dead-site", "The largest of eight sites is gone");
@@ -152,24 +130,14 @@ pub(super) fn dead_site(seeds: &[u64]) -> Sheet {
     })
 }
 
-/// As many times the limit as counters may let in: those who came in since the snapshot was made.
-fn bound(world: &Scenario) -> f64 {
-    let staleness = world.network.news_delay + world.network.news_every;
-    let unseen = f64::from(world.limits.new_users_per_minute) * staleness / 60.0;
-    1.0 + unseen / f64::from(world.limits.total_active_users)
-}
-
 fn contenders() -> Vec<(String, Contender)> {
     Contender::ALL.iter().map(|it| (it.name.to_owned(), *it)).collect()
 }
 
 /// A share as a percentage; no number where there is none.
-fn percent(share: Option<f64>) -> f64 {
+pub(super) fn percent(share: Option<f64>) -> f64 {
     share.map_or(f64::NAN, |share| 100.0 * share)
 }
-
-/// Ages of the news, in seconds.
-const DELAYS: [f64; 4] = [2.0, 6.0, 20.0, 120.0];
 
 const DAYS: &[Column] =
     &[Column::new("active", 0), Column::new("new in a minute", 0), Column::new("waiting", 0)];
@@ -213,13 +181,6 @@ const SPIKE: &[Column] = &[
 ];
 
 const MOVE: &[Column] = &[Column::new("wait too early %", 1), Column::new("highest active %", 1)];
-
-const DELAY: &[Column] = &[
-    Column::new("first too early %", 1),
-    Column::new("too early", 0),
-    Column::new("highest active %", 1),
-    Column::new("of the bound", 3),
-];
 
 const DEAD_SITE: &[Column] = &[
     Column::new("first too early %", 1),

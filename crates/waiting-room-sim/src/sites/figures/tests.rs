@@ -2,7 +2,8 @@
 //! `waiting-room-sim figures --quick`, which is a matter of seconds there and of minutes here.
 
 use super::{
-    bars, output::markdown, pictures::pictures, study::Study, tables, worlds, worlds::Contender,
+    bars, delays, output::markdown, pictures::pictures, study::Study, tables, worlds,
+    worlds::Contender,
 };
 use crate::sheets::{Column, Sheet};
 
@@ -48,6 +49,27 @@ fn a_visitor_too_early_is_a_bar_that_is_missed() {
     let is_met = |early| bars::of_escrow(&escrow(early)).iter().all(|bar| bar.is_met());
     assert!(is_met(0.0));
     assert!(!is_met(1.0));
+}
+
+/// The delay of the news is nothing to the ledgers, which send messages of their own.
+#[test]
+fn ledgers_that_are_farther_away_are_not_the_same_world() {
+    let sheet = delays::delays(&[1]);
+    let escrow = sheet.figures("of the possible %", |name| name.starts_with("Escrow"));
+    let mut admitted: Vec<_> = escrow.map(|(_, it)| it.mean().to_bits()).collect();
+    admitted.dedup();
+    assert!(admitted.len() > 2, "{sheet:?}");
+}
+
+#[test]
+fn a_crowd_before_the_turn_of_a_minute_is_met_by_the_slots_of_two() {
+    let sheet = delays::turn(&[1]);
+    let of =
+        |column, line| sheet.figures(column, move |name| name == line).next().unwrap().1.mean();
+    let crowd = "Counters, 30000 a minute";
+    assert!(of("of 1 + N·staleness/60/L", crowd) > 1.5, "{sheet:?}");
+    assert!((0.9..=1.0).contains(&of("of the bound", crowd)), "{sheet:?}");
+    assert!(of("highest active %", "Escrow, 30000 a minute") <= 100.0, "{sheet:?}");
 }
 
 /// A table in which the escrow made so many wait too early.

@@ -36,6 +36,11 @@ impl Contender {
         Self { name, policy, curve_factor: 1.0 }
     }
 
+    /// It lets in by slots that are counted from news, which may be old.
+    pub(super) fn counts(&self) -> bool {
+        self.policy == Policy::Counters
+    }
+
     /// What comes of a world under this policy.
     pub(super) fn run(&self, world: &Scenario, seed: u64) -> Report {
         let mut world = world.clone();
@@ -53,18 +58,20 @@ pub(super) fn ramp(node_skew: f64) -> Scenario {
     world
 }
 
-/// The same with other delays, in seconds.
-pub(super) fn ramp_with_delay(delay: f64) -> Scenario {
-    with_delay(ramp(0.0), delay)
-}
-
 /// From a tenth of the limit to half as many again as may come in.
 pub(super) fn spike() -> Scenario {
     world("spike", include_str!("../../../scenarios/spike.toml"))
 }
 
-pub(super) fn spike_with_delay(delay: f64) -> Scenario {
-    with_delay(spike(), delay)
+/// The same with so many visitors a minute, and five seconds before a minute turns.
+pub(super) fn spike_before_a_turn(per_minute: f64) -> Scenario {
+    let mut world = spike();
+    let [_, quiet, begin, end] = &mut world.traffic.points[..] else {
+        unreachable!("the spike has four points");
+    };
+    (quiet.0, begin.0) = (quiet.0 - 5.0, begin.0 - 5.0);
+    (begin.1, end.1) = (per_minute, per_minute);
+    world
 }
 
 /// Nine tenths of the traffic go to the smallest site.
@@ -82,8 +89,16 @@ pub(super) fn two_days() -> Scenario {
     world("two-days", include_str!("../../../scenarios/two-days.toml"))
 }
 
-fn with_delay(mut world: Scenario, delay: f64) -> Scenario {
+/// The same with news that are so many seconds old.
+pub(super) fn with_delay(mut world: Scenario, delay: f64) -> Scenario {
     world.network.news_delay = delay;
+    world
+}
+
+/// The same with so many milliseconds between the sites and the global ledger, there and back at the
+/// most, and a seventh less at the least.
+pub(super) fn with_round_trip(mut world: Scenario, most: u32) -> Scenario {
+    world.network.wan_rtt_ms = [6 * most / 7, most];
     world
 }
 
