@@ -22,6 +22,7 @@ pub(super) struct Crowd {
     line: usize,
     visitors: Visitors,
     weights: Vec<f64>,
+    is_open: Vec<bool>,
     by_site: Skew,
     moves: Vec<Move>,
     second: u32,
@@ -48,6 +49,7 @@ impl Crowd {
             line: 0,
             visitors: scenario.visitors,
             by_site: Skew::by(weights.iter().copied()),
+            is_open: vec![true; weights.len()],
             weights,
             moves: scenario.moves.clone(),
             second: 0,
@@ -58,6 +60,7 @@ impl Crowd {
 
     /// Nobody comes to this site any more; its visitors go to the others.
     pub(super) fn close(&mut self, site: usize) {
+        self.is_open[site] = false;
         self.weights[site] = 0.0;
         self.by_site = Skew::by(self.weights.iter().copied());
     }
@@ -85,7 +88,7 @@ impl Crowd {
         let second = f64::from(at) / f64::from(SECOND);
         let moved = self.moves.iter().rev().find(|it| it.at <= second && moves < it.share);
         match moved {
-            Some(it) if self.weights[it.to] > 0.0 => {
+            Some(it) if self.is_open[it.to] => {
                 u16::try_from(it.to).expect("as many sites as a scenario may have")
             }
             _ => self.site_at(place),
@@ -115,5 +118,40 @@ impl Iterator for Crowd {
             self.place = 0.0;
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Where those come to who come in the first minute and in the second.
+    fn sites(more: &str) -> [Vec<u16>; 2] {
+        let file = format!(
+            "policies = [\"ideal\"]
+             [limits]
+             total_active_users = 100
+             new_users_per_minute = 100
+             [sites]
+             nodes = [1, 1, 1]
+             weights = [3, 1, 0]
+             [traffic]
+             unit = \"per_minute\"
+             points = [[0, 50], [2, 50]]
+             {more}"
+        );
+        let scenario = Scenario::parse("test".to_owned(), &file, Path::new("")).unwrap();
+        let (first, second): (Vec<_>, Vec<_>) =
+            Crowd::new(&scenario, 1).partition(|it| it.at < 60 * SECOND);
+        [first, second].map(|minute| minute.into_iter().map(|it| it.site).collect())
+    }
+
+    #[test]
+    fn traffic_can_move_to_a_site_that_had_none() {
+        let [first, second] = sites("[[move]]\nat_min = 1\nshare = 1\nto = 2\n");
+        assert!(first.iter().all(|site| *site < 2) && first.len() > 20, "{first:?}");
+        assert!(second.iter().all(|site| *site == 2) && second.len() > 20, "{second:?}");
     }
 }
