@@ -2,10 +2,12 @@
 
 mod error;
 mod file;
+mod happenings;
 mod source;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod traffic;
 
 use std::fmt;
 
@@ -150,8 +152,7 @@ impl Scenario {
     /// When the last point of the traffic is reached, in milliseconds.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "49 days at most")]
     pub(super) fn length_ms(&self) -> u32 {
-        let last = self.traffic.points.last().map_or(0.0, |(at, _)| *at);
-        (1_000.0 * last) as u32
+        (1_000.0 * self.traffic.ends()) as u32
     }
 }
 

@@ -2,6 +2,11 @@
 
 use std::{error::Error, fmt, ops::Range};
 
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
 /// A scenario that cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScenarioError {
@@ -27,7 +32,7 @@ impl ScenarioError {
         let start = span.start.min(source.len());
         let before = &source.as_bytes()[..start];
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        let place = Place { line, field: field_at(source, line) };
+        let place = Place { line, field: field_at(source, &span) };
         Self { file: String::new(), place: Some(place), message: message.to_string() }
     }
 
@@ -53,25 +58,28 @@ impl fmt::Display for ScenarioError {
 
 impl Error for ScenarioError {}
 
-/// The field that this line is about: the key in it, or in the nearest line above that has one, and
-/// the table that it belongs to.
-fn field_at(source: &str, line: usize) -> Option<String> {
-    let above: Vec<_> = source.lines().take(line).collect();
-    let header = |text: &str| {
-        let text = text.trim();
-        let name = text.strip_prefix('[')?.split(']').next()?;
-        Some(name.trim_start_matches('[').trim().to_owned())
-    };
-    let mut key = None;
-    for text in above.into_iter().rev() {
-        // A list that goes on over several lines may have lines that begin with a bracket too.
-        let is_header = text.starts_with('[');
-        if is_header {
-            let table = header(text)?;
-            return Some(key.map_or_else(|| table.clone(), |key| format!("{table}.{key}")));
+/// The field at this place, with the tables that it is in; nothing where the file is no TOML.
+fn field_at(source: &str, span: &Range<usize>) -> Option<String> {
+    let file = DeTable::parse(source).ok()?;
+    field_in(file.get_ref(), span)
+}
+
+fn field_in(table: &DeTable<'_>, place: &Range<usize>) -> Option<String> {
+    let is_at = |span: Range<usize>| span.start <= place.start && place.end <= span.end;
+    table.iter().find_map(|(name, value)| {
+        let name_of = name.get_ref();
+        match field_of(value, place) {
+            Some(field) => Some(format!("{name_of}.{field}")),
+            None => (is_at(name.span()) || is_at(value.span())).then(|| name_of.to_string()),
         }
-        let name = text.split('=').next().filter(|name| name.len() < text.len());
-        key = key.or_else(|| name.map(|name| name.trim().to_owned()));
+    })
+}
+
+/// The field of a table, or of one of several of the same name.
+fn field_of(value: &Spanned<DeValue<'_>>, place: &Range<usize>) -> Option<String> {
+    match value.get_ref() {
+        DeValue::Table(table) => field_in(table, place),
+        DeValue::Array(list) => list.iter().find_map(|it| field_of(it, place)),
+        _ => None,
     }
-    key
 }

@@ -3,15 +3,13 @@
 use std::{fs, path::Path};
 
 use toml::Spanned;
-use waiting_room_sim::{Day, Trace};
 
 use super::{
-    Fault, FaultKind, Limits, Move, Network, Scenario, ScenarioError, Sites, SlotSettings, Traffic,
-    Visitors, capacity_per_minute,
+    Limits, Network, Policy, Scenario, ScenarioError, Sites, SlotSettings, Visitors,
+    capacity_per_minute,
     source::Source,
     tables::{
-        FaultTable, FileTable, LimitsTable, MoveTable, NetworkTable, PacingName, Point, SitesTable,
-        SlotsTable, TrafficTable, Unit, VisitorsTable,
+        FileTable, LimitsTable, NetworkTable, PacingName, SitesTable, SlotsTable, VisitorsTable,
     },
 };
 
@@ -21,7 +19,9 @@ impl Scenario {
     /// No site has more nodes.
     const MAX_NODES: u16 = 1_000;
     /// No scenario goes on for longer, in minutes: thirty days.
-    const MAX_MINUTES: f64 = 30.0 * 24.0 * 60.0;
+    pub(super) const MAX_MINUTES: u32 = 30 * 24 * 60;
+    /// A longer session the ledgers refuse, which keep it for a moment longer than it is.
+    const MAX_SESSION: u32 = 24 * 60 * 60 - 1;
 
     /// Reads a scenario file.
     ///
@@ -43,27 +43,29 @@ impl Scenario {
         directory: &Path,
     ) -> Result<Self, ScenarioError> {
         let table: FileTable = toml::from_str(source).map_err(|error| {
-            ScenarioError::at(source, error.span().unwrap_or(0..0), error.message())
+            match error.span() {
+                // What the whole file lacks is not missing at any place in it.
+                Some(span) if span != (0..0) => ScenarioError::at(source, span, error.message()),
+                _ => ScenarioError::of_file(error.message()),
+            }
         })?;
         let source = Source { text: source, directory };
-        if table.policies.get_ref().is_empty() {
-            return source.wrong(table.policies.span(), "is empty, expected at least one policy");
-        }
+        source.policies(&table.policies)?;
         let limits = source.limits(&table.limits)?;
         let visitors = source.visitors(&table.visitors)?;
         let sites = source.sites(&table.sites)?;
         let count = sites.nodes.len();
         let traffic = source.traffic(&table.traffic, capacity_per_minute(&limits, &visitors))?;
-        let moves = table.moves.iter().map(|it| source.movement(it, count));
-        let faults = table.faults.iter().map(|it| source.fault(it, count));
+        let faults = source.faults(&table.faults, &sites.weights, traffic.ends())?;
+        let moves = source.moves(&table.moves, (count, traffic.ends()), &faults)?;
         Ok(Self {
             name,
             policies: table.policies.into_inner(),
             seed: table.seed,
             limits,
             slots: source.slots(&table.slots)?,
-            moves: moves.collect::<Result<_, _>>()?,
-            faults: faults.collect::<Result<_, _>>()?,
+            moves,
+            faults,
             sites,
             visitors,
             network: source.network(&table.network)?,
@@ -73,11 +75,22 @@ impl Scenario {
 }
 
 impl Source<'_> {
+    fn policies(&self, policies: &Spanned<Vec<Policy>>) -> Result<(), ScenarioError> {
+        let all = policies.get_ref();
+        if all.is_empty() {
+            return self.wrong(policies.span(), "is empty, expected at least one policy");
+        }
+        match all.iter().enumerate().find(|(index, policy)| all[..*index].contains(policy)) {
+            Some((_, policy)) => self.wrong(policies.span(), format!("has {policy} twice")),
+            None => Ok(()),
+        }
+    }
+
     fn limits(&self, table: &LimitsTable) -> Result<Limits, ScenarioError> {
         Ok(Limits {
             total_active_users: self.within(&table.total_active_users, 1, 10_000_000)?,
             new_users_per_minute: self.within(&table.new_users_per_minute, 1, 10_000_000)?,
-            session: self.optional(table.session_s.as_ref(), 300, 1, 24 * 60 * 60)?,
+            session: self.optional(table.session_s.as_ref(), 300, 1, Scenario::MAX_SESSION)?,
         })
     }
 
@@ -89,8 +102,9 @@ impl Source<'_> {
         })
     }
 
-    fn sites(&self, table: &SitesTable) -> Result<Sites, ScenarioError> {
-        let nodes = self.nodes(table)?;
+    fn sites(&self, place: &Spanned<SitesTable>) -> Result<Sites, ScenarioError> {
+        let table = place.get_ref();
+        let nodes = self.nodes(place)?;
         let weights = match (&table.weights, &table.site_skew) {
             (Some(weights), Some(skew)) => {
                 let message = format!("contradicts weights, {} of them", weights.get_ref().len());
@@ -103,8 +117,12 @@ impl Source<'_> {
                         format!("has {given} numbers, expected one for each of {expected} sites");
                     return self.wrong(weights.span(), message);
                 }
-                let weights = weights.get_ref().iter();
-                weights.map(|weight| self.within(weight, 0.0, 1e9)).collect::<Result<_, _>>()?
+                let each = weights.get_ref().iter().map(|it| self.within(it, 0.0, 1e9));
+                let each: Vec<_> = each.collect::<Result<_, _>>()?;
+                if each.iter().sum::<f64>() <= 0.0 {
+                    return self.wrong(weights.span(), "are all 0, expected one that is more");
+                }
+                each
             }
             (None, Some(skew)) => {
                 let exponent = self.within(skew, 0.0, 4.0)?;
@@ -116,11 +134,13 @@ impl Source<'_> {
         Ok(Sites { nodes, weights, node_skew })
     }
 
-    fn nodes(&self, table: &SitesTable) -> Result<Vec<u16>, ScenarioError> {
+    fn nodes(&self, place: &Spanned<SitesTable>) -> Result<Vec<u16>, ScenarioError> {
+        let table = place.get_ref();
+        if let (Some(_), Some(each)) = (&table.nodes, &table.nodes_each) {
+            return self.wrong(each.span(), CONTRADICTS_NODES);
+        }
         match (&table.nodes, &table.count) {
-            (Some(_), Some(count)) => {
-                self.wrong(count.span(), "contradicts nodes, which has a number for each site")
-            }
+            (Some(_), Some(count)) => self.wrong(count.span(), CONTRADICTS_NODES),
             (Some(nodes), None) => {
                 let count = nodes.get_ref().len();
                 if count == 0 || count > Scenario::MAX_SITES {
@@ -137,11 +157,9 @@ impl Source<'_> {
                 let each = self.optional(table.nodes_each.as_ref(), 1, 1, Scenario::MAX_NODES)?;
                 Ok(vec![each; count.into()])
             }
-            (None, None) => Err(ScenarioError::at(
-                self.text,
-                self.text.find("[sites]").map_or(0..0, |at| at..at),
-                "expected nodes, a number for each site, or count",
-            )),
+            (None, None) => {
+                self.wrong(place.span(), "expected nodes, a number for each site, or count")
+            }
         }
     }
 
@@ -164,95 +182,6 @@ impl Source<'_> {
             wan_rtt_ms: self.round_trip(table.wan_rtt_ms.as_ref(), [60, 70])?,
         })
     }
-
-    fn traffic(&self, table: &TrafficTable, capacity: f64) -> Result<Traffic, ScenarioError> {
-        match (&table.points, &table.replay) {
-            (Some(_), Some(replay)) => self.wrong(replay.span(), "contradicts points"),
-            (Some(points), None) => {
-                let scale = if table.unit == Some(Unit::PerMinute) { 1.0 } else { capacity };
-                self.points(points, scale)
-            }
-            (None, Some(replay)) => self.replay(replay, table.visitors.as_ref()),
-            (None, None) => Err(ScenarioError::at(
-                self.text,
-                self.text.find("[traffic]").map_or(0..0, |at| at..at),
-                "expected points, or replay with the name of a file",
-            )),
-        }
-    }
-
-    fn points(
-        &self,
-        points: &Spanned<Vec<Spanned<Point>>>,
-        scale: f64,
-    ) -> Result<Traffic, ScenarioError> {
-        let mut lines = Vec::new();
-        let mut last = 0.0;
-        for point in points.get_ref() {
-            let Point(minute, number) = *point.get_ref();
-            if !(last..=Scenario::MAX_MINUTES).contains(&minute) {
-                let most = Scenario::MAX_MINUTES;
-                let message = format!("minute is {minute}, expected {last} to {most}");
-                return self.wrong(point.span(), message);
-            }
-            if !(0.0..=1e7).contains(&(number * scale)) {
-                let message = format!(
-                    "is {number} at minute {minute}, expected up to 10000000 visitors in a minute"
-                );
-                return self.wrong(point.span(), message);
-            }
-            last = minute;
-            lines.push((60.0 * minute, number * scale));
-        }
-        if last <= 0.0 {
-            return self.wrong(points.span(), "is over at once, expected a point after minute 0");
-        }
-        Ok(Traffic { points: lines })
-    }
-
-    /// Each minute of the file is a step.
-    fn replay(
-        &self,
-        file: &Spanned<std::path::PathBuf>,
-        visitors: Option<&Spanned<f64>>,
-    ) -> Result<Traffic, ScenarioError> {
-        let day = Day::open(&self.directory.join(file.get_ref()));
-        let day = match day {
-            Ok(day) => Trace::from(&day),
-            Err(error) => return self.wrong(file.span(), error),
-        };
-        let day = match visitors {
-            Some(visitors) => day.scaled_to(self.within(visitors, 1.0, 1e9)?),
-            None => day,
-        };
-        let steps = day.counts().iter().enumerate();
-        let points = steps.flat_map(|(minute, count)| {
-            let start = 60.0 * minute as f64;
-            [(start, *count), (start + 60.0, *count)]
-        });
-        Ok(Traffic { points: points.collect() })
-    }
-
-    fn movement(&self, table: &MoveTable, sites: usize) -> Result<Move, ScenarioError> {
-        Ok(Move {
-            at: 60.0 * self.within(&table.at_min, 0.0, Scenario::MAX_MINUTES)?,
-            share: self.within(&table.share, 0.0, 1.0)?,
-            to: self.within(&table.to, 0, sites - 1)?,
-        })
-    }
-
-    fn fault(&self, table: &FaultTable, sites: usize) -> Result<Fault, ScenarioError> {
-        let from = self.within(&table.from_min, 0.0, Scenario::MAX_MINUTES)?;
-        let until = table.until_min.as_ref();
-        let until = until.map(|it| self.within(it, from, Scenario::MAX_MINUTES)).transpose()?;
-        if let (FaultKind::Dead, Some(until)) = (table.kind, &table.until_min) {
-            return self.wrong(until.span(), "contradicts kind: who is dead does not come back");
-        }
-        Ok(Fault {
-            what: table.kind,
-            site: self.within(&table.site, 0, sites - 1)?,
-            from: 60.0 * from,
-            until: until.map_or(f64::INFINITY, |until| 60.0 * until),
-        })
-    }
 }
+
+const CONTRADICTS_NODES: &str = "contradicts nodes, which has a number for each site";

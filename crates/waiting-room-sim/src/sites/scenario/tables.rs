@@ -15,12 +15,12 @@ pub(super) struct FileTable {
     pub(super) limits: LimitsTable,
     #[serde(default)]
     pub(super) slots: SlotsTable,
-    pub(super) sites: SitesTable,
+    pub(super) sites: Spanned<SitesTable>,
     #[serde(default)]
     pub(super) visitors: VisitorsTable,
     #[serde(default)]
     pub(super) network: NetworkTable,
-    pub(super) traffic: TrafficTable,
+    pub(super) traffic: Spanned<TrafficTable>,
     #[serde(default, rename = "move")]
     pub(super) moves: Vec<MoveTable>,
     #[serde(default, rename = "fault")]
@@ -84,7 +84,7 @@ pub(super) struct NetworkTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct TrafficTable {
     pub(super) points: Option<Spanned<Vec<Spanned<Point>>>>,
-    pub(super) unit: Option<Unit>,
+    pub(super) unit: Option<Spanned<Unit>>,
     pub(super) replay: Option<Spanned<PathBuf>>,
     pub(super) visitors: Option<Spanned<f64>>,
 }
