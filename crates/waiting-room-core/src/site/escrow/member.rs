@@ -81,12 +81,12 @@ impl Member {
     ///
     /// If the site's lease is over, its visitors may have been claimed and the slots been given to
     /// others, of which the site knows nothing: the account is closed.
-    pub(super) fn adopt(&mut self, heartbeat: &Heartbeat, now: Timestamp) {
+    pub(super) fn adopt(&mut self, heartbeat: &Heartbeat, lease_end: Timestamp, now: Timestamp) {
         self.epoch = heartbeat.epoch;
         self.allowance = Allowance { granted: heartbeat.granted, returned: heartbeat.returned };
-        self.lease_end = now;
-        self.standing =
-            if heartbeat.sent_at < heartbeat.lease_end { Standing::Open } else { Standing::Closed };
+        let is_leased = heartbeat.sent_at < heartbeat.lease_end;
+        (self.standing, self.lease_end) =
+            if is_leased { (Standing::Open, lease_end) } else { (Standing::Closed, now) };
     }
 
     /// Hears how things stand. What was given back counts whenever it is heard; the rest only if it

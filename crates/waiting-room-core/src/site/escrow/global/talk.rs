@@ -26,7 +26,7 @@ impl GlobalLedger {
             return Vec::new();
         }
         if member.standing == Standing::Unknown {
-            member.adopt(heartbeat, now);
+            member.adopt(heartbeat, lease_end, now);
         }
         if member.standing != Standing::Open || member.epoch != heartbeat.epoch {
             let (over, current) = (heartbeat.epoch, member.epoch);

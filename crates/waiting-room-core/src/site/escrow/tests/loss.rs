@@ -91,6 +91,23 @@ fn a_new_global_ledger_waits_for_a_silent_site_until_all_that_it_had_is_over() {
 }
 
 #[test]
+fn a_report_at_the_start_of_time_begins_a_lease_like_any_other() {
+    let mut net = Net::new(1, 1, RULES);
+    let pass = net.admit(0, 1, at(0)).unwrap();
+    net.lose_global(2, at(0));
+    assert!(net.admit(0, 2, at(0)).is_none(), "but the question is a report");
+    assert!(!net.global.is_learning());
+
+    net.cut_off.insert(0);
+    let renewed = net.prolong(0, &pass, at(119)).unwrap();
+    assert_eq!(renewed.expires_at, at(419));
+    net.global.tick(at(418));
+    assert_eq!(net.global.free(), 0, "the pass is valid");
+    net.global.tick(at(422));
+    assert_eq!(net.global.free(), 1);
+}
+
+#[test]
 fn what_was_sent_before_the_loss_is_no_report() {
     let mut net = Net::new(3, 1, RULES);
     let SiteAction::Send(late) = net.sites[0].tick(at(5)).remove(0) else { panic!("it beats") };
