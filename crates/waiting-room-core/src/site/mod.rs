@@ -18,10 +18,15 @@
 //! | [`Counters`](SlotPolicy::Counters) | what two counters say: the site's, then Anywhere's | hardly | no |
 //! | [`escrow`] | what the site holds of the limit, for as long as a visitor stays | no | **never** |
 //!
-//! "Too many" is meant of the slots of one snapshot. Those who were let in after it was made are
-//! not in it, so every policy of the article may exceed the limit by them: at most
-//! `new_users_per_minute` × the age of the snapshot in minutes. The [`escrow`] has no snapshot: it
-//! is another way to do it, with ledgers instead of guesses, and stands by itself.
+//! "Too many" is meant of one minute and the slots of one snapshot. Those who were let in after it
+//! was made are not in it, and slots are fixed for each minute: what was free in one picture can be
+//! given away in the minute that goes on, and again in every minute that begins before a newer
+//! picture counts. So every policy of the article may let in as many as were free × (the turns of
+//! the minute within the age of the snapshot + 1), where no minute has more than
+//! `new_users_per_minute`. With a snapshot of some seconds that is once, and twice around the turn of
+//! a minute. The [`escrow`] has no snapshot: it is another way to do it, with ledgers instead of
+//! guesses, and stands by itself. Nobody is queued too early there only while the sites reach the
+//! global ledger well within the bounded wait; a site that is cut off has only what it holds.
 //!
 //! # The words of the article
 //!

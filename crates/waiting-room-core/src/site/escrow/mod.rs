@@ -16,7 +16,10 @@
 //!
 //! Far from the limit each site has a reserve, split by the demand, and no visitor waits for the
 //! network. Near the limit the reserves shrink to nothing and every admission asks the global
-//! ledger: then it is one central counter, and nobody is queued while a slot is free anywhere.
+//! ledger: then it is one central counter, and nobody is queued while a slot is free anywhere, as
+//! long as the sites reach it well within the [bounded wait](EscrowRules::borrow_wait): a slot that
+//! another site has in reserve takes two round trips. A site that is cut off has only what it holds,
+//! and queues when that is in use, whatever is free elsewhere.
 //!
 //! # Words
 //!
