@@ -27,7 +27,7 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
         of(turn, "highest active %", "Escrow", Bound::AtMost(100.0)),
         // Who has to wait for a reply longer than a door may keep a visitor has to wait in line.
         of(delay, "too early", "Escrow, round trip 70 ms", Bound::AtMost(0.0)),
-        of(delay, "too early", "Escrow, round trip 500 ms", Bound::AtMost(0.0)),
+        of(delay, "too early", "Escrow, round trip 300 ms", Bound::AtMost(0.0)),
     ]
     .concat()
 }
