@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Keeps requests from a server that has not answered some in a row.
 ///
-/// It is closed again by the first answer to anything, which the watch asks for each second, and
+/// It is closed again by the first answer to anything, which a task in the background asks for, and
 /// not by sacrificing a visitor's request.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {

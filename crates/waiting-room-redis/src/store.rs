@@ -247,7 +247,7 @@ pub(crate) fn check_eviction(memory: &str, policy: &str) -> Result<(), StoreErro
 
 pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 pub(crate) const BREAKER_IS_OPEN: &str =
-    "it has not answered lately, and is asked again every second";
+    "it has not answered lately, and is asked by nobody but the watch until it does";
 pub(crate) const TOO_MANY_WAIT: &str = "too many calls wait for it";
 
 /// So many calls of one verb wait for those that are under way.
