@@ -1,0 +1,128 @@
+//! Requests without an answer, and rooms that begin anew.
+
+use super::*;
+
+#[test]
+fn a_request_that_failed_may_have_been_a_checkout() {
+    let mut scene = Scene::new(1, None);
+    scene.ask(1, 0, ADMITTED);
+    scene.sent(1, 10_000);
+    scene.failed(1, 12_000);
+    scene.ask(2, 11_000, ADMITTED);
+    scene.ask(1, 20_000, first());
+    assert_eq!(scene.report().violations(), Vec::<&str>::new());
+}
+
+#[test]
+fn a_checkout_that_failed_frees_the_slot_however_late_it_is_known() {
+    let mut scene = Scene::new(1, None);
+    scene.ask(1, 0, ADMITTED);
+    scene.sent(1, 50_000);
+    scene.ask(2, 50_500, ADMITTED);
+    scene.failed(1, 80_000);
+    assert_eq!(scene.report().max_active, 1);
+}
+
+#[test]
+fn an_admission_whose_first_answer_was_lost_may_have_been_long_ago() {
+    let mut scene = Scene::new(9, Some(1));
+    scene.sent(1, 0);
+    scene.failed(1, 5_000);
+    scene.ask(2, 1_000 + 5_000, ADMITTED);
+    scene.ask(1, 60_500, ADMITTED);
+    assert_eq!(scene.report().max_new_in_any_60s, 1);
+}
+
+// Queued while free.
+
+#[test]
+fn a_request_that_failed_may_have_the_slot() {
+    let mut scene = Scene::new(1, None);
+    scene.sent(1, 0);
+    scene.failed(1, 1_000);
+    scene.ask(2, 120_000, first());
+    scene.ask(3, 128_499, first());
+    assert_eq!(scene.0.clone().finish(at(128_499)).queued_while_free, 0);
+    scene.ask(4, 128_500, first());
+    assert_eq!(scene.report().queued_while_free, 1);
+}
+
+#[test]
+fn a_restarted_room_does_not_know_who_was_present() {
+    let mut scene = two_in_line();
+    scene.0.restarted(at(41_600), at(41_600));
+    scene.ask(3, 42_000, ADMITTED);
+    scene.ask(2, 61_000, waits(1_000, 1));
+    assert_eq!(scene.report().order_inversions, 0);
+}
+
+// Lost places.
+
+#[test]
+fn a_place_that_is_taken_away_in_time_is_lost() {
+    for (back_at, expected) in [(320_999, 1), (321_000, 0)] {
+        let mut scene = Scene::new(1, None);
+        scene.ask(1, 0, ADMITTED);
+        scene.ask(2, 1_000, first());
+        scene.ask(2, 21_000, waits(1_000, 1));
+        scene.ask(1, 60_000 - 1, ADMITTED);
+        scene.ask(2, back_at, waits(back_at, 1));
+        assert_eq!(scene.report().lost_places, expected, "back at {back_at}");
+    }
+}
+
+#[test]
+fn a_session_that_is_broken_off_is_lost() {
+    for (back_at, expected) in [(59_999, 1), (60_000, 0)] {
+        let mut scene = Scene::new(1, None);
+        scene.ask(1, 0, ADMITTED);
+        scene.ask(1, back_at, first());
+        assert_eq!(scene.report().lost_places, expected, "back at {back_at}");
+    }
+}
+
+#[test]
+fn a_failed_request_may_have_used_up_the_ticket() {
+    let mut scene = Scene::new(1, None);
+    scene.ask(1, 0, ADMITTED);
+    scene.ask(2, 1_000, first());
+    scene.ask(2, 21_000, waits(1_000, 1));
+    scene.sent(2, 68_000);
+    scene.failed(2, 70_000);
+    scene.ask(2, 200_000, waits(200_000, 1));
+    assert_eq!(scene.report().lost_places, 0);
+}
+
+#[test]
+fn a_ticket_that_a_failed_request_used_up_makes_no_place() {
+    let mut scene = Scene::new(1, None);
+    scene.ask(1, 0, ADMITTED);
+    scene.ask(2, 1_000, first());
+    scene.ask(2, 21_000, Seen::Refused);
+    scene.sent(2, 41_000);
+    scene.failed(2, 46_000);
+    let touched_anew = Seen::Waiting {
+        interval: Duration::from_secs(3),
+        waiting_since: Some(at(48_000)),
+        position: None,
+        returned_ticket: true,
+    };
+    scene.ask(2, 48_000, touched_anew);
+    scene.ask(2, 51_000, Seen::Refused);
+    assert_eq!(scene.report().lost_places, 0);
+}
+
+#[test]
+fn an_early_question_does_not_tell_what_became_of_a_failed_request() {
+    let mut scene = Scene::new(1, None);
+    scene.ask(1, 0, ADMITTED);
+    scene.ask(2, 1_000, first());
+    scene.ask(2, 21_000, waits(1_000, 1));
+    scene.sent(2, 40_900);
+    scene.failed(2, 40_910);
+    scene.ask(2, 40_920, waits(1_000, 1));
+    scene.ask(2, 200_000, waits(200_000, 1));
+    assert_eq!(scene.report().lost_places, 0);
+}
+
+// Positions, waits, outcomes.
