@@ -24,15 +24,24 @@ impl Oracle {
         let certain_until = flight.sent + self.limits.session_duration;
         let renewed_by = if at > flight.sent { at + Limits::LATE_RENEWAL } else { at };
         let possible_until = renewed_by + self.limits.longest_hold();
-        let mut holders = -i64::from(flight.counts_slot);
         match known.session.as_mut() {
-            Some(session) => {
+            Some(session) if !flight.counts_slot => {
                 session.certain_until = session.certain_until.max(certain_until);
+                session.pass_until = session.pass_until.max(certain_until);
                 session.possible_until = session.possible_until.max(possible_until);
             }
-            None => {
-                holders += 1;
-                known.session = Some(Session { serial, certain_until, possible_until });
+            // The slot that the request counted for is the one of the session from here on.
+            before => {
+                if let Some(before) = before {
+                    self.timers.set(before.possible_until, Timer::StraySlot);
+                }
+                known.session = Some(Session {
+                    serial,
+                    certain_until,
+                    pass_until: certain_until,
+                    unheard_until: Timestamp::ZERO,
+                    possible_until,
+                });
                 self.next_serial += 1;
                 self.timers.set(possible_until, Timer::Session(visitor, serial));
             }
@@ -41,7 +50,6 @@ impl Oracle {
             Some(activity) => self.active.extend(activity, at, certain_until),
             None => self.active.begin(at, certain_until),
         });
-        self.bound.change(holders, 0);
         if flight.counts_new {
             // The request under way turns into an admission of this minute.
             self.timers.set(at + Limits::MINUTE, Timer::LeaveMinute);

@@ -103,7 +103,8 @@ impl Oracle {
             tally.visitors += 1;
             Visitor::new(at)
         });
-        let counts_slot = known.session.is_none();
+        let sessionless = known.session.is_none();
+        let counts_slot = known.session.is_none_or(|session| session.may_outlive_its_pass(at));
         let certain_until = known.session.map_or(Timestamp::ZERO, |session| session.certain_until);
         let counts_new = certain_until <= at;
         self.bound.change(i64::from(counts_slot), i64::from(counts_new));
@@ -112,7 +113,9 @@ impl Oracle {
         if !counts_new {
             self.timers.set(certain_until, Timer::MayBeNew(visitor, no));
         }
-        let sessionless = counts_slot;
+        if let Some(session) = known.session.filter(|_| !counts_slot) {
+            self.timers.set(session.pass_until, Timer::MayTakeSlot(visitor, no));
+        }
         known.flight = Some(Flight { no, sent: at, epoch, counts_slot, counts_new, sessionless });
     }
 
@@ -154,6 +157,7 @@ impl Oracle {
         match known.session.as_mut() {
             Some(session) if !flight.counts_slot => {
                 session.possible_until = session.possible_until.max(held_until);
+                session.unheard_until = session.unheard_until.max(held_until);
                 session.certain_until = session.certain_until.min(flight.sent);
             }
             _ => self.timers.set(held_until, Timer::StraySlot),
@@ -212,7 +216,13 @@ impl Oracle {
                 });
             }
         }
-        holders -= i64::from(known.session.take().is_some());
+        match known.session.take() {
+            Some(session) if flight.is_some_and(|flight| flight.counts_slot) => {
+                // Its pass was over, so the end may be that of another slot.
+                self.timers.set(session.possible_until, Timer::StraySlot);
+            }
+            session => holders -= i64::from(session.is_some()),
+        }
         if let Some(activity) = known.activity {
             self.active.cut(activity, sent_at);
         }

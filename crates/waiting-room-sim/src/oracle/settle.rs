@@ -30,6 +30,16 @@ impl Oracle {
                     self.bound.change(0, 1);
                 }
             }
+            Timer::MayTakeSlot(visitor, no) => {
+                let Some(known) = self.visitors.get_mut(&visitor) else { return };
+                let Some(session) = known.session else { return };
+                let flight =
+                    known.flight.as_mut().filter(|flight| flight.no == no && !flight.counts_slot);
+                if let Some(flight) = flight.filter(|_| session.may_outlive_its_pass(at)) {
+                    flight.counts_slot = true;
+                    self.bound.change(1, 0);
+                }
+            }
             Timer::Session(visitor, serial) => self.lapse(visitor, serial, at),
         }
     }

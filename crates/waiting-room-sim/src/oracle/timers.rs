@@ -17,9 +17,12 @@ pub(super) enum Timer {
     LeaveMinute,
     /// From here on this request, if it is still under way, may be a new admission.
     MayBeNew(VisitorNo, u64),
+    /// From here on this request, if it is still under way, may take a slot beside the one that
+    /// its visitor has.
+    MayTakeSlot(VisitorNo, u64),
     /// This session may have lapsed.
     Session(VisitorNo, u64),
-    /// A slot that a failed request may have taken is free again.
+    /// A slot that a visitor may hold without knowing it is free again.
     StraySlot,
 }
 

@@ -44,7 +44,7 @@ pub(super) struct Flight {
     pub sent: Timestamp,
     /// The state of the upper bound at departure.
     pub epoch: u64,
-    /// Whether it counts as a slot that may be taken, besides those of known sessions.
+    /// Whether it counts as a slot that may be taken, besides that of the known session.
     pub counts_slot: bool,
     /// Whether it counts as an admission that may have happened.
     pub counts_new: bool,
@@ -83,8 +83,20 @@ pub(super) struct Session {
     pub serial: u64,
     /// The slot is certainly held until then (not included).
     pub certain_until: Timestamp,
+    /// The pass that the visitor has certainly opens until then (not included), if nothing ended it.
+    pub pass_until: Timestamp,
+    /// A renewal that the visitor never heard of may hold the slot until then.
+    pub unheard_until: Timestamp,
     /// The slot is certainly free from then on.
     pub possible_until: Timestamp,
+}
+
+impl Session {
+    /// Whether a request at `now` may come with a pass that is over while its slot is held still,
+    /// and so may take a second one.
+    pub(super) fn may_outlive_its_pass(&self, now: Timestamp) -> bool {
+        self.pass_until <= now && now < self.unheard_until
+    }
 }
 
 impl Visitor {

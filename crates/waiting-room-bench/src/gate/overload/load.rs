@@ -51,7 +51,7 @@ pub(super) fn open_loop(
 }
 
 /// How many requests a second are answered to so many clients who ask again and again, after a time
-/// to warm up.
+/// to warm up. It is measured until each of them has an answer, however long that takes.
 pub(super) fn closed_loop(
     port: u16,
     clients: u32,
@@ -68,7 +68,7 @@ pub(super) fn closed_loop(
         while let Some(done) = asking.join_next().await {
             answers += done??;
         }
-        Ok(f64::from(answers) / measured.as_secs_f64())
+        Ok(f64::from(answers) / from.elapsed().max(measured).as_secs_f64())
     })
 }
 
@@ -96,17 +96,18 @@ async fn come(client: Arc<Client>, intended: Instant) -> (Instant, Outcome, Dura
     (intended, outcome, late)
 }
 
-/// How many answers one client gets between two times.
+/// How many answers one client gets between two times, or one that it gets later.
 async fn ask_until(client: Arc<Client>, from: Instant, end: Instant) -> Result<u32> {
     let mut answers = 0;
-    loop {
-        match timeout_at(end, client.ask()).await {
-            Ok(Ok(_)) if Instant::now() < from => {}
-            Ok(Ok(_)) => answers += 1,
-            Ok(Err(error)) => return Err(error),
-            Err(_) => return Ok(answers),
-        }
+    while answers == 0 {
+        client.ask().await?;
+        answers = u32::from(Instant::now() >= from);
     }
+    while let Ok(answer) = timeout_at(end, client.ask()).await {
+        answer?;
+        answers += 1;
+    }
+    Ok(answers)
 }
 
 #[cfg(test)]
@@ -116,12 +117,17 @@ mod tests {
 
     use super::*;
 
-    async fn come_late(by: Duration) -> Outcome {
+    async fn client_of_a_service() -> Arc<Client> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let app = Router::new().route("/", get(|| async {}));
         tokio::spawn(axum::serve(listener, app).into_future());
-        let (_, outcome, late) = come(Arc::new(Client::new(port)), Instant::now() - by).await;
+        Arc::new(Client::new(port))
+    }
+
+    async fn come_late(by: Duration) -> Outcome {
+        let client = client_of_a_service().await;
+        let (_, outcome, late) = come(client, Instant::now() - by).await;
         assert!(late >= by);
         outcome
     }
@@ -131,6 +137,12 @@ mod tests {
         let late = PATIENCE / 5;
         let outcome = come_late(late).await;
         assert!(matches!(outcome, Outcome::Served(waited) if waited >= late), "{outcome:?}");
+    }
+
+    #[tokio::test]
+    async fn a_client_has_an_answer_however_short_the_time_is() {
+        let over = Instant::now();
+        assert!(ask_until(client_of_a_service().await, over, over).await.unwrap() > 0);
     }
 
     #[tokio::test]

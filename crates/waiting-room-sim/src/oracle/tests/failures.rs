@@ -33,8 +33,6 @@ fn an_admission_whose_first_answer_was_lost_may_have_been_long_ago() {
     assert_eq!(scene.report().max_new_in_any_60s, 1);
 }
 
-// Queued while free.
-
 #[test]
 fn a_request_that_failed_may_have_the_slot() {
     let mut scene = Scene::new(1, None);
@@ -48,6 +46,24 @@ fn a_request_that_failed_may_have_the_slot() {
 }
 
 #[test]
+fn a_slot_that_was_renewed_unheard_outlives_the_pass_and_another_may_be_taken() {
+    // The pass ends at 60 s; the slot, for all that is known, at 178.5 s.
+    for (back_at, answered_at, free) in
+        [(59_000, 59_999, 1), (60_000, 60_000, 0), (59_000, 60_000, 0)]
+    {
+        let mut scene = Scene::new(2, None);
+        scene.ask(1, 0, ADMITTED);
+        scene.sent(1, 50_000);
+        scene.failed(1, 51_000);
+        scene.sent(1, back_at);
+        scene.answered(1, answered_at, ADMITTED);
+        scene.ask(2, 61_000, first());
+        scene.ask(3, 127_499, first());
+        assert_eq!(scene.report().queued_while_free, 2 * free, "back at {back_at}");
+    }
+}
+
+#[test]
 fn a_restarted_room_does_not_know_who_was_present() {
     let mut scene = two_in_line();
     scene.0.restarted(at(41_600), at(41_600));
@@ -55,8 +71,6 @@ fn a_restarted_room_does_not_know_who_was_present() {
     scene.ask(2, 61_000, waits(1_000, 1));
     assert_eq!(scene.report().order_inversions, 0);
 }
-
-// Lost places.
 
 #[test]
 fn a_place_that_is_taken_away_in_time_is_lost() {
@@ -124,5 +138,3 @@ fn an_early_question_does_not_tell_what_became_of_a_failed_request() {
     scene.ask(2, 200_000, waits(200_000, 1));
     assert_eq!(scene.report().lost_places, 0);
 }
-
-// Positions, waits, outcomes.
