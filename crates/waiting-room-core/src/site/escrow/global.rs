@@ -1,10 +1,12 @@
 //! The ledger of the whole world.
 
+mod accounts;
 mod split;
 mod talk;
 
-use std::collections::BTreeMap;
+pub(super) use self::accounts::Part;
 
+use self::accounts::Accounts;
 use crate::{
     ConfigError, ConfigErrorKind, SiteId, Timestamp,
     escrow::{
@@ -23,7 +25,7 @@ pub struct GlobalLedger {
     rules: EscrowRules,
     term: Term,
     clock: Timestamp,
-    members: BTreeMap<SiteId, Member>,
+    accounts: Accounts,
     /// Nothing is granted before this, unless every site has reported.
     learning_until: Option<Timestamp>,
 }
@@ -43,15 +45,7 @@ impl GlobalLedger {
         term: Term,
         rules: EscrowRules,
     ) -> Result<Self, ConfigError> {
-        let members: BTreeMap<_, _> =
-            sites.into_iter().map(|site| (site, Member::new(term, Standing::Away))).collect();
-        if members.is_empty() {
-            let (given, expected) = ("empty", "at least one site");
-            return Err(ConfigError::new(ConfigErrorKind::Missing, "sites", given, expected));
-        }
-        let rules = rules.validate()?;
-        let clock = Timestamp::ZERO;
-        Ok(Self { limit: limit.into(), rules, term, clock, members, learning_until: None })
+        Self::with(limit, sites, term, rules, Standing::Away)
     }
 
     /// A ledger in the place of one that was lost or rolled back.
@@ -69,20 +63,35 @@ impl GlobalLedger {
         rules: EscrowRules,
         now: Timestamp,
     ) -> Result<Self, ConfigError> {
-        let mut ledger = Self::new(limit, sites, term, rules)?;
-        for member in ledger.members.values_mut() {
-            member.standing = Standing::Unknown;
-        }
+        let mut ledger = Self::with(limit, sites, term, rules, Standing::Unknown)?;
         ledger.clock = now;
         ledger.learning_until = Some(now + rules.reclaim_after());
         Ok(ledger)
+    }
+
+    fn with(
+        limit: u32,
+        sites: impl IntoIterator<Item = SiteId>,
+        term: Term,
+        rules: EscrowRules,
+        standing: Standing,
+    ) -> Result<Self, ConfigError> {
+        let rules = rules.validate()?;
+        let members = sites.into_iter().map(|site| (site, Member::new(term, standing)));
+        let clock = Timestamp::ZERO;
+        let accounts = Accounts::new(members, rules, clock);
+        if accounts.is_empty() {
+            let (given, expected) = ("empty", "at least one site");
+            return Err(ConfigError::new(ConfigErrorKind::Missing, "sites", given, expected));
+        }
+        Ok(Self { limit: limit.into(), rules, term, clock, accounts, learning_until: None })
     }
 
     /// Hears from a site. The first message that it answers with is for that site, if there is one.
     pub fn receive(&mut self, message: &ToGlobal, now: Timestamp) -> Vec<Outgoing> {
         self.advance(now);
         let site = message.from();
-        if !self.members.contains_key(&site) {
+        if self.accounts.of(site).is_none() {
             return Vec::new();
         }
         match message {
@@ -109,11 +118,11 @@ impl GlobalLedger {
     /// made are void, without waiting for the end of its lease.
     pub fn fence(&mut self, site: SiteId, now: Timestamp) {
         self.advance(now);
-        if let Some(member) = self.members.get_mut(&site)
-            && member.standing == Standing::Open
-        {
-            member.close(now);
-        }
+        self.accounts.change(site, self.clock, |member| {
+            if member.standing == Standing::Open {
+                member.close(now);
+            }
+        });
     }
 
     /// Changes the limit. A lower one sends nobody away: slots come back as sessions end.
@@ -130,13 +139,13 @@ impl GlobalLedger {
     /// How many slots sites hold, those of dead sites among them.
     #[must_use]
     pub fn held(&self) -> u64 {
-        self.members.values().map(|member| member.allowance.held()).sum()
+        self.accounts.held()
     }
 
     /// How many slots one site holds, as far as is known here: never fewer than it does.
     #[must_use]
     pub fn held_by(&self, site: SiteId) -> u64 {
-        self.members.get(&site).map_or(0, |member| member.allowance.held())
+        self.accounts.of(site).map_or(0, |member| member.allowance.held())
     }
 
     /// The term of this ledger.
@@ -148,7 +157,7 @@ impl GlobalLedger {
     /// The epoch of a site's account, or of its next one.
     #[must_use]
     pub fn epoch_of(&self, site: SiteId) -> Option<Epoch> {
-        self.members.get(&site).map(|member| member.epoch)
+        self.accounts.of(site).map(|member| member.epoch)
     }
 
     /// How many slots can be granted.
@@ -166,20 +175,22 @@ impl GlobalLedger {
     /// The present, at which nothing is left that is over.
     fn advance(&mut self, now: Timestamp) {
         self.clock = self.clock.max(now);
-        for member in self.members.values_mut() {
-            if member.is_spent(&self.rules, self.clock) {
-                member.reclaim(self.term);
-            }
-        }
-        if self.learning_until.is_some_and(|until| until <= self.clock) {
-            for member in self.members.values_mut() {
-                if member.standing == Standing::Unknown {
-                    member.standing = Standing::Away;
+        let (rules, term, now) = (self.rules, self.term, self.clock);
+        while let Some(site) = self.accounts.first_due(now) {
+            self.accounts.change(site, now, |member| {
+                if member.is_spent(&rules, now) {
+                    member.reclaim(term);
                 }
+            });
+        }
+        if self.learning_until.is_some_and(|until| until <= now) {
+            for site in self.accounts.sites().collect::<Vec<_>>() {
+                self.accounts.change(site, now, Member::forget_if_unknown);
             }
         }
-        if self.members.values().all(|member| member.standing != Standing::Unknown) {
+        if !self.accounts.has_unknown() {
             self.learning_until = None;
         }
+        debug_assert!(self.accounts.are_counted(now), "the sums are those of all accounts");
     }
 }

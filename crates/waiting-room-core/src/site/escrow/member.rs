@@ -6,7 +6,7 @@ use crate::{
     SiteId, Timestamp, VisitorId,
     escrow::{
         Death, Epoch, EscrowRules, Heartbeat, Incarnation, Join, SitePass, Term,
-        allowance::Allowance,
+        allowance::Allowance, global::Part,
     },
 };
 
@@ -22,11 +22,11 @@ pub(super) struct Member {
     /// When the lease ends, by the clock here.
     pub(super) lease_end: Timestamp,
     pub(super) used: u64,
-    pub(super) demand: u64,
+    demand: u64,
     want: u64,
     asked_at: Timestamp,
     /// Since when the site has lacked slots.
-    pub(super) short_since: Option<Timestamp>,
+    short_since: Option<Timestamp>,
     pub(super) recalled_at: Timestamp,
     claimed: BTreeSet<VisitorId>,
 }
@@ -103,8 +103,8 @@ impl Member {
             self.want = heartbeat.want;
             self.demand = heartbeat.demand;
             self.asked_at = now;
-            self.note_shortage(now);
         }
+        self.note_shortage(now);
     }
 
     /// Grants `slots` more.
@@ -134,18 +134,23 @@ impl Member {
         *self = Self { epoch, ..Self::new(term, Standing::Away) };
     }
 
+    /// If it is not known whether there is an account, there is none: what it held is over.
+    pub(super) fn forget_if_unknown(&mut self) {
+        if self.standing == Standing::Unknown {
+            self.standing = Standing::Away;
+        }
+    }
+
     /// Whether all passes of the account are void.
     pub(super) fn is_spent(&self, rules: &EscrowRules, now: Timestamp) -> bool {
-        let has_account = matches!(self.standing, Standing::Closed | Standing::Open);
-        has_account && self.lease_end + rules.margin() + rules.session <= now
+        self.has_account() && self.spent_at(rules) <= now
     }
 
     /// What others are told when the site can make no more passes.
     pub(super) fn death(&self, site: SiteId, rules: &EscrowRules, now: Timestamp) -> Option<Death> {
-        let has_account = matches!(self.standing, Standing::Closed | Standing::Open);
         let is_over = self.lease_end + rules.margin() <= now;
         let (epoch, heard) = (self.epoch, self.heard);
-        (has_account && is_over).then_some(Death { site, epoch, heard })
+        (self.has_account() && is_over).then_some(Death { site, epoch, heard })
     }
 
     /// Whether the slot of a visitor with this pass may be moved, of a site that is dead.
@@ -160,7 +165,7 @@ impl Member {
     }
 
     /// Whether the site may use its slots.
-    pub(super) fn is_live(&self, now: Timestamp) -> bool {
+    fn is_live(&self, now: Timestamp) -> bool {
         self.standing == Standing::Open && now < self.lease_end
     }
 
@@ -169,15 +174,37 @@ impl Member {
         self.allowance.held().saturating_sub(self.used)
     }
 
-    /// So many slots are lacking, for visitors who wait at this moment.
-    pub(super) fn short(&self, rules: &EscrowRules, now: Timestamp) -> u64 {
-        if !self.is_live(now) || self.asked_at + rules.borrow_wait <= now {
-            return 0;
+    /// What the account adds to the sums over all of them.
+    pub(super) fn part(&self, rules: &EscrowRules, now: Timestamp) -> Part {
+        let is_live = self.is_live(now);
+        let asks_until = self.asked_at + rules.borrow_wait;
+        let is_short = is_live && now < asks_until && self.shortage() > 0;
+        let changes = [
+            is_live.then_some(self.lease_end),
+            is_short.then_some(asks_until),
+            self.has_account().then(|| self.spent_at(rules)),
+        ];
+        Part {
+            held: self.allowance.held(),
+            unused: if is_live { self.unused() } else { 0 },
+            demand: if is_live { self.demand } else { 0 },
+            is_unknown: self.standing == Standing::Unknown,
+            short_since: self.short_since.filter(|_| is_short),
+            recalled_at: (is_live && self.unused() > 0).then_some(self.recalled_at),
+            changes_at: changes.into_iter().flatten().min(),
         }
-        self.shortage()
     }
 
-    fn shortage(&self) -> u64 {
+    const fn has_account(&self) -> bool {
+        matches!(self.standing, Standing::Closed | Standing::Open)
+    }
+
+    fn spent_at(&self, rules: &EscrowRules) -> Timestamp {
+        self.lease_end + rules.margin() + rules.session
+    }
+
+    /// So many slots are lacking.
+    pub(super) fn shortage(&self) -> u64 {
         (self.used + self.want).saturating_sub(self.allowance.held())
     }
 

@@ -7,9 +7,9 @@
 /// traffic history; the other half stays with the global ledger and is the article's Anywhere. As
 /// the limit comes nearer, reserves shrink geometrically. When there are fewer than two slots for a
 /// site it has no reserve, and each admission asks the global ledger: one central counter.
-pub(super) fn reserve(demand: u64, total_demand: u64, unused: u64) -> u64 {
-    let exact = u128::from(demand) * u128::from(unused);
-    let reserve = exact.checked_div(2 * u128::from(total_demand)).unwrap_or(0);
+pub(super) fn reserve(demand: u64, total_demand: u128, unused: u128) -> u64 {
+    let exact = u128::from(demand).saturating_mul(unused);
+    let reserve = exact.checked_div(2 * total_demand).unwrap_or(0);
     u64::try_from(reserve).unwrap_or(u64::MAX)
 }
 
@@ -37,6 +37,6 @@ mod tests {
 
     #[test]
     fn no_demand_is_too_great() {
-        assert_eq!(reserve(u64::MAX, u64::MAX, u64::MAX), u64::MAX / 2);
+        assert_eq!(reserve(u64::MAX, u64::MAX.into(), u64::MAX.into()), u64::MAX / 2);
     }
 }

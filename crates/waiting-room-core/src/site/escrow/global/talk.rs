@@ -21,19 +21,27 @@ impl GlobalLedger {
             return vec![Outgoing { to: site, message: ToSite::Report { term: self.term } }];
         }
         let (now, lease_end) = (self.clock, self.clock + self.rules.lease);
-        let Some(member) = self.members.get_mut(&site) else { return Vec::new() };
         if heartbeat.term > self.term {
             return Vec::new();
         }
-        if member.standing == Standing::Unknown {
-            member.adopt(heartbeat, lease_end, now);
+        let heard = self.accounts.change(site, now, |member| {
+            if member.standing == Standing::Unknown {
+                member.adopt(heartbeat, lease_end, now);
+            }
+            let is_current = member.standing == Standing::Open && member.epoch == heartbeat.epoch;
+            if is_current {
+                member.hear(heartbeat, lease_end, now);
+            }
+            if is_current { Ok(()) } else { Err(member.epoch) }
+        });
+        match heard {
+            None => return Vec::new(),
+            Some(Err(current)) => {
+                let (term, over) = (self.term, heartbeat.epoch);
+                return vec![Outgoing { to: site, message: ToSite::Stale { term, over, current } }];
+            }
+            Some(Ok(())) => {}
         }
-        if member.standing != Standing::Open || member.epoch != heartbeat.epoch {
-            let (over, current) = (heartbeat.epoch, member.epoch);
-            let message = ToSite::Stale { term: self.term, over, current };
-            return vec![Outgoing { to: site, message }];
-        }
-        member.hear(heartbeat, lease_end, now);
         self.advance(now);
         let death = claim.and_then(|(pass, death)| self.hear_claim(site, pass, death));
         let mut served = self.serve();
@@ -50,28 +58,31 @@ impl GlobalLedger {
 
     /// A site asks for a new account, in the place of the one that it names.
     pub(super) fn hear_join(&mut self, join: &Join) -> Option<ToSite> {
-        let lease_end = self.clock + self.rules.lease;
-        let member = self.members.get_mut(&join.site)?;
-        let is_newest = join.after == member.epoch;
-        let is_repeated = Some(join.incarnation) == member.incarnation
-            && join.after.next(self.term) == member.epoch;
-        match member.standing {
-            Standing::Unknown => return None,
-            Standing::Away | Standing::Open if is_newest => member.open(self.term, join, lease_end),
-            Standing::Open if is_repeated => {}
-            _ => {
-                let (over, current) = (join.after, member.epoch);
-                return Some(ToSite::Stale { term: self.term, over, current });
+        let (term, lease, now) = (self.term, self.rules.lease, self.clock);
+        self.accounts.change(join.site, now, |member| {
+            let is_newest = join.after == member.epoch;
+            let is_repeated = Some(join.incarnation) == member.incarnation
+                && join.after.next(term) == member.epoch;
+            match member.standing {
+                Standing::Unknown => return None,
+                Standing::Away | Standing::Open if is_newest => {
+                    member.open(term, join, now + lease);
+                }
+                Standing::Open if is_repeated => {}
+                _ => {
+                    let (over, current) = (join.after, member.epoch);
+                    return Some(ToSite::Stale { term, over, current });
+                }
             }
-        }
-        Some(ToSite::Welcome(Welcome {
-            term: self.term,
-            epoch: member.epoch,
-            incarnation: join.incarnation,
-            heard: member.heard,
-            lease: self.rules.lease,
-            inherited: member.allowance.granted,
-        }))
+            Some(ToSite::Welcome(Welcome {
+                term,
+                epoch: member.epoch,
+                incarnation: join.incarnation,
+                heard: member.heard,
+                lease,
+                inherited: member.allowance.granted,
+            }))
+        })?
     }
 
     /// What these sites may use now; and, if somebody lacks slots, a word to those who have some.
@@ -93,7 +104,7 @@ impl GlobalLedger {
         told: Option<Death>,
     ) -> Option<Death> {
         let (rules, now) = (self.rules, self.clock);
-        let home = self.members.get_mut(&pass.home)?;
+        let home = self.accounts.of(pass.home)?;
         let death = home.death(pass.home, &rules, now)?;
         if self.learning_until.is_some() || pass.home == claimer || death.epoch != pass.epoch {
             return None;
@@ -102,14 +113,14 @@ impl GlobalLedger {
             return Some(death);
         }
         if home.still_holds(pass, rules.lease) {
-            home.give_up(pass.visitor);
-            self.members.get_mut(&claimer)?.grant(1, now);
+            self.accounts.change(pass.home, now, |home| home.give_up(pass.visitor));
+            self.accounts.change(claimer, now, |claimer| claimer.grant(1, now));
         }
         None
     }
 
     fn grant_for(&self, to: SiteId) -> Option<Outgoing> {
-        let member = self.members.get(&to)?;
+        let member = self.accounts.of(to)?;
         let grant = Grant {
             term: self.term,
             epoch: member.epoch,
