@@ -16,6 +16,8 @@ pub(super) struct Notes {
     pub(super) gave_up: u64,
     /// Milliseconds that new visitors waited for a page who were let in at once.
     pub(super) answers_ms: Histogram<u32>,
+    /// Milliseconds that new visitors waited for the page that told them to wait.
+    pub(super) queues_ms: Histogram<u32>,
     /// Milliseconds in line of those who came in from it.
     pub(super) waits_ms: Histogram<u32>,
     /// Seconds by which the wait that was shown first was wrong.
@@ -56,6 +58,7 @@ impl Notes {
             refreshes: 0,
             gave_up: 0,
             answers_ms: histogram(),
+            queues_ms: histogram(),
             waits_ms: histogram(),
             errors_s: histogram(),
             timeline: Vec::new(),
@@ -77,6 +80,11 @@ impl Notes {
             let error = u32::from(shown).abs_diff(wait / SECOND);
             self.errors_s.saturating_record(u64::from(error));
         }
+    }
+
+    /// Somebody new is told to wait.
+    pub(super) fn queued(&mut self, visitor: &Visitor, now: u32) {
+        self.queues_ms.saturating_record(u64::from(now - visitor.arrived));
     }
 
     /// A session is over.

@@ -46,12 +46,20 @@ pub(crate) struct Report {
     pub(crate) answer_p50_ms: u64,
     pub(crate) answer_p95_ms: u64,
     pub(crate) answer_max_ms: u64,
+    /// The same of who was told to wait.
+    pub(crate) told_to_wait_p95_ms: u64,
+    pub(crate) told_to_wait_max_ms: u64,
     pub(crate) site_trips_per_new: f64,
     pub(crate) wan_trips_per_new: f64,
     pub(crate) trips_per_returning: f64,
+    /// Between ledgers, one way.
+    pub(crate) ledger_messages_per_s: f64,
     /// Slots held by sites that cannot give them back.
     pub(crate) max_stranded_slots: u32,
-    /// From the first fault to the last moment at which slots were held in vain.
+    /// The same at the end of the run.
+    pub(crate) stranded_slots_at_end: u32,
+    /// From the first fault to the last moment at which slots were held in vain, if the run has seen
+    /// the end of it.
     pub(crate) recovery_s: Option<f64>,
     pub(crate) pages: u64,
     pub(crate) events: u64,
@@ -110,12 +118,18 @@ impl Report {
             answer_p50_ms: notes.answers_ms.value_at_quantile(0.5),
             answer_p95_ms: notes.answers_ms.value_at_quantile(0.95),
             answer_max_ms: notes.answers_ms.max(),
+            told_to_wait_p95_ms: notes.queues_ms.value_at_quantile(0.95),
+            told_to_wait_max_ms: notes.queues_ms.max(),
             site_trips_per_new: per_new(trips.site),
             wan_trips_per_new: per_new(trips.wan),
             trips_per_returning: trips.returning as f64 / notes.pages.max(1) as f64,
+            ledger_messages_per_s: trips.messages as f64
+                / (f64::from(scenario.length_ms()) / f64::from(SECOND)),
             max_stranded_slots: seen.max_stranded,
+            stranded_slots_at_end: seen.stranded_at_end,
             recovery_s: first_fault
                 .zip(last_stranded)
+                .filter(|_| seen.stranded_at_end == 0)
                 .map(|(fault, stranded)| (stranded - fault).max(0.0)),
             pages: notes.pages,
             events: notes.events,

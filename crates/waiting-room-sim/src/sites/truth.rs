@@ -59,6 +59,8 @@ pub(super) struct Seen {
     pub(super) worst_inversion_s: u32,
     pub(super) max_waiting: u32,
     pub(super) max_stranded: u32,
+    /// Slots that are stranded still.
+    pub(super) stranded_at_end: u32,
     /// When slots were stranded for the last time, in milliseconds.
     pub(super) last_stranded: Option<u32>,
 }
@@ -178,6 +180,7 @@ impl Truth {
         if slots > 0 {
             self.seen.last_stranded = Some(now);
         }
+        self.seen.stranded_at_end = slots;
         self.seen.max_stranded = self.seen.max_stranded.max(slots);
     }
 

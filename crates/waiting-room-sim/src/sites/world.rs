@@ -151,7 +151,7 @@ impl<'a> World<'a> {
         }
         self.truth.advance(self.length);
         let (seen, most) = (self.truth.seen.clone(), self.visitors.most());
-        let trips = self.door.trips;
+        let trips = self.door.trips();
         let report =
             Report::new(self.scenario, (self.policy, seed), &seen, &self.notes, trips, most);
         (report, self.notes)

@@ -1,6 +1,6 @@
 //! Visitors who are kept for a moment, while a slot is fetched from elsewhere.
 
-use std::{collections::VecDeque, time::Duration};
+use std::collections::VecDeque;
 
 use crate::{Timestamp, VisitorId, escrow::EscrowRules};
 
@@ -19,24 +19,24 @@ struct Borrower {
 }
 
 impl Borrowers {
-    /// Lets a new visitor wait. Says until when, or nothing if nobody may wait or too many do.
+    /// Lets a new visitor wait. Says until when, or nothing if that time is over or too many wait.
     pub(super) fn wait(
         &mut self,
         visitor: VisitorId,
+        until: Timestamp,
         now: Timestamp,
-        longest: Duration,
     ) -> Option<Timestamp> {
-        Self::join(&mut self.new, visitor, now, longest)
+        Self::join(&mut self.new, Borrower { visitor, until }, now)
     }
 
     /// Lets a visitor wait who has a pass from elsewhere.
     pub(super) fn wait_returning(
         &mut self,
         visitor: VisitorId,
+        until: Timestamp,
         now: Timestamp,
-        longest: Duration,
     ) -> Option<Timestamp> {
-        Self::join(&mut self.returning, visitor, now, longest)
+        Self::join(&mut self.returning, Borrower { visitor, until }, now)
     }
 
     /// The new visitor who is next.
@@ -52,8 +52,8 @@ impl Borrowers {
     /// Takes somebody whose wait is over.
     pub(super) fn pop_late(&mut self, now: Timestamp) -> Option<VisitorId> {
         for line in [&mut self.returning, &mut self.new] {
-            if line.front().is_some_and(|first| first.until <= now) {
-                return line.pop_front().map(|borrower| borrower.visitor);
+            if let Some(place) = line.iter().position(|borrower| borrower.until <= now) {
+                return line.remove(place).map(|borrower| borrower.visitor);
             }
         }
         None
@@ -67,8 +67,7 @@ impl Borrowers {
 
     /// When the first wait is over.
     pub(super) fn next_late(&self) -> Option<Timestamp> {
-        let firsts = [self.returning.front(), self.new.front()];
-        firsts.into_iter().flatten().map(|borrower| borrower.until).min()
+        self.returning.iter().chain(&self.new).map(|borrower| borrower.until).min()
     }
 
     /// How many new visitors wait.
@@ -82,18 +81,16 @@ impl Borrowers {
 
     fn join(
         line: &mut VecDeque<Borrower>,
-        visitor: VisitorId,
+        borrower: Borrower,
         now: Timestamp,
-        longest: Duration,
     ) -> Option<Timestamp> {
-        if let Some(waiting) = line.iter().find(|borrower| borrower.visitor == visitor) {
+        if let Some(waiting) = line.iter().find(|waiting| waiting.visitor == borrower.visitor) {
             return Some(waiting.until);
         }
-        if longest.is_zero() || line.len() >= EscrowRules::MAX_BORROWERS {
+        if borrower.until <= now || line.len() >= EscrowRules::MAX_BORROWERS {
             return None;
         }
-        let until = now + longest;
-        line.push_back(Borrower { visitor, until });
-        Some(until)
+        line.push_back(borrower);
+        Some(borrower.until)
     }
 }

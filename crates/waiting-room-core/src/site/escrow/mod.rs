@@ -71,8 +71,8 @@
 //!
 //! The same ledgers hold `N` slots for [a minute each](EscrowRules::rolling_minute), never prolonged:
 //! then no more than `N` are let in within any sixty seconds, in the world. A site that keeps both
-//! limits asks one ledger and then the other, and [withdraws](SiteLedger::withdraw) from the first
-//! what the second refuses.
+//! limits asks one ledger and then the other, [by the same deadline](SiteLedger::admit_by), and
+//! [withdraws](SiteLedger::withdraw) from the first what the second refuses.
 //!
 //! # What it does not do
 //!

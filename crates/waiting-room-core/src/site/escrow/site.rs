@@ -99,6 +99,17 @@ impl SiteLedger {
 
     /// A visitor asks for a slot. Asking again is answered with the same pass.
     pub fn admit(&mut self, visitor: VisitorId, now: Timestamp) -> Admission {
+        self.admit_by(visitor, Timestamp::MAX, now)
+    }
+
+    /// A visitor asks for a slot that waits for it until `deadline` at most, and no longer than the
+    /// [bounded wait](EscrowRules::borrow_wait): another ledger may have kept it before.
+    pub fn admit_by(
+        &mut self,
+        visitor: VisitorId,
+        deadline: Timestamp,
+        now: Timestamp,
+    ) -> Admission {
         self.advance(now);
         if let Some(pass) = self.pass_of(visitor) {
             // Whoever asked first may have been sent it, and a withdrawal must not free its slot.
@@ -109,8 +120,8 @@ impl SiteLedger {
         if self.is_leased() && self.borrowers.is_empty() && self.unused() > 0 {
             return Admission::Admit(self.begin(visitor));
         }
-        let wait = self.rules.borrow_wait;
-        match self.borrowers.wait(visitor, self.clock, wait) {
+        let until = deadline.min(self.clock + self.rules.borrow_wait);
+        match self.borrowers.wait(visitor, until, self.clock) {
             Some(until) => Admission::Borrow { until, ask: self.ask() },
             None => Admission::Full,
         }
@@ -144,8 +155,8 @@ impl SiteLedger {
             let claim = is_moving.then(|| self.claim(pass));
             return Prolonged::Renew { pass: renewed, claim };
         }
-        let wait = self.rules.borrow_wait;
-        let Some(until) = self.borrowers.wait_returning(visitor, self.clock, wait) else {
+        let until = self.clock + self.rules.borrow_wait;
+        let Some(until) = self.borrowers.wait_returning(visitor, until, self.clock) else {
             return Prolonged::Keep;
         };
         let ask = if is_moving { Some(self.claim(pass)) } else { self.ask() };

@@ -1,28 +1,23 @@
 //! The escrow: a ledger at each site and one of the whole world, for active visitors and for new
 //! ones. They are those of production; the network between them is not.
 
+mod asking;
 mod guests;
 mod network;
 
 use std::time::Duration;
 
 use waiting_room_core::{
-    ConfigError, SiteId, VisitorId,
-    escrow::{
-        Admission, EscrowRules, GlobalLedger, Incarnation, Prolonged, SiteAction, SiteLedger, Term,
-        ToGlobal,
-    },
+    ConfigError, SiteId,
+    escrow::{EscrowRules, GlobalLedger, Incarnation, SiteLedger, Term, ToGlobal},
 };
 
 use self::{
-    guests::{Guest, Guests},
+    guests::Guests,
     network::{Message, Network},
 };
-use super::{Asker, Outcome, Say};
-use crate::sites::{
-    clock::{millis, timestamp},
-    scenario::Scenario,
-};
+use super::{Outcome, Trips};
+use crate::sites::{clock::timestamp, scenario::Scenario};
 
 /// All ledgers, and the messages between them.
 #[derive(Debug)]
@@ -34,6 +29,7 @@ pub(super) struct EscrowDoor {
     network: Network,
     guests: Guests,
     outcomes: Vec<Outcome>,
+    trips: Trips,
     session: u32,
 }
 
@@ -49,8 +45,9 @@ impl EscrowDoor {
         let limits = scenario.limits;
         let session = 1_000 * limits.session;
         let kept = Duration::from_millis(u64::from(session + SPARE));
+        let wait = Duration::from_millis(DOOR_WAIT.into());
         let active = EscrowRules::new().session(kept);
-        let rules = [active, EscrowRules::rolling_minute()];
+        let rules = [active, EscrowRules::rolling_minute()].map(|rules| rules.borrow_wait(wait));
         let count = u16::try_from(scenario.sites.nodes.len()).expect("1000 sites at most");
         let site = |number| -> Result<_, ConfigError> {
             let ledger = |rules| {
@@ -73,6 +70,7 @@ impl EscrowDoor {
             network: Network::new(scenario.network.wan_rtt_ms, seed),
             guests: Guests::default(),
             outcomes: Vec::new(),
+            trips: Trips::default(),
             session,
         };
         for site in 0..count {
@@ -83,50 +81,14 @@ impl EscrowDoor {
         Ok(door)
     }
 
-    /// Somebody asks for a slot. Whoever asks for the first time counts as demand.
-    pub(super) fn arrive(&mut self, asker: &Asker) -> Say {
-        if asker.is_new {
-            for ledger in &mut self.sites[usize::from(asker.site)] {
-                ledger.arrived();
-            }
-        }
-        self.guests.welcome(asker.who, Guest::new(asker.id, asker.site));
-        self.admit(asker.who, Limit::Active, asker.now)
-    }
-
-    /// When the pass of somebody ends. It was made when the first of the two ledgers let it in.
-    pub(super) fn pass_ends(&self, who: u32) -> u32 {
-        let pass = self.guests.of(who).pass.expect("whoever is let in has a pass");
-        millis(pass.expires_at).saturating_sub(SPARE)
-    }
-
-    /// A visitor with a pass asks for a page: the time at which the pass ends now, and whether
-    /// another site had to be asked.
-    pub(super) fn prolong(&mut self, asker: &Asker, ends: u32) -> (u32, bool) {
-        let Some(pass) = self.guests.of(asker.who).pass else { return (ends, false) };
-        let now = timestamp(asker.now);
-        let site = &mut self.sites[usize::from(asker.site)][Limit::Active.index()];
-        let prolonged = site.prolong(&pass, now);
-        let has_asked = matches!(prolonged, Prolonged::Borrow { .. });
-        let (ends, ask) = match prolonged {
-            Prolonged::Renew { pass, claim } => {
-                self.guests.hold(asker.who, pass);
-                (asker.now + self.session, claim)
-            }
-            Prolonged::Borrow { ask, .. } => {
-                self.guests.wait(asker.who);
-                (ends, ask)
-            }
-            _ => (ends, None),
-        };
-        self.send(asker.site, Limit::Active, ask, asker.now);
-        self.tick(asker.site, Limit::Active, asker.now);
-        (ends, has_asked)
-    }
-
     /// A session is over.
     pub(super) fn lapse(&mut self, who: u32) {
         self.guests.leave(who);
+    }
+
+    /// What visitors waited for, and what ledgers said to each other.
+    pub(super) fn trips(&self) -> Trips {
+        Trips { messages: self.network.messages(), ..self.trips }
     }
 
     /// When something happens in the network or at a ledger.
@@ -187,87 +149,6 @@ impl EscrowDoor {
         (0..self.sites.len()).filter(|&site| !self.reaches_index(site)).map(stranded).sum()
     }
 
-    /// Asks one ledger, and the next one if it has a slot.
-    fn admit(&mut self, who: u32, limit: Limit, now: u32) -> Say {
-        let Guest { id, site, .. } = *self.guests.of(who);
-        let visitor = VisitorId::new(id.into());
-        let ledger = &mut self.sites[usize::from(site)][limit.index()];
-        let admission = ledger.admit(visitor, timestamp(now));
-        let say = match admission {
-            Admission::Admit(pass) => {
-                if limit == Limit::Active {
-                    self.guests.hold(who, pass);
-                }
-                self.admitted(who, limit, now)
-            }
-            Admission::Borrow { ask, .. } => {
-                self.guests.wait(who);
-                self.send(site, limit, ask, now);
-                Say::Wait
-            }
-            _ => self.refused(who, limit, now),
-        };
-        self.tick(site, limit, now);
-        say
-    }
-
-    fn admitted(&mut self, who: u32, limit: Limit, now: u32) -> Say {
-        match limit {
-            Limit::Active => self.admit(who, Limit::New, now),
-            Limit::New => Say::Admit,
-        }
-    }
-
-    fn refused(&mut self, who: u32, limit: Limit, now: u32) -> Say {
-        if limit == Limit::New {
-            let Guest { id, site, .. } = *self.guests.of(who);
-            let ledger = &mut self.sites[usize::from(site)][Limit::Active.index()];
-            ledger.withdraw(VisitorId::new(id.into()), timestamp(now));
-            self.tick(site, Limit::Active, now);
-        }
-        self.guests.leave(who);
-        Say::Queue
-    }
-
-    /// Does what a ledger asks for.
-    fn act(&mut self, site: u16, limit: Limit, actions: Vec<SiteAction>, now: u32) {
-        for action in actions {
-            match action {
-                SiteAction::Admit(pass) => {
-                    if let Some(who) = self.guests.called(pass.visitor) {
-                        let is_returning = self.guests.of(who).pass.is_some();
-                        if limit == Limit::Active {
-                            self.guests.hold(who, pass);
-                        }
-                        let say = match limit {
-                            Limit::Active if is_returning => Say::Prolong(now + self.session),
-                            limit => self.admitted(who, limit, now),
-                        };
-                        self.tell(who, say);
-                    }
-                }
-                SiteAction::GiveUp(visitor) => {
-                    if let Some(who) = self.guests.called(visitor) {
-                        let is_returning =
-                            limit == Limit::Active && self.guests.of(who).pass.is_some();
-                        if !is_returning {
-                            let say = self.refused(who, limit, now);
-                            self.tell(who, say);
-                        }
-                    }
-                }
-                SiteAction::Send(message) => self.send(site, limit, Some(message), now),
-                _ => {}
-            }
-        }
-    }
-
-    fn tell(&mut self, who: u32, say: Say) {
-        if say != Say::Wait {
-            self.outcomes.push(Outcome { who, say });
-        }
-    }
-
     fn send(&mut self, site: u16, limit: Limit, message: Option<ToGlobal>, now: u32) {
         if let Some(message) = message
             && self.reaches(site)
@@ -305,6 +186,9 @@ impl Limit {
         }
     }
 }
+
+/// For so many milliseconds a visitor is kept at the door: the default of `EscrowRules`.
+const DOOR_WAIT: u32 = 1_200;
 
 /// So many milliseconds longer a slot is kept than a pass is used: of two things that happen in one
 /// millisecond it must not matter which comes first.

@@ -19,7 +19,7 @@ pub(super) struct Door {
     rng: Pcg64Mcg,
     site_rtt_ms: [u32; 2],
     wan_rtt_ms: [u32; 2],
-    pub(super) trips: Trips,
+    trips: Trips,
 }
 
 #[derive(Debug)]
@@ -30,11 +30,13 @@ enum Guard {
     Slots(SlotDoor),
 }
 
-/// Round trips that visitors waited for.
+/// Round trips that visitors waited for, and messages that nobody did.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Trips {
     pub(super) site: u64,
     pub(super) wan: u64,
+    /// Between ledgers, one way.
+    pub(super) messages: u64,
     /// Of visitors with a pass.
     pub(super) returning: u64,
 }
@@ -97,9 +99,7 @@ impl Door {
         let place = self.rng.random();
         let step = match &mut self.guard {
             Guard::Escrow(escrow) => {
-                let say = escrow.arrive(asker);
-                self.trips.wan += u64::from(say == Say::Wait);
-                return say;
+                return escrow.arrive(asker);
             }
             Guard::Ideal => return ideal(asker),
             Guard::Slots(slots) => slots.arrive(asker, world, place),
@@ -125,11 +125,7 @@ impl Door {
     /// A visitor with a pass that ends at `ends` asks for a page at a site: when it ends now.
     pub(super) fn prolong(&mut self, asker: &Asker, ends: u32, session: u32) -> u32 {
         match &mut self.guard {
-            Guard::Escrow(escrow) => {
-                let (ends, has_asked) = escrow.prolong(asker, ends);
-                self.trips.returning += u64::from(has_asked);
-                ends
-            }
+            Guard::Escrow(escrow) => escrow.prolong(asker, ends),
             // The pass alone is proof, and whoever sees it makes a new one.
             Guard::Ideal | Guard::Slots(_) => asker.now.saturating_add(session),
         }
@@ -155,6 +151,14 @@ impl Door {
         match &mut self.guard {
             Guard::Escrow(escrow) => escrow.wake(now),
             Guard::Ideal | Guard::Slots(_) => Vec::new(),
+        }
+    }
+
+    /// What it has cost so far.
+    pub(super) fn trips(&self) -> Trips {
+        match &self.guard {
+            Guard::Escrow(escrow) => escrow.trips(),
+            Guard::Ideal | Guard::Slots(_) => self.trips,
         }
     }
 

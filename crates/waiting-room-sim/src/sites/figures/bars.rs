@@ -13,6 +13,11 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
     };
     // "Usually", says the article of its first policy; with a seed it may be a little more or less.
     let usual = |column, bound| Bar::of_mean(first, column, |name| name == "Even", bound);
+    let in_full = |name, column| {
+        study
+            .sheet(name)
+            .map_or_else(Vec::new, |sheet| of(sheet, column, "Escrow", Bound::AtMost(100.0)))
+    };
     [
         usual("nodes alike %", Bound::AtLeast(65.0)),
         usual("nodes alike %", Bound::AtMost(80.0)),
@@ -25,9 +30,12 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
         of_escrow(sheet("dead-site")),
         of(delay, "highest active %", "Escrow", Bound::AtMost(100.0)),
         of(turn, "highest active %", "Escrow", Bound::AtMost(100.0)),
+        of(delay, "too early", "Escrow, 120 s", Bound::AtMost(0.0)),
         // Who has to wait for a reply longer than a door may keep a visitor has to wait in line.
         of(delay, "too early", "Escrow, round trip 70 ms", Bound::AtMost(0.0)),
         of(delay, "too early", "Escrow, round trip 300 ms", Bound::AtMost(0.0)),
+        in_full("cut-site", "highest active %"),
+        in_full("overload", "idle slots, of one that knows all %"),
     ]
     .concat()
 }

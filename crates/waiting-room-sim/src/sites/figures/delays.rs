@@ -12,19 +12,22 @@ use crate::{
 };
 
 /// News that are older and older, on the ramp and on the spike. For the counters that is the age of a
-/// snapshot; the escrow has none, and for it the messages between the ledgers take longer.
+/// snapshot. The escrow has none, so the oldest stand for all, and then the messages between its
+/// ledgers take longer.
 pub(super) fn delays(seeds: &[u64]) -> Sheet {
-    let counters = DELAYS.map(|delay| {
+    let with_delay = |contender: Contender, delay| {
         let worlds = [worlds::ramp(0.0), worlds::spike()];
         let worlds = worlds.map(|world| worlds::with_delay(world, delay));
-        (format!("Counters, {delay} s"), (Contender::COUNTERS, worlds))
-    });
+        (format!("{}, {delay} s", contender.name), (contender, worlds))
+    };
+    let counters = DELAYS.map(|delay| with_delay(Contender::COUNTERS, delay));
+    let escrow_with_old_news = with_delay(Contender::ESCROW, DELAYS[DELAYS.len() - 1]);
     let escrow = ROUND_TRIPS_MS.map(|most| {
         let worlds = [worlds::ramp(0.0), worlds::spike()];
         let worlds = worlds.map(|world| worlds::with_round_trip(world, most));
         (format!("Escrow, {}", round_trip(most)), (Contender::ESCROW, worlds))
     });
-    let items: Vec<_> = counters.into_iter().chain(escrow).collect();
+    let items: Vec<_> = counters.into_iter().chain([escrow_with_old_news]).chain(escrow).collect();
     let ideal = worlds::ramp(0.0);
     let possible = |&seed: &u64| (seed, Contender::IDEAL.run(&ideal, seed).admitted as f64);
     let possible: BTreeMap<_, _> = seeds.iter().map(possible).collect();
@@ -111,7 +114,7 @@ const CROWDS: [f64; 3] = [3_000.0, 4_500.0, 30_000.0];
 const DELAY: &[Column] = &[
     Column::new("first too early %", 1),
     Column::new("too early", 0),
-    Column::new("of the possible %", 1),
+    Column::new("of one that knows all %", 1),
     Column::new("highest active %", 1),
     Column::new("of the bound", 3),
 ];

@@ -29,7 +29,7 @@ impl Study {
             sheets.extend(seeds.first().map(|&seed| tables::two_days(seed)));
             sheets.push(tables::curve());
             sheets.extend(tables::ramp(seeds));
-            sheets.push(tables::movement(seeds));
+            sheets.extend([tables::movement(seeds), tables::cut_site(seeds)]);
         }
         Self { seeds: seeds.to_vec(), sheets }
     }

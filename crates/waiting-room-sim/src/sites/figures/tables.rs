@@ -60,9 +60,12 @@ pub(super) fn ramp(seeds: &[u64]) -> Vec<Sheet> {
             vec![
                 it.answer_p50_ms as f64,
                 it.answer_p95_ms as f64,
+                it.answer_max_ms as f64,
+                it.told_to_wait_max_ms as f64,
                 it.site_trips_per_new,
                 it.wan_trips_per_new,
                 it.trips_per_returning,
+                it.ledger_messages_per_s,
             ]
         }),
         sheet(
@@ -72,6 +75,7 @@ pub(super) fn ramp(seeds: &[u64]) -> Vec<Sheet> {
                 vec![
                     it.admitted as f64,
                     100.0 * it.admitted as f64 / ideal.admitted as f64,
+                    100.0 * it.early_slot_seconds / ideal.early_slot_seconds,
                     100.0 * it.max_active_over_limit,
                 ]
             },
@@ -130,6 +134,22 @@ pub(super) fn dead_site(seeds: &[u64]) -> Sheet {
     })
 }
 
+/// The largest site is cut off for a quarter of an hour, and its visitors keep coming to it.
+pub(super) fn cut_site(seeds: &[u64]) -> Sheet {
+    let head = ("cut-site", "The largest of eight sites is cut off from the others");
+    let world = worlds::cut_site();
+    Sheet::measure(head, CUT_SITE, seeds, &contenders(), |contender, seed| {
+        let report = contender.run(&world, seed);
+        vec![
+            percent(report.util_at_first_early_queue),
+            report.early_queued as f64,
+            report.admitted as f64,
+            100.0 * report.max_active_over_limit,
+            report.told_to_wait_max_ms as f64,
+        ]
+    })
+}
+
 fn contenders() -> Vec<(String, Contender)> {
     Contender::ALL.iter().map(|it| (it.name.to_owned(), *it)).collect()
 }
@@ -155,14 +175,18 @@ const FIRST_QUEUE: &[Column] =
 const LATENCY: &[Column] = &[
     Column::new("p50 ms", 0),
     Column::new("p95 ms", 0),
+    Column::new("longest ms", 0),
+    Column::new("longest to the queue ms", 0),
     Column::new("site trips", 2),
     Column::new("world trips", 2),
     Column::new("trips of who returns", 2),
+    Column::new("messages a second", 0),
 ];
 
 const OVERLOAD: &[Column] = &[
     Column::new("admitted", 0),
-    Column::new("of the possible %", 1),
+    Column::new("of one that knows all %", 1),
+    Column::new("idle slots, of one that knows all %", 1),
     Column::new("highest active %", 1),
 ];
 
@@ -190,4 +214,12 @@ const DEAD_SITE: &[Column] = &[
     Column::new("highest active %", 1),
     Column::new("stranded slots", 0),
     Column::new("for s", 0),
+];
+
+const CUT_SITE: &[Column] = &[
+    Column::new("first too early %", 1),
+    Column::new("too early", 0),
+    Column::new("admitted", 0),
+    Column::new("highest active %", 1),
+    Column::new("longest to the queue ms", 0),
 ];

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::sites::{
     report::Report,
-    scenario::{Policy, Scenario},
+    scenario::{FaultKind, Policy, Scenario},
     world::World,
 };
 
@@ -82,6 +82,15 @@ pub(super) fn movement() -> Scenario {
 /// The largest site is gone.
 pub(super) fn dead_site() -> Scenario {
     world("dead-site", include_str!("../../../scenarios/dead-site.toml"))
+}
+
+/// It is cut off instead, until the room begins to be full.
+pub(super) fn cut_site() -> Scenario {
+    let mut world = dead_site();
+    for fault in &mut world.faults {
+        (fault.what, fault.until) = (FaultKind::Cut, fault.from + 15.0 * 60.0);
+    }
+    world
 }
 
 /// Two days at 200 and 200.

@@ -175,6 +175,7 @@ impl World<'_> {
         let visitor = *self.visitors.of(who);
         if !visitor.is_in_line {
             self.look_for_stranded_slots();
+            self.notes.queued(&visitor, self.now);
             self.truth.queue(visitor.arrived, !visitor.is_bot, self.now);
             if visitor.is_bot {
                 return self.visitors.remove(who);

@@ -154,6 +154,29 @@ fn only_counters_and_the_escrow_ask_and_nobody_does_for_a_page() {
     }
 }
 
+/// With 500 ms there and back a slot that another site has in reserve takes a second, and then the
+/// other ledger has to be asked.
+#[test]
+fn two_ledgers_keep_nobody_at_the_door_for_longer_than_one() {
+    let far = "[network]\nwan_rtt_ms = [500, 500]\n";
+    for limit in [150, 400] {
+        let report = run(&world_for(limit, far), Policy::Escrow, 5);
+        assert!(report.wan_trips_per_new > 0.1 && report.answer_max_ms > 1_000, "{report:?}");
+        assert!(report.answer_max_ms <= 1_201 && report.told_to_wait_max_ms <= 1_201, "{report:?}");
+    }
+}
+
+#[test]
+fn slots_that_are_still_stranded_at_the_end_have_not_been_recovered() {
+    let dead = |at| format!("[[fault]]\nkind = \"dead\"\nsite = 0\nfrom_min = {at}\n");
+    let recovery = |at| {
+        let report = run(&world(&dead(at)), Policy::Escrow, 5);
+        assert!(report.max_stranded_slots > 0);
+        (report.recovery_s.is_some(), report.stranded_slots_at_end > 0)
+    };
+    assert_eq!((recovery("8"), recovery("24")), ((true, false), (false, true)));
+}
+
 #[test]
 fn a_site_that_is_cut_off_from_the_counter_of_anywhere_lives_on_its_own_slots() {
     let cut = "[[fault]]\nkind = \"cut\"\nsite = 0\nfrom_min = 2\nuntil_min = 20\n";

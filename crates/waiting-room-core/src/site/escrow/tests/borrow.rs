@@ -85,6 +85,26 @@ fn a_site_where_nobody_may_wait_is_full() {
 }
 
 #[test]
+fn who_was_kept_elsewhere_before_is_kept_no_longer_in_all() {
+    let mut net = Net::new(1, 1, RULES);
+    net.admit(0, 1, at(1)).unwrap();
+    let mut wait = |visitor, deadline| match net.sites[0].admit_by(id(visitor), deadline, at(2)) {
+        Admission::Borrow { until, .. } => Some(until),
+        other => (other == Admission::Full).then_some(Timestamp::ZERO),
+    };
+    let soon = at(2) + WAIT / 2;
+    assert_eq!(wait(2, at(9)), Some(at(2) + WAIT));
+    assert_eq!(wait(3, soon), Some(soon));
+    assert_eq!(wait(4, at(2)), Some(Timestamp::ZERO), "its time is over");
+    // Who came first has to go later.
+    assert!(net.sites[0].next_wake() <= soon);
+    net.beat(soon);
+    assert_eq!(net.gave_up, [id(3)]);
+    net.beat(at(2) + WAIT);
+    assert_eq!(net.gave_up, [id(3), id(2)]);
+}
+
+#[test]
 fn only_so_many_wait_at_a_time() {
     let mut net = Net::new(1, 1, RULES);
     for visitor in 0..u32::try_from(EscrowRules::MAX_BORROWERS).unwrap() {

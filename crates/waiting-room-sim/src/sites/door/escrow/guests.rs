@@ -20,11 +20,13 @@ pub(super) struct Guest {
     /// The site at whose door it stands.
     pub(super) site: u16,
     pub(super) pass: Option<SitePass>,
+    /// Until then it is kept at the door, whichever ledger it asks.
+    pub(super) deadline: u32,
 }
 
 impl Guest {
-    pub(super) const fn new(id: u32, site: u16) -> Self {
-        Self { id, site, pass: None }
+    pub(super) const fn new(id: u32, site: u16, deadline: u32) -> Self {
+        Self { id, site, pass: None, deadline }
     }
 }
 
@@ -33,7 +35,7 @@ impl Guests {
     pub(super) fn welcome(&mut self, who: u32, guest: Guest) {
         let index = who as usize;
         if index >= self.all.len() {
-            self.all.resize(index + 1, Guest::new(0, 0));
+            self.all.resize(index + 1, Guest::new(0, 0, 0));
         }
         self.drop_pass(who);
         self.all[index] = guest;

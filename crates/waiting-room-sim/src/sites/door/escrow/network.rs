@@ -18,6 +18,7 @@ use crate::sites::clock::millis;
 pub(super) struct Network {
     under_way: BinaryHeap<Reverse<(u32, u64, Message)>>,
     sent: u64,
+    messages: u64,
     /// When each ledger is woken next.
     wakes: FxHashMap<(Limit, u16), u32>,
     rtt_ms: [u32; 2],
@@ -36,6 +37,7 @@ impl Network {
         Self {
             under_way: BinaryHeap::new(),
             sent: 0,
+            messages: 0,
             wakes: FxHashMap::default(),
             rtt_ms,
             rng: Pcg64Mcg::seed_from_u64(seed),
@@ -44,11 +46,13 @@ impl Network {
 
     pub(super) fn up(&mut self, limit: Limit, message: ToGlobal, now: u32) {
         let at = now + self.one_way();
+        self.messages += 1;
         self.push(at, Message::Up(limit, message));
     }
 
     pub(super) fn down(&mut self, limit: Limit, outgoing: Outgoing, now: u32) {
         let at = now + self.one_way();
+        self.messages += 1;
         self.push(at, Message::Down(limit, outgoing));
     }
 
@@ -61,6 +65,11 @@ impl Network {
             self.wakes.insert(key, next);
             self.push(next, Message::Tick(limit, site));
         }
+    }
+
+    /// How many were sent between ledgers.
+    pub(super) const fn messages(&self) -> u64 {
+        self.messages
     }
 
     /// When the next of them arrives.
