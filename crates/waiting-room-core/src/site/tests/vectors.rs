@@ -1,13 +1,13 @@
 //! The numbers of the article and of the other sources, one test each, by the names of our
-//! reference. V31 and V33 are behaviours of a crowd over time: here the arithmetic that leads to
-//! them, and in the simulator of sites the crowd.
+//! reference. V31 and V33 are behaviours of a crowd over time: here is the arithmetic that leads to
+//! them, and tests of the same numbers in the simulator of sites have the crowd.
 
-use std::time::Duration;
+use std::{sync::Barrier, thread, time::Duration};
 
 use super::{counters::Counters, *};
 use crate::{
-    Alignment, FixedWindow, Gcra, Meter, Pass, Quota, Reason, Refusals, Room, RoomRules,
-    SlidingCounter, SlidingLog, TickLog, Ticket, Verdict, VisitorId,
+    Algorithm, Alignment, FixedWindow, Gcra, KeyHasher, Limiter, Meter, Pass, Quota, Reason,
+    Refusals, Room, RoomRules, SlidingCounter, SlidingLog, TickLog, Ticket, Verdict, VisitorId,
 };
 
 const COUNTERS: SlotPolicy = SlotPolicy::Counters;
@@ -387,14 +387,33 @@ fn v36_a_sliding_log_may_count_what_it_refuses() {
     assert!(!ask(1, 45));
 }
 
+/// To draw is one step: nobody reads a number that another will write. Many nodes do the same to one
+/// server in the tests of `waiting-room-redis`.
 #[test]
-fn v37_two_who_draw_from_a_counter_at_3_leave_it_at_5() {
+fn v37_two_who_draw_at_once_from_a_counter_at_3_leave_it_at_5() {
     let mut counter = TicketCounter::new();
     let ask = ask_of_ten();
     (0..3).for_each(|_| _ = counter.take(&ask, noted()));
-    // To draw is one step: nobody reads a number that another will write.
-    assert_eq!([0; 2].map(|_| counter.take(&ask, noted()).before), [3, 4]);
-    assert_eq!(counter.take(&ask, noted()).before, 5);
+    assert_eq!([0; 3].map(|_| counter.take(&ask, noted()).before), [3, 4, 5]);
+
+    let key = KeyHasher::new([3, 1, 4, 1]).hash("V37");
+    for _ in 0..200 {
+        let limiter =
+            Limiter::new(Algorithm::FixedWindow(Alignment::Epoch), &[Quota::per_minute(10)], 1)
+                .unwrap();
+        let draw = || limiter.charge(key, 0, 1, noted()).is_ok();
+        assert!((0..3).all(|_| draw()));
+        let start = Barrier::new(2);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    start.wait();
+                    assert!(draw());
+                });
+            }
+        });
+        assert_eq!(limiter.look(key, 0, 0, noted()).remaining, 10 - 5);
+    }
 }
 
 /// The source says "up to three times"; a bucket that is full and leaks lets twice its capacity
