@@ -9,6 +9,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     pub(super) minute: Minute,
+    knows_world: bool,
     site: Share,
     anywhere: Share,
     /// Visitors whom the node has let in from its own part, with the policies that divide.
@@ -51,7 +52,8 @@ impl Budget {
                 )
             }
         };
-        Self { minute, site: Share::of(own), anywhere: Share::of(anywhere), admitted: 0 }
+        let (site, anywhere) = (Share::of(own), Share::of(anywhere));
+        Self { minute, knows_world: fresh.is_some(), site, anywhere, admitted: 0 }
     }
 
     /// Takes a slot from the node's own part.
@@ -68,7 +70,13 @@ impl Budget {
             let share = self.share(pool);
             let open = rules.pacing.open(share.slots, self.minute, now);
             let is_worth_it = !share.is_dry && open > 0;
-            is_worth_it.then_some(SlotAsk { pool, minute: self.minute, slots: share.slots, open })
+            is_worth_it.then_some(SlotAsk {
+                pool,
+                minute: self.minute,
+                slots: share.slots,
+                knows_world: self.knows_world,
+                open,
+            })
         })
     }
 

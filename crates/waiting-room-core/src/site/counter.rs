@@ -22,6 +22,8 @@ pub struct SlotAsk {
     pub minute: Minute,
     /// How many slots the pool has, as far as the node knows.
     pub slots: u32,
+    /// Whether the node knows the world, and does not make do without.
+    pub knows_world: bool,
     /// How many of them may be used so early in the minute, see [`Pacing`](crate::Pacing).
     pub open: u32,
 }
@@ -33,7 +35,8 @@ pub struct CounterReply {
     /// How many slots of the pool had been drawn before. The ticket number of the article: it is
     /// good for a slot if it is less than the slots that are open.
     pub before: u32,
-    /// How many slots the pool has, as was fixed by the first who asked in this minute.
+    /// How many slots the pool has, as was fixed by the first who asked in this minute and knew the
+    /// world; until then as the one who asked has it.
     pub slots: u32,
 }
 
@@ -53,9 +56,10 @@ impl CounterReply {
 
 /// Counts the slots drawn from one pool, minute by minute.
 ///
-/// The first who asks in a minute fixes how many slots there are. The others may know a newer
-/// snapshot: a sum of slots that changes while a count goes on from the start of the minute either
-/// counts the admitted twice, or not at all.
+/// The first who asks in a minute and knows the world fixes how many slots there are. The others may
+/// know a newer snapshot: a sum of slots that changes while a count goes on from the start of the
+/// minute either counts the admitted twice, or not at all. A node that has just been started knows
+/// nothing, and speaks for itself only.
 ///
 /// A reply may be on its way while the minute turns, so the minute before is kept too; an older
 /// one is dry. Clocks may differ, so the minute after that of the counter's own clock is as good; a
@@ -69,7 +73,8 @@ pub struct TicketCounter {
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
     minute: Minute,
-    slots: u32,
+    /// Fixed by the first who knew the world.
+    slots: Option<u32>,
     count: u32,
 }
 
@@ -89,7 +94,11 @@ impl TicketCounter {
         let Some(drawn) = self.drawn(ask, Minute::of(now).next()) else {
             return CounterReply { before: 0, slots: 0 };
         };
-        let reply = CounterReply { before: drawn.count, slots: drawn.slots };
+        if ask.knows_world {
+            drawn.slots.get_or_insert(ask.slots);
+        }
+        let slots = drawn.slots.unwrap_or(ask.slots);
+        let reply = CounterReply { before: drawn.count, slots };
         if reply.admits(ask) {
             drawn.count += 1;
         }
@@ -108,7 +117,7 @@ impl TicketCounter {
         let is_new = self.current.is_none_or(|current| current.minute < ask.minute);
         if is_new {
             self.previous = self.current;
-            self.current = Some(Drawn { minute: ask.minute, slots: ask.slots, count: 0 });
+            self.current = Some(Drawn { minute: ask.minute, slots: None, count: 0 });
         }
         let minutes = [self.current.as_mut(), self.previous.as_mut()];
         minutes.into_iter().flatten().find(|drawn| drawn.minute == ask.minute)

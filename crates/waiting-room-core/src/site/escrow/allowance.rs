@@ -34,8 +34,8 @@ impl Allowance {
         self.granted = self.granted.max(granted);
     }
 
-    /// Hears how many were given back in all.
+    /// Hears how many were given back in all, of those that were granted.
     pub(super) fn hear_returned(&mut self, returned: u64) {
-        self.returned = self.returned.max(returned);
+        self.returned = self.returned.max(returned.min(self.granted));
     }
 }

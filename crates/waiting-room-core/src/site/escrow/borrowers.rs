@@ -26,7 +26,9 @@ impl Borrowers {
         until: Timestamp,
         now: Timestamp,
     ) -> Option<Timestamp> {
-        Self::join(&mut self.new, Borrower { visitor, until }, now)
+        let line =
+            if Self::holds(&self.returning, visitor) { &mut self.returning } else { &mut self.new };
+        Self::join(line, Borrower { visitor, until }, now)
     }
 
     /// Lets a visitor wait who has a pass from elsewhere.
@@ -36,6 +38,7 @@ impl Borrowers {
         until: Timestamp,
         now: Timestamp,
     ) -> Option<Timestamp> {
+        self.new.retain(|borrower| borrower.visitor != visitor);
         Self::join(&mut self.returning, Borrower { visitor, until }, now)
     }
 
@@ -79,12 +82,17 @@ impl Borrowers {
         self.new.is_empty() && self.returning.is_empty()
     }
 
+    fn holds(line: &VecDeque<Borrower>, visitor: VisitorId) -> bool {
+        line.iter().any(|borrower| borrower.visitor == visitor)
+    }
+
     fn join(
         line: &mut VecDeque<Borrower>,
         borrower: Borrower,
         now: Timestamp,
     ) -> Option<Timestamp> {
-        if let Some(waiting) = line.iter().find(|waiting| waiting.visitor == borrower.visitor) {
+        if let Some(waiting) = line.iter_mut().find(|it| it.visitor == borrower.visitor) {
+            waiting.until = waiting.until.min(borrower.until);
             return Some(waiting.until);
         }
         if borrower.until <= now || line.len() >= EscrowRules::MAX_BORROWERS {

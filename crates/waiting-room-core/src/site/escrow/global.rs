@@ -115,12 +115,14 @@ impl GlobalLedger {
     }
 
     /// An operator knows that a site is switched off. Its slots are free when the passes that it
-    /// made are void, without waiting for the end of its lease.
+    /// made are void, without waiting for the end of its lease. Nothing changes while it is
+    /// [not known](Self::is_learning) what the site holds.
     pub fn fence(&mut self, site: SiteId, now: Timestamp) {
         self.advance(now);
-        self.accounts.change(site, self.clock, |member| {
+        let clock = self.clock;
+        self.accounts.change(site, clock, |member| {
             if member.standing == Standing::Open {
-                member.close(now);
+                member.close(clock);
             }
         });
     }

@@ -25,7 +25,7 @@ pub(super) struct Member {
     demand: u64,
     want: u64,
     asked_at: Timestamp,
-    /// Since when the site has lacked slots.
+    /// Since when the site has lacked slots, and has got none.
     short_since: Option<Timestamp>,
     pub(super) recalled_at: Timestamp,
     claimed: BTreeSet<VisitorId>,
@@ -107,9 +107,10 @@ impl Member {
         self.note_shortage(now);
     }
 
-    /// Grants `slots` more.
+    /// Grants `slots` more. If they are too few, the site is behind all others who lack some.
     pub(super) fn grant(&mut self, slots: u64, now: Timestamp) {
         self.allowance.grant(slots);
+        self.short_since = None;
         self.note_shortage(now);
     }
 
@@ -205,7 +206,7 @@ impl Member {
 
     /// So many slots are lacking.
     pub(super) fn shortage(&self) -> u64 {
-        (self.used + self.want).saturating_sub(self.allowance.held())
+        self.used.saturating_add(self.want).saturating_sub(self.allowance.held())
     }
 
     fn note_shortage(&mut self, now: Timestamp) {

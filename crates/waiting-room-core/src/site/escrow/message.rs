@@ -153,7 +153,7 @@ pub struct Grant {
     pub granted: u64,
     /// So many unused slots may be kept in reserve; what is over goes back.
     pub reserve: u64,
-    /// Somebody elsewhere waits for a slot: what is over goes back at once.
+    /// Somebody elsewhere waits for a slot: what is not in use goes back at once.
     pub recall: bool,
 }
 

@@ -111,7 +111,7 @@ impl EscrowRules {
         let times = [
             ("session", self.session),
             ("lease", self.lease),
-            ("drift_margin", self.margin()),
+            ("drift_margin", self.drift_margin.unwrap_or_default()),
             ("heartbeat", self.heartbeat),
             ("borrow_wait", self.borrow_wait),
         ];
@@ -139,12 +139,12 @@ impl EscrowRules {
     /// How long after the last heartbeat of a site all its slots are free again.
     #[must_use]
     pub fn reclaim_after(&self) -> Duration {
-        self.lease + self.margin() + self.session
+        self.lease.saturating_add(self.margin()).saturating_add(self.session)
     }
 
     /// How far two clocks may drift apart in the time of a lease and a session.
     pub(super) fn margin(&self) -> Duration {
-        self.drift_margin.unwrap_or((self.lease + self.session) / Self::DRIFT)
+        self.drift_margin.unwrap_or(self.lease.saturating_add(self.session) / Self::DRIFT)
     }
 }
 

@@ -1,8 +1,11 @@
 //! Who uses a slot of a site, and until when.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use crate::{Timestamp, VisitorId};
+use crate::{Timestamp, VisitorId, escrow::Death};
 
 /// The sessions on a site's account.
 ///
@@ -13,13 +16,19 @@ use crate::{Timestamp, VisitorId};
 pub(super) struct Sessions {
     by_visitor: BTreeMap<VisitorId, Session>,
     lapses: BTreeSet<(Timestamp, VisitorId)>,
-    owed: BTreeSet<VisitorId>,
+    owed: BTreeMap<VisitorId, Claimed>,
 }
+
+/// When the slot was last claimed that a visitor had elsewhere, and what was known of its home then.
+type Claimed = Option<(Timestamp, Option<Death>)>;
 
 /// One session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Session {
-    pub(super) expires_at: Timestamp,
+    /// The slot is held until then: no pass of the visitor is valid any more.
+    pub(super) lapses_at: Timestamp,
+    /// When the last pass ends that was made here, if any was.
+    pub(super) pass_until: Option<Timestamp>,
     pub(super) stage: Stage,
 }
 
@@ -39,20 +48,20 @@ impl Sessions {
     /// Begins a session, or continues it.
     pub(super) fn hold(&mut self, visitor: VisitorId, session: Session) {
         if let Some(old) = self.by_visitor.insert(visitor, session) {
-            self.lapses.remove(&(old.expires_at, visitor));
+            self.lapses.remove(&(old.lapses_at, visitor));
         }
-        self.lapses.insert((session.expires_at, visitor));
+        self.lapses.insert((session.lapses_at, visitor));
     }
 
     /// Begins a session that lacks a slot.
     pub(super) fn owe(&mut self, visitor: VisitorId, session: Session) {
         self.hold(visitor, session);
-        self.owed.insert(visitor);
+        self.owed.entry(visitor).or_default();
     }
 
     /// All who have a session lack a slot from now on.
     pub(super) fn owe_all(&mut self) {
-        self.owed = self.by_visitor.keys().copied().collect();
+        self.owed = self.by_visitor.keys().map(|visitor| (*visitor, None)).collect();
     }
 
     /// All who lacked a slot have one now.
@@ -77,15 +86,15 @@ impl Sessions {
     /// Takes a session back as if it had never begun.
     pub(super) fn remove(&mut self, visitor: VisitorId) {
         if let Some(old) = self.by_visitor.remove(&visitor) {
-            self.lapses.remove(&(old.expires_at, visitor));
+            self.lapses.remove(&(old.lapses_at, visitor));
             self.owed.remove(&visitor);
         }
     }
 
     /// Drops the sessions whose passes are void.
     pub(super) fn lapse(&mut self, now: Timestamp) {
-        while let Some(&(expires_at, visitor)) = self.lapses.first()
-            && expires_at <= now
+        while let Some(&(lapses_at, visitor)) = self.lapses.first()
+            && lapses_at <= now
         {
             self.remove(visitor);
         }
@@ -96,7 +105,30 @@ impl Sessions {
     }
 
     pub(super) fn is_owed(&self, visitor: VisitorId) -> bool {
-        self.owed.contains(&visitor)
+        self.owed.contains_key(&visitor)
+    }
+
+    /// Whether a visitor has a slot, and is still there.
+    pub(super) fn has_slot(&self, visitor: VisitorId) -> bool {
+        let is_there = self.of(visitor).is_some_and(|session| session.stage != Stage::Ended);
+        is_there && !self.is_owed(visitor)
+    }
+
+    /// Notes that the slot is claimed that a visitor had elsewhere, by a site that knows this of its
+    /// home. Not if it knew as much when it claimed the slot less than `pause` ago.
+    pub(super) fn claim(
+        &mut self,
+        visitor: VisitorId,
+        death: Option<Death>,
+        now: Timestamp,
+        pause: Duration,
+    ) -> bool {
+        let Some(claimed) = self.owed.get_mut(&visitor) else { return false };
+        let is_news = claimed.is_none_or(|(at, known)| known != death || at + pause <= now);
+        if is_news {
+            *claimed = Some((now, death));
+        }
+        is_news
     }
 
     /// How many there are, those that lack a slot among them.

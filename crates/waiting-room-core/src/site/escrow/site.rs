@@ -38,7 +38,8 @@ pub struct SiteLedger {
     lease_end: Timestamp,
     heard: Timestamp,
     reserve: u64,
-    recalled: bool,
+    /// Until then somebody waits elsewhere, as far as is known.
+    recalled_until: Timestamp,
     sessions: Sessions,
     ghosts: Ghosts,
     borrowers: Borrowers,
@@ -80,7 +81,7 @@ impl SiteLedger {
             lease_end: Timestamp::ZERO,
             heard: Timestamp::ZERO,
             reserve: 0,
-            recalled: false,
+            recalled_until: Timestamp::ZERO,
             sessions: Sessions::default(),
             ghosts: Ghosts::default(),
             borrowers: Borrowers::default(),
@@ -117,8 +118,13 @@ impl SiteLedger {
             return Admission::Admit(pass);
         }
         self.settle();
-        if self.is_leased() && self.borrowers.is_empty() && self.unused() > 0 {
-            return Admission::Admit(self.begin(visitor));
+        if self.is_leased() {
+            if self.sessions.has_slot(visitor) {
+                return Admission::Admit(self.extend(visitor));
+            }
+            if self.borrowers.is_empty() && self.unused() > 0 {
+                return Admission::Admit(self.begin(visitor));
+            }
         }
         let until = deadline.min(self.clock + self.rules.borrow_wait);
         match self.borrowers.wait(visitor, until, self.clock) {
@@ -159,7 +165,10 @@ impl SiteLedger {
         let Some(until) = self.borrowers.wait_returning(visitor, until, self.clock) else {
             return Prolonged::Keep;
         };
-        let ask = if is_moving { Some(self.claim(pass)) } else { self.ask() };
+        let death = self.deaths.get(&pass.home).copied();
+        let pause = self.rules.heartbeat / EscrowRules::HASTE;
+        let claims = is_moving && self.sessions.claim(visitor, death, self.clock, pause);
+        let ask = if claims { Some(self.claim(pass)) } else { self.ask() };
         Prolonged::Borrow { until, ask }
     }
 

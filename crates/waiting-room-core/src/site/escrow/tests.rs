@@ -156,6 +156,14 @@ fn rules_that_cannot_be_obeyed_are_refused_by_name() {
     assert!(EscrowRules::new().heartbeat(EscrowRules::SHORTEST_HEARTBEAT).validate().is_ok());
     let error = EscrowRules::new().lease(Duration::from_secs(100_000)).validate().unwrap_err();
     assert_eq!(error.to_string(), "lease is 100000s, expected at most 86400s");
+    for rules in [
+        EscrowRules::new().session(Duration::MAX),
+        EscrowRules::new().lease(Duration::MAX),
+        EscrowRules::new().drift_margin(Duration::MAX),
+    ] {
+        assert!(rules.validate().is_err());
+        assert_eq!(rules.reclaim_after(), Duration::MAX);
+    }
     let error = GlobalLedger::new(1, [], Term::new(1), RULES).unwrap_err();
     assert_eq!(error.to_string(), "sites is empty, expected at least one site");
 }

@@ -82,7 +82,7 @@ fn an_older_snapshot_changes_nothing() {
 fn the_first_who_asks_a_counter_fixes_the_slots_of_the_minute() {
     let mut counter = TicketCounter::new();
     let minute = Minute::of(noted());
-    let ask = |slots| SlotAsk { pool: Pool::Site, minute, slots, open: slots };
+    let ask = |slots| SlotAsk { pool: Pool::Site, minute, slots, knows_world: true, open: slots };
     assert_eq!(counter.take(&ask(2), noted()), CounterReply { before: 0, slots: 2 });
     assert!(counter.take(&ask(9), noted()).admits(&ask(9)));
     let full = CounterReply { before: 2, slots: 2 };
@@ -133,7 +133,7 @@ fn a_clock_that_is_set_right_after_it_was_far_ahead_lets_in_again() {
 fn a_node_whose_clock_is_far_ahead_takes_no_minute_from_the_others() {
     let mut counter = TicketCounter::new();
     let minute = Minute::of(noted());
-    let ask = |minute| SlotAsk { pool: Pool::Site, minute, slots: 9, open: 9 };
+    let ask = |minute| SlotAsk { pool: Pool::Site, minute, slots: 9, knows_world: true, open: 9 };
     counter.take(&ask(minute), noted());
     let far = minute.next().next();
     assert!(counter.take(&ask(far), noted()).is_dry());
@@ -147,7 +147,7 @@ fn a_node_whose_clock_is_far_ahead_takes_no_minute_from_the_others() {
 fn a_counter_whose_clock_was_far_ahead_counts_on_when_it_is_set_right() {
     let mut counter = TicketCounter::new();
     let minute = Minute::of(noted());
-    let ask = |minute| SlotAsk { pool: Pool::Site, minute, slots: 9, open: 9 };
+    let ask = |minute| SlotAsk { pool: Pool::Site, minute, slots: 9, knows_world: true, open: 9 };
     counter.take(&ask(minute), noted());
     counter.take(&ask(Minute::of(clock(12, 45, 0))), clock(12, 45, 0));
     assert_eq!(counter.take(&ask(minute), noted()).before, 1);
@@ -160,7 +160,7 @@ fn a_counter_whose_clock_was_far_ahead_counts_on_when_it_is_set_right() {
 fn a_counter_keeps_the_minute_before_and_no_other() {
     let mut counter = TicketCounter::new();
     let minute = Minute::of(noted());
-    let ask = |minute| SlotAsk { pool: Pool::Site, minute, slots: 9, open: 9 };
+    let ask = |minute| SlotAsk { pool: Pool::Site, minute, slots: 9, knows_world: true, open: 9 };
     counter.take(&ask(minute), noted());
     counter.take(&ask(minute.next()), noted());
     assert_eq!(counter.take(&ask(minute), noted()).before, 1);

@@ -180,7 +180,13 @@ fn v20_slots_of_a_node_over_the_utilization_with_a_factor_of_two() {
 
 /// A site with ten slots.
 fn ask_of_ten() -> SlotAsk {
-    SlotAsk { pool: Pool::Site, minute: Minute::of(noted()), slots: 10, open: 10 }
+    SlotAsk {
+        pool: Pool::Site,
+        minute: Minute::of(noted()),
+        slots: 10,
+        knows_world: true,
+        open: 10,
+    }
 }
 
 #[test]

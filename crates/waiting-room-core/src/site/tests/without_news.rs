@@ -32,6 +32,19 @@ fn a_stale_snapshot_says_nothing_but_how_many_nodes_there_are() {
 }
 
 #[test]
+fn who_knows_nothing_does_not_fix_the_slots_of_those_who_do() {
+    let rules = rules(SlotPolicy::Counters).any_floor(0.02);
+    let mut counters = Counters::default();
+    let mut new = Usher::new(rules, DELHI).unwrap();
+    assert_eq!(counters.admitted(&mut new, DELHI, 1, noted()), 1);
+    let mut informed = usher(rules, SAN_JOSE, state(3));
+    // Of 128, the one that is gone.
+    assert_eq!(counters.admitted(&mut informed, SAN_JOSE, 300, noted()), 127);
+    // Four are the floor, and more than that have been drawn.
+    assert_eq!(counters.admitted(&mut new, DELHI, 9, noted()), 0);
+}
+
+#[test]
 fn a_snapshot_is_believed_until_it_is_stale() {
     let rules = rules(SlotPolicy::Counters).stale_after(Duration::from_secs(30));
     let of = |seconds| {

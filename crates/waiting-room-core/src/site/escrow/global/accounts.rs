@@ -145,6 +145,11 @@ impl Accounts {
         self.short.first().map(|&(_, site)| site)
     }
 
+    /// Whether any site but this one lacks slots.
+    pub(super) fn has_short_besides(&self, site: SiteId) -> bool {
+        self.short.iter().any(|&(_, short)| short != site)
+    }
+
     /// Sites with slots to give back that were not asked for so long, those asked first before all.
     pub(super) fn rich(&self, now: Timestamp, pause: Duration) -> impl Iterator<Item = SiteId> {
         self.rich.iter().take_while(move |(at, _)| *at + pause <= now).map(|&(_, site)| site)

@@ -2,12 +2,12 @@
 
 use crate::{
     SiteId,
-    escrow::{EscrowRules, GlobalLedger, reserve::reserve},
+    escrow::{EscrowRules, GlobalLedger, member::Member, reserve::reserve},
 };
 
 impl GlobalLedger {
-    /// Gives free slots to the sites that lack some, to the one that has lacked them longest first.
-    /// Says which sites got any.
+    /// Gives free slots to the sites that lack some: first to the one that has got none for longest,
+    /// and has lacked them. Says which sites got any.
     pub(super) fn serve(&mut self) -> Vec<SiteId> {
         let (mut free, now) = (self.free(), self.clock);
         let mut served = Vec::new();
@@ -28,16 +28,22 @@ impl GlobalLedger {
     /// Fills up the reserve of a site.
     pub(super) fn top_up(&mut self, site: SiteId) {
         let (free, reserve, now) = (self.free(), self.reserve_of(site), self.clock);
-        if !self.is_recalling() {
-            self.accounts.change(site, now, |member| {
-                member.grant(reserve.saturating_sub(member.unused()).min(free), now);
-            });
+        let unused = self.accounts.of(site).map_or(0, Member::unused);
+        let slots = reserve.saturating_sub(unused).min(free);
+        if slots > 0 {
+            self.accounts.change(site, now, |member| member.grant(slots, now));
         }
     }
 
     /// Whether all reserves have to come back: somebody lacks slots, or the limit was lowered.
     pub(super) fn is_recalling(&self) -> bool {
         let is_short = || self.accounts.first_short().is_some();
+        !self.is_learning() && (is_short() || self.held() > self.limit)
+    }
+
+    /// Whether this site has to give back what it does not use, even if somebody waits there.
+    pub(super) fn is_recalled(&self, site: SiteId) -> bool {
+        let is_short = || self.accounts.has_short_besides(site);
         !self.is_learning() && (is_short() || self.held() > self.limit)
     }
 

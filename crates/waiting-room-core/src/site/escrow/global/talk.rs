@@ -128,7 +128,7 @@ impl GlobalLedger {
             lease: self.rules.lease,
             granted: member.allowance.granted,
             reserve: self.reserve_of(to),
-            recall: self.is_recalling(),
+            recall: self.is_recalled(to),
         };
         Some(Outgoing { to, message: ToSite::Grant(grant) })
     }

@@ -16,15 +16,19 @@ impl SiteLedger {
         if self.ghosts.until <= self.clock {
             self.ghosts.count = 0;
         }
+        if self.is_recalled() {
+            // Somebody waits elsewhere, perhaps for longer than anybody here.
+            self.allowance.give_back(self.surplus());
+        }
         self.invariants();
     }
 
     /// The pass that a visitor was given, if it has its slot here.
     pub(super) fn pass_of(&self, visitor: VisitorId) -> Option<SitePass> {
-        let session = self.sessions.of(visitor)?;
-        let has_slot = session.stage != Stage::Ended && !self.sessions.is_owed(visitor);
-        let (home, epoch, expires_at) = (self.site, self.epoch, session.expires_at);
-        has_slot.then_some(SitePass { visitor, home, epoch, expires_at })
+        let pass_until = self.sessions.of(visitor)?.pass_until;
+        let expires_at = pass_until.filter(|until| self.clock < *until)?;
+        let (home, epoch) = (self.site, self.epoch);
+        self.sessions.has_slot(visitor).then_some(SitePass { visitor, home, epoch, expires_at })
     }
 
     /// Begins a session in an unused slot, or continues one whose pass may be out there.
@@ -41,7 +45,10 @@ impl SiteLedger {
     fn hold(&mut self, visitor: VisitorId, stage: Stage) -> SitePass {
         debug_assert!(self.is_leased(), "no pass without a lease");
         let expires_at = self.clock + self.rules.session;
-        self.sessions.hold(visitor, Session { expires_at, stage });
+        // A pass from elsewhere may be valid for a little longer, by a slower clock.
+        let held_until = self.sessions.of(visitor).map_or(expires_at, |session| session.lapses_at);
+        let lapses_at = expires_at.max(held_until);
+        self.sessions.hold(visitor, Session { lapses_at, pass_until: Some(expires_at), stage });
         self.invariants();
         SitePass { visitor, home: self.site, epoch: self.epoch, expires_at }
     }
@@ -55,16 +62,17 @@ impl SiteLedger {
         if was_here_before_a_loss && self.sessions.of(pass.visitor).is_none() {
             self.ghosts.count = self.ghosts.count.saturating_sub(1);
         }
-        let expires_at = self.clock + self.rules.session + self.rules.margin();
-        self.sessions.owe(pass.visitor, Session { expires_at, stage: Stage::Sent });
+        let lapses_at = self.clock + self.rules.session + self.rules.margin();
+        let session = Session { lapses_at, pass_until: None, stage: Stage::Sent };
+        self.sessions.owe(pass.visitor, session);
     }
 
-    /// Gives slots to those who are owed one, if there are enough for all of them.
+    /// Gives slots to those who are owed one, if there are enough for all of them and the lease lasts.
     ///
     /// Not to some of them: one that came by a claim belongs to one visitor, and the count of all
     /// granted slots does not say to whom.
     pub(super) fn settle(&mut self) {
-        if self.used() <= self.allowance() {
+        if self.is_leased() && self.used() <= self.allowance() {
             self.sessions.settle();
         }
     }
@@ -72,8 +80,11 @@ impl SiteLedger {
     /// Lets those in who wait and have a slot now, and sends those away who have waited in vain.
     pub(super) fn serve(&mut self) -> Vec<SiteAction> {
         let mut actions = Vec::new();
+        while let Some(visitor) = self.borrowers.pop_late(self.clock) {
+            actions.push(SiteAction::GiveUp(visitor));
+        }
+        self.settle();
         if self.is_leased() {
-            self.settle();
             if self.sessions.owed() == 0 {
                 while let Some(visitor) = self.borrowers.next_returning() {
                     actions.push(match self.sessions.of(visitor) {
@@ -87,9 +98,6 @@ impl SiteLedger {
             {
                 actions.push(SiteAction::Admit(self.begin(visitor)));
             }
-        }
-        while let Some(visitor) = self.borrowers.pop_late(self.clock) {
-            actions.push(SiteAction::GiveUp(visitor));
         }
         actions
     }

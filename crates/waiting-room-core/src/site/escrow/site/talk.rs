@@ -3,8 +3,8 @@
 use crate::{
     Timestamp,
     escrow::{
-        Epoch, EscrowRules, Grant, Heartbeat, Join, SiteAction, SiteLedger, SitePass, ToGlobal,
-        ToSite, Welcome, allowance::Allowance, site::Ghosts,
+        Death, Epoch, EscrowRules, Grant, Heartbeat, Join, SiteAction, SiteLedger, SitePass,
+        ToGlobal, ToSite, Welcome, allowance::Allowance, site::Ghosts,
     },
 };
 
@@ -33,7 +33,7 @@ impl SiteLedger {
         }
         let is_answered = match message {
             ToSite::Dead { death, .. } => {
-                self.deaths.insert(death.site, *death);
+                self.hear_death(*death);
                 false
             }
             ToSite::Grant(grant) => self.hear_grant(grant),
@@ -42,7 +42,7 @@ impl SiteLedger {
             ToSite::Welcome(welcome) => self.hear_welcome(welcome),
         };
         let mut actions = self.serve();
-        if is_answered || self.is_recalled() {
+        if is_answered || self.is_recalled() && self.surplus() > 0 {
             actions.push(SiteAction::Send(self.heartbeat()));
         }
         actions
@@ -108,19 +108,29 @@ impl SiteLedger {
 
     /// Sets when the site speaks again.
     fn schedule(&mut self) {
-        let is_hasty = self.recalled || !self.borrowers.is_empty();
+        let is_hasty = self.is_recalled() || !self.borrowers.is_empty();
         let haste = if is_hasty { EscrowRules::HASTE } else { 1 };
         self.next_heartbeat = self.clock + self.rules.heartbeat / haste;
     }
 
-    /// Slots that are not in use, beyond the reserve and those that somebody waits for.
-    fn surplus(&self) -> u64 {
-        self.unused().saturating_sub(self.reserve.max(self.borrowers.new_count()))
+    /// Slots that are not in use, beyond the reserve and those that somebody waits for here, unless
+    /// somebody waits elsewhere as well.
+    pub(super) fn surplus(&self) -> u64 {
+        let waiting = if self.is_recalled() { 0 } else { self.borrowers.new_count() };
+        self.unused().saturating_sub(self.reserve.max(waiting))
     }
 
-    /// Whether slots have to go back at once.
-    fn is_recalled(&self) -> bool {
-        self.has_account && self.recalled && self.surplus() > 0
+    /// Whether slots go back as soon as they are not in use.
+    pub(super) fn is_recalled(&self) -> bool {
+        self.has_account && self.clock < self.recalled_until
+    }
+
+    /// Of two deaths of a site the later one is true.
+    fn hear_death(&mut self, death: Death) {
+        let known = self.deaths.entry(death.site).or_insert(death);
+        if (known.epoch, known.heard) < (death.epoch, death.heard) {
+            *known = death;
+        }
     }
 
     /// More slots, or a longer lease, or both.
@@ -134,7 +144,10 @@ impl SiteLedger {
         self.lease_end = self.lease_end.max(grant.heard + grant.lease);
         if grant.heard >= self.heard {
             self.heard = grant.heard;
-            (self.reserve, self.recalled) = (grant.reserve, grant.recall);
+            self.reserve = grant.reserve;
+            // A site that hears no more is cut off, and lives on what it holds.
+            let again = self.clock + 2 * self.rules.heartbeat;
+            self.recalled_until = if grant.recall { again } else { Timestamp::ZERO };
         }
         self.hear_answer(grant.heard)
     }
@@ -177,7 +190,7 @@ impl SiteLedger {
         self.allowance = Allowance { granted: welcome.inherited, returned: 0 };
         self.heard = welcome.heard;
         self.lease_end = welcome.heard + welcome.lease;
-        (self.reserve, self.recalled) = (0, false);
+        (self.reserve, self.recalled_until) = (0, Timestamp::ZERO);
         self.sessions.owe_all();
         self.ghosts = Ghosts {
             count: welcome.inherited,

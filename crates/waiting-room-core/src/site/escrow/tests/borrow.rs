@@ -113,3 +113,44 @@ fn only_so_many_wait_at_a_time() {
     assert_eq!(net.sites[0].admit(id(9999), at(1)), Admission::Full);
     assert!(matches!(net.sites[0].admit(id(7), at(1)), Admission::Borrow { .. }), "as before");
 }
+
+#[test]
+fn who_asks_again_with_less_patience_is_kept_for_less() {
+    let mut net = Net::new(1, 1, RULES);
+    net.admit(0, 1, at(1)).unwrap();
+    let soon = at(2) + WAIT / 4;
+    for deadline in [at(9), soon, at(9)] {
+        let Admission::Borrow { until, .. } = net.sites[0].admit_by(id(2), deadline, at(2)) else {
+            panic!("there may be a slot elsewhere")
+        };
+        assert_eq!(until, deadline.min(if deadline == soon { soon } else { until }));
+    }
+    net.beat(soon);
+    assert_eq!(net.gave_up, [id(2)]);
+}
+
+#[test]
+fn a_wait_that_is_over_is_over_although_a_slot_is_free_by_then() {
+    let mut net = Net::new(1, 1, RULES);
+    net.admit(0, 1, at(1)).unwrap();
+    net.run(2..=298);
+    let Admission::Borrow { until, .. } = net.sites[0].admit(id(2), at(299)) else {
+        panic!("there may be a slot elsewhere")
+    };
+    // The next tick comes late, after the first slot has lapsed.
+    assert!(until < at(301));
+    let actions = net.sites[0].tick(at(302));
+    assert_eq!(actions[0], SiteAction::GiveUp(id(2)));
+}
+
+#[test]
+fn a_visitor_waits_once() {
+    let mut net = Net::new(1, 2, RULES);
+    let pass = net.admit(0, 1, at(1)).unwrap();
+    assert!(net.admit(1, 1, at(2)).is_none());
+    assert!(net.prolong(1, &pass, at(2)).is_none());
+    assert!(net.admit(1, 1, at(2)).is_none());
+    net.beat(at(2) + WAIT);
+    net.beat(at(2) + 2 * WAIT);
+    assert_eq!(net.gave_up, [id(1)]);
+}

@@ -142,3 +142,95 @@ fn a_claim_that_is_lost_is_followed_by_a_question() {
     assert!(matches!(ask, Prolonged::Borrow { ask: Some(ToGlobal::Claim { .. }), .. }));
     assert_eq!(net.sites[1].next_wake(), at(141) + Duration::from_millis(200));
 }
+
+#[test]
+fn a_visitor_who_reloads_is_not_claimed_each_time() {
+    let mut net = Net::new(1, 2, RULES);
+    let pass = net.admit(0, 1, at(1)).unwrap();
+    let mut ask = |millis| {
+        let prolonged = net.sites[1].prolong(&pass, at(2) + Duration::from_millis(millis));
+        matches!(prolonged, Prolonged::Borrow { ask: Some(_), .. })
+    };
+    assert_eq!([0, 1, 199, 200, 201].map(&mut ask), [true, false, false, true, false]);
+}
+
+#[test]
+fn who_has_heard_of_the_death_claims_at_once() {
+    let (mut net, passes) = dead_home();
+    for is_claim in [true, false] {
+        let asked = net.sites[1].prolong(&passes[0], at(141));
+        let Prolonged::Borrow { ask, .. } = asked else { panic!("there is no slot") };
+        assert_eq!(ask.is_some(), is_claim);
+        if let Some(claim) = ask {
+            let answers = net.global.receive(&claim, at(141));
+            // The grant is lost.
+            net.sites[1].receive(&answers.last().unwrap().message, at(141));
+        }
+        let asked = net.sites[1].prolong(&passes[0], at(141));
+        let knows = matches!(
+            asked,
+            Prolonged::Borrow { ask: Some(ToGlobal::Claim { death: Some(_), .. }), .. }
+        );
+        assert_eq!(knows, is_claim);
+    }
+}
+
+#[test]
+fn of_two_deaths_of_a_site_the_later_is_known() {
+    let (mut net, passes) = dead_home();
+    let (site, epoch) = (SiteId::new(0), passes[0].epoch);
+    for heard in [10, 5] {
+        let death = Death { site, epoch, heard: at(heard) };
+        net.sites[1].receive(&ToSite::Dead { term: Term::new(1), death }, at(141));
+    }
+    let asked = net.sites[1].prolong(&passes[0], at(142));
+    let Prolonged::Borrow { ask: Some(ToGlobal::Claim { death, .. }), .. } = asked else {
+        panic!("there is no slot before the claim")
+    };
+    assert_eq!(death.map(|death| death.heard), Some(at(10)));
+}
+
+/// What a site claims that knows of the death.
+fn knowing_claim(net: &mut Net, pass: &SitePass, now: Timestamp) -> ToGlobal {
+    net.prolong(1, pass, now);
+    let asked = net.sites[1].prolong(pass, now + Duration::from_millis(1));
+    let Prolonged::Borrow { ask: Some(claim), .. } = asked else {
+        panic!("there is no slot before the claim: {asked:?}")
+    };
+    claim
+}
+
+#[test]
+fn only_the_account_that_made_the_pass_is_claimed_from_and_not_by_its_own_site() {
+    let (mut net, passes) = dead_home();
+    let claim = knowing_claim(&mut net, &passes[0], at(141));
+    let held = |net: &GlobalLedger| [0, 1].map(|site| net.held_by(SiteId::new(site)));
+    let ToGlobal::Claim { heartbeat, pass, death } = claim else { panic!("a claim") };
+    let epoch = Epoch::default();
+    let pass_of_before = SitePass { epoch, ..pass };
+    let own = SitePass { home: heartbeat.site, epoch: heartbeat.epoch, ..pass };
+    for pass in [pass_of_before, own] {
+        let mut global = net.global.clone();
+        global.receive(&ToGlobal::Claim { heartbeat, pass, death }, at(142));
+        assert_eq!(held(&global), [2, 0], "{pass:?}");
+    }
+    net.global.receive(&ToGlobal::Claim { heartbeat, pass, death }, at(142));
+    assert_eq!(held(&net.global), [1, 1]);
+}
+
+#[test]
+fn nothing_is_claimed_while_the_global_ledger_learns() {
+    let mut net = Net::new(2, 3, RULES);
+    net.run(1..=9);
+    let pass = net.admit(0, 1, at(10)).unwrap();
+    // The third site is silent, so the new ledger goes on learning. The first reports, and dies.
+    net.cut_off.insert(2);
+    net.lose_global(2, at(11));
+    net.run(11..=13);
+    net.cut_off.insert(0);
+    net.run(14..=140);
+    net.prolong(1, &pass, at(141));
+    net.prolong(1, &pass, at(142));
+    assert!(net.global.is_learning());
+    assert_eq!([0, 1].map(|site| net.global.held_by(SiteId::new(site))), [1, 0]);
+}

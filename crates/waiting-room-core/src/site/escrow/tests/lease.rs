@@ -99,3 +99,52 @@ fn what_was_said_before_the_reclaim_has_no_effect_after_it() {
     assert!(matches!(answers[0].message, ToSite::Stale { .. }));
     assert_eq!(net.global, before);
 }
+
+/// Who was taken on has a slot for longer than a pass may be valid, and no pass before there is a lease.
+#[test]
+fn who_was_taken_on_gets_no_pass_without_a_lease() {
+    let mut net = Net::new(2, 2, RULES);
+    net.run(1..=9);
+    net.admit(1, 9, at(9)).unwrap();
+    let pass = net.admit(0, 1, at(10)).unwrap();
+    net.beat(at(10));
+    net.cut_off.insert(1);
+    // The last moment of the lease, and no slot.
+    let late = at(129) + Duration::from_millis(900);
+    assert!(matches!(net.sites[1].prolong(&pass, late), Prolonged::Borrow { .. }));
+    net.beat(at(200));
+    // There is a slot now, and no lease.
+    for second in [310, 311] {
+        let asked = net.sites[1].admit(id(1), at(second));
+        assert!(matches!(asked, Admission::Borrow { .. }), "{asked:?}");
+        net.sites[1].tick(at(second));
+    }
+}
+
+#[test]
+fn a_fence_by_a_clock_that_is_behind_frees_nothing_early() {
+    let mut net = Net::new(1, 2, RULES);
+    net.run(1..=599);
+    let pass = net.admit(0, 1, at(600)).unwrap();
+    net.cut_off.insert(0);
+    net.global.fence(SiteId::new(0), at(200));
+    net.global.tick(at(600));
+    assert!(net.sites[0].honours(&pass, at(600)));
+    assert_eq!(net.global.free(), 0);
+}
+
+#[test]
+fn a_site_is_dead_when_its_lease_is_over_by_the_slowest_clock() {
+    let (mut net, pass) = cut_off();
+    net.run(11..=130);
+    let mut is_dead = |second| {
+        let asked = net.sites[1].clone().prolong(&pass, at(second));
+        let Prolonged::Borrow { ask: Some(claim), .. } = asked else {
+            panic!("the site has no reserve")
+        };
+        let answers = net.global.receive(&claim, at(second));
+        answers.iter().any(|answer| matches!(answer.message, ToSite::Dead { .. }))
+    };
+    assert!(!is_dead(131));
+    assert!(is_dead(132));
+}

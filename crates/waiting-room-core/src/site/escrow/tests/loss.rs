@@ -159,3 +159,37 @@ fn the_ledger_of_an_earlier_term_is_not_obeyed_and_does_not_grant() {
     };
     assert!(old.receive(&heartbeat, at(7)).is_empty());
 }
+
+#[test]
+fn a_welcome_for_an_earlier_incarnation_opens_no_account() {
+    let mut net = Net::new(1, 1, RULES);
+    net.lose(0, 50, at(2));
+    let SiteAction::Send(join) = net.sites[0].tick(at(2)).remove(0) else { panic!("it joins") };
+    let stale = net.global.receive(&join, at(2)).remove(0).message;
+    let SiteAction::Send(join) = net.sites[0].receive(&stale, at(2)).remove(0) else {
+        panic!("it joins after the epoch that it was told")
+    };
+    let welcome = net.global.receive(&join, at(2)).remove(0).message;
+    net.sites[0].receive(&welcome, at(2));
+    net.run(3..=4);
+    let pass = net.admit(0, 1, at(5)).unwrap();
+    net.lose(0, 51, at(6));
+    net.sites[0].receive(&welcome, at(6));
+    net.run(6..=8);
+    assert!(net.sites[0].honours(&pass, at(8)));
+    assert!(net.admit(0, 2, at(8)).is_none());
+}
+
+#[test]
+fn a_site_keeps_its_reserve_while_a_new_global_ledger_learns() {
+    let mut net = Net::new(100, 2, RULES);
+    net.sites[0].arrived();
+    net.run(1..=3);
+    let reserve = net.sites[0].allowance();
+    assert!(reserve > 10);
+    net.lose_global(2, at(4));
+    net.cut_off.insert(1);
+    net.run(4..=9);
+    assert!(net.global.is_learning());
+    assert_eq!(net.sites[0].allowance(), reserve);
+}

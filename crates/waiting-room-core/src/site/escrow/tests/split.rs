@@ -111,3 +111,72 @@ fn what_one_limit_refuses_the_other_takes_back() {
     minute.sites[0].withdraw(id(1), at(1));
     assert!(minute.admit(0, 2, at(1)).is_some(), "the place in the minute is free again");
 }
+
+/// One site fills the room, a slot every half minute, and has more visitors than slots from then on.
+/// One a second comes to the other, too.
+#[test]
+fn a_site_that_comes_late_to_a_full_room_gets_its_share() {
+    let mut net = Net::new(10, 2, RULES);
+    let mut visitor = 0;
+    for step in 0..1_800 * 5 {
+        let now = Timestamp::from_millis(step * 200);
+        let every = if step < 300 * 5 { [30 * 5, u64::MAX] } else { [1, 5] };
+        for site in [0, 1] {
+            if step % every[site] == 0 && every[site] < u64::MAX {
+                visitor += 1;
+                net.sites[site].arrived();
+                net.admit(site, visitor, now);
+            }
+        }
+        net.beat(now);
+    }
+    let at_home = |site| net.admitted.iter().filter(|it| it.home == SiteId::new(site)).count();
+    assert_eq!([0, 1].map(at_home), [10 + 25, 25]);
+}
+
+#[test]
+fn slots_that_come_one_at_a_time_go_to_one_site_after_the_other() {
+    let mut net = Net::new(0, 3, RULES);
+    let mut visitor = 0;
+    for second in 1..=60 {
+        for (site, visitors) in [(0, 8), (1, 1), (2, 2)] {
+            for _ in 0..visitors {
+                visitor += 1;
+                net.admit(site, visitor, at(second));
+            }
+        }
+        net.global.set_limit(u32::try_from(second).unwrap());
+        net.beat(at(second));
+    }
+    let held = [0, 1, 2].map(|site| net.global.held_by(SiteId::new(site)));
+    assert!(held.iter().all(|held| (19..=21).contains(held)), "{held:?}");
+}
+
+#[test]
+fn a_site_that_is_cut_off_in_a_full_room_uses_what_it_holds() {
+    let mut net = Net::new(2, 2, RULES);
+    let [_, _] = [0, 1].map(|site| net.admit(site, 1, at(1)).unwrap());
+    assert!(net.admit(0, 2, at(297)).is_none());
+    assert!(net.admit(1, 3, at(297)).is_none());
+    net.beat(at(298));
+    net.cut_off.insert(0);
+    // It was told to give back what it does not use, and has not been for two heartbeats.
+    assert!(net.admit(0, 4, at(300) + Duration::from_millis(500)).is_none());
+    let actions = net.sites[0].tick(at(301));
+    assert!(matches!(actions[1], SiteAction::Admit(pass) if pass.visitor == id(4)), "{actions:?}");
+}
+
+#[test]
+fn a_heartbeat_that_says_impossible_things_does_no_harm() {
+    let mut net = Net::new(20_000_000, 2, RULES);
+    let SiteAction::Send(ToGlobal::Heartbeat(heartbeat)) = net.sites[0].tick(at(5)).remove(0)
+    else {
+        panic!("a heartbeat is due")
+    };
+    let used = Heartbeat { used: u64::MAX, want: 1, ..heartbeat };
+    let returned = Heartbeat { returned: u64::MAX, want: 1, ..heartbeat };
+    for said in [used, returned] {
+        assert!(net.global.receive(&ToGlobal::Heartbeat(said), at(5)).len() < 3);
+        assert!(net.global.held() + net.global.free() <= net.global.limit());
+    }
+}
