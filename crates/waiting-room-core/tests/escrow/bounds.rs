@@ -55,7 +55,8 @@ impl Bounds {
             .lease(Duration::from_secs(self.lease))
             .drift_margin(Duration::from_secs(self.margin))
             .heartbeat(Duration::from_secs(1))
-            .borrow_wait(Duration::from_secs(1))
+            // Replies that come late find somebody who waits.
+            .borrow_wait(Duration::from_secs(3))
     }
 
     pub(crate) fn site_ids(&self) -> impl Iterator<Item = SiteId> + use<> {

@@ -123,7 +123,7 @@ fn many_random_worlds_are_right() {
 fn refute(mutant: Mutant, world: Bounds) {
     let bounds = Bounds { mutant, ..world };
     let is_wrong = |seed| run(&bounds, numbers(seed).take(800)).1 > bounds.limit;
-    assert!((0..1_000).any(is_wrong), "nothing is wrong with {mutant:?}");
+    assert!((0..400).any(is_wrong), "nothing is wrong with {mutant:?}");
 }
 
 #[test]
@@ -135,7 +135,8 @@ fn every_rule_that_is_left_out_lets_too_many_in() {
     refute(Mutant::EarlyReclaim, few.clone());
     refute(Mutant::LeaseFromReceipt, few.clone());
     refute(Mutant::NoEpochCheck, Bounds { global_losses: 0, ..NARROW });
-    refute(Mutant::NoGhosts, Bounds { site_losses: 2, whims: 0, ..NARROW });
+    let forgetful = Bounds { site_losses: 2, global_losses: 0, whims: 0, ..few.clone() };
+    refute(Mutant::NoGhosts, Bounds { roaming: Roaming::Nowhere, ..forgetful });
     refute(Mutant::NoTermCheck, few.clone());
     refute(Mutant::ReturnInUse, few.clone());
     refute(Mutant::WithdrawSent, few);

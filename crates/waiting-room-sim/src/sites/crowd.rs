@@ -148,6 +148,18 @@ mod tests {
         [first, second].map(|minute| minute.into_iter().map(|it| it.site).collect())
     }
 
+    /// Of two moves the later holds, wherever it stands in the file.
+    #[test]
+    fn traffic_can_move_and_move_on() {
+        let later = "[[move]]\nat_min = 1\nshare = 1\nto = 2\n";
+        let at_once = "[[move]]\nat_min = 0\nshare = 1\nto = 1\n";
+        for moves in [format!("{later}{at_once}"), format!("{at_once}{later}")] {
+            let [first, second] = sites(&moves);
+            assert!(first.iter().all(|site| *site == 1), "{first:?}");
+            assert!(second.iter().all(|site| *site == 2), "{second:?}");
+        }
+    }
+
     #[test]
     fn traffic_can_move_to_a_site_that_had_none() {
         let [first, second] = sites("[[move]]\nat_min = 1\nshare = 1\nto = 2\n");

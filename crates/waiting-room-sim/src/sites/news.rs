@@ -91,6 +91,7 @@ impl News {
 
     /// The sites report, and a snapshot is made and sent.
     pub(super) fn publish(&mut self, active: &[u32], nodes: &[u16], now: u32) {
+        self.arrive(now);
         for (site, active) in active.iter().enumerate() {
             if self.cut[site].is_none() {
                 self.reported[site] = *active;
@@ -116,6 +117,7 @@ impl News {
 
     /// The line is told of.
     pub(super) fn publish_line(&mut self, line: LineNews, now: u32) {
+        self.arrive(now);
         self.line_under_way.push_back((now + self.line_delay, line));
     }
 
@@ -177,5 +179,50 @@ impl News {
             self.line_known = line;
             self.line_under_way.pop_front();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODES: [u16; 2] = [1, 1];
+
+    fn active(news: &mut News, site: u16, now: u32) -> u32 {
+        news.world(site, now).unwrap().active()
+    }
+
+    #[test]
+    fn nothing_piles_up_while_nobody_asks() {
+        let mut news = News::new(2, 6_000, 6_000);
+        for now in (0..86_400_000).step_by(2_000) {
+            news.publish(&[1, 1], &NODES, now);
+            news.publish_line(LineNews::default(), now);
+        }
+        assert!(news.under_way.len() <= 4 && news.line_under_way.len() <= 4);
+    }
+
+    #[test]
+    fn a_site_that_is_cut_off_neither_hears_nor_is_heard() {
+        let mut news = News::new(2, 0, 0);
+        news.publish(&[10, 1], &NODES, 0);
+        news.cut(0, 0);
+        news.publish(&[20, 2], &NODES, 1_000);
+        assert_eq!([0, 1].map(|site| active(&mut news, site, 1_000)), [11, 12]);
+        news.join(0);
+        news.publish(&[20, 2], &NODES, 2_000);
+        assert_eq!([0, 1].map(|site| active(&mut news, site, 2_000)), [22, 22]);
+    }
+
+    #[test]
+    fn what_a_dead_site_reported_is_believed_until_it_is_forgotten() {
+        let mut news = News::new(2, 0, 0);
+        news.publish(&[10, 1], &NODES, 0);
+        news.cut(0, 0);
+        news.publish(&[0, 1], &[0, 1], 1_000);
+        assert_eq!(active(&mut news, 1, 1_000), 11);
+        news.forget(0);
+        news.publish(&[0, 1], &[0, 1], 2_000);
+        assert_eq!(active(&mut news, 1, 2_000), 1);
     }
 }

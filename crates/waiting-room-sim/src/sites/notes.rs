@@ -14,6 +14,8 @@ pub(super) struct Notes {
     pub(super) pages: u64,
     pub(super) refreshes: u64,
     pub(super) gave_up: u64,
+    /// Visitors without a cookie who were told to wait, which they cannot.
+    pub(super) bots_away: u64,
     /// Milliseconds that new visitors waited for a page who were let in at once.
     pub(super) answers_ms: Histogram<u32>,
     /// Milliseconds that new visitors waited for the page that told them to wait.
@@ -57,6 +59,7 @@ impl Notes {
             pages: 0,
             refreshes: 0,
             gave_up: 0,
+            bots_away: 0,
             answers_ms: histogram(),
             queues_ms: histogram(),
             waits_ms: histogram(),

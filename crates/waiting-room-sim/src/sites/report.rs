@@ -20,6 +20,11 @@ pub(crate) struct Report {
     pub(crate) admitted: u64,
     pub(crate) queued: u64,
     pub(crate) gave_up: u64,
+    /// Without a cookie, and told to wait.
+    pub(crate) bots_away: u64,
+    /// When the run was over.
+    pub(crate) waiting_at_end: u32,
+    pub(crate) at_the_door_at_end: u32,
     /// How full the room was when the first visitor had to wait, right or wrong: 1 is full.
     pub(crate) util_at_first_queue: Option<f64>,
     /// The same of the first who had to wait although an all-knowing ledger had let it in.
@@ -73,9 +78,9 @@ impl Report {
     pub(super) fn new(
         scenario: &Scenario,
         (policy, seed): (Policy, u64),
-        seen: &Seen,
-        notes: &Notes,
+        (seen, notes): (&Seen, &Notes),
         trips: Trips,
+        at_end: (u32, u32),
         max_present: usize,
     ) -> Self {
         let (limit, per_minute) =
@@ -96,6 +101,9 @@ impl Report {
             admitted: seen.admitted,
             queued: seen.queued,
             gave_up: notes.gave_up,
+            bots_away: notes.bots_away,
+            waiting_at_end: at_end.0,
+            at_the_door_at_end: at_end.1,
             util_at_first_queue: seen.first_queued.map(|(fullness, _)| fullness),
             util_at_first_early_queue: seen.early.first,
             early_queued: seen.early.queued,
@@ -124,7 +132,7 @@ impl Report {
             wan_trips_per_new: per_new(trips.wan),
             trips_per_returning: trips.returning as f64 / notes.pages.max(1) as f64,
             ledger_messages_per_s: trips.messages as f64
-                / (f64::from(scenario.length_ms()) / f64::from(SECOND)),
+                / (f64::from(scenario.length_ms().max(1)) / f64::from(SECOND)),
             max_stranded_slots: seen.max_stranded,
             stranded_slots_at_end: seen.stranded_at_end,
             recovery_s: first_fault

@@ -23,18 +23,26 @@ pub(super) struct Truth {
     active: u32,
     /// When the visitors of the last 60 seconds were let in.
     recent: VecDeque<u32>,
-    /// How many could be let in.
-    free: Lately,
+    /// How many could be let in besides all who wait; less than none, if more wait.
+    spare: Lately,
     /// The same, if the stranded slots were free as well.
-    free_or_stranded: Lately,
+    spare_with_stranded: Lately,
     /// The present calendar minute, and how many were let in in it.
     minute: (u32, u32),
     line: Line,
     /// New visitors who stand at a door that has not decided yet.
     asking: u32,
-    /// Slots that belong to sites which cannot give them back.
-    stranded: u32,
+    stranded: Stranded,
     pub(super) seen: Seen,
+}
+
+/// Slots that belong to sites which cannot give them back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stranded {
+    /// Of those for active visitors.
+    pub(super) active: u32,
+    /// Of those for new visitors in a minute.
+    pub(super) new: u32,
 }
 
 /// What was seen.
@@ -84,18 +92,18 @@ impl Truth {
     /// A world without visitors, for a run of `length` milliseconds. A slot that has been free for
     /// less than `news_take` is not yet one that somebody far away could have had.
     pub(super) fn new(limits: Limits, length: u32, news_take: u32) -> Self {
-        let free = limits.total_active_users.min(limits.new_users_per_minute);
+        let free = limits.total_active_users.min(limits.new_users_per_minute).into();
         Self {
             limits,
             now: 0,
             active: 0,
             recent: VecDeque::new(),
-            free: Lately::new(free, news_take),
-            free_or_stranded: Lately::new(free, news_take),
+            spare: Lately::new(free, news_take),
+            spare_with_stranded: Lately::new(free, news_take),
             minute: (0, 0),
             line: Line::new(length / SECOND),
             asking: 0,
-            stranded: 0,
+            stranded: Stranded::default(),
             seen: Seen::default(),
         }
     }
@@ -147,21 +155,20 @@ impl Truth {
     /// Somebody has to wait who has just come. One who keeps no ticket does not get into the line.
     pub(super) fn queue(&mut self, arrived: u32, keeps_ticket: bool, now: u32) {
         self.advance(now);
-        // Those of the same second count as being ahead, and those at a door.
         let second = arrived / SECOND;
-        let ahead = self.line.ahead(second + 1) + self.asking;
         let fullness = self.fullness();
         self.seen.queued += 1;
         self.seen.first_queued.get_or_insert((fullness, now));
-        // A slot that was free all the time, whoever asks can have.
-        if self.free.least(now) > ahead {
+        // A slot that was free all the time, whoever asks can have. Who stands at a door is ahead.
+        if self.spare.least(now) > self.asking.into() {
             self.seen.early.count(fullness);
         }
-        if self.free_or_stranded.least(now) > ahead {
+        if self.spare_with_stranded.least(now) > self.asking.into() {
             self.seen.early_with_stranded.count(fullness);
         }
         if keeps_ticket {
             self.line.join(second);
+            self.has_changed();
             self.seen.max_waiting = self.seen.max_waiting.max(self.line.waiting());
         }
     }
@@ -170,18 +177,19 @@ impl Truth {
     pub(super) fn give_up(&mut self, arrived: u32, now: u32) {
         self.advance(now);
         self.line.leave(arrived / SECOND);
+        self.has_changed();
     }
 
     /// So many slots are held for sites that cannot use them or give them back.
-    pub(super) fn strand(&mut self, slots: u32, now: u32) {
+    pub(super) fn strand(&mut self, stranded: Stranded, now: u32) {
         self.advance(now);
-        self.stranded = slots;
+        self.stranded = stranded;
         self.has_changed();
-        if slots > 0 {
+        if stranded != Stranded::default() {
             self.seen.last_stranded = Some(now);
         }
-        self.seen.stranded_at_end = slots;
-        self.seen.max_stranded = self.seen.max_stranded.max(slots);
+        self.seen.stranded_at_end = stranded.active.max(stranded.new);
+        self.seen.max_stranded = self.seen.max_stranded.max(stranded.active);
     }
 
     /// Whether a ledger that knows all of this would let in somebody who arrived then.
@@ -198,6 +206,11 @@ impl Truth {
 
     pub(super) const fn active(&self) -> u32 {
         self.active
+    }
+
+    /// How many wait, and how many new visitors stand at a door.
+    pub(super) const fn waiting_and_asking(&self) -> (u32, u32) {
+        (self.line.waiting(), self.asking)
     }
 
     /// Let in within the last 60 seconds.
@@ -232,21 +245,23 @@ impl Truth {
     }
 
     fn has_changed(&mut self) {
-        let free = self.free_now();
-        self.free.change(free, self.now);
-        let free = self.free_with(self.active);
-        self.free_or_stranded.change(free, self.now);
+        let besides_who_wait = |free: u32| i64::from(free) - i64::from(self.line.waiting());
+        let spare = besides_who_wait(self.free_now());
+        let with_stranded = besides_who_wait(self.free_without(Stranded::default()));
+        self.spare.change(spare, self.now);
+        self.spare_with_stranded.change(with_stranded, self.now);
     }
 
     fn free_now(&self) -> u32 {
-        self.free_with(self.active + self.stranded)
+        self.free_without(self.stranded)
     }
 
-    /// How many could be let in if so many slots were in use.
-    fn free_with(&self, used: u32) -> u32 {
+    /// How many could be let in if so many slots were stranded.
+    fn free_without(&self, stranded: Stranded) -> u32 {
         let recent = u32::try_from(self.recent.len()).unwrap_or(u32::MAX);
-        let slots = self.limits.total_active_users.saturating_sub(used);
-        slots.min(self.limits.new_users_per_minute.saturating_sub(recent))
+        let limits = self.limits;
+        let slots = limits.total_active_users.saturating_sub(self.active + stranded.active);
+        slots.min(limits.new_users_per_minute.saturating_sub(recent + stranded.new))
     }
 
     /// The share of the limit that is nearer.

@@ -152,8 +152,9 @@ impl<'a> World<'a> {
         self.truth.advance(self.length);
         let (seen, most) = (self.truth.seen.clone(), self.visitors.most());
         let trips = self.door.trips();
-        let report =
-            Report::new(self.scenario, (self.policy, seed), &seen, &self.notes, trips, most);
+        let at_end = self.truth.waiting_and_asking();
+        let facts = (&seen, &self.notes);
+        let report = Report::new(self.scenario, (self.policy, seed), facts, trips, at_end, most);
         (report, self.notes)
     }
 

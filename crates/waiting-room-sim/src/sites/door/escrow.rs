@@ -3,6 +3,7 @@
 
 mod asking;
 mod guests;
+mod last_minute;
 mod network;
 
 use std::time::Duration;
@@ -14,10 +15,11 @@ use waiting_room_core::{
 
 use self::{
     guests::Guests,
+    last_minute::LastMinute,
     network::{Message, Network},
 };
 use super::{Outcome, Trips};
-use crate::sites::{clock::timestamp, scenario::Scenario};
+use crate::sites::{clock::timestamp, scenario::Scenario, truth::Stranded};
 
 /// All ledgers, and the messages between them.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub(super) struct EscrowDoor {
     network: Network,
     guests: Guests,
     outcomes: Vec<Outcome>,
+    /// Whom each site has let in.
+    let_in: Vec<LastMinute>,
     trips: Trips,
     session: u32,
 }
@@ -70,6 +74,7 @@ impl EscrowDoor {
             network: Network::new(scenario.network.wan_rtt_ms, seed),
             guests: Guests::default(),
             outcomes: Vec::new(),
+            let_in: vec![LastMinute::default(); count.into()],
             trips: Trips::default(),
             session,
         };
@@ -139,14 +144,21 @@ impl EscrowDoor {
     }
 
     /// Slots that nobody can use: of sites that are gone, and unused ones of sites that are cut off.
-    pub(super) fn stranded(&self) -> u32 {
-        let stranded = |site: usize| {
+    pub(super) fn stranded(&mut self, now: u32) -> Stranded {
+        let mut stranded = Stranded::default();
+        for site in 0..self.sites.len() {
+            if self.reaches_index(site) {
+                continue;
+            }
             let number = u16::try_from(site).unwrap_or(u16::MAX);
-            let held = self.worlds[0].held_by(SiteId::new(number));
-            let used = u64::from(self.guests.at_home(number));
-            u32::try_from(held.saturating_sub(used)).unwrap_or(u32::MAX)
-        };
-        (0..self.sites.len()).filter(|&site| !self.reaches_index(site)).map(stranded).sum()
+            let unused = |limit: Limit, used: u32| {
+                let held = self.worlds[limit.index()].held_by(SiteId::new(number));
+                u32::try_from(held).unwrap_or(u32::MAX).saturating_sub(used)
+            };
+            stranded.active += unused(Limit::Active, self.guests.at_home(number));
+            stranded.new += unused(Limit::New, self.let_in[site].count(now));
+        }
+        stranded
     }
 
     fn send(&mut self, site: u16, limit: Limit, message: Option<ToGlobal>, now: u32) {

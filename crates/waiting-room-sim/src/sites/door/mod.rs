@@ -10,7 +10,10 @@ use rand_pcg::Pcg64Mcg;
 use waiting_room_core::{ConfigError, WorldSnapshot};
 
 use self::{escrow::EscrowDoor, slots::SlotDoor};
-use super::scenario::{Policy, Scenario};
+use super::{
+    scenario::{Policy, Scenario},
+    truth::Stranded,
+};
 
 /// The door of the world, with the policy that stands at it.
 #[derive(Debug)]
@@ -185,10 +188,10 @@ impl Door {
     }
 
     /// Slots that nobody can use, because a site holds them that cannot be reached.
-    pub(super) fn stranded(&self) -> u32 {
-        match &self.guard {
-            Guard::Escrow(escrow) => escrow.stranded(),
-            Guard::Ideal | Guard::Slots(_) => 0,
+    pub(super) fn stranded(&mut self, now: u32) -> Stranded {
+        match &mut self.guard {
+            Guard::Escrow(escrow) => escrow.stranded(now),
+            Guard::Ideal | Guard::Slots(_) => Stranded::default(),
         }
     }
 
@@ -206,7 +209,13 @@ impl Door {
                 self.site_rtt_ms
             }
         };
-        Say::Later(asker.now + self.rng.random_range(least..=most))
+        let takes = self.rng.random_range(least..=most);
+        if takes > TIMEOUT
+            && let Guard::Slots(slots) = &mut self.guard
+        {
+            slots.lose_patience(asker.who);
+        }
+        Say::Later(asker.now + takes.min(TIMEOUT))
     }
 }
 
@@ -222,5 +231,5 @@ const fn ideal(asker: &Asker) -> Say {
     if asker.is_next { Say::Admit } else { Say::Queue }
 }
 
-/// How long a node waits for a counter that it cannot reach, in milliseconds.
+/// How long a node waits for a counter, in milliseconds.
 const TIMEOUT: u32 = 1_000;

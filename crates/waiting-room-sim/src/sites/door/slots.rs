@@ -20,7 +20,16 @@ pub(super) struct SlotDoor {
     sites: Vec<Site>,
     anywhere: TicketCounter,
     /// Questions on their way, by who asks.
-    asked: Vec<Option<(SlotAsk, u16)>>,
+    asked: Vec<Option<Question>>,
+}
+
+/// What a node asks a counter.
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    ask: SlotAsk,
+    node: u16,
+    /// The reply comes later than the node waits for it.
+    is_late: bool,
 }
 
 #[derive(Debug)]
@@ -69,7 +78,8 @@ impl SlotDoor {
 
     /// The counter is reached that somebody asks.
     pub(super) fn resume(&mut self, asker: &Asker, world: Option<&Arc<WorldSnapshot>>) -> Step {
-        let Some((ask, at)) = self.asked[asker.who as usize].take() else {
+        let Some(Question { ask, node: at, is_late }) = self.asked[asker.who as usize].take()
+        else {
             return Step::Say(Say::Queue);
         };
         let site = &mut self.sites[usize::from(asker.site)];
@@ -81,11 +91,18 @@ impl SlotDoor {
             Pool::Anywhere => Some(self.anywhere.take(&ask, now)),
             Pool::Site => Some(site.counter.take(&ask, now)),
         };
-        let ruling = match reply {
+        let ruling = match reply.filter(|_| !is_late) {
             Some(reply) => node.usher.hear(&ask, reply, now),
             None => node.usher.miss(&ask, now),
         };
         self.step(asker.who, ruling, at)
+    }
+
+    /// The node will have given up when the reply is there. The slot is drawn all the same.
+    pub(super) fn lose_patience(&mut self, who: u32) {
+        if let Some(question) = &mut self.asked[who as usize] {
+            question.is_late = true;
+        }
     }
 
     fn step(&mut self, who: u32, ruling: Ruling, node: u16) -> Step {
@@ -96,7 +113,7 @@ impl SlotDoor {
                 if who >= self.asked.len() {
                     self.asked.resize(who + 1, None);
                 }
-                self.asked[who] = Some((ask, node));
+                self.asked[who] = Some(Question { ask, node, is_late: false });
                 if ask.pool == Pool::Site { Step::Site } else { Step::Anywhere }
             }
             Ruling::Queue => Step::Say(Say::Queue),

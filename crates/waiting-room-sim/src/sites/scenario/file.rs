@@ -18,6 +18,8 @@ impl Scenario {
     pub(crate) const MAX_SITES: usize = 1_000;
     /// No site has more nodes.
     const MAX_NODES: u16 = 1_000;
+    /// No message takes longer there and back.
+    pub(super) const MAX_RTT_MS: u32 = 120_000;
     /// No scenario goes on for longer, in minutes: thirty days.
     pub(super) const MAX_MINUTES: u32 = 30 * 24 * 60;
     /// A longer session the ledgers refuse, which keep it for a moment longer than it is.
@@ -51,6 +53,7 @@ impl Scenario {
         })?;
         let source = Source { text: source, directory };
         source.policies(&table.policies)?;
+        let slots = source.slots(&table.slots, table.policies.get_ref())?;
         let limits = source.limits(&table.limits)?;
         let visitors = source.visitors(&table.visitors)?;
         let sites = source.sites(&table.sites)?;
@@ -63,7 +66,7 @@ impl Scenario {
             policies: table.policies.into_inner(),
             seed: table.seed,
             limits,
-            slots: source.slots(&table.slots)?,
+            slots,
             moves,
             faults,
             sites,
@@ -94,11 +97,30 @@ impl Source<'_> {
         })
     }
 
-    fn slots(&self, table: &SlotsTable) -> Result<SlotSettings, ScenarioError> {
+    fn slots(
+        &self,
+        table: &SlotsTable,
+        policies: &[Policy],
+    ) -> Result<SlotSettings, ScenarioError> {
+        let floor = table.any_floor.as_ref().map(Spanned::span);
+        let pacing = table.pacing.as_ref().map(Spanned::span);
+        let of_the_article = [Policy::Counters, Policy::Curve, Policy::Even];
+        let users = [
+            (floor, &of_the_article[..]),
+            (table.curve_factor.as_ref().map(Spanned::span), &[Policy::Curve]),
+            (pacing, &of_the_article),
+        ];
+        for (span, users) in users {
+            if let Some(span) = span
+                && !policies.iter().any(|policy| users.contains(policy))
+            {
+                return self.wrong(span, "is for a policy that is not among the policies");
+            }
+        }
         Ok(SlotSettings {
             any_floor: self.optional(table.any_floor.as_ref(), 0.02, 0.0, 1.0)?,
             curve_factor: self.optional(table.curve_factor.as_ref(), 1.0, 0.0, 8.0)?,
-            is_paced: table.pacing == Some(PacingName::Linear),
+            is_paced: table.pacing.as_ref().is_some_and(|it| *it.get_ref() == PacingName::Linear),
         })
     }
 

@@ -44,7 +44,7 @@ impl Source<'_> {
         Ok(faults)
     }
 
-    /// All moves of traffic, each to a site that is there.
+    /// All moves of traffic in the order of time, each to a site that is there.
     pub(super) fn moves(
         &self,
         tables: &[MoveTable],
@@ -61,7 +61,9 @@ impl Source<'_> {
             }
             Ok(Move { at, share: self.within(&table.share, 0.0, 1.0)?, to })
         };
-        tables.iter().map(movement).collect()
+        let mut moves: Vec<_> = tables.iter().map(movement).collect::<Result<_, _>>()?;
+        moves.sort_by(|one, other| one.at.total_cmp(&other.at));
+        Ok(moves)
     }
 
     fn fault(&self, table: &FaultTable, sites: usize, end: f64) -> Result<Fault, ScenarioError> {

@@ -4,7 +4,7 @@ use std::{fmt::Display, ops::Range, path::Path};
 
 use toml::Spanned;
 
-use super::ScenarioError;
+use super::{Scenario, ScenarioError};
 
 /// The text of a file, to say where in it something is wrong.
 pub(super) struct Source<'a> {
@@ -51,15 +51,17 @@ impl Source<'_> {
     /// Milliseconds there and back, at least and at most.
     pub(super) fn round_trip(
         &self,
-        given: Option<&Spanned<[u32; 2]>>,
+        given: Option<&Spanned<Vec<u32>>>,
         usual: [u32; 2],
     ) -> Result<[u32; 2], ScenarioError> {
         let Some(given) = given else { return Ok(usual) };
-        let [least, most] = *given.get_ref();
-        if least > most || most > 60_000 {
-            let message = format!("is [{least}, {most}], expected [least, most] up to 60000");
-            return self.wrong(given.span(), message);
+        match given.get_ref()[..] {
+            [least, most] if least <= most && most <= Scenario::MAX_RTT_MS => Ok([least, most]),
+            _ => {
+                let (given, span) = (given.get_ref(), given.span());
+                let expected = format!("expected [least, most] up to {}", Scenario::MAX_RTT_MS);
+                self.wrong(span, format!("is {given:?}, {expected}"))
+            }
         }
-        Ok([least, most])
     }
 }

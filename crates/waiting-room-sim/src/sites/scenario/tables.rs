@@ -40,7 +40,7 @@ pub(super) struct LimitsTable {
 pub(super) struct SlotsTable {
     pub(super) any_floor: Option<Spanned<f64>>,
     pub(super) curve_factor: Option<Spanned<f64>>,
-    pub(super) pacing: Option<PacingName>,
+    pub(super) pacing: Option<Spanned<PacingName>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -76,22 +76,19 @@ pub(super) struct VisitorsTable {
 pub(super) struct NetworkTable {
     pub(super) news_delay_s: Option<Spanned<f64>>,
     pub(super) news_every_s: Option<Spanned<f64>>,
-    pub(super) site_rtt_ms: Option<Spanned<[u32; 2]>>,
-    pub(super) wan_rtt_ms: Option<Spanned<[u32; 2]>>,
+    pub(super) site_rtt_ms: Option<Spanned<Vec<u32>>>,
+    pub(super) wan_rtt_ms: Option<Spanned<Vec<u32>>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TrafficTable {
-    pub(super) points: Option<Spanned<Vec<Spanned<Point>>>>,
+    /// A minute, and how many come then.
+    pub(super) points: Option<Spanned<Vec<Spanned<Vec<f64>>>>>,
     pub(super) unit: Option<Spanned<Unit>>,
     pub(super) replay: Option<Spanned<PathBuf>>,
     pub(super) visitors: Option<Spanned<f64>>,
 }
-
-/// A minute, and how many come then.
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Point(pub(super) f64, pub(super) f64);
 
 /// What the second number of a point counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

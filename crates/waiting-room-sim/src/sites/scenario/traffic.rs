@@ -8,7 +8,7 @@ use waiting_room_sim::{Day, Trace};
 use super::{
     Scenario, ScenarioError, Traffic,
     source::Source,
-    tables::{Point, TrafficTable, Unit},
+    tables::{TrafficTable, Unit},
 };
 
 impl Traffic {
@@ -62,13 +62,17 @@ impl Source<'_> {
 
     fn points(
         &self,
-        points: &Spanned<Vec<Spanned<Point>>>,
+        points: &Spanned<Vec<Spanned<Vec<f64>>>>,
         scale: f64,
     ) -> Result<Traffic, ScenarioError> {
         let mut lines = Vec::new();
         let mut last = 0.0;
         for point in points.get_ref() {
-            let Point(minute, number) = *point.get_ref();
+            let [minute, number] = point.get_ref()[..] else {
+                let count = point.get_ref().len();
+                let message = format!("has {count} numbers, expected a minute and how many come");
+                return self.wrong(point.span(), message);
+            };
             let most = f64::from(Scenario::MAX_MINUTES);
             if !(last..=most).contains(&minute) {
                 let message = format!("minute is {minute}, expected {last} to {most}");

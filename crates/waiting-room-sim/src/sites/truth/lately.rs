@@ -6,20 +6,20 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Lately {
     window: u32,
-    now: u32,
+    now: i64,
     /// Until when the number was how low: later ones are higher, for an earlier one that was higher
     /// will never be the least again.
-    lows: VecDeque<(u32, u32)>,
+    lows: VecDeque<(u32, i64)>,
 }
 
 impl Lately {
     /// It is this number from the beginning of time.
-    pub(super) const fn new(number: u32, window: u32) -> Self {
+    pub(super) const fn new(number: i64, window: u32) -> Self {
         Self { window, now: number, lows: VecDeque::new() }
     }
 
     /// From now on it is this number.
-    pub(super) fn change(&mut self, number: u32, now: u32) {
+    pub(super) fn change(&mut self, number: i64, now: u32) {
         if number == self.now {
             return;
         }
@@ -31,7 +31,7 @@ impl Lately {
     }
 
     /// The least of the window that ends now, and what it is now.
-    pub(super) fn least(&mut self, now: u32) -> u32 {
+    pub(super) fn least(&mut self, now: u32) -> i64 {
         while self.lows.front().is_some_and(|(until, _)| until + self.window <= now) {
             self.lows.pop_front();
         }
@@ -48,7 +48,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_least_is_that_of_a_list(
-            changes in proptest::collection::vec((0..4_u32, 0..6_u32), 0..60),
+            changes in proptest::collection::vec((0..4_u32, -2..6_i64), 0..60),
         ) {
             let mut lately = Lately::new(3, 5);
             let (mut now, mut all) = (0, vec![(0, 3)]);

@@ -78,7 +78,7 @@ fn nobody_far_away_can_know_that_the_minute_is_over_which_was_used_up() {
 #[test]
 fn what_is_stranded_counts_as_free_in_the_other_figure() {
     let mut truth = truth();
-    truth.strand(2, 100);
+    truth.strand(Stranded { active: 2, new: 0 }, 100);
     assert_eq!(early(&mut truth, 200), 0);
     truth.admit(300, false, 300);
     truth.admit(300, false, 300);
@@ -89,9 +89,9 @@ fn what_is_stranded_counts_as_free_in_the_other_figure() {
 #[test]
 fn stranded_slots_are_not_free_and_neither_are_they_at_once_afterwards() {
     let mut truth = truth();
-    truth.strand(2, 100);
+    truth.strand(Stranded { active: 2, new: 0 }, 100);
     assert_eq!((early(&mut truth, 200), truth.seen.stranded_at_end), (0, 2));
-    truth.strand(0, 5_000);
+    truth.strand(Stranded { active: 0, new: 0 }, 5_000);
     assert_eq!(truth.seen.stranded_at_end, 0);
     assert_eq!((early(&mut truth, 5_500), early(&mut truth, 6_000)), (0, 1));
     assert_eq!((truth.seen.max_stranded, truth.seen.last_stranded), (2, Some(100)));

@@ -29,7 +29,7 @@ impl World<'_> {
             is_in_line: false,
             is_at_a_door: false,
         });
-        self.ask(who);
+        self.ask_elsewhere(who);
     }
 
     /// Somebody is due.
@@ -38,7 +38,7 @@ impl World<'_> {
         match visitor.phase {
             Phase::Active if self.now >= visitor.ends => self.lapse(who),
             // The pass was prolonged after its last page, while a ledger was asked.
-            Phase::Active if self.now > visitor.browsing || visitor.is_bot => {
+            Phase::Active if self.now > visitor.browsing => {
                 self.wheel.schedule(who, visitor.ends);
             }
             Phase::Active => self.browse(who),
@@ -178,6 +178,7 @@ impl World<'_> {
             self.notes.queued(&visitor, self.now);
             self.truth.queue(visitor.arrived, !visitor.is_bot, self.now);
             if visitor.is_bot {
+                self.notes.bots_away += 1;
                 return self.visitors.remove(who);
             }
             self.join_the_line(who);
@@ -191,7 +192,8 @@ impl World<'_> {
 
     pub(super) fn look_for_stranded_slots(&mut self) {
         if !self.scenario.faults.is_empty() {
-            self.truth.strand(self.door.stranded(), self.now);
+            let stranded = self.door.stranded(self.now);
+            self.truth.strand(stranded, self.now);
         }
     }
 

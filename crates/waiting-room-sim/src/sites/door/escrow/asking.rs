@@ -81,7 +81,10 @@ impl EscrowDoor {
     fn admitted(&mut self, who: u32, limit: Limit, now: u32) -> Say {
         match limit {
             Limit::Active => self.admit(who, Limit::New, now),
-            Limit::New => Say::Admit,
+            Limit::New => {
+                self.let_in[usize::from(self.guests.of(who).site)].add(now);
+                Say::Admit
+            }
         }
     }
 

@@ -281,7 +281,7 @@ fn what_happens_to_a_site_is_checked_as_well() {
     );
     assert_eq!(
         with("[network]\nsite_rtt_ms = [10, 2]\n"),
-        "test.toml:16: network.site_rtt_ms: is [10, 2], expected [least, most] up to 60000"
+        "test.toml:16: network.site_rtt_ms: is [10, 2], expected [least, most] up to 120000"
     );
     assert_eq!(
         with("[slots]\nany_floor = 2\n"),
