@@ -10,7 +10,10 @@ mod report;
 mod sheets;
 mod sites;
 
-use std::process::ExitCode;
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use clap::Parser;
 use waiting_room_sim::{World, fresh_seeds};
@@ -47,9 +50,9 @@ fn simulate(args: &cli::Simulate) -> Result<bool, Box<dyn std::error::Error>> {
     });
     let reports = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&reports)?);
+        say(serde_json::to_string_pretty(&reports)?)?;
     } else {
-        println!("{}", report::table(&reports));
+        say(report::table(&reports))?;
     }
     for report in &reports {
         report::print_violations(report);
@@ -85,9 +88,9 @@ fn accuracy(args: &cli::Accuracy) -> Result<bool, Box<dyn std::error::Error>> {
     eprintln!("seed: {seed}");
     let study = accuracy::Study::run(seed, &traffic, parallel::cores());
     if args.json {
-        println!("{}", serde_json::to_string_pretty(study.rows())?);
+        say(serde_json::to_string_pretty(study.rows())?)?;
     } else {
-        println!("{}", accuracy::table(&study));
+        say(accuracy::table(&study))?;
     }
     if let Some(directory) = &args.out {
         accuracy::write(&study, directory)
@@ -102,16 +105,16 @@ fn accuracy(args: &cli::Accuracy) -> Result<bool, Box<dyn std::error::Error>> {
 /// Runs scenarios of many sites. Answers yes: a scenario has no bars.
 fn run(args: &cli::Run) -> Result<bool, Box<dyn std::error::Error>> {
     let mut reports = Vec::new();
-    for file in &args.scenarios {
-        let scenario = sites::Scenario::open(file)?;
+    let scenarios = args.scenarios.iter().map(|file| sites::Scenario::open(file));
+    for scenario in scenarios.collect::<Result<Vec<_>, _>>()? {
         let seed = args.seed.or(scenario.seed()).unwrap_or_else(|| fresh_seeds(1)[0]);
         eprintln!("{}: seed {seed}", scenario.name());
         reports.extend(sites::run(&scenario, seed)?);
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&reports)?);
+        say(serde_json::to_string_pretty(&reports)?)?;
     } else {
-        println!("{}", sites::table(&reports));
+        say(sites::table(&reports))?;
     }
     Ok(true)
 }
@@ -140,4 +143,12 @@ fn gate(args: &cli::Gate) -> Result<bool, Box<dyn std::error::Error>> {
             .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
     Ok(study.bars().iter().all(sheets::Bar::is_met))
+}
+
+/// Prints. Whoever has read enough of it may stop listening.
+fn say(what: impl std::fmt::Display) -> io::Result<()> {
+    match writeln!(io::stdout(), "{what}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        said => said,
+    }
 }

@@ -41,7 +41,10 @@ impl Bar {
         wanted: impl Fn(&str) -> bool,
         bound: Bound,
     ) -> Vec<Self> {
-        Self::held_against(sheet, column, wanted, bound, Spread::mean)
+        let bars = Self::held_against(sheet, column, wanted, bound, Spread::mean);
+        bars.into_iter()
+            .map(|bar| Self { what: format!("{}, the mean", bar.what), ..bar })
+            .collect()
     }
 
     fn held_against(
@@ -52,12 +55,16 @@ impl Bar {
         figure: impl Fn(&Spread) -> f64,
     ) -> Vec<Self> {
         let lines = sheet.figures(column, &wanted);
-        let bars = lines.map(|(name, spread)| Self {
-            what: format!("{}: {name}: {column}", sheet.name),
-            bound,
-            worst: figure(spread),
-        });
-        bars.collect()
+        let bars: Vec<_> = lines
+            .map(|(name, spread)| Self {
+                what: format!("{}: {name}: {column}", sheet.name),
+                bound,
+                worst: figure(spread),
+            })
+            .collect();
+        // A bar of nothing would be met for ever.
+        assert!(!bars.is_empty(), "{}: {column}: no line has a bar", sheet.name);
+        bars
     }
 
     /// A figure that could not be measured meets no bar.

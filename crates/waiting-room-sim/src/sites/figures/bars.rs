@@ -25,7 +25,7 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
         usual("skew 0.5 %", Bound::AtMost(80.0)),
         of(spike, "highest active %", "Curve, factor 1", Bound::AtLeast(130.0)),
         of(first, "nodes alike %", "Counters", Bound::AtLeast(88.0)),
-        of(delay, "of the bound", "Counters", Bound::AtMost(1.0)),
+        of(delay, "of 1 + N·staleness/60/L", "Counters", Bound::AtMost(1.0)),
         of(turn, "of the bound", "Counters", Bound::AtMost(1.0)),
         of_escrow(sheet("dead-site")),
         of(delay, "highest active %", "Escrow", Bound::AtMost(100.0)),

@@ -40,6 +40,7 @@ pub(super) fn delays(seeds: &[u64]) -> Sheet {
             (on_ramp.early_queued + on_spike.early_queued) as f64,
             100.0 * on_ramp.admitted as f64 / possible[&seed],
             100.0 * highest,
+            highest / bound_without_turns(contender, spike),
             highest / bound(contender, spike),
         ]
     })
@@ -48,7 +49,7 @@ pub(super) fn delays(seeds: &[u64]) -> Sheet {
 /// Slots are fixed for a minute, so that a crowd that comes just before one turns is met by those of
 /// two before anybody hears of it.
 pub(super) fn turn(seeds: &[u64]) -> Sheet {
-    let items: Vec<_> = [Contender::COUNTERS, Contender::ESCROW]
+    let items: Vec<_> = [Contender::EVEN, Contender::CURVE, Contender::COUNTERS, Contender::ESCROW]
         .into_iter()
         .flat_map(|contender| CROWDS.map(|per_minute| (contender, per_minute)))
         .map(|(contender, per_minute)| {
@@ -69,22 +70,20 @@ pub(super) fn turn(seeds: &[u64]) -> Sheet {
     })
 }
 
-/// As many times the limit as may be let in. For counters that is one minute's slots more for each
-/// turn of a minute within the age of the news: those of a minute are fixed when it begins, by news
-/// in which nobody is who came in since they were made.
+/// As many times the limit as may be let in. For slots that are counted from news that is one minute's
+/// slots more for each turn of a minute within the age of the news: those of a minute are fixed when it
+/// begins, by news in which nobody is who came in since they were made.
 fn bound(contender: &Contender, world: &Scenario) -> f64 {
     let limits = world.limits;
     let slots = limits.total_active_users.min(limits.new_users_per_minute);
     let turns = (staleness(world) / 60.0).floor() + 1.0;
-    let more = turns * f64::from(slots) / f64::from(limits.total_active_users);
-    if contender.counts() { 1.0 + more } else { 1.0 }
+    contender.bound(turns * f64::from(slots) / f64::from(limits.total_active_users))
 }
 
 /// The same if slots were not fixed for a minute: those who come in while the news are on their way.
 fn bound_without_turns(contender: &Contender, world: &Scenario) -> f64 {
     let unseen = f64::from(world.limits.new_users_per_minute) * staleness(world) / 60.0;
-    let more = unseen / f64::from(world.limits.total_active_users);
-    if contender.counts() { 1.0 + more } else { 1.0 }
+    contender.bound(unseen / f64::from(world.limits.total_active_users))
 }
 
 /// How old the newest snapshot may be, in seconds.
@@ -116,6 +115,7 @@ const DELAY: &[Column] = &[
     Column::new("too early", 0),
     Column::new("of one that knows all %", 1),
     Column::new("highest active %", 1),
+    Column::new("of 1 + N·staleness/60/L", 3),
     Column::new("of the bound", 3),
 ];
 

@@ -56,7 +56,7 @@ pub(super) fn markdown(
     for sheet in sheets.iter().filter(|sheet| !IS_A_PICTURE.contains(&sheet.name)) {
         write!(page, "\n## {}\n\n{}\n", sheet.title, table(sheet))?;
     }
-    page.push_str("\n## Bars\n\nThe worst of all seeds.\n\n");
+    page.push_str("\n## Bars\n\nThe worst of all seeds; or their mean, where it is said.\n\n");
     for bar in bars {
         writeln!(page, "- {bar}")?;
     }

@@ -19,14 +19,13 @@ pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
             "latency" => bars(&["p50 ms", "p95 ms"], Axis { name: "ms", most: 200.0, step: 50.0 }),
             "move" => bars(&["wait too early %"], Axis { name: "%", most: 100.0, step: 25.0 }),
             "order" => bars(
-                &["let in before others %", "wrong by p95 s"],
-                Axis { name: "", most: 150.0, step: 25.0 },
+                &["by at most s", "wrong by p95 s"],
+                Axis { name: "s", most: 600.0, step: 100.0 },
             ),
             "overload" => {
                 bars(&["of one that knows all %"], Axis { name: "%", most: 110.0, step: 25.0 })
             }
             "spike" => bars(&["highest active %"], Axis { name: "%", most: 180.0, step: 25.0 }),
-            "turn" => bars(&["highest active %"], Axis { name: "%", most: 200.0, step: 50.0 }),
             "two-days" => draw_curves(seeds, &two_days(sheet)),
             _ => return None,
         };

@@ -36,9 +36,13 @@ impl Contender {
         Self { name, policy, curve_factor: 1.0 }
     }
 
-    /// It lets in by slots that are counted from news, which may be old.
-    pub(super) fn counts(&self) -> bool {
-        self.policy == Policy::Counters
+    /// As many times the limit as it may let in, if so many times it is unseen in the news.
+    pub(super) fn bound(&self, unseen: f64) -> f64 {
+        match self.policy {
+            Policy::Counters | Policy::Even => 1.0 + unseen,
+            Policy::Curve => f64::NAN,
+            Policy::Escrow | Policy::Ideal => 1.0,
+        }
     }
 
     /// What comes of a world under this policy.

@@ -51,6 +51,44 @@ fn a_seed_gives_the_same_report_again_and_another_seed_another() {
 }
 
 #[test]
+fn nobody_is_lost_on_the_way() {
+    let dead = "[[fault]]\nkind = \"dead\"\nsite = 0\nfrom_min = 0\n";
+    let slow = "[network]\nwan_rtt_ms = [3000, 9000]\n";
+    for more in ["", dead, slow] {
+        for policy in POLICIES {
+            let it = run(&world(more), policy, 5);
+            let left = u64::from(it.waiting_at_end + it.at_the_door_at_end);
+            assert_eq!(it.arrivals, it.admitted + it.gave_up + it.bots_away + left, "{policy}");
+            assert!(it.bots_away > 0 && it.answer_max_ms < 2_300, "{policy}: {}", it.answer_max_ms);
+        }
+    }
+}
+
+/// With patience for five seconds the line is shorter after a moment than it was.
+#[test]
+fn who_comes_while_others_give_up_is_not_early() {
+    for seed in seeds(5) {
+        let mut scenario = world_for(400, "");
+        scenario.visitors.patience = Some(5.0);
+        let report = run(&scenario, Policy::Escrow, seed);
+        assert!(report.gave_up > 100);
+        assert_eq!(report.early_queued, 0);
+    }
+}
+
+/// The minute is the lower limit, and the dead site has places in it that nobody else can use.
+#[test]
+fn a_dead_site_strands_places_in_the_minute_as_well() {
+    let dead = "[[fault]]\nkind = \"dead\"\nsite = 0\nfrom_min = 5\n";
+    for seed in seeds(3) {
+        let report = run(&world(dead), Policy::Escrow, seed);
+        assert!(report.queued > 0);
+        assert_eq!(report.early_queued, 0);
+        assert!(report.early_queued_with_stranded > 0);
+    }
+}
+
+#[test]
 fn all_policies_meet_the_same_visitors() {
     let scenario = world("");
     let arrivals = POLICIES.map(|policy| run(&scenario, policy, 5).arrivals);
