@@ -151,6 +151,21 @@ fn what_would_be_ignored_is_refused() {
         error("[\"even\", \"ideal\"]", "[\"even\", \"ideal\", \"even\"]"),
         "test.toml:1: policies: has even twice"
     );
+    assert_eq!(
+        error("[10, 1.0]]", "[10, 1.0, 7]]"),
+        "test.toml:13: traffic.points: has 3 numbers, expected a minute and how many come"
+    );
+    let with_slots =
+        |policies, slots| error("[\"even\", \"ideal\"]", &format!("{policies}\nslots.{slots}"));
+    let unused = "is for a policy that is not among the policies";
+    assert_eq!(
+        with_slots("[\"even\"]", "curve_factor = 2.0"),
+        format!("test.toml:2: slots.curve_factor: {unused}")
+    );
+    assert_eq!(
+        with_slots("[\"escrow\", \"ideal\"]", "pacing = \"linear\""),
+        format!("test.toml:2: slots.pacing: {unused}")
+    );
 }
 
 #[test]
