@@ -120,7 +120,18 @@ impl<'a> World<'a> {
         self.run_with_notes(seed, minute).0
     }
 
-    fn run_with_notes(mut self, seed: u64, mut minute: impl FnMut(u32)) -> (Report, Notes) {
+    fn run_with_notes(mut self, seed: u64, minute: impl FnMut(u32)) -> (Report, Notes) {
+        self.play(minute);
+        let (seen, most) = (self.truth.seen.clone(), self.visitors.most());
+        let trips = self.door.trips();
+        let at_end = self.truth.waiting_and_asking();
+        let facts = (&seen, &self.notes);
+        let report = Report::new(self.scenario, (self.policy, seed), facts, trips, at_end, most);
+        (report, self.notes)
+    }
+
+    /// Lets everything happen.
+    fn play(&mut self, mut minute: impl FnMut(u32)) {
         loop {
             let happening = self.agenda.peek().map_or(u32::MAX, |Reverse((at, _))| *at);
             let arrival = self.next.map_or(u32::MAX, |next| next.at);
@@ -150,12 +161,6 @@ impl<'a> World<'a> {
             }
         }
         self.truth.advance(self.length);
-        let (seen, most) = (self.truth.seen.clone(), self.visitors.most());
-        let trips = self.door.trips();
-        let at_end = self.truth.waiting_and_asking();
-        let facts = (&seen, &self.notes);
-        let report = Report::new(self.scenario, (self.policy, seed), facts, trips, at_end, most);
-        (report, self.notes)
     }
 
     fn happen(&mut self) {

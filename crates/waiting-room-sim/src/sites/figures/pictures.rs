@@ -19,7 +19,7 @@ pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
             "latency" => bars(&["p50 ms", "p95 ms"], Axis { name: "ms", most: 200.0, step: 50.0 }),
             "move" => bars(&["wait too early %"], Axis { name: "%", most: 100.0, step: 25.0 }),
             "order" => bars(
-                &["by at most s", "wrong by p95 s"],
+                &["before others by at most s", "wait wrong by p95 s"],
                 Axis { name: "s", most: 600.0, step: 100.0 },
             ),
             "overload" => {

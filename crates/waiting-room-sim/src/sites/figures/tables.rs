@@ -192,10 +192,10 @@ const OVERLOAD: &[Column] = &[
 
 const ORDER: &[Column] = &[
     Column::new("let in before others %", 1),
-    Column::new("by at most s", 0),
+    Column::new("before others by at most s", 0),
     Column::new("wait p50 s", 0),
-    Column::new("wrong by p50 s", 0),
-    Column::new("wrong by p95 s", 0),
+    Column::new("wait wrong by p50 s", 0),
+    Column::new("wait wrong by p95 s", 0),
 ];
 
 const SPIKE: &[Column] = &[

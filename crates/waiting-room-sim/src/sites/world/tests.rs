@@ -89,6 +89,31 @@ fn a_dead_site_strands_places_in_the_minute_as_well() {
 }
 
 #[test]
+fn who_was_active_at_a_dead_site_is_active_at_another_or_gone() {
+    let scenario = world("[[fault]]\nkind = \"dead\"\nsite = 0\nfrom_min = 8\n");
+    for policy in POLICIES {
+        let mut world = World::new(&scenario, policy, 5).unwrap();
+        world.play(|_| ());
+        assert_eq!(world.active[0], 0, "{policy}");
+        assert_eq!(world.active.iter().sum::<u32>(), world.truth.active(), "{policy}");
+    }
+}
+
+/// Half of the visitors of a minute may come in, and there are slots for all of them.
+#[test]
+fn who_may_ask_is_limited_by_the_minute_as_well() {
+    let scenario = world("");
+    let mut world = World::new(&scenario, Policy::Ideal, 5).unwrap();
+    let limit = scenario.limits.new_users_per_minute;
+    for _ in 0..limit {
+        world.truth.admit(0, false, 0);
+        world.truth.lapse(0);
+    }
+    world.truth.queue(1_000, true, 1_000);
+    assert_eq!(world.line_news().frontier, 1, "nobody who came after the first in line");
+}
+
+#[test]
 fn all_policies_meet_the_same_visitors() {
     let scenario = world("");
     let arrivals = POLICIES.map(|policy| run(&scenario, policy, 5).arrivals);
