@@ -25,7 +25,9 @@ pub(super) struct Member {
     demand: u64,
     want: u64,
     asked_at: Timestamp,
-    /// Since when the site has lacked slots, and has got none.
+    /// The site has not heard from here for a lease, and can use nothing that it is granted.
+    pub(super) is_deaf: bool,
+    /// When the site lacked slots for the first time since it last got some.
     short_since: Option<Timestamp>,
     pub(super) recalled_at: Timestamp,
     claimed: BTreeSet<VisitorId>,
@@ -57,6 +59,7 @@ impl Member {
             demand: 0,
             want: 0,
             asked_at: Timestamp::ZERO,
+            is_deaf: false,
             short_since: None,
             recalled_at: Timestamp::ZERO,
             claimed: BTreeSet::new(),
@@ -103,6 +106,7 @@ impl Member {
             self.want = heartbeat.want;
             self.demand = heartbeat.demand;
             self.asked_at = now;
+            self.is_deaf = heartbeat.lease_end <= heartbeat.sent_at;
         }
         self.note_shortage(now);
     }
@@ -179,7 +183,7 @@ impl Member {
     pub(super) fn part(&self, rules: &EscrowRules, now: Timestamp) -> Part {
         let is_live = self.is_live(now);
         let asks_until = self.asked_at + rules.borrow_wait;
-        let is_short = is_live && now < asks_until && self.shortage() > 0;
+        let is_short = is_live && !self.is_deaf && now < asks_until && self.shortage() > 0;
         let changes = [
             is_live.then_some(self.lease_end),
             is_short.then_some(asks_until),
@@ -209,11 +213,10 @@ impl Member {
         self.used.saturating_add(self.want).saturating_sub(self.allowance.held())
     }
 
+    /// A site that lacks none for a moment does not lose its turn.
     fn note_shortage(&mut self, now: Timestamp) {
-        self.short_since = match self.short_since {
-            _ if self.shortage() == 0 => None,
-            None => Some(now),
-            since => since,
-        };
+        if self.shortage() > 0 {
+            self.short_since.get_or_insert(now);
+        }
     }
 }

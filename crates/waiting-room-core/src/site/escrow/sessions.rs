@@ -108,10 +108,9 @@ impl Sessions {
         self.owed.contains_key(&visitor)
     }
 
-    /// Whether a visitor has a slot, and is still there.
-    pub(super) fn has_slot(&self, visitor: VisitorId) -> bool {
-        let is_there = self.of(visitor).is_some_and(|session| session.stage != Stage::Ended);
-        is_there && !self.is_owed(visitor)
+    /// Whether a slot is held for a visitor, who may have left.
+    pub(super) fn holds(&self, visitor: VisitorId) -> bool {
+        self.by_visitor.contains_key(&visitor) && !self.is_owed(visitor)
     }
 
     /// Notes that the slot is claimed that a visitor had elsewhere, by a site that knows this of its

@@ -119,7 +119,7 @@ impl SiteLedger {
         }
         self.settle();
         if self.is_leased() {
-            if self.sessions.has_slot(visitor) {
+            if self.sessions.holds(visitor) {
                 return Admission::Admit(self.extend(visitor));
             }
             if self.borrowers.is_empty() && self.unused() > 0 {
@@ -127,7 +127,11 @@ impl SiteLedger {
             }
         }
         let until = deadline.min(self.clock + self.rules.borrow_wait);
-        match self.borrowers.wait(visitor, until, self.clock) {
+        let waits = match self.sessions.is_owed(visitor) {
+            true => self.borrowers.wait_returning(visitor, until, self.clock),
+            false => self.borrowers.wait(visitor, until, self.clock),
+        };
+        match waits {
             Some(until) => Admission::Borrow { until, ask: self.ask() },
             None => Admission::Full,
         }
@@ -181,7 +185,8 @@ impl SiteLedger {
         self.sessions.end(visitor);
     }
 
-    /// Takes back an admission whose pass was never sent: the slot is free at once.
+    /// Takes back an admission whose pass was never sent: the slot is free at once. If the visitor
+    /// waits for one, nothing more will be said of it.
     ///
     /// Not if the visitor was admitted more than once, or has a session from before: an earlier pass
     /// may be out there, and its slot is free when it expires.

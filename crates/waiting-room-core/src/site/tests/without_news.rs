@@ -45,6 +45,21 @@ fn who_knows_nothing_does_not_fix_the_slots_of_those_who_do() {
 }
 
 #[test]
+fn the_first_who_knows_the_world_fixes_the_slots() {
+    let rules = rules(SlotPolicy::Counters).any_floor(0.5);
+    let world = |version, active| WorldSnapshot::new(version, noted()).with_active(active);
+    let mut counters = Counters::default();
+    let mut first = usher(rules, SAN_JOSE, world(1, 190));
+    assert_eq!(counters.admitted(&mut first, SAN_JOSE, 1, noted()), 1);
+    // It has heard of 150 slots, which are not those of this minute.
+    let mut second = usher(rules, LONDON, world(2, 50));
+    assert_eq!(counters.admitted(&mut second, LONDON, 300, noted()), 9);
+    // Half of the limit is its floor.
+    let mut new = Usher::new(rules, DELHI).unwrap();
+    assert_eq!(counters.admitted(&mut new, DELHI, 300, noted()), 0);
+}
+
+#[test]
 fn a_snapshot_is_believed_until_it_is_stale() {
     let rules = rules(SlotPolicy::Counters).stale_after(Duration::from_secs(30));
     let of = |seconds| {

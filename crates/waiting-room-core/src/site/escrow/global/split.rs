@@ -65,7 +65,7 @@ impl GlobalLedger {
         if self.is_learning() {
             return member.allowance.held();
         }
-        if self.is_recalling() {
+        if self.is_recalling() || member.is_deaf {
             return 0;
         }
         let demand = member.part(&self.rules, self.clock).demand;

@@ -25,10 +25,10 @@ impl SiteLedger {
 
     /// The pass that a visitor was given, if it has its slot here.
     pub(super) fn pass_of(&self, visitor: VisitorId) -> Option<SitePass> {
-        let pass_until = self.sessions.of(visitor)?.pass_until;
-        let expires_at = pass_until.filter(|until| self.clock < *until)?;
+        let session = self.sessions.of(visitor).filter(|session| session.stage != Stage::Ended)?;
+        let expires_at = session.pass_until.filter(|until| self.clock < *until)?;
         let (home, epoch) = (self.site, self.epoch);
-        self.sessions.has_slot(visitor).then_some(SitePass { visitor, home, epoch, expires_at })
+        self.sessions.holds(visitor).then_some(SitePass { visitor, home, epoch, expires_at })
     }
 
     /// Begins a session in an unused slot, or continues one whose pass may be out there.
@@ -49,6 +49,7 @@ impl SiteLedger {
         let held_until = self.sessions.of(visitor).map_or(expires_at, |session| session.lapses_at);
         let lapses_at = expires_at.max(held_until);
         self.sessions.hold(visitor, Session { lapses_at, pass_until: Some(expires_at), stage });
+        self.borrowers.leave(visitor);
         self.invariants();
         SitePass { visitor, home: self.site, epoch: self.epoch, expires_at }
     }

@@ -23,6 +23,7 @@ fn who_has_waited_in_vain_is_told_so_in_time() {
 fn a_slot_that_is_free_in_time_goes_to_who_waits() {
     let mut net = Net::new(1, 2, RULES);
     net.admit(0, 1, at(1)).unwrap();
+    net.run(2..=299);
     assert!(net.admit(1, 2, at(300)).is_none());
     let actions = net.sites[0].tick(at(301));
     net.carry_out(0, actions, at(301));
@@ -153,4 +154,36 @@ fn a_visitor_waits_once() {
     net.beat(at(2) + WAIT);
     net.beat(at(2) + 2 * WAIT);
     assert_eq!(net.gave_up, [id(1)]);
+}
+
+#[test]
+fn who_has_got_a_pass_waits_for_none() {
+    let mut net = Net::new(2, 2, RULES);
+    let pass = net.admit(0, 1, at(1)).unwrap();
+    net.admit(1, 2, at(1)).unwrap();
+    net.run(2..=299);
+    let pass = net.prolong(0, &pass, at(299)).unwrap();
+    let asked = net.sites[1].admit(id(1), at(300) + Duration::from_millis(500));
+    assert!(matches!(asked, Admission::Borrow { .. }));
+    assert!(matches!(net.sites[1].prolong(&pass, at(301)), Prolonged::Renew { .. }));
+    net.run(301..=304);
+    assert!(!net.gave_up.contains(&id(1)));
+}
+
+#[test]
+fn who_is_owed_a_slot_waits_for_that_one() {
+    let mut net = Net::new(2, 3, RULES);
+    let pass = net.admit(0, 1, at(1)).unwrap();
+    net.admit(1, 2, at(1)).unwrap();
+    assert!(net.prolong(2, &pass, at(2)).is_none());
+    net.run(3..=250);
+    assert!(net.admit(2, 1, at(250)).is_none());
+    net.global.set_limit(3);
+    for Outgoing { to, message } in net.global.tick(at(250)) {
+        let to = usize::from(to.number());
+        let actions = net.sites[to].receive(&message, at(250));
+        net.carry_out(to, actions, at(250));
+    }
+    let pass = net.admitted.last().unwrap();
+    assert_eq!((pass.visitor, pass.home, net.sites[2].used()), (id(1), SiteId::new(2), 1));
 }

@@ -117,6 +117,7 @@ fn who_was_taken_on_gets_no_pass_without_a_lease() {
     for second in [310, 311] {
         let asked = net.sites[1].admit(id(1), at(second));
         assert!(matches!(asked, Admission::Borrow { .. }), "{asked:?}");
+        assert!(net.sites[1].next_wake() > at(second), "there is nothing to do");
         net.sites[1].tick(at(second));
     }
 }

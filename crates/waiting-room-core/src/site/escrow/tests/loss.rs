@@ -193,3 +193,16 @@ fn a_site_keeps_its_reserve_while_a_new_global_ledger_learns() {
     assert!(net.global.is_learning());
     assert_eq!(net.sites[0].allowance(), reserve);
 }
+
+#[test]
+fn a_fence_does_not_end_the_learning() {
+    let mut net = Net::new(3, 2, RULES);
+    let pass = net.admit(1, 1, at(49)).unwrap();
+    net.cut_off.insert(1);
+    net.lose_global(2, at(50));
+    net.run(50..=52);
+    net.global.fence(SiteId::new(1), at(52));
+    net.run(53..=347);
+    assert!(net.sites[1].honours(&pass, at(347)));
+    assert!(net.global.is_learning());
+}

@@ -103,3 +103,24 @@ fn time_that_runs_back_stands_still() {
     assert_eq!(net.admit(0, 2, at(40)).unwrap().expires_at, at(400));
     assert_eq!(net.sites[0].used(), 2);
 }
+
+#[test]
+fn who_has_left_and_comes_back_has_its_own_slot() {
+    let mut net = Net::new(1, 1, RULES);
+    net.admit(0, 1, at(1)).unwrap();
+    net.sites[0].leave(id(1), at(2));
+    let again = net.admit(0, 1, at(3)).unwrap();
+    assert_eq!((again.expires_at, net.sites[0].used()), (at(303), 1));
+}
+
+/// The slot of who came from elsewhere is held for a margin longer than its pass is valid.
+#[test]
+fn a_pass_that_is_over_is_not_given_again() {
+    let mut net = Net::new(2, 2, RULES);
+    let pass = net.admit(0, 1, at(1)).unwrap();
+    let renewed = net.prolong(1, &pass, at(20)).unwrap();
+    assert_eq!(renewed.expires_at, at(320));
+    net.run(21..=320);
+    assert_eq!(net.sites[1].used(), 1);
+    assert_eq!(net.admit(1, 1, at(321)).unwrap().expires_at, at(621));
+}

@@ -57,6 +57,7 @@ fn one_site_can_use_every_slot_although_others_have_reserves() {
 fn a_slot_that_is_free_goes_to_the_site_that_has_lacked_one_longest() {
     let mut net = Net::new(1, 3, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
+    net.run(2..=298);
     assert!(net.admit(2, 2, at(299) + Duration::from_millis(900)).is_none());
     assert!(net.admit(1, 3, at(300)).is_none());
     assert_eq!(pass.expires_at, at(301));
@@ -179,4 +180,64 @@ fn a_heartbeat_that_says_impossible_things_does_no_harm() {
         assert!(net.global.receive(&ToGlobal::Heartbeat(said), at(5)).len() < 3);
         assert!(net.global.held() + net.global.free() <= net.global.limit());
     }
+}
+
+/// Whoever comes to the small site waits for a moment and goes; at the other one somebody waits all
+/// the time. The slots come in bunches.
+#[test]
+fn a_site_where_nobody_waits_for_a_moment_does_not_lose_its_turn() {
+    let mut net = Net::new(10, 2, RULES);
+    let mut visitor = 0;
+    for second in 1..=4 * 301 {
+        for _ in 0..20 {
+            visitor += 1;
+            net.admit(0, visitor, at(second));
+        }
+        if second % 3 == 0 {
+            visitor += 1;
+            net.admit(1, visitor, at(second));
+        }
+        for part in 0..5 {
+            net.beat(at(second) + Duration::from_millis(200 * part));
+        }
+    }
+    let at_home = |site| net.admitted.iter().filter(|it| it.home == SiteId::new(site)).count();
+    assert!(at_home(1) >= 3, "{} and {}", at_home(0), at_home(1));
+}
+
+#[test]
+fn what_lapses_where_somebody_waits_goes_to_who_waits_elsewhere() {
+    let mut net = Net::new(2, 2, RULES);
+    let [_, _] = [0, 1].map(|site| net.admit(site, 1, at(1)).unwrap());
+    net.run(2..=299);
+    let late = at(300) + Duration::from_millis(500);
+    assert!(net.admit(1, 3, late).is_none());
+    assert!(net.admit(0, 2, late).is_none());
+    let actions = net.sites[0].tick(at(301));
+    assert!(matches!(actions[..], [SiteAction::Send(_)]), "{actions:?}");
+}
+
+#[test]
+fn a_site_that_hears_nothing_takes_no_slots() {
+    let mut net = Net::new(4, 2, RULES);
+    net.run(1..=2);
+    for second in 3..600 {
+        let mut said = Vec::new();
+        for visitor in 0..4 {
+            if let Admission::Borrow { ask, .. } = net.sites[1].admit(id(visitor), at(second)) {
+                said.extend(ask);
+            }
+        }
+        for action in net.sites[1].tick(at(second)) {
+            if let SiteAction::Send(message) = action {
+                said.push(message);
+            }
+        }
+        for message in said {
+            let _lost = net.global.receive(&message, at(second));
+        }
+        let actions = net.sites[0].tick(at(second));
+        net.carry_out(0, actions, at(second));
+    }
+    assert!(net.admit(0, 9, at(600)).is_some(), "{} are held", net.global.held());
 }
