@@ -17,7 +17,7 @@ pub(super) struct Member {
     pub(super) standing: Standing,
     pub(super) incarnation: Option<Incarnation>,
     pub(super) allowance: Allowance,
-    /// When the newest message was sent, by the site's clock.
+    /// When the newest message was sent that renewed the lease, by the site's clock.
     pub(super) heard: Timestamp,
     /// When the lease ends, by the clock here.
     pub(super) lease_end: Timestamp,
@@ -25,7 +25,7 @@ pub(super) struct Member {
     demand: u64,
     want: u64,
     asked_at: Timestamp,
-    /// The site has not heard from here for a lease, and can use nothing that it is granted.
+    /// The site has not heard from here for a lease, and can use nothing.
     pub(super) is_deaf: bool,
     /// When the site lacked slots for the first time since it last got some.
     short_since: Option<Timestamp>,
@@ -97,16 +97,21 @@ impl Member {
     pub(super) fn hear(&mut self, heartbeat: &Heartbeat, lease_end: Timestamp, now: Timestamp) {
         self.allowance.hear_granted(heartbeat.granted);
         self.allowance.hear_returned(heartbeat.returned);
-        if heartbeat.sent_at > self.heard {
+        let is_deaf = heartbeat.lease_end <= heartbeat.sent_at;
+        // Whoever hears nothing would have its account renewed for ever, with all that is on it.
+        let renews = !(is_deaf && self.is_deaf);
+        if renews && heartbeat.sent_at > self.heard {
             self.lease_end = self.lease_end.max(lease_end);
         }
         if heartbeat.sent_at >= self.heard {
-            self.heard = heartbeat.sent_at;
+            if renews {
+                self.heard = heartbeat.sent_at;
+            }
             self.used = heartbeat.used;
             self.want = heartbeat.want;
             self.demand = heartbeat.demand;
             self.asked_at = now;
-            self.is_deaf = heartbeat.lease_end <= heartbeat.sent_at;
+            self.is_deaf = is_deaf;
         }
         self.note_shortage(now);
     }

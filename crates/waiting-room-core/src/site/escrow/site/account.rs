@@ -68,12 +68,12 @@ impl SiteLedger {
         self.sessions.owe(pass.visitor, session);
     }
 
-    /// Gives slots to those who are owed one, if there are enough for all of them and the lease lasts.
+    /// Gives slots to those who are owed one, if there are enough for all of them.
     ///
     /// Not to some of them: one that came by a claim belongs to one visitor, and the count of all
     /// granted slots does not say to whom.
     pub(super) fn settle(&mut self) {
-        if self.is_leased() && self.used() <= self.allowance() {
+        if self.used() <= self.allowance() {
             self.sessions.settle();
         }
     }

@@ -149,3 +149,64 @@ fn a_site_is_dead_when_its_lease_is_over_by_the_slowest_clock() {
     assert!(!is_dead(131));
     assert!(is_dead(132));
 }
+
+/// What it says arrives, and nothing reaches it. It says so: by its own clock it has no lease.
+#[test]
+fn the_slots_of_a_deaf_site_come_back() {
+    let mut net = Net::new(4, 2, RULES);
+    net.cut_off.insert(1);
+    for second in 1..=544 {
+        let mut said = net.sites[1].tick(at(second));
+        for visitor in 100..104 {
+            let Admission::Borrow { ask, .. } = net.sites[1].admit(id(visitor), at(second)) else {
+                panic!("it has no slot")
+            };
+            said.extend(ask.map(SiteAction::Send));
+        }
+        for action in said {
+            if let SiteAction::Send(message) = action {
+                let _lost = net.global.receive(&message, at(second));
+            }
+        }
+        let actions = net.sites[0].tick(at(second));
+        net.carry_out(0, actions, at(second));
+    }
+    assert!(net.admit(0, 1, at(544)).is_some(), "{} are held", net.global.held());
+}
+
+#[test]
+fn a_site_that_is_deaf_for_a_while_hears_again() {
+    let mut net = Net::new(2, 1, RULES);
+    net.run(1..=9);
+    for second in 10..=150 {
+        for action in net.sites[0].tick(at(second)) {
+            if let SiteAction::Send(message) = action {
+                let _lost = net.global.receive(&message, at(second));
+            }
+        }
+    }
+    let epoch = net.sites[0].epoch();
+    net.run(151..=152);
+    assert!(net.admit(0, 1, at(152)).is_some());
+    assert_eq!(net.sites[0].epoch(), epoch);
+}
+
+#[test]
+fn a_deaf_site_is_granted_a_lease_before_slots() {
+    let mut net = Net::new(1, 2, RULES);
+    net.run(1..=2);
+    assert!(net.admit(0, 1, at(200)).is_none());
+    assert_eq!(net.global.held(), 0);
+    net.run(200..=201);
+    assert_eq!(net.global.held(), 1);
+}
+
+#[test]
+fn without_a_lease_there_is_nothing_to_do_for_who_waits() {
+    let mut net = Net::new(1, 1, RULES);
+    net.admit(0, 1, at(1)).unwrap();
+    net.cut_off.insert(0);
+    assert!(net.admit(0, 2, at(302)).is_none());
+    assert_eq!((net.sites[0].unused(), net.sites[0].used()), (1, 0));
+    assert!(net.sites[0].next_wake() > at(302));
+}

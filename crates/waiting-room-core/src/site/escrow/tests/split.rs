@@ -216,28 +216,3 @@ fn what_lapses_where_somebody_waits_goes_to_who_waits_elsewhere() {
     let actions = net.sites[0].tick(at(301));
     assert!(matches!(actions[..], [SiteAction::Send(_)]), "{actions:?}");
 }
-
-#[test]
-fn a_site_that_hears_nothing_takes_no_slots() {
-    let mut net = Net::new(4, 2, RULES);
-    net.run(1..=2);
-    for second in 3..600 {
-        let mut said = Vec::new();
-        for visitor in 0..4 {
-            if let Admission::Borrow { ask, .. } = net.sites[1].admit(id(visitor), at(second)) {
-                said.extend(ask);
-            }
-        }
-        for action in net.sites[1].tick(at(second)) {
-            if let SiteAction::Send(message) = action {
-                said.push(message);
-            }
-        }
-        for message in said {
-            let _lost = net.global.receive(&message, at(second));
-        }
-        let actions = net.sites[0].tick(at(second));
-        net.carry_out(0, actions, at(second));
-    }
-    assert!(net.admit(0, 9, at(600)).is_some(), "{} are held", net.global.held());
-}
