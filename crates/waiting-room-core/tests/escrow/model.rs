@@ -154,7 +154,7 @@ fn larger_worlds_are_right() {
 #[ignore = "takes a minute or so: scripts/model.sh"]
 fn larger_worlds_with_a_rule_left_out_let_too_many_in() {
     let three = Bounds { horizon: 3, ..SMALL };
-    let late = Bounds { session: 3, mutant: Mutant::EarlyReclaim, ..three.clone() };
+    let late = Bounds { session: 4, lease: 2, horizon: 4, mutant: Mutant::EarlyReclaim, ..SMALL };
     refute("a reclaim at the end of the lease", late);
     let long = Bounds { session: 1, mutant: Mutant::LeaseFromReceipt, ..three.clone() };
     refute("a lease from the receipt", long);

@@ -130,7 +130,8 @@ fn refute(mutant: Mutant, world: Bounds) {
 fn every_rule_that_is_left_out_lets_too_many_in() {
     let few = Bounds { messages: 8, ..NARROW };
     refute(Mutant::ClaimBeforeSession, few.clone());
-    refute(Mutant::ClaimUnaware, few.clone());
+    let long = Bounds { lease: 3, session: 6, whims: 0, ..few.clone() };
+    refute(Mutant::ClaimUnaware, long);
     refute(Mutant::Deltas, few.clone());
     refute(Mutant::EarlyReclaim, few.clone());
     refute(Mutant::LeaseFromReceipt, few.clone());

@@ -210,3 +210,18 @@ fn without_a_lease_there_is_nothing_to_do_for_who_waits() {
     assert_eq!((net.sites[0].unused(), net.sites[0].used()), (1, 0));
     assert!(net.sites[0].next_wake() > at(302));
 }
+
+#[test]
+fn a_deaf_site_gets_no_reserve() {
+    let mut net = Net::new(100, 1, RULES);
+    net.sites[0].arrived();
+    let SiteAction::Send(heartbeat) = net.sites[0].tick(at(200)).remove(0) else {
+        panic!("a heartbeat is due")
+    };
+    let answers = net.global.receive(&heartbeat, at(200));
+    assert_eq!((answers.len(), net.global.held()), (1, 0));
+    let actions = net.sites[0].receive(&answers[0].message, at(200));
+    net.carry_out(0, actions, at(200));
+    net.run(201..=202);
+    assert!(net.global.held() > 10, "{}", net.global.held());
+}
