@@ -6,7 +6,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -59,6 +59,13 @@ impl EngineServer {
             directory: tempfile::tempdir()?,
             process: None,
         };
+        // A port that was free a moment ago may be taken by now.
+        for _ in 1..TRIES {
+            match server.start_again() {
+                Err(error) if is_taken(&error) => server.port = free_port()?,
+                started => return started.map(|()| server),
+            }
+        }
         server.start_again()?;
         Ok(server)
     }
@@ -161,13 +168,46 @@ impl Drop for EngineServer {
     }
 }
 
-/// A port that nobody listens on.
+/// A port that nobody listens on, nor on the one by which the nodes of a cluster talk to each other.
 fn free_port() -> Result<u16> {
     loop {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        // The nodes of a cluster talk to each other 10 000 higher.
-        if port < u16::MAX - 10_000 {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let port = listener.local_addr()?.port();
+        let of_the_cluster = port.checked_add(CLUSTER_PORTS);
+        if of_the_cluster.is_some_and(|port| TcpListener::bind(("127.0.0.1", port)).is_ok()) {
             return Ok(port);
         }
+    }
+}
+
+fn is_taken(error: &Error) -> bool {
+    error.to_string().contains("Address already in use")
+}
+
+/// The nodes of a cluster talk to each other on ports that are so much higher.
+const CLUSTER_PORTS: u16 = 10_000;
+/// So many ports are tried.
+const TRIES: u32 = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_whose_port_is_taken_says_so() {
+        let mut server = EngineServer::start(Engine::Redis, Persistence::Never).unwrap();
+        server.kill();
+        let _taker = TcpListener::bind(("127.0.0.1", server.port())).unwrap();
+        assert!(is_taken(&server.start_again().unwrap_err()));
+    }
+
+    #[test]
+    fn a_port_whose_cluster_port_is_taken_is_not_free() {
+        let port = free_port().unwrap();
+        let _taker = TcpListener::bind(("127.0.0.1", port + CLUSTER_PORTS)).unwrap();
+        let mut server = EngineServer::start(Engine::Valkey, Persistence::Never).unwrap();
+        server.kill();
+        (server.port, server.options) = (port, vec!["--cluster-enabled".into(), "yes".into()]);
+        assert!(is_taken(&server.start_again().unwrap_err()));
     }
 }
