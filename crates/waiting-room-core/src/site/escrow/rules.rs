@@ -142,6 +142,11 @@ impl EscrowRules {
         self.lease.saturating_add(self.margin()).saturating_add(self.session)
     }
 
+    /// How long is waited before something is said again, while somebody waits for a slot.
+    pub(super) fn pause(&self) -> Duration {
+        self.heartbeat / Self::HASTE
+    }
+
     /// How far two clocks may drift apart in the time of a lease and a session.
     pub(super) fn margin(&self) -> Duration {
         self.drift_margin.unwrap_or(self.lease.saturating_add(self.session) / Self::DRIFT)

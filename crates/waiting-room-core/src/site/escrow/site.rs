@@ -170,7 +170,7 @@ impl SiteLedger {
             return Prolonged::Keep;
         };
         let death = self.deaths.get(&pass.home).copied();
-        let pause = self.rules.heartbeat / EscrowRules::HASTE;
+        let pause = self.rules.pause();
         let claims = is_moving && self.sessions.claim(visitor, death, self.clock, pause);
         let ask = if claims { Some(self.claim(pass)) } else { self.ask() };
         Prolonged::Borrow { until, ask }

@@ -65,30 +65,36 @@ async fn run(
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn no_window_of_a_log_has_more_than_the_limit_and_the_blocks_nor_much_less_when_one_is_refused()
- {
+/// Spends by chance with three seeds. No window has more than `most`, and none that refuses much less
+/// than the limit; whether something spent lies in the window of `now` is for `is_in` to say.
+async fn windows_have(
+    most: u64,
+    algorithm: Algorithm,
+    is_in: impl Fn(Timestamp, Timestamp) -> bool,
+) {
     let server = start(Engine::Redis);
     for seed in fresh_seeds(3) {
         println!("seed {seed}");
         let mut refused = 0;
-        run(
-            &server,
-            Algorithm::SlidingLog(Refusals::Ignore),
-            seed,
-            |log, now, cost, is_allowed| {
-                let with = cost + log.spent(|at| at + WINDOW > now);
-                if is_allowed {
-                    assert!(with <= LIMIT + NODES * BLOCK, "{with} in a window");
-                } else {
-                    refused += 1;
-                    assert!(with > LIMIT - (NODES - 1) * BLOCK, "refused at {with}");
-                }
-            },
-        )
+        run(&server, algorithm, seed, |log, now, cost, is_allowed| {
+            let with = cost + log.spent(|at| is_in(at, now));
+            if is_allowed {
+                assert!(with <= most, "{with} in a window");
+            } else {
+                refused += 1;
+                assert!(with > LIMIT - (NODES - 1) * BLOCK, "refused at {with}");
+            }
+        })
         .await;
         assert!(refused > 100, "{refused}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_window_of_a_log_has_more_than_the_limit_and_the_blocks_nor_much_less_when_one_is_refused()
+ {
+    let log = Algorithm::SlidingLog(Refusals::Ignore);
+    windows_have(LIMIT + NODES * BLOCK, log, |at, now| at + WINDOW > now).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,24 +128,9 @@ async fn a_window_that_begins_while_blocks_are_held_has_the_limit_and_all_of_the
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fixed_window_never_has_more_than_the_limit() {
-    let server = start(Engine::Redis);
-    for seed in fresh_seeds(3) {
-        println!("seed {seed}");
-        let mut refused = 0;
-        let window = |at: Timestamp| at.as_nanos() / u64::try_from(WINDOW.as_nanos()).unwrap();
-        let algorithm = Algorithm::FixedWindow(Alignment::Epoch);
-        run(&server, algorithm, seed, |log, now, cost, is_allowed| {
-            let with = cost + log.spent(|at| window(at) == window(now));
-            if is_allowed {
-                assert!(with <= LIMIT, "{with} in a window");
-            } else {
-                refused += 1;
-                assert!(with > LIMIT - (NODES - 1) * BLOCK, "refused at {with}");
-            }
-        })
-        .await;
-        assert!(refused > 100, "{refused}");
-    }
+    let window = |at: Timestamp| at.as_nanos() / u64::try_from(WINDOW.as_nanos()).unwrap();
+    let fixed = Algorithm::FixedWindow(Alignment::Epoch);
+    windows_have(LIMIT, fixed, |at, now| window(at) == window(now)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

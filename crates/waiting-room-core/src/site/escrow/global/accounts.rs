@@ -36,7 +36,8 @@ pub(in crate::site::escrow) struct Part {
     pub(in crate::site::escrow) demand: u64,
     /// Whether it is not known if there is an account.
     pub(in crate::site::escrow) is_unknown: bool,
-    /// Since when slots are lacking, for visitors who wait at this moment.
+    /// The turn of a site that lacks slots, for visitors who wait at this moment: when it lacked some
+    /// first since it last got any.
     pub(in crate::site::escrow) short_since: Option<Timestamp>,
     /// When the site was last asked for slots that it does not use.
     pub(in crate::site::escrow) recalled_at: Option<Timestamp>,
@@ -130,6 +131,11 @@ impl Accounts {
         self.unused
     }
 
+    /// The demand at a site, as far as it counts.
+    pub(super) fn demand_of(&self, site: SiteId) -> u64 {
+        self.by_site.get(&site).map_or(0, |(_, part)| part.demand)
+    }
+
     /// The demand at all live sites.
     pub(super) const fn demand(&self) -> u128 {
         self.demand
@@ -140,7 +146,7 @@ impl Accounts {
         self.unknown > 0
     }
 
-    /// The site that has lacked slots longest.
+    /// The site whose turn it is: it lacks slots, and has got none for longest.
     pub(super) fn first_short(&self) -> Option<SiteId> {
         self.short.first().map(|&(_, site)| site)
     }

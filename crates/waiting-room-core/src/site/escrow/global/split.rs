@@ -2,12 +2,11 @@
 
 use crate::{
     SiteId,
-    escrow::{EscrowRules, GlobalLedger, member::Member, reserve::reserve},
+    escrow::{GlobalLedger, member::Member, reserve::reserve},
 };
 
 impl GlobalLedger {
-    /// Gives free slots to the sites that lack some: first to the one that has got none for longest,
-    /// and has lacked them. Says which sites got any.
+    /// Gives free slots to the sites that lack some, in turns. Says which sites got any.
     pub(super) fn serve(&mut self) -> Vec<SiteId> {
         let (mut free, now) = (self.free(), self.clock);
         let mut served = Vec::new();
@@ -49,7 +48,7 @@ impl GlobalLedger {
 
     /// The sites besides `told` that have slots to give back and were not asked just now.
     pub(super) fn recall(&mut self, told: &[SiteId]) -> Vec<SiteId> {
-        let (now, pause) = (self.clock, self.rules.heartbeat / EscrowRules::HASTE);
+        let (now, pause) = (self.clock, self.rules.pause());
         let mut recalled: Vec<_> =
             self.accounts.rich(now, pause).filter(|site| !told.contains(site)).collect();
         recalled.sort_unstable();
@@ -68,7 +67,7 @@ impl GlobalLedger {
         if self.is_recalling() || member.is_deaf {
             return 0;
         }
-        let demand = member.part(&self.rules, self.clock).demand;
+        let demand = self.accounts.demand_of(site);
         let unused = u128::from(self.free()) + self.accounts.unused();
         reserve(demand, self.accounts.demand(), unused)
     }

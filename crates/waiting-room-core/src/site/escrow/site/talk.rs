@@ -51,9 +51,7 @@ impl SiteLedger {
     /// Asks for slots, unless an answer is on its way.
     pub(super) fn ask(&mut self) -> Option<ToGlobal> {
         match self.question {
-            Question::Open(at) | Question::Outdated(at)
-                if self.clock < at + self.rules.heartbeat / EscrowRules::HASTE =>
-            {
+            Question::Open(at) | Question::Outdated(at) if self.clock < at + self.rules.pause() => {
                 self.question = Question::Outdated(at);
                 None
             }
