@@ -28,7 +28,7 @@
 //! | allowance | slots that a site may use: all ever granted less all ever given back |
 //! | reserve | how many of them it may keep unused |
 //! | borrow | to ask for a slot for a visitor who waits at this moment |
-//! | recall | to ask for the reserves back, because somebody waits elsewhere |
+//! | recall | to ask for all back that is not in use, because somebody waits elsewhere |
 //! | lease | the time in which a site may use its allowance (C. Gray and D. Cheriton, 1989) |
 //! | epoch | one account of one site; what is said of an old one has no effect |
 //! | term | one life of the global ledger |
@@ -42,12 +42,12 @@
 //! 1. *All sites together hold no more than the limit.* Only free slots are granted
 //!    (`GlobalLedger::serve` and `top_up`), and a site is never believed to hold less than it does:
 //!    grants are counted before they are sent; what goes back is counted after the site has stopped
-//!    using it (`SiteLedger::report`); counts only grow, and the greater one is true
+//!    using it (`SiteLedger::surplus`); counts only grow, and the greater one is true
 //!    (`Allowance`; V. Balegas et al., *Bounded Counter CRDTs*, 2015). So a message that is lost,
 //!    doubled or late is harmless.
-//! 2. *A site has no more visitors on its account than it may have.* `SiteLedger::admit` needs an
-//!    unused slot and a lease, and a session stays until its last pass is void, even if the visitor
-//!    has left.
+//! 2. *A site has no more visitors on its account than it may have.* `SiteLedger::admit` needs a
+//!    lease and a slot that nobody uses, or that is held for this visitor; and a session stays until
+//!    its last pass is void, even if the visitor has left.
 //! 3. *Every valid pass has a slot.* A pass ends at most a session after the lease of its home, by
 //!    the clock of its home, and the slots of a dead site are not free before (`Member::is_spent`).
 //!    A lease runs from when the site *sent* its message, so it ends at the site before it ends in the

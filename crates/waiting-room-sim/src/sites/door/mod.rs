@@ -33,7 +33,7 @@ enum Guard {
     Slots(SlotDoor),
 }
 
-/// Round trips that visitors waited for, and messages that nobody did.
+/// Round trips that visitors waited for, and messages in all.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Trips {
     pub(super) site: u64,
