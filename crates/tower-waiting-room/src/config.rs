@@ -16,15 +16,11 @@ use waiting_room_core::{
 };
 
 use crate::{
-    bypass::Bypass,
-    client_ip::ClientIp,
     gate::{Concurrency, GateStage},
-    head::RequestHead,
-    key::Part,
     rate::{LimitFailure, RateConfig, RateLimit, Shared, Source},
+    request::{Bypass, ClientIp, ClientKind, Part, RequestHead},
     respond::{Page, RateHeaders},
     token::{CookieSettings, KeyRing},
-    visit::ClientKind,
 };
 
 /// A validated configuration of one waiting room.

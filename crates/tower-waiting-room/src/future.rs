@@ -29,9 +29,8 @@ use waiting_room_core::{Store, StoreError, Verdict};
 use crate::{
     body::ResponseBody,
     gate::HeldAll,
-    stages::{
-        Asked, Carried, Forward, Gatekeeper, Hold, Limiting, PassRenewal, Queue, Settled, Step,
-    },
+    room::PassRenewal,
+    stages::{Asked, Carried, Forward, Gatekeeper, Hold, Limiting, Queue, Settled, Step},
 };
 
 pin_project! {
@@ -117,7 +116,7 @@ where
         match step {
             Step::Answer(response) => {
                 #[cfg(feature = "axum")]
-                crate::linger::linger(&mut request);
+                crate::request::linger(&mut request);
                 Self::Answer { response }
             }
             Step::Ask(asked, carried) => {

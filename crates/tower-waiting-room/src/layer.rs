@@ -6,10 +6,8 @@ use tower_layer::Layer;
 use waiting_room_core::{MemoryStore, Store};
 
 use crate::{
-    config::WaitingRoomConfig,
-    handle::WaitingRoomHandle,
-    service::WaitingRoom,
-    stages::{Gatekeeper, StoreFailure},
+    config::WaitingRoomConfig, handle::WaitingRoomHandle, room::StoreFailure, service::WaitingRoom,
+    stages::Gatekeeper,
 };
 
 /// Puts a waiting room in front of a service.

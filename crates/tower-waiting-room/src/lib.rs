@@ -126,29 +126,21 @@
 //! | `metrics` | counters and histograms of the `metrics` crate, and gauges of the gates |
 
 mod body;
-mod bypass;
-mod client_ip;
 mod config;
 mod future;
 mod gate;
 mod handle;
-mod head;
-mod key;
 mod layer;
-#[cfg(feature = "axum")]
-mod linger;
-mod matcher;
 mod misconfiguration;
 mod rate;
+mod request;
 mod respond;
+mod room;
 mod rules_file;
-mod scope;
 mod service;
-mod session;
 mod stages;
 mod telemetry;
 mod token;
-mod visit;
 
 pub use waiting_room_core::{
     Aimd, Algorithm, Alignment, Clock, ConfigError, ConfigErrorKind, CookieTest, Discipline,
@@ -160,21 +152,19 @@ pub use waiting_room_core::{
 
 pub use crate::{
     body::ResponseBody,
-    bypass::Bypass,
-    client_ip::{ClientIp, TrustedProxies},
     config::{DebugHeader, Enforcement, WaitingRoomConfig, WaitingRoomConfigBuilder},
     future::ResponseFuture,
     gate::{ClientDeadline, Concurrency, GateStatuses, Hold, PermitHandle},
     handle::WaitingRoomHandle,
-    head::RequestHead,
-    key::{Key, PeerAddr},
     layer::WaitingRoomLayer,
     misconfiguration::Misconfiguration,
     rate::{LimitFailure, MissingKey, OverLimit, OverSoftLimit, RateLimit, Spend},
+    request::{
+        Bypass, ClientIp, ClientKind, Key, POLL_HEADER, PeerAddr, RequestHead, TrustedProxies,
+    },
     respond::{Answer, EXPOSED_HEADERS, Language, Message, Outcome, Page, QuotaUnit, RateHeaders},
+    room::{StoreFailure, Visit},
     service::WaitingRoom,
-    session::Visit,
-    stages::{COMMAND_HEADER, REASON_HEADER, StoreFailure, reason_of},
+    stages::{COMMAND_HEADER, REASON_HEADER, reason_of},
     token::{CookieSettings, KeyRing, SameSite, TOKEN_HEADER, TokenKey},
-    visit::{ClientKind, POLL_HEADER},
 };

@@ -13,38 +13,38 @@
 //! keys, and with the parts of the headers that never change. [`Policies`] are those in force; a
 //! live change puts others in their place, and takes over the memory of those that stay.
 
-mod applying;
-mod asked;
+mod charge;
 mod condition;
 mod config;
+mod diagnosis;
 mod failure;
+mod handle;
+mod held_request;
 mod limit;
-mod limits;
+mod limit_set;
+mod matching;
 mod policies;
 mod policy;
-mod queue_place;
-mod set_up;
-mod shared;
+mod remote;
+mod report;
 mod source;
-mod spend;
 mod stage;
-mod told;
 
+pub(crate) use self::handle::Now;
 #[cfg(test)]
 pub(crate) use self::limit::Cost;
-pub(crate) use self::spend::Now;
 pub(crate) use self::{
     config::RateConfig,
-    limits::Limits,
+    held_request::QueuePlace,
+    limit_set::Limits,
     policy::Policy,
-    queue_place::QueuePlace,
-    shared::{Asking, Shared},
+    remote::{Asking, Shared},
+    report::{Rated, Told},
     source::Source,
     stage::RateStage,
-    told::{Rated, Told},
 };
 pub use self::{
     failure::LimitFailure,
+    handle::{OverSoftLimit, Spend},
     limit::{MissingKey, OverLimit, RateLimit},
-    spend::{OverSoftLimit, Spend},
 };

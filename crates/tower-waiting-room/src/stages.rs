@@ -19,44 +19,36 @@
 mod away;
 mod gate;
 mod limits;
-mod outage;
-mod renewal;
 mod room;
 mod settle;
 
+pub use self::settle::{COMMAND_HEADER, REASON_HEADER, reason_of};
 pub(crate) use self::{
     gate::Queue,
     limits::{Hold, Limiting},
-    renewal::PassRenewal,
     settle::Settled,
 };
-pub use self::{
-    outage::StoreFailure,
-    settle::{COMMAND_HEADER, REASON_HEADER, reason_of},
-};
 
-use std::{future::Future, mem, pin::Pin, sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Extensions, Response, StatusCode};
 use waiting_room_core::{Pass, Reason, Store, StoreError, Ticket, Timestamp, Verdict};
 
-use self::outage::Outage;
 use crate::{
     config::WaitingRoomConfig,
     gate::{GateStage, HeldAll, PermitHandle},
-    head::RequestHead,
     rate::{Now, RateStage, Source as RulesSource, Told},
+    request::{self, RequestHead},
     respond::Refusal,
+    room::{Outage, PassRenewal, Sessions, StoreFailure, Visit},
     rules_file::Watch,
-    session::{Sessions, Visit},
     telemetry::Telemetry,
     token::{KeyRing, Opened, SealedToken, Source, TokenKey, Tokens, Transport},
-    visit,
 };
 
 /// A future of a store, boxed: a valid pass that is not due for renewal never makes one.
-pub(crate) type Asked<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(crate) use crate::room::BoxFuture as Asked;
 
 /// Everything that the services of one layer share.
 pub(crate) struct Gatekeeper<St> {
@@ -213,7 +205,7 @@ impl<St: Store> Gatekeeper<St> {
 
     /// Whether the request concerns neither the limits nor the room, and by which rule.
     fn bypass(&self, head: &RequestHead<'_>) -> Option<Reason> {
-        if visit::is_preflight(head.method(), head.headers()) {
+        if request::is_preflight(head.method(), head.headers()) {
             return Some(Reason::Bypass("preflight".into()));
         }
         let rule = self.config.bypass.iter().find(|rule| rule.covers(head))?;

@@ -54,7 +54,7 @@ pub(crate) use self::{
     event::{GateEvent, Rate},
     subject::Subject,
 };
-use crate::{misconfiguration::Misconfiguration, stages::StoreFailure, token::OpenError};
+use crate::{misconfiguration::Misconfiguration, room::StoreFailure, token::OpenError};
 
 /// Reports for one room.
 #[derive(Clone, Debug)]

@@ -21,10 +21,9 @@ use self::{
 };
 use super::{DebugHeader, Enforcement, WaitingRoomConfig};
 use crate::{
-    bypass::Bypass,
+    request::{Bypass, ClientKind},
     respond::{Page, RateHeaders},
     token::{CookieSettings, KeyRing, SameSite, TokenKey},
-    visit::ClientKind,
 };
 
 #[derive(Deserialize)]

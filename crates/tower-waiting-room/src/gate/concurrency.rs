@@ -9,10 +9,13 @@ use waiting_room_core::{Discipline, GateRules, Limit, Tenants};
 
 use super::{
     ClientDeadline,
-    choices::{GateStatuses, Hold},
-    named::LEAST,
+    options::{GateStatuses, Hold},
+    registry::LEAST,
 };
-use crate::{head::RequestHead, key::Key, matcher::Matcher, rate::MissingKey, scope::Scope};
+use crate::{
+    rate::MissingKey,
+    request::{Key, Matcher, RequestHead, Scope},
+};
 
 /// How many requests run at once, and what becomes of the others.
 ///

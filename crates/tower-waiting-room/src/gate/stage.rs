@@ -6,15 +6,15 @@ use waiting_room_core::{ConfigError, ConfigErrorKind, Entry, GateRefused, Permit
 
 use super::{
     concurrency::Concurrency,
-    held::{Held, HeldAll, PermitHandle},
-    named::{Named, NamedGate, Which},
-    set_up::suspects,
+    diagnosis::suspects,
+    lease::{Held, HeldAll, PermitHandle},
+    registry::{Named, NamedGate, Which},
     sweeper::Sweeper,
     waiting::{Queued, Waiting},
 };
 use crate::{
-    key::Caller,
     rate::Now,
+    request::Caller,
     telemetry::{GateEvent, Telemetry},
 };
 
@@ -148,7 +148,7 @@ mod tests {
     use waiting_room_core::KeyHasher;
 
     use super::*;
-    use crate::client_ip::ClientIp;
+    use crate::request::ClientIp;
 
     #[tokio::test(start_paused = true)]
     async fn permits_that_are_given_back_are_forgotten_long_before_they_would_be_looked_at() {

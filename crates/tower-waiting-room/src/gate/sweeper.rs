@@ -18,7 +18,7 @@ use tokio::{
     time::{self, MissedTickBehavior},
 };
 
-use super::held::Held;
+use super::lease::Held;
 use crate::{misconfiguration::Misconfiguration, rate::Now, telemetry::Telemetry};
 
 /// Looks at permits from time to time.

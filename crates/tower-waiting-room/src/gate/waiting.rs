@@ -11,8 +11,8 @@ use tokio::time::{Sleep, sleep};
 use waiting_room_core::{GateRefused, Permit, Place, Timestamp};
 
 #[cfg(feature = "axum")]
-use super::watch::Watch;
-use super::{held::HeldAll, named::NamedGate};
+use super::disconnect::Watch;
+use super::{lease::HeldAll, registry::NamedGate};
 use crate::telemetry::GateEvent;
 
 /// A request in the queue of a gate, with the permits of those it went through before.

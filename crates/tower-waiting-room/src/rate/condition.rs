@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    key::{Caller, Part},
-    matcher::Doubt,
+    request::{Caller, Doubt, Part},
     rules_file::{Literal, Test},
 };
 

@@ -2,8 +2,8 @@
 
 use waiting_room_core::{ConfigError, ConfigErrorKind, Limiter};
 
-use super::{limits::Limits, shared::Shared, source::Source};
-use crate::{client_ip::ClientIp, respond::RateHeaders};
+use super::{limit_set::Limits, remote::Shared, source::Source};
+use crate::{request::ClientIp, respond::RateHeaders};
 
 /// Everything about rate limits that is decided at start-up.
 #[derive(Clone, Debug)]

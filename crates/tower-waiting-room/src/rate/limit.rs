@@ -10,9 +10,7 @@ use waiting_room_core::{Algorithm, Quota};
 
 use super::condition::Condition;
 use crate::{
-    head::RequestHead,
-    key::{Key, Part},
-    matcher::Matcher,
+    request::{Key, Matcher, Part, RequestHead},
     respond::QuotaUnit,
 };
 

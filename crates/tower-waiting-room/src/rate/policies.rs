@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use waiting_room_core::{ConfigError, Timestamp};
 
-use super::{limit::RateLimit, limits::Limits, policy::Policy, shared::Shared};
+use super::{limit::RateLimit, limit_set::Limits, policy::Policy, remote::Shared};
 use crate::misconfiguration::Misconfiguration;
 
 /// All limits of a layer, ready.

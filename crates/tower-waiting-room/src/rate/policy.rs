@@ -6,12 +6,10 @@ use waiting_room_core::{Algorithm, ConfigError, LimitPolicy, Limiter, Reason, Ti
 
 use super::{
     limit::{Cost, OverLimit, RateLimit},
-    shared::Shared,
+    remote::Shared,
 };
 use crate::{
-    head::RequestHead,
-    key::{Caller, Found},
-    matcher::{Doubt, is_method},
+    request::{Caller, Doubt, Found, RequestHead, is_method},
     respond::PolicyLine,
     telemetry::{Rate, Subject},
 };

@@ -7,10 +7,10 @@ use std::{
 
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
-use super::{condition::Condition, limit::RateLimit, limits::Limits, stage::RateStage};
+use super::{condition::Condition, limit::RateLimit, limit_set::Limits, stage::RateStage};
 use crate::{
-    key::{Key, Part},
     rate::MissingKey,
+    request::{Key, Part},
     rules_file::{FileRule, RulesFile, RulesFileError, Watch},
 };
 

@@ -10,21 +10,19 @@ use smallvec::SmallVec;
 use waiting_room_core::{ConfigError, KeyHasher, Timestamp};
 
 use super::{
-    asked::Asked,
+    charge::Asked,
     config::RateConfig,
+    diagnosis::SetUp,
+    handle::{Now, OverSoftLimit, Spend, Spent},
+    held_request::QueuePlace,
     limit::OverLimit,
-    limits::Limits,
+    limit_set::Limits,
     policies::Policies,
-    queue_place::QueuePlace,
-    set_up::SetUp,
-    shared::Shared,
-    spend::{Now, OverSoftLimit, Spend, Spent},
-    told::{Rated, Told},
+    remote::Shared,
+    report::{Rated, Told},
 };
 use crate::{
-    client_ip::ClientIp,
-    head::RequestHead,
-    key::Caller,
+    request::{Caller, ClientIp, RequestHead},
     telemetry::{Rate, Telemetry},
     token::random_bytes,
 };

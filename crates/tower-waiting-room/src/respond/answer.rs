@@ -6,7 +6,7 @@ use http::StatusCode;
 use waiting_room_core::{QueueingMethod, Reason, RoomRules, RoomSwitch, Ticket, Timestamp, Wait};
 
 use super::{Language, Message};
-use crate::visit::{Client, ClientKind};
+use crate::request::{Client, ClientKind};
 
 /// What the layer says to a client instead of letting its request through.
 ///

@@ -9,7 +9,7 @@ use http::{
 };
 
 use super::{Answer, Outcome};
-use crate::{token::TOKEN_HEADER, visit::ClientKind};
+use crate::{request::ClientKind, token::TOKEN_HEADER};
 
 /// The header by which a script tells our answers from the application's: `admit`, `refuse` or
 /// `wait`. What a rate limit refuses to a program goes without: its problem document says as much.

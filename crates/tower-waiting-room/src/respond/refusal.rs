@@ -25,10 +25,7 @@ use super::{
     rate_headers::{Part, Report},
     respond,
 };
-use crate::{
-    head::RequestHead,
-    visit::{self, Client},
-};
+use crate::request::{Client, RequestHead, is_program};
 
 /// Refuses requests, with one profile of headers.
 #[derive(Debug)]
@@ -78,7 +75,7 @@ impl Refusal {
 
     /// The answer, in the form that the client can use.
     pub(crate) fn respond(&self, refused: &Refused<'_>) -> Response<Bytes> {
-        if visit::is_program(refused.request.headers()) {
+        if is_program(refused.request.headers()) {
             self.respond_to_program(refused)
         } else {
             self.respond_at_length(refused)

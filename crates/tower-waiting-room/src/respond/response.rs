@@ -9,7 +9,7 @@ use http::{
 };
 
 use super::{Answer, Page, grpc, headers, json, problem, text};
-use crate::visit::ClientKind;
+use crate::request::ClientKind;
 
 /// Tells `answer` to the client; without its body if the request was a HEAD.
 pub(crate) fn respond(answer: &Answer, page: &Page, is_head: bool) -> Response<Bytes> {

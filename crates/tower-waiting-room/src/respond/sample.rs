@@ -8,7 +8,7 @@ use waiting_room_core::{
 };
 
 use super::{Answer, Outcome};
-use crate::visit::{Client, ClientKind};
+use crate::request::{Client, ClientKind};
 
 /// Every kind of answer that a page can have to show.
 pub(super) fn answers() -> impl Iterator<Item = Answer> {

@@ -4,7 +4,7 @@ use http::{HeaderValue, Method};
 use ipnet::IpNet;
 
 use super::{error::RulesFileError, fields::Given};
-use crate::{client_ip, matcher::Matcher};
+use crate::request::{Matcher, network as network_of};
 
 /// A value that a descriptor names.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +31,7 @@ impl Literal {
     pub(super) fn new(key: &str, text: String) -> Result<Self, String> {
         match key {
             "remote_address" => {
-                let network = client_ip::network(&text);
+                let network = network_of(&text);
                 let network = network.map_err(|error| error.expected().to_owned())?;
                 Ok(Self { text: shown(&network), test: Test::Address(network) })
             }

@@ -9,11 +9,10 @@ use waiting_room_core::{Reason, Store, Ticket, Timestamp};
 use super::{Gatekeeper, Step, Token, settle};
 use crate::{
     config::Enforcement,
-    head::RequestHead,
     rate::Told,
+    request::{Client, RequestHead},
     respond::{self, Answer, Outcome},
     token::Source,
-    visit::Client,
 };
 
 /// A visitor who is not let in.

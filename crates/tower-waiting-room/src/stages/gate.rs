@@ -11,10 +11,9 @@ use super::{Forward, Gatekeeper, Step, settle};
 use crate::{
     config::Enforcement,
     gate::{GateStatuses, Gated, NamedGate, Queued, Waited, Waiting},
-    head::RequestHead,
+    request::{Client, ClientKind, RequestHead},
     respond::{self, Answer, Outcome},
     telemetry::GateEvent,
-    visit::{Client, ClientKind},
 };
 
 /// A request that waits for a permit.

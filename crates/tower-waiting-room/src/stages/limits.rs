@@ -11,10 +11,9 @@ use waiting_room_core::{Decision, LimitReply, Reason, Store, StoreError, Timesta
 use super::{Bearer, Gatekeeper, Step, settle};
 use crate::{
     config::Enforcement,
-    head::RequestHead,
     rate::{Asking, Policy, QueuePlace, Rated, Told},
+    request::{Client, ClientKind, RequestHead},
     respond::{self, Answer, Outcome, RateHeaders, Refused},
-    visit::{Client, ClientKind},
 };
 
 /// A request that waits for its turn in a leaky queue.

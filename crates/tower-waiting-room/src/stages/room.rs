@@ -6,19 +6,13 @@ use waiting_room_core::{
     Pass, Reason, Renewal, RoomSwitch, Store, StoreError, Ticket, Timestamp, Verdict,
 };
 
-use super::{
-    Bearer, Carried, Gatekeeper, Step,
-    away::Away,
-    outage::{Question, StoreFailure},
-    renewal::PassRenewal,
-};
+use super::{Bearer, Carried, Gatekeeper, Step, away::Away};
 use crate::{
-    head::RequestHead,
     rate::Told,
+    request::{self, RequestHead},
     respond::Outcome,
-    session::Stale,
+    room::{PassRenewal, Question, Stale, StoreFailure},
     token::{self, Opened, Source, Verified},
-    visit,
 };
 
 impl<St: Store> Gatekeeper<St> {
@@ -67,7 +61,7 @@ impl<St: Store> Gatekeeper<St> {
             Ok(Verdict::Admit { pass, reason }) => {
                 self.sessions.sweep(now);
                 let token = self.pass_token(&pass, now);
-                if head.headers().contains_key(visit::POLL_HEADER) {
+                if head.headers().contains_key(request::POLL_HEADER) {
                     return Step::Answer(self.let_in(&head, reason, source, Some(token), now));
                 }
                 Step::Forward(self.forward(reason, Some(pass), source, told).with_token(token))
@@ -118,7 +112,7 @@ impl<St: Store> Gatekeeper<St> {
     ) -> Step {
         let pass = **verified;
         self.outage.saw(&pass, now);
-        if head.headers().contains_key(visit::POLL_HEADER) {
+        if head.headers().contains_key(request::POLL_HEADER) {
             return Step::Answer(self.let_in(head, Reason::AdmittedPass, source, None, now));
         }
         let mut forward = self.forward(Reason::AdmittedPass, Some(pass), source, told);

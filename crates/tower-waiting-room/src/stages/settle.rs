@@ -5,9 +5,10 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use waiting_room_core::{Reason, Store};
 
-use super::{Asked, Forward, Gatekeeper, PassRenewal, Token};
+use super::{Asked, Forward, Gatekeeper, Token};
 use crate::{
     config::DebugHeader,
+    room::PassRenewal,
     token::{Source, TOKEN_HEADER},
 };
 

@@ -8,10 +8,9 @@ use waiting_room_core::{Algorithm, Alignment, ConfigError, ConfigErrorKind, Quot
 
 use super::{method, with};
 use crate::{
-    client_ip::{ClientIp, TrustedProxies},
     config::WaitingRoomConfigBuilder,
-    key::Key,
     rate::{MissingKey, OverLimit, RateLimit},
+    request::{ClientIp, Key, TrustedProxies},
     respond::{QuotaUnit, RateHeaders},
 };
 

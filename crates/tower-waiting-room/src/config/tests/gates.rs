@@ -5,8 +5,8 @@ use waiting_room_core::{Aimd, ConfigErrorKind, Discipline, Gradient2, LimitRules
 use super::*;
 use crate::{
     gate::{ClientDeadline, GateStatuses, Hold},
-    key::Key,
     rate::MissingKey,
+    request::Key,
 };
 
 fn error_of(gate: &str) -> String {

@@ -5,9 +5,8 @@ use waiting_room_core::{Algorithm, Alignment, Quota, Refusals};
 
 use super::*;
 use crate::{
-    client_ip::TrustedProxies,
-    key::Key,
     rate::{Cost, MissingKey, OverLimit},
+    request::{Key, TrustedProxies},
     respond::QuotaUnit,
 };
 

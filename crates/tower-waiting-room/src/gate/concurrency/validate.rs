@@ -5,7 +5,7 @@ use std::time::Duration;
 use waiting_room_core::{ConfigError, ConfigErrorKind, Discipline};
 
 use super::Concurrency;
-use crate::{gate::ClientDeadline, matcher::validate_name, respond::MAX_NAME_LEN};
+use crate::{gate::ClientDeadline, request::validate_name, respond::MAX_NAME_LEN};
 
 impl Concurrency {
     /// A permit that is free earlier was hardly held.

@@ -3,7 +3,7 @@
 use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Limiter};
 
 use super::{OverLimit, RateLimit};
-use crate::{matcher::validate_name, respond::MAX_NAME_LEN};
+use crate::{request::validate_name, respond::MAX_NAME_LEN};
 
 impl RateLimit {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {

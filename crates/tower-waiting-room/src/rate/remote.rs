@@ -8,16 +8,16 @@ use waiting_room_core::{
 };
 
 use super::{
-    asked::Asked,
+    charge::Asked,
     failure::LimitFailure,
+    handle::{OverSoftLimit, Spend, Spent},
+    held_request::QueuePlace,
     limit::OverLimit,
     policies::Policies,
-    queue_place::QueuePlace,
-    spend::{OverSoftLimit, Spend, Spent},
+    report::{Applied, Rated, Told},
     stage::RateStage,
-    told::{Applied, Rated, Told},
 };
-use crate::{head::RequestHead, telemetry::Rate};
+use crate::{request::RequestHead, telemetry::Rate};
 
 /// Where limits are counted that nodes share.
 #[derive(Clone, Debug)]

@@ -14,9 +14,9 @@ use waiting_room_core::{
 
 use super::concurrency::Concurrency;
 use crate::{
-    key::{Caller, Found},
     misconfiguration::Misconfiguration,
     rate::Now,
+    request::{Caller, Found},
     respond::PolicyLine,
     telemetry::{GateEvent, Subject, Telemetry},
     token::random_bytes,

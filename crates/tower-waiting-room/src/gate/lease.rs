@@ -12,7 +12,7 @@ use std::{
 use smallvec::SmallVec;
 use waiting_room_core::{HoldOutcome, Permit, Timestamp};
 
-use super::{named::NamedGate, sweeper::Sweeper};
+use super::{registry::NamedGate, sweeper::Sweeper};
 
 /// A permit of one gate, free when the last that holds it is dropped: the future of the response,
 /// its body, and whatever the application keeps.

@@ -1,7 +1,9 @@
 //! What a node does while the store cannot decide.
 
 use std::{
+    future::Future,
     num::NonZeroU32,
+    pin::Pin,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -15,6 +17,9 @@ use waiting_room_core::{
 };
 
 use crate::telemetry::Telemetry;
+
+/// A future of a store, boxed: a valid pass that is not due for renewal never makes one.
+pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What to tell a visitor without a pass when the store cannot decide.
 ///
@@ -51,14 +56,14 @@ impl StoreFailure {
 
 /// What a visitor without a pass asks.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Question {
+pub(crate) enum Question {
     CheckIn(Ticket),
     Enter(VisitorId),
 }
 
 /// Whether the store answers, and the room of a node that is on its own.
 #[derive(Debug)]
-pub(super) struct Outage {
+pub(crate) struct Outage {
     policy: StoreFailure,
     telemetry: Telemetry,
     /// Whether there is anything in the state, changed together with it.
@@ -81,16 +86,16 @@ impl Outage {
     /// A store that nobody has asked for so long may have answered meanwhile.
     const FORGOTTEN_AFTER: Duration = Duration::from_secs(15);
 
-    pub(super) fn new(policy: StoreFailure, telemetry: Telemetry) -> Self {
+    pub(crate) fn new(policy: StoreFailure, telemetry: Telemetry) -> Self {
         Self { policy, telemetry, is_on: AtomicBool::new(false), state: Mutex::default() }
     }
 
-    pub(super) const fn policy(&self) -> StoreFailure {
+    pub(crate) const fn policy(&self) -> StoreFailure {
         self.policy
     }
 
     /// Asks the store, or who stands in for it.
-    pub(super) async fn ask<St: Store>(
+    pub(crate) async fn ask<St: Store>(
         &self,
         store: &St,
         question: Question,
@@ -114,7 +119,7 @@ impl Outage {
     }
 
     /// Has the store renew a pass, or who stands in for it.
-    pub(super) async fn renew<St: Store>(
+    pub(crate) async fn renew<St: Store>(
         &self,
         store: &St,
         pass: Pass,
@@ -124,7 +129,7 @@ impl Outage {
     }
 
     /// Counts a valid pass that was seen, while the node is on its own.
-    pub(super) fn saw(&self, pass: &Pass, now: Timestamp) {
+    pub(crate) fn saw(&self, pass: &Pass, now: Timestamp) {
         if !self.is_on.load(Ordering::Relaxed) {
             return;
         }
@@ -135,7 +140,7 @@ impl Outage {
     }
 
     /// Takes note of whether the store has answered.
-    pub(super) fn noted<St: Store, T>(
+    pub(crate) fn noted<St: Store, T>(
         &self,
         store: &St,
         said: Result<T, StoreError>,

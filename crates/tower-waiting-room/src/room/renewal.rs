@@ -10,7 +10,7 @@ use std::{
 use tokio::time::{Sleep, sleep, timeout};
 use waiting_room_core::{Pass, Timestamp};
 
-use super::Asked;
+use super::outage::BoxFuture;
 
 /// The renewal of a pass, from the question to the fresh pass or to none.
 ///
@@ -19,7 +19,7 @@ use super::Asked;
 /// pass is due is to keep the whole session from this request on. Only a pass that is about to end
 /// is worth waiting longer, for this may be its last chance.
 pub(crate) struct PassRenewal {
-    asked: Option<Asked<Option<Pass>>>,
+    asked: Option<BoxFuture<Option<Pass>>>,
     renewed: Option<Pass>,
     patience: Duration,
     end: Option<Pin<Box<Sleep>>>,
@@ -33,7 +33,7 @@ impl PassRenewal {
     /// For so long a renewal goes on that nobody waits for.
     const LEFT_BEHIND: Duration = Duration::from_secs(1);
 
-    pub(super) fn new(asked: Asked<Option<Pass>>, pass: &Pass, now: Timestamp) -> Self {
+    pub(crate) fn new(asked: BoxFuture<Option<Pass>>, pass: &Pass, now: Timestamp) -> Self {
         let lifetime = pass.expires_at.since(pass.last_check_in).max(Duration::from_nanos(1));
         let share = now.since(pass.last_check_in).div_duration_f64(lifetime).min(1.0);
         let patience = Self::LAST_PATIENCE.mul_f64(share.powi(4)).max(Self::PATIENCE);
@@ -71,7 +71,7 @@ impl PassRenewal {
     }
 
     /// The fresh pass, if there is one by now.
-    pub(super) const fn renewed(&self) -> Option<Pass> {
+    pub(crate) const fn renewed(&self) -> Option<Pass> {
         self.renewed
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{
 use http::Extensions;
 
 use super::policies::Policies;
-use crate::{key::Caller, misconfiguration::Misconfiguration, telemetry::Telemetry};
+use crate::{misconfiguration::Misconfiguration, request::Caller, telemetry::Telemetry};
 
 /// What is known of the set-up of a layer. Clones are the same.
 #[derive(Clone, Debug, Default)]

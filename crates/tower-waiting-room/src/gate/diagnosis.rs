@@ -5,7 +5,7 @@ use std::time::Duration;
 use waiting_room_core::Discipline;
 
 use super::concurrency::Concurrency;
-use crate::{key::Key, misconfiguration::Misconfiguration};
+use crate::{misconfiguration::Misconfiguration, request::Key};
 
 /// What is probably not meant about these gates.
 pub(super) fn suspects(gates: &[Concurrency]) -> impl Iterator<Item = Misconfiguration> {

@@ -11,7 +11,10 @@ use std::{
 use http::{HeaderName, HeaderValue, header};
 use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHash, KeyHasher};
 
-use crate::{client_ip::ClientIp, head::RequestHead, rate::MissingKey};
+use crate::{
+    rate::MissingKey,
+    request::{ClientIp, RequestHead},
+};
 
 /// By what a rate limit tells clients apart.
 ///

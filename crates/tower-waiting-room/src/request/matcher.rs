@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use percent_encoding::percent_decode_str;
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
-use crate::head::RequestHead;
+use crate::request::RequestHead;
 
 /// A test of a request, by what can be seen without its body.
 #[derive(Clone)]

@@ -14,29 +14,29 @@
 //! Who may run and who waits is decided in `waiting_room_core`; here is what a request, a body and
 //! a client have to do with it.
 
-mod choices;
 mod client_deadline;
 mod concurrency;
-mod held;
-mod named;
-mod set_up;
+mod diagnosis;
+#[cfg(feature = "axum")]
+mod disconnect;
+mod lease;
+mod options;
+mod registry;
 mod stage;
 mod sweeper;
 mod waiting;
-#[cfg(feature = "axum")]
-mod watch;
 
 #[cfg(feature = "axum")]
-pub(crate) use self::watch::axum_body;
+pub(crate) use self::disconnect::axum_body;
 pub use self::{
-    choices::{GateStatuses, Hold},
     client_deadline::ClientDeadline,
     concurrency::Concurrency,
-    held::PermitHandle,
+    lease::PermitHandle,
+    options::{GateStatuses, Hold},
 };
 pub(crate) use self::{
-    held::{HeldAll, HeldByBody},
-    named::NamedGate,
+    lease::{HeldAll, HeldByBody},
+    registry::NamedGate,
     stage::{GateStage, Gated},
     waiting::{Queued, Waited, Waiting},
 };

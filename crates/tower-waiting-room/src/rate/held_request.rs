@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use smallvec::SmallVec;
 
-use super::{spend::Spent, stage::RateStage};
+use super::{handle::Spent, stage::RateStage};
 
 /// A request that is held until its turn. One that goes away before gives its place in the queue
 /// back, if nobody stands behind it.

@@ -3,10 +3,7 @@
 use http::Method;
 use waiting_room_core::ConfigError;
 
-use crate::{
-    head::RequestHead,
-    matcher::{Doubt, Matcher, is_method},
-};
+use crate::request::{Doubt, Matcher, RequestHead, is_method};
 
 /// All of these at a time; every request, if there are none.
 #[derive(Clone, Debug, Default)]

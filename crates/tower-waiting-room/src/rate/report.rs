@@ -7,12 +7,12 @@ use smallvec::SmallVec;
 use waiting_room_core::{Decision, Reason, Timestamp};
 
 use super::{
+    diagnosis::SetUp,
+    handle::{OverSoftLimit, Spend},
+    held_request::QueuePlace,
     policies::Policies,
     policy::Policy,
-    queue_place::QueuePlace,
-    set_up::SetUp,
-    shared::Asking,
-    spend::{OverSoftLimit, Spend},
+    remote::Asking,
 };
 use crate::respond;
 

@@ -5,7 +5,7 @@ use std::{slice, sync::Arc};
 use smallvec::SmallVec;
 use waiting_room_core::{Ask, KeyHash, Timestamp, charge_all};
 
-use super::{policies::Policies, policy::Policy, spend::Spent, told::Applied};
+use super::{handle::Spent, policies::Policies, policy::Policy, report::Applied};
 
 /// The limits that apply to a request, and what each of them is asked.
 pub(super) struct Asked<'a> {

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use waiting_room_core::KeyHash;
 
-use super::{limit::OverLimit, policies::Policies, policy::Policy, stage::RateStage, told::Rated};
+use super::{
+    limit::OverLimit, policies::Policies, policy::Policy, report::Rated, stage::RateStage,
+};
 use crate::{
-    key::{Caller, Found},
     misconfiguration::Misconfiguration,
+    request::{Caller, Found},
 };
 
 impl RateStage {
