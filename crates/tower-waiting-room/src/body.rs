@@ -10,7 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use pin_project_lite::pin_project;
 
-use crate::gate::{HeldAll, HeldByBody};
+use crate::gate::{BodyPermits, Permits};
 
 pin_project! {
     /// The body of a response from a [`WaitingRoom`](crate::WaitingRoom).
@@ -26,7 +26,7 @@ pin_project! {
     #[project = KindProjection]
     enum Kind<B> {
         Answer { #[pin] body: Full<Bytes> },
-        Inner { #[pin] body: B, held: HeldByBody },
+        Inner { #[pin] body: B, held: BodyPermits },
     }
 }
 
@@ -37,15 +37,15 @@ impl<B> ResponseBody<B> {
     }
 
     /// What the application answers, untouched, and the permits that it holds to its end.
-    pub(crate) const fn inner(body: B, held: HeldAll) -> Self {
-        Self { kind: Kind::Inner { body, held: HeldByBody::new(held) } }
+    pub(crate) const fn inner(body: B, held: Permits) -> Self {
+        Self { kind: Kind::Inner { body, held: BodyPermits::new(held) } }
     }
 }
 
 /// The empty body, which `tower_http::cors` answers preflights with.
 impl<B: Default> Default for ResponseBody<B> {
     fn default() -> Self {
-        Self::inner(B::default(), HeldAll::new())
+        Self::inner(B::default(), Permits::new())
     }
 }
 

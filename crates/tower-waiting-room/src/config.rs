@@ -17,9 +17,10 @@ use waiting_room_core::{
 
 use crate::{
     gate::{Concurrency, GateStage},
-    rate::{LimitFailure, RateConfig, RateLimit, Shared, Source},
+    rate::{LimitFailure, RateConfig, RateLimit, Shared},
     request::{Bypass, ClientIp, ClientKind, Part, RequestHead},
-    respond::{Page, RateHeaders},
+    respond::{Page, RateHeaders, Statuses},
+    rules_file::RulesSource,
     token::{CookieSettings, KeyRing},
 };
 
@@ -105,6 +106,8 @@ pub struct WaitingRoomConfig {
     /// Whether there is a room at all, or rate limits alone.
     pub(crate) has_room: bool,
     pub(crate) rates: RateConfig,
+    /// The file that limits come from.
+    pub(crate) rules_file: Option<RulesSource>,
     pub(crate) gates: Vec<Concurrency>,
     pub(crate) keys: Option<KeyRing>,
     pub(crate) cookie: CookieSettings,
@@ -124,6 +127,7 @@ impl WaitingRoomConfig {
                 rules: RoomRules::new(name, 0),
                 has_room: true,
                 rates: RateConfig::default(),
+                rules_file: None,
                 gates: Vec::new(),
                 keys: None,
                 cookie: CookieSettings::default(),
@@ -240,8 +244,7 @@ impl WaitingRoomConfigBuilder {
     ///
     /// The form of the file is in `docs/rules-file.md`.
     pub fn rate_limits_file(mut self, path: impl Into<PathBuf>) -> Self {
-        let (path, rates) = (path.into(), &mut self.config.rates);
-        rates.source.get_or_insert_with(Source::default).path = path;
+        self.config.rules_file.get_or_insert_default().path = path.into();
         self
     }
 
@@ -254,7 +257,7 @@ impl WaitingRoomConfigBuilder {
         closure: impl Fn(&RequestHead<'_>) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
         let part = Part::By(name.into(), Arc::new(closure));
-        self.config.rates.source.get_or_insert_with(Source::default).descriptors.push(part);
+        self.config.rules_file.get_or_insert_default().descriptors.push(part);
         self
     }
 
@@ -339,11 +342,14 @@ impl WaitingRoomConfigBuilder {
     /// The first field that cannot be obeyed, with its value and what would do.
     pub fn build(self) -> Result<WaitingRoomConfig, ConfigError> {
         let Self { total_active_users, mut config } = self;
-        config.rates.load()?;
+        if let Some(file) = &config.rules_file {
+            config.rates.limits.file = file.load_first()?;
+        }
         config.rates.validate()?;
         GateStage::validate(&config.gates)?;
         config.has_room = total_active_users.is_some();
-        if !config.has_room && config.rates.is_empty() && config.gates.is_empty() {
+        let has_limits = config.rules_file.is_some() || config.rates.limits.iter().next().is_some();
+        if !config.has_room && !has_limits && config.gates.is_empty() {
             return Err(ConfigError::new(
                 ConfigErrorKind::Missing,
                 "total_active_users",
@@ -402,72 +408,6 @@ pub enum DebugHeader {
     Off,
     /// `waiting-room-reason: <reason>` on every response.
     On,
-}
-
-/// The status of an answer, by kind of client.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Statuses {
-    grpc: StatusCode,
-    json: StatusCode,
-    navigation: StatusCode,
-    problem: StatusCode,
-    text: StatusCode,
-}
-
-impl Statuses {
-    const ALLOWED: [StatusCode; 4] = [
-        StatusCode::OK,
-        StatusCode::ACCEPTED,
-        StatusCode::TOO_MANY_REQUESTS,
-        StatusCode::SERVICE_UNAVAILABLE,
-    ];
-
-    pub(crate) const fn of(&self, kind: ClientKind) -> StatusCode {
-        match kind {
-            ClientKind::Grpc => self.grpc,
-            ClientKind::Json => self.json,
-            ClientKind::Navigation => self.navigation,
-            ClientKind::Problem => self.problem,
-            ClientKind::Text => self.text,
-        }
-    }
-
-    fn set(&mut self, kind: ClientKind, status: StatusCode) {
-        match kind {
-            ClientKind::Grpc => self.grpc = status,
-            ClientKind::Json => self.json = status,
-            ClientKind::Navigation => self.navigation = status,
-            ClientKind::Problem => self.problem = status,
-            ClientKind::Text => self.text = status,
-        }
-    }
-
-    fn validate(&self) -> Result<(), ConfigError> {
-        let malformed = |status: StatusCode, expected| {
-            let given = status.as_u16();
-            Err(ConfigError::new(ConfigErrorKind::Malformed, "status", given, expected))
-        };
-        if self.grpc != StatusCode::OK {
-            return malformed(self.grpc, "200 for gRPC, which has a status of its own");
-        }
-        let others = [self.json, self.navigation, self.problem, self.text];
-        match others.into_iter().find(|status| !Self::ALLOWED.contains(status)) {
-            Some(status) => malformed(status, "200, 202, 429 or 503"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Default for Statuses {
-    fn default() -> Self {
-        Self {
-            grpc: StatusCode::OK,
-            json: StatusCode::TOO_MANY_REQUESTS,
-            navigation: StatusCode::SERVICE_UNAVAILABLE,
-            problem: StatusCode::TOO_MANY_REQUESTS,
-            text: StatusCode::TOO_MANY_REQUESTS,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,19 +1,16 @@
-//! The future of one response: it waits, and leaves every decision to the stages.
+//! The future of one response: it waits, and leaves every decision to the pipeline.
 //!
 //! ```text
-//!  Answer ─────────────────────────────────────────────► response
-//!  Limit ─► replies ──► Answer, Ask, Hold, Queue or Forward
-//!  Hold ──► its turn ─► Answer, Ask, Queue or Forward
-//!  Ask ───► verdict ──► Answer, Queue or Forward
-//!  Queue ─► permit ───► Queue, at the next gate, or Forward
-//!     └───► none, or the client has left ─► Answer
-//!  Forward ──► head ─┬────────────┬───────────┬────────► response
-//!  (renewal beside)  └─► Renew ───┴─► Leave ──┘
+//!  Waiting ──► Waiting, Forward or Answer
+//!  Forward ──► head ──┬──────────────► response
+//!                     └─► Finishing ─┘
+//!  Answer ───────────────────────────► response
 //! ```
 
 use std::{
     fmt,
     future::Future,
+    ops::ControlFlow::{self, Break, Continue},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -24,13 +21,11 @@ use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower::util::Oneshot;
 use tower_service::Service;
-use waiting_room_core::{Store, StoreError, Verdict};
+use waiting_room_core::Store;
 
 use crate::{
     body::ResponseBody,
-    gate::HeldAll,
-    room::PassRenewal,
-    stages::{Asked, Carried, Forward, Gatekeeper, Hold, Limiting, Queue, Settled, Step},
+    pipeline::{Journey, Pending, Pipeline, Stop},
 };
 
 pin_project! {
@@ -42,47 +37,41 @@ pin_project! {
     /// what other limits have charged stays charged.
     /// Dropped while the store of the limits is asked, it is charged or is not.
     /// Dropped while the store is asked, the visitor is let in or is not; its next request finds
-    /// out, as does anybody who holds the same ticket. Dropped while it waits at a gate, it leaves the
-    /// queue and gives back the permits of the gates before; who was let in by the room stays in.
-    /// Dropped later, it drops the future of the application and takes nothing back but its permits,
-    /// which are free unless a [`PermitHandle`](crate::PermitHandle) holds them: the session goes on.
+    /// out, as does any other client that holds the same ticket. Dropped while it waits at a gate,
+    /// it leaves the queue and gives back the permits of the gates before; a visitor whom the room
+    /// has let in stays in. Dropped later, it drops the future of the application and takes nothing
+    /// back but its permits, which are free unless a [`PermitHandle`](crate::PermitHandle) holds
+    /// them: the session goes on.
     pub struct ResponseFuture<S, St, B>
     where
         S: Service<Request<B>>,
     {
-        gatekeeper: Arc<Gatekeeper<St>>,
+        pipeline: Arc<Pipeline<St>>,
+        // Before the journey, so that it is dropped first: a request leaves its queue, and the
+        // application drops its work, while the permits for it are still held.
         #[pin]
         state: State<S, B, S::Response>,
+        journey: Journey,
     }
 }
 
 pin_project! {
     #[project = StateProjection]
-    #[project_replace = StateReplace]
     enum State<S, B, R>
     where
         S: Service<Request<B>>,
     {
-        Answer { response: Response<Bytes> },
-        Ask { asked: Asked<Result<Verdict, StoreError>>, carried: Carried, kept: Kept<S, B> },
-        Hold { hold: Box<Hold>, kept: Kept<S, B> },
-        Limit { limiting: Box<Limiting>, kept: Kept<S, B> },
-        Queue { queue: Box<Queue>, kept: Kept<S, B> },
-        Forward {
-            #[pin]
-            inner: Oneshot<S, Request<B>>,
-            forward: Forward,
-        },
-        Renew { forward: Forward, response: R, held: HeldAll },
-        Leave { leaving: Asked<()>, response: R, held: HeldAll },
+        /// It is answered without the application.
+        Answer { response: Option<Response<Bytes>> },
+        /// It has been answered.
         Done,
+        /// The application has answered, and the store has yet to renew or to end the session.
+        Finishing { response: Option<R> },
+        /// The application works.
+        Forward { #[pin] inner: Oneshot<S, Request<B>> },
+        /// It waits, and has not been forwarded.
+        Waiting { pending: Pending, kept: Option<(S, Request<B>)> },
     }
-}
-
-/// A request that is not forwarded yet, and the service that it would go to.
-struct Kept<S, B> {
-    inner: S,
-    request: Request<B>,
 }
 
 impl<S, St, B> ResponseFuture<S, St, B>
@@ -91,14 +80,12 @@ where
     St: Store,
     B: 'static,
 {
-    pub(crate) fn new(
-        gatekeeper: Arc<Gatekeeper<St>>,
-        step: Step,
-        inner: S,
-        request: Request<B>,
-    ) -> Self {
-        let state = State::new(&gatekeeper, step, inner, request);
-        Self { gatekeeper, state }
+    pub(crate) fn new(pipeline: Arc<Pipeline<St>>, inner: S, request: Request<B>) -> Self {
+        let head = (&request).into();
+        let mut journey = pipeline.begin(head);
+        let flow = pipeline.advance(head, &mut journey);
+        let state = State::new(&pipeline, &mut journey, flow, inner, request);
+        Self { pipeline, state, journey }
     }
 }
 
@@ -108,53 +95,24 @@ where
     B: 'static,
 {
     fn new<St: Store>(
-        gatekeeper: &Gatekeeper<St>,
-        step: Step,
+        pipeline: &Pipeline<St>,
+        journey: &mut Journey,
+        flow: ControlFlow<Stop>,
         inner: S,
         mut request: Request<B>,
     ) -> Self {
-        match step {
-            Step::Answer(response) => {
+        match flow {
+            Continue(()) => {
+                pipeline.insert_extensions(journey, request.extensions_mut());
+                Self::Forward { inner: Oneshot::new(inner, request) }
+            }
+            Break(Stop::Reply(reply)) => {
+                let response = Some(pipeline.reply((&request).into(), journey, reply));
                 #[cfg(feature = "axum")]
                 crate::request::linger(&mut request);
                 Self::Answer { response }
             }
-            Step::Ask(asked, carried) => {
-                Self::Ask { asked, carried, kept: Kept { inner, request } }
-            }
-            Step::Forward(mut forward) => {
-                gatekeeper.equip(&mut forward, request.extensions_mut());
-                Self::Forward { inner: Oneshot::new(inner, request), forward }
-            }
-            Step::Hold(hold) => Self::Hold { hold, kept: Kept { inner, request } },
-            Step::Limit(limiting) => Self::Limit { limiting, kept: Kept { inner, request } },
-            Step::Queue(mut queue) => {
-                queue.waiting.watch(&mut request);
-                Self::Queue { queue, kept: Kept { inner, request } }
-            }
-        }
-    }
-}
-
-impl<S, B, ResBody> State<S, B, Response<ResBody>>
-where
-    S: Service<Request<B>, Response = Response<ResBody>>,
-{
-    /// The response as it is sent, or nothing while the end of its session is on the way to the store.
-    fn sent(
-        mut self: Pin<&mut Self>,
-        settled: Settled<Response<ResBody>>,
-        held: HeldAll,
-    ) -> Option<Response<ResponseBody<ResBody>>> {
-        match settled {
-            Settled::Leave(leaving, response) => {
-                self.set(Self::Leave { leaving, response, held });
-                None
-            }
-            Settled::Send(response) => {
-                self.set(Self::Done);
-                Some(response.map(|body| ResponseBody::inner(body, held)))
-            }
+            Break(Stop::Wait(pending)) => Self::Waiting { pending, kept: Some((inner, request)) },
         }
     }
 }
@@ -169,98 +127,44 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
+        let (pipeline, journey) = (&**this.pipeline, this.journey);
         loop {
-            match this.state.as_mut().project() {
-                StateProjection::Ask { asked, .. } => {
-                    let verdict = ready!(asked.as_mut().poll(cx));
-                    let StateReplace::Ask { carried, kept: Kept { inner, request }, .. } =
-                        this.state.as_mut().project_replace(State::Done)
-                    else {
-                        unreachable!("the state was matched above");
-                    };
-                    let step = this.gatekeeper.conclude((&request).into(), carried, verdict);
-                    this.state.set(State::new(this.gatekeeper, step, inner, request));
+            let response = match this.state.as_mut().project() {
+                StateProjection::Waiting { pending, kept } => {
+                    let (_, request) =
+                        kept.as_mut().expect("a request is kept until it is resumed");
+                    let resumed = ready!(pending.poll(request.body_mut(), cx));
+                    let flow = pipeline.resume((&*request).into(), journey, resumed);
+                    let (inner, request) = kept.take().expect("it was there before");
+                    let state = State::new(pipeline, journey, flow, inner, request);
+                    this.state.set(state);
+                    continue;
                 }
-                StateProjection::Hold { hold, .. } => {
-                    ready!(hold.sleep.as_mut().poll(cx));
-                    let StateReplace::Hold { hold, kept: Kept { inner, request } } =
-                        this.state.as_mut().project_replace(State::Done)
-                    else {
-                        unreachable!("the state was matched above");
-                    };
-                    let step = this.gatekeeper.go_on((&request).into(), *hold);
-                    this.state.set(State::new(this.gatekeeper, step, inner, request));
-                }
-                StateProjection::Limit { limiting, .. } => {
-                    let replies = ready!(limiting.asking.asked().poll(cx));
-                    let StateReplace::Limit { limiting, kept: Kept { inner, request } } =
-                        this.state.as_mut().project_replace(State::Done)
-                    else {
-                        unreachable!("the state was matched above");
-                    };
-                    let step = this.gatekeeper.limited((&request).into(), *limiting, replies);
-                    this.state.set(State::new(this.gatekeeper, step, inner, request));
-                }
-                StateProjection::Queue { queue, kept } => {
-                    let waited = ready!(queue.waiting.poll(kept.request.body_mut(), cx));
-                    let StateReplace::Queue { queue, kept: Kept { inner, mut request } } =
-                        this.state.as_mut().project_replace(State::Done)
-                    else {
-                        unreachable!("the state was matched above");
-                    };
-                    let Queue { waiting, forward } = *queue;
-                    let queued = waiting.end(request.body_mut());
-                    let step = this.gatekeeper.waited((&request).into(), queued, forward, waited);
-                    this.state.set(State::new(this.gatekeeper, step, inner, request));
-                }
-                StateProjection::Forward { inner, forward } => {
-                    if let Some(renewal) = &mut forward.renewal {
-                        renewal.advance(cx);
+                StateProjection::Forward { inner } => {
+                    journey.poll_renewal(cx);
+                    let mut response = ready!(inner.poll(cx))?;
+                    journey.answered(&response);
+                    if pipeline.poll_finish(journey, &mut response, cx).is_pending() {
+                        this.state.set(State::Finishing { response: Some(response) });
+                        return Poll::Pending;
                     }
-                    let response = ready!(inner.poll(cx))?;
-                    let held = forward.held_by_body(&response);
-                    if forward.renewal.as_ref().is_none_or(PassRenewal::is_over) {
-                        let settled = this.gatekeeper.settle(forward, response);
-                        if let Some(response) = this.state.as_mut().sent(settled, held) {
-                            return Poll::Ready(Ok(response));
-                        }
-                    } else if let StateReplace::Forward { forward, .. } =
-                        this.state.as_mut().project_replace(State::Done)
-                    {
-                        this.state.set(State::Renew { forward, response, held });
-                    }
+                    response
                 }
-                StateProjection::Renew { forward, .. } => {
-                    if let Some(renewal) = &mut forward.renewal {
-                        ready!(renewal.poll_end(cx));
-                    }
-                    if let StateReplace::Renew { mut forward, response, held } =
-                        this.state.as_mut().project_replace(State::Done)
-                    {
-                        let settled = this.gatekeeper.settle(&mut forward, response);
-                        if let Some(response) = this.state.as_mut().sent(settled, held) {
-                            return Poll::Ready(Ok(response));
-                        }
-                    }
+                StateProjection::Finishing { response } => {
+                    let finishing = response.as_mut().expect("a response is kept until it is sent");
+                    ready!(pipeline.poll_finish(journey, finishing, cx));
+                    response.take().expect("it was there before")
                 }
-                StateProjection::Leave { leaving, .. } => {
-                    ready!(leaving.as_mut().poll(cx));
-                    if let StateReplace::Leave { response, held, .. } =
-                        this.state.as_mut().project_replace(State::Done)
-                    {
-                        let body = |body| ResponseBody::inner(body, held);
-                        return Poll::Ready(Ok(response.map(body)));
-                    }
-                }
-                StateProjection::Answer { .. } => {
-                    if let StateReplace::Answer { response } =
-                        this.state.as_mut().project_replace(State::Done)
-                    {
-                        return Poll::Ready(Ok(response.map(ResponseBody::answer)));
-                    }
+                StateProjection::Answer { response } => {
+                    let response = response.take().expect("an answer is sent once");
+                    this.state.set(State::Done);
+                    return Poll::Ready(Ok(response.map(ResponseBody::answer)));
                 }
                 StateProjection::Done => panic!("polled after completion"),
-            }
+            };
+            this.state.set(State::Done);
+            let permits = std::mem::take(&mut journey.permits);
+            return Poll::Ready(Ok(response.map(|body| ResponseBody::inner(body, permits))));
         }
     }
 }

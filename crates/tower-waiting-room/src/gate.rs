@@ -4,7 +4,7 @@
 //!  enter ─► each gate that covers the request: by key first, the whole service last
 //!    │ permits of all                 │ one has none at the moment
 //!    ▼                                ▼
-//!  Held ◄── granted ── Waiting: grant before timer, and the body watched for a client that leaves
+//!  Permits ◄ granted ── Waiting: grant before timer, and the body watched for a client that leaves
 //!    │
 //!    ├─ until the response's head, or the end of its body
 //!    ├─ and as long as the application keeps a PermitHandle
@@ -14,10 +14,7 @@
 //! Who may run and who waits is decided in `waiting_room_core`; here is what a request, a body and
 //! a client have to do with it.
 
-mod client_deadline;
 mod concurrency;
-mod diagnosis;
-#[cfg(feature = "axum")]
 mod disconnect;
 mod lease;
 mod options;
@@ -26,17 +23,14 @@ mod stage;
 mod sweeper;
 mod waiting;
 
-#[cfg(feature = "axum")]
-pub(crate) use self::disconnect::axum_body;
 pub use self::{
-    client_deadline::ClientDeadline,
     concurrency::Concurrency,
     lease::PermitHandle,
-    options::{GateStatuses, Hold},
+    options::{ClientDeadline, GateStatuses, Hold},
 };
 pub(crate) use self::{
-    lease::{HeldAll, HeldByBody},
-    registry::NamedGate,
+    lease::{BodyPermits, Permits},
+    registry::GateRef,
     stage::{GateStage, Gated},
-    waiting::{Queued, Waited, Waiting},
+    waiting::{Waited, Waiting},
 };

@@ -9,8 +9,8 @@ use waiting_room_core::{
 
 use crate::{
     misconfiguration::Misconfiguration,
+    pipeline::Pipeline,
     rate::{Limits, RateLimit},
-    stages::Gatekeeper,
 };
 
 /// Looks at a room and changes its rules while it is in use.
@@ -28,12 +28,12 @@ use crate::{
 /// # }
 /// ```
 pub struct WaitingRoomHandle<St = MemoryStore> {
-    gatekeeper: Arc<Gatekeeper<St>>,
+    pipeline: Arc<Pipeline<St>>,
 }
 
 impl<St: Store> WaitingRoomHandle<St> {
-    pub(crate) const fn new(gatekeeper: Arc<Gatekeeper<St>>) -> Self {
-        Self { gatekeeper }
+    pub(crate) const fn new(pipeline: Arc<Pipeline<St>>) -> Self {
+        Self { pipeline }
     }
 
     /// The room in numbers.
@@ -42,13 +42,13 @@ impl<St: Store> WaitingRoomHandle<St> {
     ///
     /// The store could not say.
     pub async fn snapshot(&self) -> Result<Snapshot, StoreError> {
-        self.gatekeeper.store.snapshot().await
+        self.pipeline.store.snapshot().await
     }
 
     /// The rules in force.
     #[must_use]
     pub fn rules(&self) -> Arc<RoomRules> {
-        self.gatekeeper.store.rules()
+        self.pipeline.store.rules()
     }
 
     /// Puts new limits in force. Nobody is put out: a lower limit is reached as sessions end.
@@ -114,13 +114,13 @@ impl<St: Store> WaitingRoomHandle<St> {
         &self,
         change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> Result<(), StoreError> {
-        self.gatekeeper.store.configure(change).await
+        self.pipeline.store.configure(change).await
     }
 
     /// The rate limits in force that come from code.
     #[must_use]
     pub fn rate_limits(&self) -> Vec<RateLimit> {
-        self.gatekeeper.rates.limits().code.clone()
+        self.pipeline.limits.in_force.written().code.clone()
     }
 
     /// Puts changed rate limits in force at once.
@@ -152,12 +152,12 @@ impl<St: Store> WaitingRoomHandle<St> {
         &self,
         change: impl Fn(Vec<RateLimit>) -> Vec<RateLimit>,
     ) -> Result<(), ConfigError> {
-        let rates = &self.gatekeeper.rates;
-        rates.change(|Limits { code, file }| Limits { code: change(code), file })?;
-        if let Some(source) = self.gatekeeper.rules_file()
-            && rates.unfollowed().is_some()
+        let in_force = &self.pipeline.limits.in_force;
+        in_force.change(|Limits { code, file }| Limits { code: change(code), file })?;
+        if let Some(file) = &self.pipeline.rules_file
+            && in_force.file_error().is_some()
         {
-            source.reload(rates);
+            file.reload(in_force);
         }
         Ok(())
     }
@@ -165,14 +165,14 @@ impl<St: Store> WaitingRoomHandle<St> {
     /// Why the rules file as it is now is not in force; `None` if it is, or there is none.
     #[must_use]
     pub fn rules_file_error(&self) -> Option<String> {
-        self.gatekeeper.rates.unfollowed()
+        self.pipeline.limits.in_force.file_error()
     }
 
     /// The gates in numbers, under their names: one [`Concurrency`](crate::Concurrency) each, and one
     /// snapshot for each value of its key that a request has at the moment, if it has one.
     #[must_use]
     pub fn gates(&self) -> Vec<(Arc<str>, Vec<GateSnapshot>)> {
-        let gates = self.gatekeeper.gates.gates().iter();
+        let gates = self.pipeline.gates.gates().iter();
         gates.map(|gate| (Arc::clone(gate.name()), gate.snapshots())).collect()
     }
 
@@ -183,8 +183,8 @@ impl<St: Store> WaitingRoomHandle<St> {
     /// series as gates, however many keys come. Without a limit its gauge is infinite.
     #[cfg(feature = "metrics")]
     pub fn record_gates(&self) {
-        for gate in self.gatekeeper.gates.gates() {
-            self.gatekeeper.telemetry.gate_gauges(gate.name(), &gate.snapshots());
+        for gate in self.pipeline.gates.gates() {
+            self.pipeline.telemetry.gate_gauges(gate.name(), &gate.snapshots());
         }
     }
 
@@ -200,7 +200,7 @@ impl<St: Store> WaitingRoomHandle<St> {
         gate: &str,
         limit: impl Into<Option<u32>>,
     ) -> Result<(), ConfigError> {
-        let gates = self.gatekeeper.gates.gates();
+        let gates = self.pipeline.gates.gates();
         let Some(named) = gates.iter().find(|it| &**it.name() == gate) else {
             let names: Vec<&str> = gates.iter().map(|it| &**it.name()).collect();
             let (kind, given) = (ConfigErrorKind::Missing, format!("{gate:?}"));
@@ -238,7 +238,7 @@ impl<St: Store> WaitingRoomHandle<St> {
     ///
     /// Dropped, the gates stay as they are: [`open_gates`](Self::open_gates) opens them again.
     pub async fn drain_gates(&self, queue: DrainQueue, deadline: Duration) -> u32 {
-        let gates = self.gatekeeper.gates.gates();
+        let gates = self.pipeline.gates.gates();
         let idle: Vec<_> = gates.iter().flat_map(|gate| gate.drain(queue)).collect();
         let all = async {
             for idle in idle {
@@ -259,13 +259,13 @@ impl<St: Store> WaitingRoomHandle<St> {
 
     /// Lets people through the gates again.
     pub fn open_gates(&self) {
-        self.gatekeeper.gates.gates().iter().for_each(|gate| gate.open());
+        self.pipeline.gates.gates().iter().for_each(|gate| gate.open());
     }
 
     /// What was found to be allowed, and yet probably not meant.
     #[must_use]
     pub fn misconfigurations(&self) -> Vec<Misconfiguration> {
-        self.gatekeeper.telemetry.misconfigurations()
+        self.pipeline.telemetry.misconfigurations()
     }
 
     async fn switch(&self, switch: RoomSwitch) -> Result<(), StoreError> {
@@ -275,7 +275,7 @@ impl<St: Store> WaitingRoomHandle<St> {
 
 impl<St> Clone for WaitingRoomHandle<St> {
     fn clone(&self) -> Self {
-        Self { gatekeeper: Arc::clone(&self.gatekeeper) }
+        Self { pipeline: Arc::clone(&self.pipeline) }
     }
 }
 

@@ -6,8 +6,8 @@ use tower_layer::Layer;
 use waiting_room_core::{MemoryStore, Store};
 
 use crate::{
-    config::WaitingRoomConfig, handle::WaitingRoomHandle, room::StoreFailure, service::WaitingRoom,
-    stages::Gatekeeper,
+    config::WaitingRoomConfig, handle::WaitingRoomHandle, pipeline::Pipeline, room::StoreFailure,
+    service::WaitingRoom,
 };
 
 /// Puts a waiting room in front of a service.
@@ -17,7 +17,7 @@ use crate::{
 ///
 /// See the [crate docs](crate) for an example.
 pub struct WaitingRoomLayer<St = MemoryStore> {
-    gatekeeper: Arc<Gatekeeper<St>>,
+    pipeline: Arc<Pipeline<St>>,
 }
 
 impl WaitingRoomLayer {
@@ -45,13 +45,13 @@ impl<St: Store> WaitingRoomLayer<St> {
     /// wrong for content. Valid passes go on in either case.
     #[must_use]
     pub fn with_store(config: WaitingRoomConfig, store: St, on_failure: StoreFailure) -> Self {
-        Self { gatekeeper: Arc::new(Gatekeeper::new(config, store, on_failure)) }
+        Self { pipeline: Arc::new(Pipeline::new(config, store, on_failure)) }
     }
 
     /// The operator's handle on the room.
     #[must_use]
     pub fn handle(&self) -> WaitingRoomHandle<St> {
-        WaitingRoomHandle::new(Arc::clone(&self.gatekeeper))
+        WaitingRoomHandle::new(Arc::clone(&self.pipeline))
     }
 }
 
@@ -59,13 +59,13 @@ impl<S, St> Layer<S> for WaitingRoomLayer<St> {
     type Service = WaitingRoom<S, St>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        WaitingRoom::new(inner, Arc::clone(&self.gatekeeper))
+        WaitingRoom::new(inner, Arc::clone(&self.pipeline))
     }
 }
 
 impl<St> Clone for WaitingRoomLayer<St> {
     fn clone(&self) -> Self {
-        Self { gatekeeper: Arc::clone(&self.gatekeeper) }
+        Self { pipeline: Arc::clone(&self.pipeline) }
     }
 }
 

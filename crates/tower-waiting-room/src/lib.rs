@@ -125,6 +125,7 @@
 //! | `axum` (default) | axum's `ConnectInfo` tells the address of a client; a body of axum is watched while its request waits at a gate, and read on for a while after a refusal |
 //! | `metrics` | counters and histograms of the `metrics` crate, and gauges of the gates |
 
+mod ambient;
 mod body;
 mod config;
 mod future;
@@ -132,13 +133,13 @@ mod gate;
 mod handle;
 mod layer;
 mod misconfiguration;
+mod pipeline;
 mod rate;
 mod request;
 mod respond;
 mod room;
 mod rules_file;
 mod service;
-mod stages;
 mod telemetry;
 mod token;
 
@@ -158,13 +159,14 @@ pub use crate::{
     handle::WaitingRoomHandle,
     layer::WaitingRoomLayer,
     misconfiguration::Misconfiguration,
-    rate::{LimitFailure, MissingKey, OverLimit, OverSoftLimit, RateLimit, Spend},
+    pipeline::{COMMAND_HEADER, REASON_HEADER, reason_of},
+    rate::{LimitFailure, OverLimit, OverSoftLimit, RateLimit, Spend},
     request::{
-        Bypass, ClientIp, ClientKind, Key, POLL_HEADER, PeerAddr, RequestHead, TrustedProxies,
+        Bypass, ClientIp, ClientKind, Key, MissingKey, POLL_HEADER, PeerAddr, RequestHead,
+        TrustedProxies,
     },
     respond::{Answer, EXPOSED_HEADERS, Language, Message, Outcome, Page, QuotaUnit, RateHeaders},
     room::{StoreFailure, Visit},
     service::WaitingRoom,
-    stages::{COMMAND_HEADER, REASON_HEADER, reason_of},
     token::{CookieSettings, KeyRing, SameSite, TOKEN_HEADER, TokenKey},
 };

@@ -1,50 +1,46 @@
-//! The rate-limit stage: which limits apply to a request, and what they say.
+//! The rate-limit stage: which limits apply to a request, and what they decide.
 //!
 //! ```text
-//! RateLimit … ─► Policies ─┐                        ┌─ pass: go on, and tell the numbers
-//! (code, file)             ├─► RateStage::ask ─► Told ── hold: go on after a while
-//! request ─► Caller ───────┘                        └─ refuse: 429
+//! RateLimit … ─► LimitSet ─┐                              ┌─ Pass:   the request goes on
+//! (code, file)             ├─► RateStage::charge ─► Rated ┼─ Delay:  it goes on in its turn
+//! request ─► Caller ───────┘        │                     └─ Refuse: 429
+//!                                   └─► Ask: with a store that nodes share, a PendingCharge,
+//!                                       and then RateStage::replied goes on with its reply
 //! ```
 //!
-//! With a store that nodes share, `ask` gives an [`Asking`] instead, and `RateStage::answered` goes
-//! on with what the store has said.
-//!
 //! A [`RateLimit`] is what the user wrote. A [`Policy`] is the same made ready: with its memory of
-//! keys, and with the parts of the headers that never change. [`Policies`] are those in force; a
-//! live change puts others in their place, and takes over the memory of those that stay.
+//! keys, and with the parts of the headers that never change. A [`LimitSet`] holds those in force;
+//! a live change puts others in their place, and takes over the memory of those that stay. What
+//! all of them decided about one request is its [`RateReport`].
 
-mod charge;
 mod condition;
 mod config;
 mod diagnosis;
-mod failure;
 mod handle;
-mod held_request;
 mod limit;
 mod limit_set;
-mod matching;
-mod policies;
 mod policy;
 mod remote;
 mod report;
-mod source;
 mod stage;
+mod store;
+mod turn;
 
-pub(crate) use self::handle::Now;
 #[cfg(test)]
 pub(crate) use self::limit::Cost;
 pub(crate) use self::{
+    condition::Condition,
     config::RateConfig,
-    held_request::QueuePlace,
-    limit_set::Limits,
+    limit_set::{LimitSet, Limits},
     policy::Policy,
-    remote::{Asking, Shared},
-    report::{Rated, Told},
-    source::Source,
-    stage::RateStage,
+    remote::{PendingCharge, StoreReply},
+    report::RateReport,
+    stage::{RateStage, Rated},
+    store::Shared,
+    turn::Turn,
 };
 pub use self::{
-    failure::LimitFailure,
     handle::{OverSoftLimit, Spend},
-    limit::{MissingKey, OverLimit, RateLimit},
+    limit::{OverLimit, RateLimit},
+    store::LimitFailure,
 };

@@ -1,12 +1,17 @@
-//! The room's side of a layer: what this node knows of sessions, and what it does without a store.
+//! The room stage: a valid pass goes through, and the store decides about everything else.
+//!
+//! What is decided about a visitor is the business of `waiting_room_core`. Here is what a node has
+//! to do with it: the token that a request brings and takes away, the renewal of a pass beside its
+//! request, sessions that ended here and of which the store has yet to hear, and what is done
+//! while the store is away.
 
 mod outage;
 mod renewal;
 mod sessions;
+mod stage;
 
-pub use self::{outage::StoreFailure, sessions::Visit};
 pub(crate) use self::{
-    outage::{BoxFuture, Outage, Question},
-    renewal::PassRenewal,
-    sessions::{Sessions, Stale},
+    outage::BoxFuture,
+    stage::{Admission, Entrance, RoomStage, Token},
 };
+pub use self::{outage::StoreFailure, sessions::Visit};

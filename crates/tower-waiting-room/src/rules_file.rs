@@ -56,6 +56,7 @@ mod keys;
 mod limit;
 mod literal;
 mod node;
+mod source;
 mod text;
 mod toml;
 mod watch;
@@ -69,6 +70,7 @@ use self::{descriptors::Reading, text::Text};
 pub(crate) use self::{
     error::RulesFileError,
     literal::{Literal, Test},
+    source::RulesSource,
     watch::Watch,
 };
 use crate::rate::OverLimit;

@@ -10,7 +10,7 @@ use http::{Request, Response};
 use tower_service::Service;
 use waiting_room_core::{MemoryStore, Store};
 
-use crate::{body::ResponseBody, future::ResponseFuture, stages::Gatekeeper};
+use crate::{body::ResponseBody, future::ResponseFuture, pipeline::Pipeline};
 
 /// A service behind a waiting room. Made by [`WaitingRoomLayer`](crate::WaitingRoomLayer).
 ///
@@ -19,12 +19,12 @@ use crate::{body::ResponseBody, future::ResponseFuture, stages::Gatekeeper};
 /// inner service; a visitor who waits gets a response.
 pub struct WaitingRoom<S, St = MemoryStore> {
     inner: S,
-    gatekeeper: Arc<Gatekeeper<St>>,
+    pipeline: Arc<Pipeline<St>>,
 }
 
 impl<S, St> WaitingRoom<S, St> {
-    pub(crate) const fn new(inner: S, gatekeeper: Arc<Gatekeeper<St>>) -> Self {
-        Self { inner, gatekeeper }
+    pub(crate) const fn new(inner: S, pipeline: Arc<Pipeline<St>>) -> Self {
+        Self { inner, pipeline }
     }
 }
 
@@ -46,14 +46,13 @@ where
         // Whatever readiness the inner service has gathered goes with this request.
         let clone = self.inner.clone();
         let inner = mem::replace(&mut self.inner, clone);
-        let step = self.gatekeeper.look((&request).into());
-        ResponseFuture::new(Arc::clone(&self.gatekeeper), step, inner, request)
+        ResponseFuture::new(Arc::clone(&self.pipeline), inner, request)
     }
 }
 
 impl<S: Clone, St> Clone for WaitingRoom<S, St> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), gatekeeper: Arc::clone(&self.gatekeeper) }
+        Self { inner: self.inner.clone(), pipeline: Arc::clone(&self.pipeline) }
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) use self::{
     event::{GateEvent, Rate},
     subject::Subject,
 };
-use crate::{misconfiguration::Misconfiguration, room::StoreFailure, token::OpenError};
+use crate::misconfiguration::Misconfiguration;
 
 /// Reports for one room.
 #[derive(Clone, Debug)]
@@ -125,8 +125,8 @@ impl Telemetry {
     }
 
     /// So many tokens of a request were not opened. Never an error to the client.
-    pub(crate) fn rejected(&self, tokens: usize, error: OpenError) {
-        let (room, error) = (&*self.room, error.as_str());
+    pub(crate) fn rejected(&self, tokens: usize, error: &'static str) {
+        let room = &*self.room;
         tracing::debug!(room, tokens, error, "tokens rejected");
         #[cfg(feature = "metrics")]
         metrics::counter!(
@@ -150,8 +150,8 @@ impl Telemetry {
     }
 
     /// The store could not decide, and this policy does.
-    pub(crate) fn store_failed(&self, error: &StoreError, policy: StoreFailure) {
-        let (room, policy) = (&*self.room, policy.as_str());
+    pub(crate) fn store_failed(&self, error: &StoreError, policy: &'static str) {
+        let room = &*self.room;
         tracing::debug!(room, policy, error = error as &dyn std::error::Error, "store failed");
         #[cfg(feature = "metrics")]
         metrics::counter!(
@@ -182,8 +182,8 @@ impl Telemetry {
     pub(crate) fn rated(&self, limit: &Subject, what: Rate) {
         let name = &limit.name;
         if what != Rate::Allowed {
-            let (room, decision) = (&*self.room, what.as_str());
-            tracing::debug!(room, limit = %name, decision, "over a limit");
+            let room = &*self.room;
+            tracing::debug!(room, limit = %name, decision = what.as_str(), "over a limit");
         }
         #[cfg(feature = "metrics")]
         match what {
@@ -206,8 +206,8 @@ impl Telemetry {
     /// This became of a request at a gate.
     pub(crate) fn gate(&self, gate: &Subject, what: GateEvent) {
         if what != GateEvent::AdmittedFast {
-            let (room, outcome) = (&*self.room, what.as_str());
-            tracing::debug!(room, gate = %gate.name, outcome, "at the gate");
+            let room = &*self.room;
+            tracing::debug!(room, gate = %gate.name, outcome = what.as_str(), "at the gate");
         }
         #[cfg(feature = "metrics")]
         match what {

@@ -2,20 +2,15 @@
 
 mod validate;
 
+pub(super) use self::validate::suspects;
+
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::Method;
 use waiting_room_core::{Discipline, GateRules, Limit, Tenants};
 
-use super::{
-    ClientDeadline,
-    options::{GateStatuses, Hold},
-    registry::LEAST,
-};
-use crate::{
-    rate::MissingKey,
-    request::{Key, Matcher, RequestHead, Scope},
-};
+use super::options::{ClientDeadline, GateStatuses, Hold};
+use crate::request::{Key, Matcher, MissingKey, RequestHead, Scope};
 
 /// How many requests run at once, and what becomes of the others.
 ///
@@ -41,7 +36,8 @@ use crate::{
 pub struct Concurrency {
     pub(crate) name: Cow<'static, str>,
     pub(crate) rules: GateRules,
-    pub(crate) scope: Scope,
+    /// The requests that go through it; `None` for all.
+    pub(crate) scope: Option<Scope>,
     pub(crate) for_each: Option<Key>,
     pub(crate) missing_key: MissingKey,
     pub(crate) fair_by: Option<Key>,
@@ -59,6 +55,8 @@ type Adaptive = dyn Fn() -> Box<dyn Limit> + Send + Sync;
 type Class = dyn Fn(&RequestHead<'_>) -> u8 + Send + Sync;
 
 impl Concurrency {
+    /// With none to run, an adaptive limit would get no samples, and never recover.
+    pub(super) const LEAST: u32 = 1;
     /// How many bytes of a body are read while a request waits, by default.
     pub const WATCHED_BYTES: usize = 32 * 1024;
     /// The most bytes that may be.
@@ -73,7 +71,7 @@ impl Concurrency {
         Self {
             name: "gate".into(),
             rules: GateRules::new(0).limit(limit),
-            scope: Scope::default(),
+            scope: None,
             for_each: None,
             missing_key: MissingKey::default(),
             fair_by: None,
@@ -104,7 +102,7 @@ impl Concurrency {
     /// # Ok::<(), tower_waiting_room::ConfigError>(())
     /// ```
     pub fn adaptive(limit: impl Limit + Clone + Sync) -> Self {
-        let gate = Self::limit(limit.limit().max(LEAST));
+        let gate = Self::limit(limit.limit().max(Self::LEAST));
         Self { adaptive: Some(Arc::new(move || Box::new(limit.clone()))), ..gate }
     }
 
@@ -175,7 +173,7 @@ impl Concurrency {
 
     /// Only requests of one of these methods. `GET` stands for `HEAD` too.
     pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
-        self.scope.add_methods(methods);
+        Scope::add_methods(&mut self.scope, methods);
         self
     }
 
@@ -249,15 +247,20 @@ impl Concurrency {
 
     /// At which place among the gates of a request it stands.
     pub(crate) fn rank(&self) -> u8 {
-        match (&self.for_each, self.scope.is_everything()) {
+        match (&self.for_each, self.is_for_all()) {
             (Some(_), _) => 0,
             (None, false) => 1,
             (None, true) => 2,
         }
     }
 
+    /// Whether all requests go through it.
+    pub(crate) fn is_for_all(&self) -> bool {
+        self.scope.is_none()
+    }
+
     fn only(mut self, matcher: Matcher) -> Self {
-        self.scope.add(matcher);
+        Scope::add(&mut self.scope, matcher);
         self
     }
 

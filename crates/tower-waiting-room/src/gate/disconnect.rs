@@ -4,47 +4,44 @@
 //! is read here is put in front of the rest again, and no more than a bound is.
 
 use std::{
-    any::Any,
     collections::VecDeque,
+    mem,
     pin::Pin,
     task::{Context, Poll},
 };
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::{Request, header::EXPECT};
 use http_body::{Body as _, Frame, SizeHint};
 
-/// What has been read of a body.
-pub(super) struct Watch {
+use crate::request::axum_body;
+
+/// Reads a body for as long as its request waits, up to a bound.
+pub(super) struct DisconnectProbe {
     frames: VecDeque<Frame<Bytes>>,
     len: usize,
     bound: usize,
+    has_begun: bool,
+    /// No more is read.
     is_over: bool,
-    /// The body has said that there is no more, and is not to be asked again.
+    /// The body has come to its end, and is not to be polled again.
     is_at_end: bool,
 }
 
-impl Watch {
-    /// A watch over the body of a request, if it has one that can be watched. A client that waits
-    /// for `100 Continue` (RFC 9110 section 10.1.1) is not asked to send it just yet.
-    pub(super) fn new<B: 'static>(request: &mut Request<B>, bound: usize) -> Option<Self> {
-        if bound == 0 || request.headers().contains_key(EXPECT) {
-            return None;
-        }
-        let is_there = !axum_body(request.body_mut())?.is_end_stream();
-        is_there.then(|| Self {
-            frames: VecDeque::new(),
-            len: 0,
-            bound,
-            is_over: false,
-            is_at_end: false,
-        })
+impl DisconnectProbe {
+    /// Reads up to `bound` bytes; with 0 the body is not touched.
+    pub(super) fn new(bound: usize) -> Self {
+        let (frames, len) = (VecDeque::new(), 0);
+        let (has_begun, is_over, is_at_end) = (false, bound == 0, false);
+        Self { frames, len, bound, has_begun, is_over, is_at_end }
     }
 
     /// Ready once the client has left.
     pub(super) fn poll<B: 'static>(&mut self, body: &mut B, cx: &mut Context<'_>) -> Poll<()> {
         let Some(body) = axum_body(body) else { return Poll::Pending };
+        if !mem::replace(&mut self.has_begun, true) {
+            self.is_over |= body.is_end_stream();
+        }
         while !self.is_over {
             match Pin::new(&mut *body).poll_frame(cx) {
                 Poll::Pending => return Poll::Pending,
@@ -64,13 +61,14 @@ impl Watch {
     }
 
     /// Puts what has been read in front of the rest.
-    pub(super) fn give_back<B: 'static>(self, body: &mut B) {
+    pub(super) fn give_back<B: 'static>(&mut self, body: &mut B) {
         if let Some(body) = axum_body(body)
             && (self.is_at_end || !self.frames.is_empty())
         {
-            let read = std::mem::take(body);
+            let read = mem::take(body);
             let rest = if self.is_at_end { Body::empty() } else { read };
-            *body = Body::new(Replay { frames: self.frames, len: self.len as u64, rest });
+            let (frames, len) = (mem::take(&mut self.frames), self.len as u64);
+            *body = Body::new(Replay { frames, len, rest });
         }
     }
 }
@@ -118,10 +116,5 @@ fn copy(frame: Frame<Bytes>) -> Frame<Bytes> {
     frame.map_data(|data| Bytes::copy_from_slice(&data))
 }
 
-/// The body, if it is one of axum's: no other can be put together again.
-pub(crate) fn axum_body<B: 'static>(body: &mut B) -> Option<&mut Body> {
-    (body as &mut dyn Any).downcast_mut()
-}
-
-/// So many frames are read at most: each takes some memory beside its data.
+/// The most frames that are read: each takes some memory beside its data.
 const MAX_FRAMES: usize = 256;

@@ -12,15 +12,18 @@ use std::{
 use smallvec::SmallVec;
 use waiting_room_core::{HoldOutcome, Permit, Timestamp};
 
-use super::{registry::NamedGate, sweeper::Sweeper};
+use super::{
+    registry::GateRef,
+    sweeper::{Sweep, Sweeper},
+};
 
 /// A permit of one gate, free when the last that holds it is dropped: the future of the response,
 /// its body, and whatever the application keeps.
-pub(crate) struct Held {
+pub(crate) struct HeldPermit {
     /// `None` once it is free, whoever still holds it.
     permit: Mutex<Option<Permit>>,
-    gate: NamedGate,
-    sweeper: Arc<Sweeper>,
+    gate: GateRef,
+    sweeper: Arc<Sweeper<HeldPermit>>,
     /// At which tick of the sweeper the server took a frame and did not ask for the next; or that
     /// it has asked, and it is the application that takes its time.
     taken_at: AtomicU32,
@@ -30,13 +33,13 @@ pub(crate) struct Held {
 }
 
 /// The permits of all gates that a request went through.
-pub(crate) type HeldAll = SmallVec<[Arc<Held>; 1]>;
+pub(crate) type Permits = SmallVec<[Arc<HeldPermit>; 1]>;
 
 /// The permits as a body holds them, which it lets go of at its end or when it is dropped.
 ///
 /// Whatever holds them from then on is not a body that nobody reads.
 #[derive(Debug)]
-pub(crate) struct HeldByBody(HeldAll);
+pub(crate) struct BodyPermits(Permits);
 
 /// The permit of a request, in its extensions.
 ///
@@ -54,10 +57,10 @@ pub(crate) struct HeldByBody(HeldAll);
 /// }
 /// ```
 #[derive(Clone)]
-pub struct PermitHandle(HeldAll);
+pub struct PermitHandle(Permits);
 
 impl PermitHandle {
-    pub(crate) const fn new(held: HeldAll) -> Self {
+    pub(crate) const fn new(held: Permits) -> Self {
         Self(held)
     }
 
@@ -68,7 +71,7 @@ impl PermitHandle {
     }
 
     /// Whether one of the permits is of this gate.
-    pub(super) fn is_of(&self, gate: &NamedGate) -> bool {
+    pub(super) fn is_of(&self, gate: &GateRef) -> bool {
         self.0.iter().any(|held| held.gate.is(gate))
     }
 
@@ -79,8 +82,8 @@ impl PermitHandle {
     }
 }
 
-impl HeldByBody {
-    pub(crate) const fn new(held: HeldAll) -> Self {
+impl BodyPermits {
+    pub(crate) const fn new(held: Permits) -> Self {
         Self(held)
     }
 
@@ -97,7 +100,7 @@ impl HeldByBody {
 
     /// The server took a frame of the body, and there may be more.
     pub(crate) fn taken(&self) {
-        self.0.iter().for_each(Held::taken);
+        self.0.iter().for_each(HeldPermit::taken);
     }
 
     /// The server asks for a frame, and the application has none yet.
@@ -106,8 +109,8 @@ impl HeldByBody {
     }
 }
 
-impl Held {
-    pub(super) fn new(permit: Permit, gate: NamedGate, sweeper: &Arc<Sweeper>) -> Arc<Self> {
+impl HeldPermit {
+    pub(super) fn new(permit: Permit, gate: GateRef, sweeper: &Arc<Sweeper<Self>>) -> Arc<Self> {
         let has_end = gate.concurrency().max_hold.is_some();
         let held = Arc::new(Self {
             permit: Mutex::new(Some(permit)),
@@ -124,13 +127,19 @@ impl Held {
         held
     }
 
-    /// The gate that it is of.
-    pub(crate) const fn gate(&self) -> &NamedGate {
-        &self.gate
+    /// Whether the body of the response holds it. The head of the response says how the request
+    /// went, and for some gates that it is over.
+    pub(crate) fn is_held_after_head(&self, is_overloaded: bool) -> bool {
+        self.answered(is_overloaded);
+        let is_held = self.gate.concurrency().is_held_by_body();
+        if !is_held {
+            self.over();
+        }
+        is_held
     }
 
     /// The head of the response says how it went; unless the application has said it.
-    pub(crate) fn answered(&self, is_overloaded: bool) {
+    fn answered(&self, is_overloaded: bool) {
         if is_overloaded {
             self.went.store(Went::Overloaded as u8, Ordering::Relaxed);
         } else {
@@ -140,7 +149,7 @@ impl Held {
     }
 
     /// The response has come to its end, so that the time it took says something.
-    pub(crate) fn over(&self) {
+    fn over(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
@@ -160,23 +169,6 @@ impl Held {
         self.permit.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Frees the permit if nobody reads the body, or it was held for too long.
-    pub(super) fn sweep(
-        &self,
-        stalled: impl Fn(u32) -> Duration,
-        now: Timestamp,
-    ) -> Option<Permit> {
-        let rules = self.gate.concurrency();
-        let taken_at = self.taken_at.load(Ordering::Relaxed);
-        let is_stalled =
-            taken_at != ASKED && rules.body_stall.is_some_and(|most| stalled(taken_at) >= most);
-        let is_over = rules.max_hold.is_some_and(|most| {
-            let permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner);
-            permit.as_ref().is_some_and(|permit| now.since(permit.given_at()) >= most)
-        });
-        if is_stalled || is_over { self.free() } else { None }
-    }
-
     fn learn(&self, permit: &Permit) {
         let went = self.went.load(Ordering::Relaxed);
         if went == Went::Overloaded as u8 {
@@ -193,13 +185,32 @@ impl Held {
     }
 }
 
-impl Drop for HeldByBody {
+impl Sweep for HeldPermit {
+    /// Frees the permit if the body is not read, or it was held for too long.
+    fn sweep(&self, stalled: impl Fn(u32) -> Duration, now: Timestamp) -> bool {
+        let rules = self.gate.concurrency();
+        let taken_at = self.taken_at.load(Ordering::Relaxed);
+        let is_stalled =
+            taken_at != ASKED && rules.body_stall.is_some_and(|most| stalled(taken_at) >= most);
+        let is_over = rules.max_hold.is_some_and(|most| {
+            let permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner);
+            permit.as_ref().is_some_and(|permit| now.since(permit.given_at()) >= most)
+        });
+        let freed = if is_stalled || is_over { self.free() } else { None };
+        if let Some(permit) = &freed {
+            self.gate.swept(permit);
+        }
+        freed.is_some()
+    }
+}
+
+impl Drop for BodyPermits {
     fn drop(&mut self) {
         self.let_go();
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldPermit {
     fn drop(&mut self) {
         if let Some(permit) = self.free() {
             self.gate.released(&permit);
@@ -210,9 +221,9 @@ impl Drop for Held {
     }
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for HeldPermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Held").finish_non_exhaustive()
+        f.debug_struct("HeldPermit").finish_non_exhaustive()
     }
 }
 

@@ -8,22 +8,21 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use dashmap::DashMap;
 use waiting_room_core::{
-    Arrival, Clock, ConfigError, ConfigErrorKind, DrainQueue, Gate, GateRules, GateSnapshot,
+    Arrival, Clock, ConfigError, ConfigErrorKind, DrainQueue, Entry, Gate, GateRules, GateSnapshot,
     HoldOutcome, Idle, KeyHash, Limit, Permit, Sample, Timestamp,
 };
 
 use super::concurrency::Concurrency;
 use crate::{
+    ambient::{StageClock, random_bytes},
     misconfiguration::Misconfiguration,
-    rate::Now,
     request::{Caller, Found},
     respond::PolicyLine,
     telemetry::{GateEvent, Subject, Telemetry},
-    token::random_bytes,
 };
 
 /// The gates under one name.
-pub(crate) struct Named {
+pub(crate) struct GateSet {
     concurrency: Concurrency,
     name: Arc<str>,
     subject: Subject,
@@ -38,7 +37,7 @@ pub(crate) struct Named {
     /// What a gate that is made does with those who wait; `None` if it is open.
     draining: Mutex<Option<DrainQueue>>,
     adaptive: Option<Mutex<Box<dyn Limit>>>,
-    now: Now,
+    clock: StageClock,
     telemetry: Telemetry,
 }
 
@@ -49,31 +48,31 @@ enum Gates {
 }
 
 /// The gate of a request.
-pub(crate) struct NamedGate {
+pub(crate) struct GateRef {
     /// `None` at the end, when it is looked whether anybody else has to do with it.
     gate: Option<Gate>,
     key: Option<KeyHash>,
-    named: Arc<Named>,
+    set: Arc<GateSet>,
 }
 
-/// Which of the gates under a name a request has to go through.
-pub(super) enum Which {
-    Gate(NamedGate),
+/// Lookup of the gates under a name a request has to go through.
+pub(super) enum Lookup {
+    Gate(GateRef),
     None,
     /// It cannot be told.
     Unknown,
 }
 
-impl Named {
+impl GateSet {
     pub(super) fn new(
         concurrency: &Concurrency,
-        now: &Now,
+        clock: &StageClock,
         telemetry: &Telemetry,
     ) -> Result<Self, ConfigError> {
         let rules = concurrency.rules.clone();
         let gates = match concurrency.for_each {
             Some(_) => Gates::ByKey(DashMap::new()),
-            None => Gates::One(gate(rules.clone(), now)?),
+            None => Gates::One(gate(rules.clone(), clock)?),
         };
         let name: Arc<str> = concurrency.name.as_ref().into();
         Ok(Self {
@@ -86,7 +85,7 @@ impl Named {
             gates,
             draining: Mutex::new(None),
             adaptive: concurrency.adaptive.as_ref().map(|make| Mutex::new(make())),
-            now: Arc::clone(now),
+            clock: clock.clone(),
             telemetry: telemetry.clone(),
         })
     }
@@ -96,22 +95,22 @@ impl Named {
     }
 
     /// The gate of a request.
-    pub(super) fn of(self: &Arc<Self>, caller: &Caller<'_>) -> Which {
-        if !self.concurrency.scope.covers(&caller.head) {
-            return Which::None;
+    pub(super) fn of(self: &Arc<Self>, caller: &Caller<'_>) -> Lookup {
+        if self.concurrency.scope.as_ref().is_some_and(|scope| !scope.covers(&caller.head)) {
+            return Lookup::None;
         }
         let (gate, key) = match (&self.gates, &self.concurrency.for_each) {
             (Gates::ByKey(gates), Some(by)) => {
                 match by.find(self.concurrency.missing_key, caller) {
-                    Found::Bypass => return Which::None,
-                    Found::Refuse => return Which::Unknown,
+                    Found::Bypass => return Lookup::None,
+                    Found::Refuse => return Lookup::Unknown,
                     Found::Stranger => {
                         self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
-                        return Which::Unknown;
+                        return Lookup::Unknown;
                     }
                     Found::Key(key) => {
                         let made = gates.entry(key).or_try_insert_with(|| self.make());
-                        let Ok(gate) = made else { return Which::Unknown };
+                        let Ok(gate) = made else { return Lookup::Unknown };
                         (gate.clone(), Some(key))
                     }
                 }
@@ -119,7 +118,7 @@ impl Named {
             (Gates::One(gate), _) => (gate.clone(), None),
             (Gates::ByKey(_), None) => unreachable!("gates by key have a key"),
         };
-        Which::Gate(NamedGate { gate: Some(gate), key, named: Arc::clone(self) })
+        Lookup::Gate(GateRef { gate: Some(gate), key, set: Arc::clone(self) })
     }
 
     /// Changes how many may run at each of them.
@@ -162,7 +161,7 @@ impl Named {
 
     /// All of them in numbers.
     pub(crate) fn snapshots(&self) -> Vec<GateSnapshot> {
-        let (mut snapshots, now) = (Vec::new(), (self.now)());
+        let (mut snapshots, now) = (Vec::new(), self.clock.now());
         self.each(|gate| snapshots.push(gate.snapshot(now)));
         snapshots
     }
@@ -175,7 +174,7 @@ impl Named {
     }
 
     fn make(&self) -> Result<Gate, ConfigError> {
-        let made = gate(GateRules::clone(&self.rules.load()), &self.now)?;
+        let made = gate(GateRules::clone(&self.rules.load()), &self.clock)?;
         // Either this sees it, or whoever drains finds the gate.
         if let Some(queue) = *lock(&self.draining) {
             drop(made.drain(queue));
@@ -184,9 +183,9 @@ impl Named {
     }
 }
 
-impl NamedGate {
+impl GateRef {
     pub(crate) fn concurrency(&self) -> &Concurrency {
-        &self.named.concurrency
+        &self.set.concurrency
     }
 
     /// Whether it is for one value of a key.
@@ -198,20 +197,34 @@ impl NamedGate {
         self.gate.as_ref().expect("it is there until this is dropped")
     }
 
-    /// How the discipline sees a request that came at `since`, and may be inside of other gates.
-    pub(super) fn arrival(
+    /// Lets a request in that came at `since` and may be inside of other gates; or has it wait, or
+    /// refuses it.
+    pub(super) fn enter(
         &self,
         caller: &Caller<'_>,
         since: Timestamp,
         is_inside: bool,
+        now: Timestamp,
+    ) -> Entry {
+        let class = self.concurrency().class.as_ref().map_or(0, |class| class(&caller.head));
+        match self.gate().try_enter(class, now) {
+            Some(permit) => Entry::Admitted(permit),
+            None => self.gate().enter(self.arrival(caller, class, since, is_inside), now),
+        }
+    }
+
+    /// What the discipline is told of a request.
+    fn arrival(
+        &self,
+        caller: &Caller<'_>,
+        class: u8,
+        since: Timestamp,
+        is_inside: bool,
     ) -> Arrival {
         let rules = self.concurrency();
-        let mut arrival = Arrival::default();
+        let mut arrival = Arrival::default().class(class);
         if is_inside {
             arrival = arrival.inside();
-        }
-        if let Some(class) = &rules.class {
-            arrival = arrival.class(class(&caller.head));
         }
         if let Some(fair_by) = &rules.fair_by {
             // Those without a key take turns as one tenant for each address.
@@ -225,51 +238,52 @@ impl NamedGate {
 
     /// Whether both are one gate, and not just gates of one name.
     pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.named, &other.named) && self.key == other.key
+        Arc::ptr_eq(&self.set, &other.set) && self.key == other.key
     }
 
     /// Reports what became of a request here.
     pub(crate) fn report(&self, event: GateEvent) {
-        self.named.telemetry.gate(&self.named.subject, event);
+        self.set.telemetry.gate(&self.set.subject, event);
     }
 
     /// Somebody comes who holds a permit of it already.
     pub(super) fn entered_twice(&self) {
-        self.named.telemetry.misconfigured(Misconfiguration::CountedTwice);
+        self.set.telemetry.misconfigured(Misconfiguration::CountedTwice);
     }
 
     /// Somebody was given a permit after a while.
     pub(super) fn granted(&self, permit: &Permit) {
         self.report(GateEvent::AdmittedQueued);
-        self.named.telemetry.gate_time(&self.named.subject, WAIT, || permit.waited());
+        self.set.telemetry.gate_time(&self.set.subject, WAIT, || permit.waited());
     }
 
     /// What a refusal tells of the limit in force; nothing, if there is none.
     pub(crate) fn line(&self) -> Option<PolicyLine> {
         let limit = self.gate().limit()?;
-        let known = self.named.line.load();
+        let known = self.set.line.load();
         if let Some(known) = known.as_deref().filter(|(of, _)| *of == limit) {
             return Some(known.1.clone());
         }
-        let line = PolicyLine::concurrent(&self.named.name, limit).ok()?;
-        self.named.line.store(Some(Arc::new((limit, line.clone()))));
+        let line = PolicyLine::concurrent(&self.set.name, limit).ok()?;
+        self.set.line.store(Some(Arc::new((limit, line.clone()))));
         Some(line)
     }
 
     /// A permit is about to be given back.
     pub(super) fn released(&self, permit: &Permit) {
-        let held = || (self.named.now)().since(permit.given_at());
-        self.named.telemetry.gate_time(&self.named.subject, HOLD, held);
+        let held = || self.set.clock.now().since(permit.given_at());
+        self.set.telemetry.gate_time(&self.set.subject, HOLD, held);
     }
 
     /// A request went so, with this permit, which is about to be given back.
     pub(super) fn learn(&self, permit: &Permit, outcome: HoldOutcome) {
-        let Some(adaptive) = &self.named.adaptive else { return };
-        let now = (self.named.now)();
+        let Some(adaptive) = &self.set.adaptive else { return };
+        let now = self.set.clock.now();
         let hold = now.since(permit.given_at());
         let mut adaptive = lock(adaptive);
         let limit = adaptive.observe(&Sample::new(now, permit.in_flight(), hold, outcome));
-        let limit = Some(limit.max(LEAST)).filter(|limit| *limit < GateRules::MAX_LIMIT);
+        let limit =
+            Some(limit.max(Concurrency::LEAST)).filter(|limit| *limit < GateRules::MAX_LIMIT);
         // Under the lock of the limit, so that the last that it says is the one in force. What was in
         // force is the gate's to say: a limit may have changed by other means than what it hears.
         if limit != self.gate().limit()
@@ -286,18 +300,18 @@ impl NamedGate {
     }
 }
 
-impl Drop for NamedGate {
+impl Drop for GateRef {
     fn drop(&mut self) {
         self.gate = None;
-        if let (Gates::ByKey(gates), Some(key)) = (&self.named.gates, &self.key) {
+        if let (Gates::ByKey(gates), Some(key)) = (&self.set.gates, &self.key) {
             gates.remove_if(key, |_, gate| !gate.is_shared());
         }
     }
 }
 
-impl fmt::Debug for NamedGate {
+impl fmt::Debug for GateRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NamedGate").field("name", &self.named.name).finish_non_exhaustive()
+        f.debug_struct("GateRef").field("name", &self.set.name).finish_non_exhaustive()
     }
 }
 
@@ -305,27 +319,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// With none to run, a limit would hear of nobody, and stay so.
-pub(super) const LEAST: u32 = 1;
-
 const HOLD: &str = "waiting_room_gate_hold_seconds";
 const WAIT: &str = "waiting_room_gate_wait_seconds";
 
-fn gate(rules: GateRules, now: &Now) -> Result<Gate, ConfigError> {
-    Gate::with_clock(rules, u64::from_le_bytes(random_bytes()), StageClock(Arc::clone(now)))
-}
-
-/// The clock that all stages go by.
-struct StageClock(Now);
-
-impl Clock for StageClock {
-    fn now(&self) -> Timestamp {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for StageClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StageClock").finish_non_exhaustive()
-    }
+fn gate(rules: GateRules, clock: &StageClock) -> Result<Gate, ConfigError> {
+    Gate::with_clock(rules, u64::from_le_bytes(random_bytes()), clock.clone())
 }

@@ -2,35 +2,36 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use waiting_room_core::{ConfigError, ConfigErrorKind, Entry, GateRefused, Permit, Timestamp};
+use http::header::EXPECT;
+use waiting_room_core::{ConfigError, ConfigErrorKind, Entry, GateRefused, Timestamp};
 
 use super::{
-    concurrency::Concurrency,
-    diagnosis::suspects,
-    lease::{Held, HeldAll, PermitHandle},
-    registry::{Named, NamedGate, Which},
+    concurrency::{Concurrency, suspects},
+    lease::{HeldPermit, PermitHandle, Permits},
+    registry::{GateRef, GateSet, Lookup},
     sweeper::Sweeper,
-    waiting::{Queued, Waiting},
+    waiting::{Queued, WaitEnd, Waited, Waiting},
 };
 use crate::{
-    rate::Now,
+    ambient::StageClock,
     request::Caller,
     telemetry::{GateEvent, Telemetry},
 };
 
 /// The gates of a layer, in the order in which a request goes through them.
 pub(crate) struct GateStage {
-    gates: Vec<Arc<Named>>,
-    sweeper: Arc<Sweeper>,
-    now: Now,
+    gates: Vec<Arc<GateSet>>,
+    sweeper: Arc<Sweeper<HeldPermit>>,
 }
 
 /// What the gates say to a request.
 pub(crate) enum Gated {
     /// It may run.
-    Admitted(HeldAll),
+    Admitted,
+    /// Its client has left while it waited.
+    Gone,
     /// One of them has no permit for it, and no place.
-    Refused(NamedGate, GateRefused),
+    Refused(GateRef, GateRefused),
     /// It cannot be told which gate it has to go through.
     Unknown,
     /// It waits for one of them.
@@ -44,7 +45,7 @@ impl GateStage {
     /// Makes the gates of a config ready.
     pub(crate) fn new(
         gates: &[Concurrency],
-        now: &Now,
+        clock: &StageClock,
         telemetry: &Telemetry,
     ) -> Result<Self, ConfigError> {
         Self::validate(gates)?;
@@ -53,11 +54,10 @@ impl GateStage {
         let shortest = times.min().unwrap_or(Concurrency::BODY_STALL);
         let mut gates: Vec<&Concurrency> = gates.iter().collect();
         gates.sort_by_key(|gate| gate.rank());
-        let named = |gate: &&Concurrency| Named::new(gate, now, telemetry).map(Arc::new);
+        let set = |gate: &&Concurrency| GateSet::new(gate, clock, telemetry).map(Arc::new);
         Ok(Self {
-            gates: gates.iter().map(named).collect::<Result<_, _>>()?,
-            sweeper: Sweeper::new(shortest, Arc::clone(now), telemetry.clone()),
-            now: Arc::clone(now),
+            gates: gates.iter().map(set).collect::<Result<_, _>>()?,
+            sweeper: Sweeper::new(shortest, clock.clone(), telemetry.clone()),
         })
     }
 
@@ -83,60 +83,86 @@ impl GateStage {
     }
 
     /// The gates under their names.
-    pub(crate) fn gates(&self) -> &[Arc<Named>] {
+    pub(crate) fn gates(&self) -> &[Arc<GateSet>] {
         &self.gates
     }
 
-    /// Sends a request through all gates that are meant for it. It came at `since`, if it has been
-    /// on its way to them for a while.
-    pub(crate) fn enter(&self, caller: &Caller<'_>, since: Option<Timestamp>) -> Gated {
-        let now = (self.now)();
-        self.go_on(caller, HeldAll::new(), 0, (since.unwrap_or(now), now))
+    /// Sends a request that arrived at `since` through all gates that are meant for it. The permits
+    /// of those that let it in are added to `permits`.
+    pub(crate) fn enter(
+        &self,
+        caller: &Caller<'_>,
+        since: Timestamp,
+        permits: &mut Permits,
+        now: Timestamp,
+    ) -> Gated {
+        self.go_on(caller, permits, 0, since, now)
     }
 
-    /// Sends a request on that was given the permit it waited for.
-    pub(crate) fn granted(&self, caller: &Caller<'_>, at: Queued, permit: Permit) -> Gated {
-        let Queued { mut held, gate, next, since } = at;
-        gate.granted(&permit);
-        held.push(Held::new(permit, gate, &self.sweeper));
-        self.go_on(caller, held, next, (since, (self.now)()))
+    /// Sends a request on that has waited for a permit.
+    pub(crate) fn resume(
+        &self,
+        caller: &Caller<'_>,
+        Waited { at, end }: Waited,
+        permits: &mut Permits,
+        now: Timestamp,
+    ) -> Gated {
+        let Queued { gate, next, since } = at;
+        match end {
+            WaitEnd::Gone => Gated::Gone,
+            WaitEnd::Granted(permit) => {
+                gate.granted(&permit);
+                permits.push(HeldPermit::new(permit, gate, &self.sweeper));
+                self.go_on(caller, permits, next, since, now)
+            }
+            WaitEnd::Refused(refused) => Self::refuse(gate, refused),
+        }
     }
 
-    /// Sends a request through the gates from one on, holding the permits of those before.
+    /// Sends a request through the gates from one on.
     fn go_on(
         &self,
         caller: &Caller<'_>,
-        mut held: HeldAll,
+        permits: &mut Permits,
         from: usize,
-        (since, now): (Timestamp, Timestamp),
+        since: Timestamp,
+        now: Timestamp,
     ) -> Gated {
         let outer = caller.head.extensions().get::<PermitHandle>();
-        for (index, named) in self.gates.iter().enumerate().skip(from) {
-            let gate = match named.of(caller) {
-                Which::Gate(gate) => gate,
-                Which::None => continue,
-                Which::Unknown => return Gated::Unknown,
+        for (index, set) in self.gates.iter().enumerate().skip(from) {
+            let gate = match set.of(caller) {
+                Lookup::Gate(gate) => gate,
+                Lookup::None => continue,
+                Lookup::Unknown => return Gated::Unknown,
             };
-            // The layer is there twice. A second permit would be one that whoever has the first waits
-            // for in vain as soon as all permits are firsts.
+            // The layer is mounted twice. Taking a second permit would deadlock once every permit
+            // is held by such a request.
             if outer.is_some_and(|outer| outer.is_of(&gate)) {
                 gate.entered_twice();
                 continue;
             }
-            let arrival = gate.arrival(caller, since, !held.is_empty());
-            match gate.gate().enter(arrival, now) {
+            match gate.enter(caller, since, !permits.is_empty(), now) {
                 Entry::Admitted(permit) => {
                     gate.report(GateEvent::AdmittedFast);
-                    held.push(Held::new(permit, gate, &self.sweeper));
+                    permits.push(HeldPermit::new(permit, gate, &self.sweeper));
                 }
                 Entry::Queued(place) => {
-                    let at = Queued { held, gate, next: index + 1, since };
-                    return Gated::Waiting(Box::new(Waiting::new(place, at, now)));
+                    // A client that waits for `100 Continue` (RFC 9110 section 10.1.1) is not asked
+                    // to send its body just yet.
+                    let is_awaited = caller.head.headers().contains_key(EXPECT);
+                    let bytes = if is_awaited { 0 } else { gate.concurrency().watched_bytes };
+                    let at = Queued { gate, next: index + 1, since };
+                    return Gated::Waiting(Waiting::new(place, at, bytes, now));
                 }
-                Entry::Refused(refused) => return Gated::Refused(gate, refused),
+                Entry::Refused(refused) => return Self::refuse(gate, refused),
             }
         }
-        Gated::Admitted(held)
+        Gated::Admitted
+    }
+
+    fn refuse(gate: GateRef, refused: GateRefused) -> Gated {
+        gate.report(GateEvent::of(refused.because));
+        Gated::Refused(gate, refused)
     }
 }
 
@@ -152,17 +178,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn permits_that_are_given_back_are_forgotten_long_before_they_would_be_looked_at() {
-        let now: Now = Arc::new(|| Timestamp::ZERO);
+        let clock = StageClock::new(|| Timestamp::ZERO);
         let gate = Concurrency::limit(1).max_hold(Duration::from_secs(3_600));
-        let stage = GateStage::new(&[gate], &now, &Telemetry::new("api".into())).unwrap();
+        let stage = GateStage::new(&[gate], &clock, &Telemetry::new("api".into())).unwrap();
         let (hasher, client_ip) = (KeyHasher::new([3, 1, 4, 1]), ClientIp::peer());
         let request = Request::new(());
         let caller = Caller::new((&request).into(), &hasher, &client_ip);
         let mut most = 0;
         for _ in 0..10_000 {
-            let Gated::Admitted(held) = stage.enter(&caller, None) else { panic!("it is free") };
+            let mut permits = Permits::new();
+            let gated = stage.enter(&caller, Timestamp::ZERO, &mut permits, Timestamp::ZERO);
+            assert!(matches!(gated, Gated::Admitted), "it is free");
             most = most.max(stage.sweeper.len());
-            drop(held);
         }
         assert!(most < 100, "{most} are kept, and one is held");
     }

@@ -17,36 +17,41 @@ use tokio::{
     runtime::Handle,
     time::{self, MissedTickBehavior},
 };
+use waiting_room_core::{Clock, Timestamp};
 
-use super::lease::Held;
-use crate::{misconfiguration::Misconfiguration, rate::Now, telemetry::Telemetry};
+use crate::{ambient::StageClock, misconfiguration::Misconfiguration, telemetry::Telemetry};
+
+/// Something that is taken away after a while.
+pub(super) trait Sweep: Send + Sync + 'static {
+    /// Takes it away if its time is over; says whether it did. `stalled` is the time since a tick.
+    fn sweep(&self, stalled: impl Fn(u32) -> Duration, now: Timestamp) -> bool;
+}
 
 /// Looks at permits from time to time.
-pub(super) struct Sweeper {
+pub(super) struct Sweeper<T> {
     tick: AtomicU32,
     period: Duration,
-    swept: Mutex<Swept>,
-    now: Now,
+    swept: Mutex<Swept<T>>,
+    clock: StageClock,
     telemetry: Telemetry,
 }
 
-#[derive(Default)]
-struct Swept {
-    held: Vec<Weak<Held>>,
+struct Swept<T> {
+    held: Vec<Weak<T>>,
     /// With so many of them it is time to forget those that are dropped, which keep their memory
     /// until then: at a high rate far more are dropped between two looks than there are.
     full_at: usize,
     is_running: bool,
 }
 
-impl Sweeper {
+impl<T: Sweep> Sweeper<T> {
     /// A sweeper for permits whose shortest time is this.
-    pub(super) fn new(shortest: Duration, now: Now, telemetry: Telemetry) -> Arc<Self> {
+    pub(super) fn new(shortest: Duration, clock: StageClock, telemetry: Telemetry) -> Arc<Self> {
         Arc::new(Self {
             tick: AtomicU32::new(0),
             period: shortest / LOOKS,
             swept: Mutex::default(),
-            now,
+            clock,
             telemetry,
         })
     }
@@ -56,7 +61,7 @@ impl Sweeper {
     }
 
     /// Looks at a permit too, until it is dropped.
-    pub(super) fn add(self: &Arc<Self>, held: &Arc<Held>) {
+    pub(super) fn add(self: &Arc<Self>, held: &Arc<T>) {
         let is_running = {
             let mut swept = self.lock();
             swept.make_room();
@@ -81,17 +86,10 @@ impl Sweeper {
         let tick = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
         // The frame was taken after that tick and before the next: only from there it counts.
         let stalled = |since: u32| self.period * tick.wrapping_sub(since).saturating_sub(1);
-        let now = (self.now)();
+        let now = self.clock.now();
         // Nothing is dropped under the lock: what is dropped lets others in.
         let mut held = mem::take(&mut self.lock().held);
-        held.retain(|held| {
-            let Some(held) = held.upgrade() else { return false };
-            let freed = held.sweep(stalled, now);
-            if let Some(permit) = &freed {
-                held.gate().swept(permit);
-            }
-            freed.is_none()
-        });
+        held.retain(|held| held.upgrade().is_some_and(|held| !held.sweep(stalled, now)));
         let mut swept = self.lock();
         held.append(&mut swept.held);
         swept.held = held;
@@ -105,12 +103,12 @@ impl Sweeper {
         self.lock().held.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Swept> {
+    fn lock(&self) -> MutexGuard<'_, Swept<T>> {
         self.swept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Swept {
+impl<T> Swept<T> {
     fn make_room(&mut self) {
         if self.held.len() >= self.full_at {
             self.held.retain(|held| held.strong_count() > 0);
@@ -119,11 +117,17 @@ impl Swept {
     }
 }
 
+impl<T> Default for Swept<T> {
+    fn default() -> Self {
+        Self { held: Vec::new(), full_at: 0, is_running: false }
+    }
+}
+
 /// Says that the task does not run any more, should its runtime end before it: the next permit
 /// brings another.
-struct Running(Weak<Sweeper>);
+struct Running<T: Sweep>(Weak<Sweeper<T>>);
 
-impl Drop for Running {
+impl<T: Sweep> Drop for Running<T> {
     fn drop(&mut self) {
         if let Some(sweeper) = self.0.upgrade() {
             sweeper.lock().is_running = false;
@@ -131,7 +135,7 @@ impl Drop for Running {
     }
 }
 
-async fn run(mut running: Running, period: Duration) {
+async fn run<T: Sweep>(mut running: Running<T>, period: Duration) {
     let mut ticks = time::interval(period);
     // After a time in which the process did not run, readers get a whole period like any other.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,9 +1,16 @@
-//! What a config says about rate limits.
+//! What a config says about rate limits, and which limits can be kept.
 
-use waiting_room_core::{ConfigError, ConfigErrorKind, Limiter};
+use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Limiter};
 
-use super::{limit_set::Limits, remote::Shared, source::Source};
-use crate::{request::ClientIp, respond::RateHeaders};
+use super::{
+    limit::{OverLimit, RateLimit},
+    limit_set::Limits,
+    store::Shared,
+};
+use crate::{
+    request::{ClientIp, Scope, validate_name},
+    respond::{MAX_NAME_LEN, RateHeaders},
+};
 
 /// Everything about rate limits that is decided at start-up.
 #[derive(Clone, Debug)]
@@ -11,7 +18,6 @@ pub(crate) struct RateConfig {
     pub(crate) limits: Limits,
     pub(crate) client_ip: ClientIp,
     pub(crate) headers: RateHeaders,
-    pub(crate) source: Option<Source>,
     /// Where the limits are counted, if nodes share them.
     pub(crate) shared: Option<Shared>,
     /// How many requests leaky queues hold at a time, all together.
@@ -21,23 +27,6 @@ pub(crate) struct RateConfig {
 impl RateConfig {
     /// How many requests are held by default.
     const MAX_HELD: usize = 10_000;
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.limits.iter().next().is_none() && self.source.is_none()
-    }
-
-    /// Reads the rules file, if there is one.
-    pub(crate) fn load(&mut self) -> Result<(), ConfigError> {
-        let Some(source) = &self.source else { return Ok(()) };
-        source.validate()?;
-        self.limits.file = source.load().map_err(|error| {
-            let message = error.to_string();
-            let (given, expected) =
-                message.split_once(", expected ").unwrap_or((&message, "a file of rate limits"));
-            ConfigError::new(ConfigErrorKind::Malformed, "rate_limits_file", given, expected)
-        })?;
-        Ok(())
-    }
 
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         if self.max_held == 0 {
@@ -60,9 +49,54 @@ impl Default for RateConfig {
             limits: Limits::default(),
             client_ip: ClientIp::peer(),
             headers: RateHeaders::default(),
-            source: None,
             shared: None,
             max_held: Self::MAX_HELD,
         }
+    }
+}
+
+impl RateLimit {
+    /// Checks that it can be kept.
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        validate_name("rate_limit", &self.name)?;
+        self.key.validate(&self.name)?;
+        self.scope.iter().try_for_each(|it| Scope::validate(it, "rate_limit", &self.name))?;
+        if self.name.len() > MAX_NAME_LEN {
+            let given = format!("a name of {} bytes", self.name.len());
+            let expected = format!("at most {MAX_NAME_LEN}");
+            let kind = ConfigErrorKind::TooLarge;
+            return Err(ConfigError::new(kind, "rate_limit", given, expected));
+        }
+        let is_mock_queue =
+            self.algorithm == Algorithm::LeakyQueue && self.over_limit != OverLimit::Refuse;
+        if is_mock_queue {
+            let given = format!("{:?} for the leaky queue {:?}", self.over_limit, self.name);
+            let expected = "Refuse: a queue that lets everybody through is none";
+            let kind = ConfigErrorKind::Contradicts;
+            return Err(ConfigError::new(kind, "over_limit", given, expected));
+        }
+        Limiter::validate(self.algorithm, &self.quotas(), self.max_keys)?;
+        self.validate_hold()
+    }
+
+    /// A held request has a deadline: that of the last place in the queue.
+    fn validate_hold(&self) -> Result<(), ConfigError> {
+        if self.algorithm != Algorithm::LeakyQueue {
+            return Ok(());
+        }
+        self.quotas().iter().try_for_each(|quota| {
+            let interval = quota.window().as_nanos().div_ceil(quota.limit().max(1).into());
+            let places = Self::MAX_HOLD.as_nanos() / interval.max(1) + 1;
+            if u128::from(quota.capacity()) <= places {
+                return Ok(());
+            }
+            let expected = format!(
+                "at most {places}, so that the leaky queue {:?} holds nobody for more than {} s",
+                self.name,
+                Self::MAX_HOLD.as_secs(),
+            );
+            let kind = ConfigErrorKind::TooLarge;
+            Err(ConfigError::new(kind, "burst", quota.capacity(), expected))
+        })
     }
 }

@@ -1,6 +1,4 @@
 //! Finds out whether the limits are set up as they are meant.
-//!
-//! Looked at for the first requests only: a set-up that is wrong is wrong from the start.
 
 use std::sync::{
     Arc,
@@ -9,34 +7,38 @@ use std::sync::{
 
 use http::Extensions;
 
-use super::policies::Policies;
+use super::{limit::RateLimit, policy::Policy};
 use crate::{misconfiguration::Misconfiguration, request::Caller, telemetry::Telemetry};
 
-/// What is known of the set-up of a layer. Clones are the same.
+/// The requests of a layer that are looked at. Clones are the same.
+///
+/// They are the first ones: a set-up that is wrong is wrong from the start.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SetUp(Arc<AtomicU32>);
+pub(super) struct Diagnosis(Arc<AtomicU32>);
 
 /// In the extensions of a request: the layers whose limits have counted it.
 #[derive(Clone, Default)]
-struct CountedBy(Vec<SetUp>);
+struct CountedBy(Vec<Diagnosis>);
 
-impl SetUp {
-    /// So many requests are looked at.
+impl Diagnosis {
+    /// The number of requests that are looked at.
     const WATCHED: u32 = 1_024;
 
-    /// Looks at a request, if it is one of the first; says whether it was.
-    pub(super) fn watch(
+    /// Whether a request is one of the first.
+    pub(super) fn is_due(&self) -> bool {
+        self.0.load(Ordering::Relaxed) < Self::WATCHED
+    }
+
+    /// Looks at a request.
+    pub(super) fn look(
         &self,
         caller: &Caller<'_>,
-        policies: &Policies,
+        policies: &[Arc<Policy>],
         telemetry: &Telemetry,
-    ) -> bool {
-        if self.0.load(Ordering::Relaxed) >= Self::WATCHED {
-            return false;
-        }
+    ) {
         self.0.fetch_add(1, Ordering::Relaxed);
         // How the address is found matters only to limits that need it.
-        if policies.need_address()
+        if policies.iter().any(|policy| policy.limit.needs_address())
             && let Some(suspect) = caller.client_ip.suspect(caller.peer(), caller.head.headers())
         {
             telemetry.misconfigured(suspect);
@@ -45,11 +47,20 @@ impl SetUp {
         if counted.is_some_and(|counted| counted.0.iter().any(|it| Arc::ptr_eq(&it.0, &self.0))) {
             telemetry.misconfigured(Misconfiguration::CountedTwice);
         }
-        true
     }
 
     /// Marks a request as counted.
     pub(super) fn mark(self, extensions: &mut Extensions) {
         extensions.get_or_insert_default::<CountedBy>().0.push(self);
     }
+}
+
+/// What about these limits is probably not meant.
+pub(super) fn lint(policies: &[Arc<Policy>]) -> impl Iterator<Item = Misconfiguration> {
+    let limits = || policies.iter().map(|policy| &policy.limit);
+    let is_zero = limits().any(|limit| limit.quotas().iter().any(|it| it.limit() == 0));
+    let is_made_up = limits().any(|limit| limit.key.can_be_made_up());
+    let is_open = is_made_up && !limits().any(RateLimit::is_guard);
+    let zero = is_zero.then_some(Misconfiguration::ZeroLimit);
+    zero.into_iter().chain(is_open.then_some(Misconfiguration::NoIpLimit))
 }

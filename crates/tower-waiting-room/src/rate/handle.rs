@@ -6,9 +6,10 @@ use std::{
 };
 
 use smallvec::{SmallVec, smallvec};
-use waiting_room_core::{Ask, Charge, KeyHash, LimitAsk, LimitStore, Timestamp};
+use waiting_room_core::{Ask, Charge, Clock, KeyHash, LimitAsk, LimitStore, Timestamp};
 
 use super::policy::Policy;
+use crate::ambient::StageClock;
 
 /// What a request has spent of its [adjustable](crate::RateLimit::adjustable) limits, in its
 /// extensions.
@@ -43,7 +44,7 @@ pub struct Spend {
 /// What one layer has charged.
 struct Ledger {
     spent: Mutex<SmallVec<[Spent; 2]>>,
-    now: Now,
+    clock: StageClock,
 }
 
 /// What was spent of one limit.
@@ -64,12 +65,9 @@ struct Stored {
     ask: LimitAsk,
 }
 
-/// Reads the clock that the limits go by.
-pub(crate) type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-
 impl Spend {
-    pub(super) fn new(spent: SmallVec<[Spent; 2]>, now: Now) -> Self {
-        Self { ledgers: smallvec![Arc::new(Ledger { spent: Mutex::new(spent), now })] }
+    pub(super) fn new(spent: SmallVec<[Spent; 2]>, clock: StageClock) -> Self {
+        Self { ledgers: smallvec![Arc::new(Ledger { spent: Mutex::new(spent), clock })] }
     }
 
     /// This and that.
@@ -95,7 +93,7 @@ impl Spend {
 
     fn settle_where(&self, cost: u64, is_meant: impl Fn(&Spent) -> bool) {
         for ledger in &self.ledgers {
-            let now = (ledger.now)();
+            let now = ledger.clock.now();
             let mut spent = ledger.spent.lock().unwrap_or_else(PoisonError::into_inner);
             spent.iter_mut().filter(|it| is_meant(it)).for_each(|it| it.settle(cost, now));
         }

@@ -1,7 +1,5 @@
 //! A rate limit as the user writes it.
 
-mod validate;
-
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::Method;
@@ -10,7 +8,7 @@ use waiting_room_core::{Algorithm, Quota};
 
 use super::condition::Condition;
 use crate::{
-    request::{Key, Matcher, Part, RequestHead},
+    request::{Key, Matcher, MissingKey, Part, RequestHead, Scope},
     respond::QuotaUnit,
 };
 
@@ -40,8 +38,8 @@ pub struct RateLimit {
     pub(crate) tiers: Vec<Tier>,
     pub(crate) key: Key,
     pub(crate) algorithm: Algorithm,
-    pub(crate) methods: Vec<Method>,
-    pub(crate) matchers: Vec<Matcher>,
+    /// The requests that it is about; `None` for all.
+    pub(crate) scope: Option<Scope>,
     pub(crate) conditions: Vec<Condition>,
     pub(crate) cost: Cost,
     pub(crate) over_limit: OverLimit,
@@ -82,8 +80,7 @@ impl RateLimit {
             tiers: Vec::new(),
             key,
             algorithm: Algorithm::default(),
-            methods: Vec::new(),
-            matchers: Vec::new(),
+            scope: None,
             conditions: Vec::new(),
             cost: Cost::Fixed(1),
             over_limit: OverLimit::default(),
@@ -131,7 +128,7 @@ impl RateLimit {
 
     /// Only requests of one of these methods. `GET` stands for `HEAD` too, which is the same work.
     pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
-        self.methods.extend(methods);
+        Scope::add_methods(&mut self.scope, methods);
         self
     }
 
@@ -211,7 +208,7 @@ impl RateLimit {
     }
 
     pub(crate) fn matcher(mut self, matcher: Matcher) -> Self {
-        self.matchers.push(matcher);
+        Scope::add(&mut self.scope, matcher);
         self
     }
 
@@ -244,8 +241,7 @@ impl RateLimit {
     pub(crate) fn is_guard(&self) -> bool {
         self.key.is_by_address()
             && self.over_limit == OverLimit::Refuse
-            && self.methods.is_empty()
-            && self.matchers.is_empty()
+            && self.scope.is_none()
             && self.conditions.is_empty()
     }
 }
@@ -274,22 +270,4 @@ pub enum OverLimit {
     Refuse,
     /// Shadow mode: it goes on, and is counted in the metrics.
     Shadow,
-}
-
-/// What happens to a request without the key of a limit.
-///
-/// Only a hard limit refuses: a [soft or shadow](OverLimit) one counts it as over the limit in the
-/// metrics, and does not apply.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum MissingKey {
-    /// The address of the client takes the place of the key. Where that is unknown as well, the
-    /// request is refused, and an error is logged.
-    #[default]
-    Address,
-    /// The limit does not apply.
-    Bypass,
-    /// It is answered with 429.
-    Refuse,
 }

@@ -1,12 +1,23 @@
-//! The limits of a layer as they were written.
+//! The limits of a layer: as they were written, and those in force.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-use waiting_room_core::{ConfigError, ConfigErrorKind};
+use arc_swap::ArcSwap;
+use waiting_room_core::{Clock, ConfigError, ConfigErrorKind};
 
-use super::limit::RateLimit;
+use super::{
+    diagnosis,
+    limit::RateLimit,
+    policy::{Policy, named},
+    store::Shared,
+};
+use crate::{ambient::StageClock, telemetry::Telemetry};
 
-/// Limits, by where they come from.
+/// Limits as they were written, by where they come from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
     /// From the builder, or by the handle.
@@ -16,10 +27,10 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// At most so many come from code.
+    /// The most limits that come from code.
     pub(crate) const MAX: usize = 64;
-    /// At most so many keys are remembered by all together: some 600 MB, in the algorithms with one
-    /// number.
+    /// The most keys that are remembered by all limits together: some 600 MB, in the algorithms
+    /// with one number.
     pub(crate) const MAX_KEYS: usize = 1 << 24;
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &RateLimit> {
@@ -49,5 +60,92 @@ impl Limits {
             return Err(ConfigError::new(kind, "max_keys", given, expected));
         }
         Ok(())
+    }
+}
+
+/// The limits in force, which an operator or a file may change.
+pub(crate) struct LimitSet {
+    pub(crate) policies: ArcSwap<Vec<Arc<Policy>>>,
+    /// What they were made of. Locked while they are changed.
+    written: Mutex<Arc<Limits>>,
+    /// Why the rules file as it is now is not in force.
+    file_error: Mutex<Option<String>>,
+    /// Locked while the rules file is read and put in force, so that what was read last is in
+    /// force at last.
+    pub(crate) reloading: Mutex<()>,
+    shared: Option<Shared>,
+    clock: StageClock,
+    telemetry: Telemetry,
+}
+
+impl LimitSet {
+    pub(super) fn new(shared: Option<Shared>, clock: StageClock, telemetry: Telemetry) -> Self {
+        Self {
+            policies: ArcSwap::default(),
+            written: Mutex::default(),
+            file_error: Mutex::default(),
+            reloading: Mutex::default(),
+            shared,
+            clock,
+            telemetry,
+        }
+    }
+
+    /// Puts changed limits in force, with the memory of those that stay; or says what is wrong.
+    ///
+    /// The closure is not called under the lock, so that it may look at the limits; it is called
+    /// again if they have been changed meanwhile.
+    pub(crate) fn change(&self, change: impl Fn(Limits) -> Limits) -> Result<(), ConfigError> {
+        let policies = loop {
+            let before = self.written();
+            let changed = change(Limits::clone(&before));
+            let mut written = self.lock();
+            if !Arc::ptr_eq(&written, &before) {
+                continue;
+            }
+            let policies = Arc::new(self.ready(&changed)?);
+            self.policies.store(Arc::clone(&policies));
+            *written = Arc::new(changed);
+            break policies;
+        };
+        diagnosis::lint(&policies).for_each(|it| self.telemetry.misconfigured(it));
+        Ok(())
+    }
+
+    /// The limits in force, as they were written.
+    pub(crate) fn written(&self) -> Arc<Limits> {
+        Arc::clone(&self.lock())
+    }
+
+    /// Records whether the rules file was put in force. An error that was reported already is not
+    /// reported again: a file that is not in force is tried again and again.
+    pub(crate) fn file_read(&self, outcome: Result<(), String>) {
+        let before = {
+            let mut error = self.file_error.lock().unwrap_or_else(PoisonError::into_inner);
+            mem::replace(&mut *error, outcome.as_ref().err().cloned())
+        };
+        if outcome.is_ok() || outcome.as_ref().err() != before.as_ref() {
+            self.telemetry.rules_file(&outcome);
+        }
+    }
+
+    /// Why the rules file as it is now is not in force.
+    pub(crate) fn file_error(&self) -> Option<String> {
+        self.file_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes limits ready; those that take the place of one in force take over its memory.
+    fn ready(&self, limits: &Limits) -> Result<Vec<Arc<Policy>>, ConfigError> {
+        limits.validate()?;
+        let (before, now) = (self.policies.load(), self.clock.now());
+        let ready = |limit: &RateLimit| {
+            let before = named(&before, limit.name()).map(|it| &**it);
+            Policy::new(limit.clone(), before, self.shared.as_ref(), now).map(Arc::new)
+        };
+        limits.iter().map(ready).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<Limits>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,18 +1,11 @@
-//! A rate limit made ready: with its memory, and what is said in its name.
+//! A rate limit made ready: with its memory, and the parts of its headers that never change.
 
 use std::sync::Arc;
 
-use waiting_room_core::{Algorithm, ConfigError, LimitPolicy, Limiter, Reason, Timestamp};
+use waiting_room_core::{ConfigError, LimitPolicy, Limiter, Reason, Timestamp};
 
-use super::{
-    limit::{Cost, OverLimit, RateLimit},
-    remote::Shared,
-};
-use crate::{
-    request::{Caller, Doubt, Found, RequestHead, is_method},
-    respond::PolicyLine,
-    telemetry::{Rate, Subject},
-};
+use super::{limit::RateLimit, store::Shared};
+use crate::{respond::PolicyLine, telemetry::Subject};
 
 /// A limit in force.
 #[derive(Debug)]
@@ -25,7 +18,7 @@ pub(crate) struct Policy {
     pub(crate) name: Arc<str>,
     /// As it is reported about.
     pub(super) subject: Subject,
-    lines: Box<[PolicyLine]>,
+    pub(super) lines: Box<[PolicyLine]>,
 }
 
 impl Policy {
@@ -57,57 +50,20 @@ impl Policy {
         })
     }
 
-    /// What is refused in its name, is refused for this reason.
+    /// The reason for which requests over this limit are refused.
     pub(crate) fn reason(&self) -> Reason {
         Reason::RefusedRate(Arc::clone(&self.name))
-    }
-
-    /// Whether a request is limited by it.
-    pub(crate) fn concerns(&self, caller: &Caller<'_>) -> bool {
-        let (limit, method) = (&self.limit, caller.head.method());
-        (limit.methods.is_empty() || limit.methods.iter().any(|it| is_method(method, it)))
-            && limit.matchers.iter().all(|it| it.covers(&caller.head, Doubt::Covered))
-            && limit.conditions.iter().all(|it| it.holds(caller))
-    }
-
-    /// What is reported of a request that is over it.
-    pub(crate) fn over(&self) -> Rate {
-        match self.limit.over_limit {
-            OverLimit::Mark => Rate::OverSoft,
-            OverLimit::Refuse => Rate::Refused,
-            OverLimit::Shadow => Rate::OverShadow,
-        }
-    }
-
-    /// Whether it holds requests until their turn.
-    pub(crate) fn is_queue(&self) -> bool {
-        self.limit.algorithm == Algorithm::LeakyQueue
-    }
-
-    /// The tier of a request, and what the headers say of it.
-    pub(crate) fn tier(&self, head: &RequestHead<'_>) -> usize {
-        let tiers = &self.limit.tiers;
-        let tier = tiers.iter().position(|tier| tier.matcher.covers(head, Doubt::Exempt));
-        tier.map_or(0, |tier| tier + 1)
     }
 
     /// What the headers say of a tier.
     pub(crate) fn line(&self, tier: usize) -> &PolicyLine {
         self.lines.get(tier).unwrap_or(&self.lines[0])
     }
+}
 
-    /// What a request costs.
-    pub(crate) fn cost(&self, head: &RequestHead<'_>) -> u64 {
-        match &self.limit.cost {
-            Cost::By(closure) => closure(head),
-            Cost::Fixed(cost) => *cost,
-        }
-    }
-
-    /// The key of a request, or what is to be done without.
-    pub(crate) fn key(&self, caller: &Caller<'_>) -> Found {
-        self.limit.key.find(self.limit.missing_key, caller)
-    }
+/// The limit of this name.
+pub(super) fn named<'a>(policies: &'a [Arc<Policy>], name: &str) -> Option<&'a Arc<Policy>> {
+    policies.iter().find(|policy| &*policy.name == name)
 }
 
 /// A limit as a store knows it that nodes share.

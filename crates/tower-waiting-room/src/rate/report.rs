@@ -1,67 +1,67 @@
-//! What the limits say to one request.
+//! The limits of one request: the charges that they were asked for, and what they decided.
 
-use std::{sync::Arc, time::Duration};
+use std::{slice, sync::Arc, time::Duration};
 
 use http::Extensions;
 use smallvec::SmallVec;
-use waiting_room_core::{Decision, Reason, Timestamp};
+use waiting_room_core::{Ask, Decision, KeyHash, Reason, Timestamp, charge_all};
 
 use super::{
-    diagnosis::SetUp,
-    handle::{OverSoftLimit, Spend},
-    held_request::QueuePlace,
-    policies::Policies,
+    diagnosis::Diagnosis,
+    handle::{OverSoftLimit, Spend, Spent},
     policy::Policy,
-    remote::Asking,
 };
-use crate::respond;
+use crate::respond::Told;
 
-/// What the limits say to a request.
-pub(crate) enum Rated {
-    /// The store that counts them has to be asked.
-    Ask(Box<Asking>),
-    /// None applies.
-    Free,
-    /// All allow it, after so long; the place in the queue is given back if it does not wait.
-    Hold(Box<Told>, Duration, QueuePlace),
-    /// All allow it.
-    Pass(Box<Told>),
-    /// One of them refuses it.
-    Refuse(Box<Told>),
-    /// The store cannot decide, and nobody is let through without it.
-    Unavailable,
-    /// One that refuses cannot tell whose it is.
-    Unknown(Arc<Policy>),
-}
-
-/// What the limits said.
-pub(crate) struct Told {
-    /// When.
+/// The decisions of the limits about a request.
+pub(crate) struct RateReport {
+    /// When they were made.
     pub(crate) at: Timestamp,
-    /// Why the request goes on, if there is no room that has a say.
+    /// Why the request goes on, if no room has a say.
     pub(crate) admitted: Reason,
-    pub(super) policies: Arc<Policies>,
+    policies: Arc<Vec<Arc<Policy>>>,
     pub(super) decisions: SmallVec<[Applied; 2]>,
     /// For the application.
     pub(super) spend: Option<Spend>,
     pub(super) over_soft: Option<OverSoftLimit>,
-    pub(super) counted: Option<SetUp>,
+    pub(super) counted: Option<Diagnosis>,
 }
 
-/// What one limit said.
+/// The decision of one limit.
 pub(super) struct Applied {
     pub(super) policy: usize,
     pub(super) tier: usize,
     pub(super) decision: Decision,
 }
 
-impl Told {
-    /// Nothing yet. In a box, since it is handed on often from here to the response.
-    pub(super) fn new(policies: Arc<Policies>, at: Timestamp) -> Box<Self> {
+/// One limit of those that apply to a request, wherever it is counted, once it was charged or not.
+pub(super) trait Charged {
+    /// Which of the limits in force it is.
+    fn policy(&self) -> usize;
+
+    fn tier(&self) -> usize;
+
+    /// What it says; nothing if another limit has refused before it was asked.
+    fn decision(&self) -> Option<Decision>;
+
+    fn is_charged(&self) -> bool;
+
+    /// What was spent of it; nothing, unless it was charged.
+    fn spent(&self, policy: &Arc<Policy>) -> Option<Spent>;
+}
+
+impl RateReport {
+    /// The decisions of the limits that refuse. In a box, since it is handed on often from here to
+    /// the response.
+    pub(super) fn new(
+        policies: Arc<Vec<Arc<Policy>>>,
+        decisions: impl Iterator<Item = Applied>,
+        at: Timestamp,
+    ) -> Box<Self> {
         Box::new(Self {
             at,
             admitted: Reason::AdmittedLimits,
-            decisions: SmallVec::new(),
+            decisions: decisions.collect(),
             policies,
             spend: None,
             over_soft: None,
@@ -69,26 +69,8 @@ impl Told {
         })
     }
 
-    /// The same for a request that goes on for this reason.
-    pub(super) fn because(mut self: Box<Self>, reason: Reason) -> Box<Self> {
-        self.admitted = reason;
-        self
-    }
-
-    /// Turns the delay of a request that cannot be held into a refusal, once these costs were given
-    /// back.
-    pub(super) fn refuse_to_hold(&mut self, costs: impl Iterator<Item = u64>) {
-        for (Applied { decision, .. }, cost) in self.decisions.iter_mut().zip(costs) {
-            decision.remaining = decision.remaining.saturating_add(cost).min(decision.limit);
-            if !decision.delay.is_zero() {
-                decision.allowed = false;
-                decision.retry_after = Some(decision.delay);
-            }
-        }
-    }
-
     /// Gives the application its handles; those that an outer layer has put there stay.
-    pub(crate) fn equip(&mut self, extensions: &mut Extensions) {
+    pub(crate) fn insert_extensions(&mut self, extensions: &mut Extensions) {
         if let Some(spend) = self.spend.take() {
             let spend = match extensions.remove::<Spend>() {
                 Some(outer) => outer.and(spend),
@@ -99,16 +81,29 @@ impl Told {
         if let Some(OverSoftLimit(over)) = self.over_soft.take() {
             extensions.get_or_insert_with(|| OverSoftLimit(SmallVec::new())).0.extend(over);
         }
-        if let Some(set_up) = self.counted.take() {
-            set_up.mark(extensions);
+        if let Some(counted) = self.counted.take() {
+            counted.mark(extensions);
         }
     }
 
-    /// What the headers say.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = respond::Told<'_>> {
+    /// Turns the delay of a request that cannot be held into a refusal, by decisions that were
+    /// corrected for what it has given back.
+    pub(super) fn refuse_to_hold(&mut self, corrected: impl Iterator<Item = Decision>) {
+        for (applied, corrected) in self.decisions.iter_mut().zip(corrected) {
+            let delay = applied.decision.delay;
+            applied.decision = corrected;
+            if !delay.is_zero() {
+                applied.decision.allowed = false;
+                applied.decision.retry_after = Some(delay);
+            }
+        }
+    }
+
+    /// The lines of the headers.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = Told<'_>> {
         self.decisions.iter().map(|it| {
-            let line = self.policies.get(it.policy).line(it.tier);
-            respond::Told { line, decision: &it.decision }
+            let lines = &self.policies[it.policy].lines;
+            Told { line: lines.get(it.tier).unwrap_or(&lines[0]), decision: &it.decision }
         })
     }
 
@@ -117,11 +112,76 @@ impl Told {
         let refused = self.decisions.iter().filter(|it| !it.decision.allowed);
         let longest = refused.max_by_key(|it| it.decision.retry_after.unwrap_or(Duration::MAX));
         let longest = longest.unwrap_or(&self.decisions[0]);
-        (self.policies.get(longest.policy), longest.decision.retry_after)
+        (&self.policies[longest.policy], longest.decision.retry_after)
     }
 
     /// For how long the request is to be held.
     pub(super) fn delay(&self) -> Duration {
         self.decisions.iter().map(|it| it.decision.delay).max().unwrap_or_default()
+    }
+}
+
+/// The limits that apply to a request and are counted here, and what each of them is asked.
+pub(super) struct ChargeSet<'a> {
+    pub(super) policies: &'a Arc<Vec<Arc<Policy>>>,
+    /// Which of them, in the order of the asks.
+    applying: SmallVec<[usize; 2]>,
+    pub(super) asks: SmallVec<[Ask<'a>; 2]>,
+}
+
+/// What one limit has said that is counted here.
+pub(super) struct LocalCharge<'a> {
+    pub(super) policy: usize,
+    ask: &'a Ask<'a>,
+}
+
+impl<'a> ChargeSet<'a> {
+    /// Nothing is asked of any of these yet.
+    pub(super) fn of(policies: &'a Arc<Vec<Arc<Policy>>>) -> Self {
+        Self { policies, applying: SmallVec::new(), asks: SmallVec::new() }
+    }
+
+    pub(super) fn push(&mut self, policy: usize, key: KeyHash, tier: usize, cost: u64) {
+        self.applying.push(policy);
+        self.asks.push(Ask::new(&self.policies[policy].limiter, key, tier, cost));
+    }
+
+    /// Charges each limit by itself.
+    pub(super) fn charge_each(&mut self, now: Timestamp) -> impl Iterator<Item = LocalCharge<'_>> {
+        self.asks.iter_mut().for_each(|ask| _ = charge_all(slice::from_mut(ask), now));
+        self.charges()
+    }
+
+    pub(super) fn charges(&self) -> impl Iterator<Item = LocalCharge<'_>> + Clone {
+        self.applying.iter().zip(&self.asks).map(|(&policy, ask)| LocalCharge { policy, ask })
+    }
+
+    /// What each limit would say now.
+    pub(super) fn looks(&self, now: Timestamp) -> impl Iterator<Item = Decision> {
+        self.charges().map(move |LocalCharge { policy, ask }| {
+            self.policies[policy].limiter.look(ask.key(), ask.tier(), ask.cost(), now)
+        })
+    }
+}
+
+impl Charged for LocalCharge<'_> {
+    fn policy(&self) -> usize {
+        self.policy
+    }
+
+    fn tier(&self) -> usize {
+        self.ask.tier()
+    }
+
+    fn decision(&self) -> Option<Decision> {
+        self.ask.decision().copied()
+    }
+
+    fn is_charged(&self) -> bool {
+        self.ask.charge().is_some()
+    }
+
+    fn spent(&self, policy: &Arc<Policy>) -> Option<Spent> {
+        Spent::new(policy, self.ask)
     }
 }

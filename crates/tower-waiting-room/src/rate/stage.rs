@@ -1,50 +1,58 @@
-//! What all limits together say to a request.
+//! The rate-limit stage: which limits apply to a request, and what they decide.
 
-use std::{
-    mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
-};
+use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use smallvec::SmallVec;
-use waiting_room_core::{ConfigError, KeyHasher, Timestamp};
+use waiting_room_core::{
+    Algorithm, ConfigError, KeyHash, LimitAsk, Reason, StoreError, Timestamp, charge_all,
+};
 
 use super::{
-    charge::Asked,
     config::RateConfig,
-    diagnosis::SetUp,
-    handle::{Now, OverSoftLimit, Spend, Spent},
-    held_request::QueuePlace,
-    limit::OverLimit,
-    limit_set::Limits,
-    policies::Policies,
-    remote::Shared,
-    report::{Rated, Told},
+    diagnosis::Diagnosis,
+    handle::{OverSoftLimit, Spend, Spent},
+    limit::{Cost, OverLimit},
+    limit_set::LimitSet,
+    policy::Policy,
+    remote::{AskedLimits, PendingCharge, StoreReply},
+    report::{Applied, ChargeSet, Charged, RateReport},
+    store::{LimitFailure, Shared},
+    turn::{HeldRequests, Place, Turn},
 };
 use crate::{
-    request::{Caller, ClientIp, RequestHead},
+    ambient::StageClock,
+    misconfiguration::Misconfiguration,
+    request::{Caller, Doubt, Found, Matcher},
     telemetry::{Rate, Telemetry},
-    token::random_bytes,
 };
 
 /// The limits of a layer, and what it takes to apply them.
 pub(crate) struct RateStage {
-    policies: ArcSwap<Policies>,
-    /// What the limits in force were made of. Locked while they are changed.
-    limits: Mutex<Arc<Limits>>,
-    hasher: KeyHasher,
-    client_ip: ClientIp,
-    pub(super) max_held: usize,
-    pub(super) held: AtomicUsize,
-    pub(super) set_up: SetUp,
-    /// Why the rules file as it is now is not in force.
-    unfollowed: Mutex<Option<String>>,
-    /// Locked while the rules file is read and put in force.
-    pub(super) reloading: Mutex<()>,
-    pub(super) telemetry: Telemetry,
-    pub(super) now: Now,
-    /// Where the limits are counted, if nodes share them.
-    pub(super) shared: Option<Shared>,
+    pub(crate) in_force: Arc<LimitSet>,
+    /// Where they are counted, if nodes share them.
+    shared: Option<Shared>,
+    held: Arc<HeldRequests>,
+    diagnosis: Diagnosis,
+    clock: StageClock,
+    telemetry: Telemetry,
+}
+
+/// What the limits say to a request.
+pub(crate) enum Rated {
+    /// The store that counts them has to be asked.
+    Ask(Box<PendingCharge>),
+    /// All allow it, in its turn.
+    Delay(Box<RateReport>, Box<Turn>),
+    /// None applies.
+    Free,
+    /// All allow it.
+    Pass(Box<RateReport>),
+    /// One of them refuses it.
+    Refuse(Box<RateReport>),
+    /// The store cannot decide, and no request is let through without it.
+    Unavailable,
+    /// One that refuses cannot tell whose the request is.
+    Unknown(Arc<Policy>),
 }
 
 impl RateStage {
@@ -52,210 +60,326 @@ impl RateStage {
     pub(crate) fn new(
         config: &RateConfig,
         telemetry: Telemetry,
-        now: Now,
+        clock: StageClock,
     ) -> Result<Self, ConfigError> {
         config.client_ip.lint().for_each(|it| telemetry.misconfigured(it));
-        let stage = Self {
-            policies: ArcSwap::default(),
-            limits: Mutex::default(),
-            hasher: KeyHasher::new(std::array::from_fn(|_| u64::from_le_bytes(random_bytes()))),
-            client_ip: config.client_ip.clone(),
-            max_held: config.max_held,
-            held: AtomicUsize::new(0),
-            set_up: SetUp::default(),
-            unfollowed: Mutex::default(),
-            reloading: Mutex::default(),
-            telemetry,
-            now,
+        let in_force = LimitSet::new(config.shared.clone(), clock.clone(), telemetry.clone());
+        in_force.change(|_| config.limits.clone())?;
+        Ok(Self {
+            in_force: Arc::new(in_force),
             shared: config.shared.clone(),
-        };
-        stage.change(|_| config.limits.clone())?;
-        Ok(stage)
+            held: HeldRequests::new(config.max_held),
+            diagnosis: Diagnosis::default(),
+            clock,
+            telemetry,
+        })
     }
 
-    /// Asks all limits that apply to a request; either all are charged or none.
-    pub(crate) fn ask(self: &Arc<Self>, head: RequestHead<'_>, now: Timestamp) -> Rated {
-        let policies = self.policies.load();
-        if policies.is_empty() {
-            return Rated::Free;
-        }
+    /// Charges all limits that apply to a request, or none of them; or has their store asked.
+    pub(crate) fn charge(
+        &self,
+        policies: &Arc<Vec<Arc<Policy>>>,
+        caller: &Caller<'_>,
+        now: Timestamp,
+    ) -> Rated {
         if let Some(shared) = &self.shared {
-            return self.ask_store(shared, Arc::clone(&policies), head);
+            return self.ask_store(shared, policies, caller);
         }
-        let caller = self.caller(head);
-        let is_watched = self.watch_set_up(&caller, &policies);
-        let (mut hard, mut soft) = (Asked::none_of(&policies), Asked::none_of(&policies));
-        let ask = |index, key| {
-            let policy = policies.get(index);
-            let asked = match policy.limit.over_limit {
-                OverLimit::Refuse => &mut hard,
-                OverLimit::Mark | OverLimit::Shadow => &mut soft,
-            };
-            asked.push(index, key, policy.tier(&head), policy.cost(&head));
+        let is_watched = self.watch(caller, policies);
+        let (mut hard, mut soft) = (ChargeSet::of(policies), ChargeSet::of(policies));
+        let applies = |index: usize, key| {
+            let policy = &policies[index];
+            let charges =
+                if policy.limit.over_limit == OverLimit::Refuse { &mut hard } else { &mut soft };
+            charges.push(index, key, policy.tier(caller), policy.cost(caller));
         };
-        if let Err(unknown) = self.each_applying(&caller, &policies, ask) {
+        if let Err(unknown) = self.each_applying(caller, policies, applies) {
             return Rated::Unknown(unknown);
         }
-        if hard.is_empty() && soft.is_empty() {
+        if hard.asks.is_empty() && soft.asks.is_empty() {
             return Rated::Free;
         }
-        let mut rated = self.charge(&policies, &mut hard, &mut soft, now);
-        self.mark_counted(&mut rated, is_watched);
-        rated
+        self.charge_here(hard, soft, is_watched, now)
     }
 
-    /// A request, with what it takes to tell who sent it.
-    pub(crate) fn caller<'a>(&'a self, head: RequestHead<'a>) -> Caller<'a> {
-        self.caller_by(head, &self.hasher)
+    /// Goes on with a request about which the store was asked.
+    pub(crate) fn replied(
+        &self,
+        StoreReply { asked, replies }: StoreReply,
+        now: Timestamp,
+    ) -> Rated {
+        let Some(shared) = &self.shared else { return Rated::Unavailable };
+        let replies = match replies {
+            Ok(replies) => replies,
+            Err(error) => return self.failed(shared.on_failure, &asked, &error, now),
+        };
+        let charges = asked.charges(&replies, &shared.store);
+        let (hard, soft) = (
+            charges.clone().filter(|it| !it.ask.is_soft),
+            charges.clone().filter(|it| it.ask.is_soft),
+        );
+        let is_allowed = hard.clone().all(|it| it.is_charged());
+        let give_back = |report: &mut RateReport| {
+            let spent = charges.clone().filter_map(|it| it.spent(&asked.policies[it.policy()]));
+            spent.for_each(|mut it| it.settle(0, now));
+            report.refuse_to_hold(hard.clone().filter_map(|it| it.given_back()));
+        };
+        let rated =
+            self.conclude(&asked.policies, is_allowed, hard.clone(), || soft, give_back, now);
+        self.mark_counted(rated, asked.is_watched)
     }
 
-    /// The same with other hashes of keys.
-    pub(super) fn caller_by<'a>(
-        &'a self,
-        head: RequestHead<'a>,
-        hasher: &'a KeyHasher,
-    ) -> Caller<'a> {
-        Caller::new(head, hasher, &self.client_ip)
-    }
-
-    /// Puts changed limits in force, with the memory of those that stay; or says what is wrong.
-    ///
-    /// The closure is not called under the lock, so that it may look at the limits; it is called
-    /// again if they have been changed meanwhile.
-    pub(crate) fn change(&self, change: impl Fn(Limits) -> Limits) -> Result<(), ConfigError> {
-        let policies = loop {
-            let before = Arc::clone(&self.lock());
-            let changed = change(Limits::clone(&before));
-            let mut limits = self.lock();
-            if !Arc::ptr_eq(&limits, &before) {
-                continue;
+    /// Asks the store about all limits that apply to a request.
+    fn ask_store(
+        &self,
+        shared: &Shared,
+        policies: &Arc<Vec<Arc<Policy>>>,
+        caller: &Caller<'_>,
+    ) -> Rated {
+        let hasher = shared.store.hasher();
+        let caller = &Caller::new(caller.head, &hasher, caller.client_ip);
+        let is_watched = self.watch(caller, policies);
+        let (mut applying, mut asks) = (SmallVec::new(), Vec::with_capacity(2));
+        let applies = |index: usize, key| {
+            let policy = &policies[index];
+            if let Some(ask) = policy.ask(key, policy.tier(caller), policy.cost(caller)) {
+                applying.push(index);
+                asks.push(ask);
             }
-            let policies = Arc::new({
-                let before = self.policies.load();
-                Policies::new(&changed, &before, self.shared.as_ref(), (self.now)())?
-            });
-            self.policies.store(Arc::clone(&policies));
-            *limits = Arc::new(changed);
-            break policies;
         };
-        policies.lint().for_each(|it| self.telemetry.misconfigured(it));
-        Ok(())
-    }
-
-    /// The rules file is in force, or why not. What was said already is not said again: a file that
-    /// is not in force is tried again and again.
-    pub(super) fn followed(&self, outcome: Result<(), String>) {
-        let before = {
-            let mut unfollowed = self.unfollowed.lock().unwrap_or_else(PoisonError::into_inner);
-            mem::replace(&mut *unfollowed, outcome.as_ref().err().cloned())
-        };
-        if outcome.is_ok() || outcome.as_ref().err() != before.as_ref() {
-            self.telemetry.rules_file(&outcome);
+        match self.each_applying(caller, policies, applies) {
+            Err(unknown) => Rated::Unknown(unknown),
+            Ok(()) if asks.is_empty() => Rated::Free,
+            Ok(()) => {
+                let policies = Arc::clone(policies);
+                let asked = AskedLimits { policies, applying, asks, is_watched };
+                Rated::Ask(PendingCharge::new(&shared.store, asked))
+            }
         }
     }
 
-    /// Why the rules file as it is now is not in force.
-    pub(crate) fn unfollowed(&self) -> Option<String> {
-        self.unfollowed.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The limits in force, as they were written.
-    pub(crate) fn limits(&self) -> Arc<Limits> {
-        Arc::clone(&self.lock())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Arc<Limits>> {
-        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Applies the policy for a store that has not answered.
+    fn failed(
+        &self,
+        on_failure: LimitFailure,
+        asked: &AskedLimits,
+        error: &StoreError,
+        now: Timestamp,
+    ) -> Rated {
+        self.telemetry.limits_failed(on_failure.as_str(), error);
+        let policies = &asked.policies;
+        match on_failure {
+            LimitFailure::Admit => {
+                let mut report = RateReport::new(Arc::clone(policies), [].into_iter(), now);
+                report.admitted = Reason::AdmittedUnlimited;
+                self.mark_counted(Rated::Pass(report), asked.is_watched)
+            }
+            LimitFailure::LocalShare { .. } => {
+                let (mut hard, mut soft) = (ChargeSet::of(policies), ChargeSet::of(policies));
+                for (&policy, ask) in asked.applying.iter().zip(&asked.asks) {
+                    let charges = if ask.is_soft { &mut soft } else { &mut hard };
+                    charges.push(policy, ask.key, ask.tier, ask.cost);
+                }
+                let mut rated = self.charge_here(hard, soft, asked.is_watched, now);
+                if let Rated::Pass(report) | Rated::Delay(report, _) = &mut rated {
+                    report.admitted = Reason::AdmittedLocalShare;
+                }
+                rated
+            }
+            LimitFailure::Refuse => Rated::Unavailable,
+        }
     }
 
     /// Charges the limits that refuse, all or none of them; then those that only watch.
-    pub(super) fn charge(
-        self: &Arc<Self>,
-        policies: &Arc<Policies>,
-        hard: &mut Asked<'_>,
-        soft: &mut Asked<'_>,
+    fn charge_here(
+        &self,
+        mut hard: ChargeSet<'_>,
+        mut soft: ChargeSet<'_>,
+        is_watched: bool,
         now: Timestamp,
     ) -> Rated {
-        let allowed = hard.charge_all(now);
-        let mut told = Told::new(Arc::clone(policies), now);
-        told.decisions.extend(hard.applied());
-        if !allowed {
-            return self.refuse(told);
+        let is_allowed = charge_all(&mut hard.asks, now);
+        let give_back = |report: &mut RateReport| {
+            let spent = hard.charges().filter_map(|it| it.spent(&hard.policies[it.policy]));
+            spent.for_each(|mut it| it.settle(0, now));
+            report.refuse_to_hold(hard.looks(now));
+        };
+        let soft = &mut soft;
+        let rated = self.conclude(
+            hard.policies,
+            is_allowed,
+            hard.charges(),
+            move || soft.charge_each(now),
+            give_back,
+            now,
+        );
+        self.mark_counted(rated, is_watched)
+    }
+
+    /// What follows once the limits that refuse were charged, all or none of them: a refusal, a
+    /// turn in a leaky queue, or the request goes on, with what the limits say that only watch.
+    fn conclude<C: Charged, S: Iterator<Item = C>>(
+        &self,
+        policies: &Arc<Vec<Arc<Policy>>>,
+        is_allowed: bool,
+        hard: impl Iterator<Item = C> + Clone,
+        soft: impl FnOnce() -> S,
+        give_back: impl FnOnce(&mut RateReport),
+        now: Timestamp,
+    ) -> Rated {
+        let applied = |it: C| {
+            let (policy, tier) = (it.policy(), it.tier());
+            Some(Applied { policy, tier, decision: it.decision()? })
+        };
+        let decisions = hard.clone().filter_map(applied);
+        let mut report = RateReport::new(Arc::clone(policies), decisions, now);
+        if !is_allowed {
+            return self.refuse(policies, report);
         }
-        let delay = told.delay();
+        let delay = report.delay();
         let place = if delay.is_zero() {
             None
-        } else if let Some(place) = QueuePlace::take(self) {
-            Some(place.with(hard.spent().filter(|it| it.policy.is_queue())))
+        } else if let Some(place) = Place::take(&self.held, &self.clock) {
+            let queues = hard.clone().filter(|it| policies[it.policy()].is_queue());
+            Some(place.with(queues.filter_map(|it| it.spent(&policies[it.policy()]))))
         } else {
-            hard.spent().for_each(|mut it| it.settle(0, now));
-            Self::look_again(&mut told, hard);
-            return self.refuse(told);
+            give_back(&mut report);
+            return self.refuse(policies, report);
         };
-        let mut adjustable = SmallVec::new();
-        for (policy, ask) in hard.iter() {
-            self.telemetry.rated(&policy.subject, Rate::Allowed);
-            if policy.limit.is_adjustable {
-                adjustable.extend(Spent::new(policy, ask));
+        let mut adjustable: SmallVec<[Spent; 2]> = SmallVec::new();
+        for charged in hard {
+            self.allowed(&charged, policies, &mut adjustable);
+        }
+        let mut over = SmallVec::new();
+        for charged in soft() {
+            let policy = &policies[charged.policy()];
+            if charged.is_charged() {
+                self.allowed(&charged, policies, &mut adjustable);
+                continue;
+            }
+            self.telemetry.rated(&policy.subject, policy.over());
+            if policy.limit.over_limit == OverLimit::Mark {
+                over.push(Arc::clone(&policy.name));
             }
         }
-        told.over_soft = self.watch(soft, &mut adjustable, now);
+        report.over_soft = (!over.is_empty()).then_some(OverSoftLimit(over));
         if !adjustable.is_empty() {
-            told.spend = Some(Spend::new(adjustable, Arc::clone(&self.now)));
+            report.spend = Some(Spend::new(adjustable, self.clock.clone()));
         }
         match place {
-            Some(place) => Rated::Hold(told, delay, place),
-            None => Rated::Pass(told),
+            Some(place) => Rated::Delay(report, Turn::after(delay, place)),
+            None => Rated::Pass(report),
         }
     }
 
-    /// Reports who has refused. Those that would have allowed it have not been asked.
-    pub(super) fn refuse(&self, told: Box<Told>) -> Rated {
-        for it in told.decisions.iter().filter(|it| !it.decision.allowed) {
-            self.report(&told.policies, it.policy, Rate::Refused);
-        }
-        Rated::Refuse(told)
-    }
-
-    /// Reports what a limit has said.
-    pub(super) fn report(&self, policies: &Policies, policy: usize, what: Rate) {
-        self.telemetry.rated(&policies.get(policy).subject, what);
-    }
-
-    /// Turns the delay of a request that cannot be held into a refusal, once all was given back.
-    fn look_again(told: &mut Told, hard: &Asked<'_>) {
-        for (applied, (policy, ask)) in told.decisions.iter_mut().zip(hard.iter()) {
-            let delay = applied.decision.delay;
-            applied.decision = policy.limiter.look(ask.key(), ask.tier(), ask.cost(), told.at);
-            if !delay.is_zero() {
-                applied.decision.allowed = false;
-                applied.decision.retry_after = Some(delay);
-            }
-        }
-    }
-
-    /// Charges the limits that refuse nobody, and says which of them a request is over.
-    fn watch(
+    /// Reports that a limit allows a request, and keeps what may be corrected of its charge.
+    fn allowed(
         &self,
-        soft: &mut Asked<'_>,
+        charged: &impl Charged,
+        policies: &[Arc<Policy>],
         adjustable: &mut SmallVec<[Spent; 2]>,
-        now: Timestamp,
-    ) -> Option<OverSoftLimit> {
-        let mut over = SmallVec::new();
-        soft.charge_each(now);
-        for (policy, ask) in soft.iter() {
-            if ask.charge().is_some() {
-                self.telemetry.rated(&policy.subject, Rate::Allowed);
-                if policy.limit.is_adjustable {
-                    adjustable.extend(Spent::new(policy, ask));
-                }
-            } else {
-                self.telemetry.rated(&policy.subject, policy.over());
-                if policy.limit.over_limit == OverLimit::Mark {
-                    over.push(Arc::clone(&policy.name));
+    ) {
+        let policy = &policies[charged.policy()];
+        self.telemetry.rated(&policy.subject, Rate::Allowed);
+        if policy.limit.is_adjustable {
+            adjustable.extend(charged.spent(policy));
+        }
+    }
+
+    /// Reports the limits that refuse. Those that would have allowed it were not asked.
+    fn refuse(&self, policies: &[Arc<Policy>], report: Box<RateReport>) -> Rated {
+        for it in report.decisions.iter().filter(|it| !it.decision.allowed) {
+            self.telemetry.rated(&policies[it.policy].subject, Rate::Refused);
+        }
+        Rated::Refuse(report)
+    }
+
+    /// Finds the limits that apply to a request, and its key for each of them; or else one that
+    /// refuses, as it cannot tell whose the request is.
+    fn each_applying(
+        &self,
+        caller: &Caller<'_>,
+        policies: &[Arc<Policy>],
+        mut applies: impl FnMut(usize, KeyHash),
+    ) -> Result<(), Arc<Policy>> {
+        for (index, policy) in policies.iter().enumerate() {
+            if !policy.concerns(caller) {
+                continue;
+            }
+            let found = policy.limit.key.find(policy.limit.missing_key, caller);
+            match found {
+                Found::Key(key) => applies(index, key),
+                Found::Bypass => {}
+                Found::Refuse | Found::Stranger => {
+                    if matches!(found, Found::Stranger) {
+                        self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
+                    }
+                    self.telemetry.rated(&policy.subject, policy.over());
+                    if policy.limit.over_limit == OverLimit::Refuse {
+                        return Err(Arc::clone(policy));
+                    }
                 }
             }
         }
-        (!over.is_empty()).then_some(OverSoftLimit(over))
+        Ok(())
+    }
+
+    /// Looks at how the limits are set up, if this is one of the first requests; says whether it is.
+    fn watch(&self, caller: &Caller<'_>, policies: &[Arc<Policy>]) -> bool {
+        let is_due = self.diagnosis.is_due();
+        if is_due {
+            self.diagnosis.look(caller, policies, &self.telemetry);
+        }
+        is_due
+    }
+
+    /// Marks a request as counted, if it is watched.
+    fn mark_counted(&self, mut rated: Rated, is_watched: bool) -> Rated {
+        if let Rated::Pass(report) | Rated::Delay(report, _) = &mut rated {
+            report.counted = is_watched.then(|| self.diagnosis.clone());
+        }
+        rated
+    }
+}
+
+/// What a policy says to one request; what is made of it at start-up is in `policy.rs`.
+impl Policy {
+    /// Whether a request is limited by it.
+    fn concerns(&self, caller: &Caller<'_>) -> bool {
+        self.limit.scope.as_ref().is_none_or(|scope| scope.covers(&caller.head))
+            && self.limit.conditions.iter().all(|it| it.holds(caller))
+    }
+
+    fn tier(&self, caller: &Caller<'_>) -> usize {
+        let is_in = |matcher: &Matcher| matcher.covers(&caller.head, Doubt::Exempt);
+        let tier = self.limit.tiers.iter().position(|tier| is_in(&tier.matcher));
+        tier.map_or(0, |tier| tier + 1)
+    }
+
+    fn cost(&self, caller: &Caller<'_>) -> u64 {
+        match &self.limit.cost {
+            Cost::By(closure) => closure(&caller.head),
+            Cost::Fixed(cost) => *cost,
+        }
+    }
+
+    /// Whether it holds requests until their turn.
+    fn is_queue(&self) -> bool {
+        self.limit.algorithm == Algorithm::LeakyQueue
+    }
+
+    /// What is reported of a request that is over it.
+    fn over(&self) -> Rate {
+        match self.limit.over_limit {
+            OverLimit::Mark => Rate::OverSoft,
+            OverLimit::Refuse => Rate::Refused,
+            OverLimit::Shadow => Rate::OverShadow,
+        }
+    }
+
+    /// What the store is asked about it.
+    fn ask(&self, key: KeyHash, tier: usize, cost: u64) -> Option<LimitAsk> {
+        let ask = LimitAsk::new(Arc::clone(self.shared.as_ref()?), key, tier, cost);
+        Some(if self.limit.over_limit == OverLimit::Refuse { ask } else { ask.soft() })
     }
 }

@@ -10,7 +10,10 @@ use std::{borrow::Cow, fmt, sync::Arc};
 use http::Method;
 use waiting_room_core::ConfigError;
 
-use crate::request::{Doubt, Matcher, RequestHead, validate_name};
+use super::{
+    head::RequestHead,
+    matcher::{Doubt, Matcher, validate_name},
+};
 
 /// A rule for requests that do not concern the room; its name is shown as `bypass:<name>`.
 ///

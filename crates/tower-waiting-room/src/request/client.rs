@@ -11,10 +11,7 @@
 
 mod accept;
 
-use http::{
-    HeaderMap, HeaderName, Method,
-    header::{ACCEPT_LANGUAGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN},
-};
+use http::{HeaderMap, HeaderName, Method, header::ACCEPT_LANGUAGE};
 
 use self::accept::{Asked, combined, negotiate};
 use crate::respond::Language;
@@ -95,13 +92,6 @@ impl Client {
 pub(crate) fn is_program(headers: &HeaderMap) -> bool {
     let clues = Clues::of(headers);
     !clues.is_poll && matches!(clues.kind(headers), ClientKind::Json | ClientKind::Problem)
-}
-
-/// Whether a browser asks if a script of another origin may send a request (CORS preflight).
-pub(crate) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
-    method == Method::OPTIONS
-        && headers.contains_key(ORIGIN)
-        && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
 /// What there is to go by, found in one pass: a program sends few headers, and to ask for each of

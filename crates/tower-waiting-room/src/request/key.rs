@@ -9,12 +9,11 @@ use std::{
 };
 
 use http::{HeaderName, HeaderValue, header};
+use serde::Deserialize;
 use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHash, KeyHasher};
 
-use crate::{
-    rate::MissingKey,
-    request::{ClientIp, RequestHead},
-};
+use super::{client_ip::ClientIp, head::RequestHead};
+use crate::ambient::random_bytes;
 
 /// By what a rate limit tells clients apart.
 ///
@@ -284,6 +283,24 @@ impl fmt::Debug for Key {
     }
 }
 
+/// What happens to a request without the key of a limit.
+///
+/// Only a hard limit refuses: a [soft or shadow](OverLimit) one counts it as over the limit in the
+/// metrics, and does not apply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum MissingKey {
+    /// The address of the client takes the place of the key. Where that is unknown as well, the
+    /// request is refused, and an error is logged.
+    #[default]
+    Address,
+    /// The limit does not apply.
+    Bypass,
+    /// It is answered with 429.
+    Refuse,
+}
+
 /// The key of a request, if it has one.
 pub(crate) enum Found {
     /// It has none, and is not limited.
@@ -303,6 +320,24 @@ pub(crate) enum Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "an address is all there is to it")]
 pub struct PeerAddr(pub SocketAddr);
+
+/// By what a layer tells clients apart, apart from keys: its hashes, and where addresses are.
+pub(crate) struct Callers {
+    hasher: KeyHasher,
+    client_ip: ClientIp,
+}
+
+impl Callers {
+    pub(crate) fn new(client_ip: ClientIp) -> Self {
+        let seeds = std::array::from_fn(|_| u64::from_le_bytes(random_bytes()));
+        Self { hasher: KeyHasher::new(seeds), client_ip }
+    }
+
+    /// The sender of a request.
+    pub(crate) const fn of<'a>(&'a self, head: RequestHead<'a>) -> Caller<'a> {
+        Caller::new(head, &self.hasher, &self.client_ip)
+    }
+}
 
 /// A request, and what it takes to tell who sent it.
 pub(crate) struct Caller<'a> {

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use percent_encoding::percent_decode_str;
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
-use crate::request::RequestHead;
+use super::head::RequestHead;
 
 /// A test of a request, by what can be seen without its body.
 #[derive(Clone)]
@@ -177,6 +177,39 @@ fn carries_cookie(headers: &HeaderMap, name: &str) -> bool {
             pair.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
         })
     })
+}
+
+/// The requests that a limit is about: those that all of these match.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scope {
+    methods: Vec<Method>,
+    matchers: Vec<Matcher>,
+}
+
+impl Scope {
+    /// Whether a request is meant. A path is, if any reader takes it for one that is.
+    pub(crate) fn covers(&self, head: &RequestHead<'_>) -> bool {
+        (self.methods.is_empty() || self.methods.iter().any(|it| is_method(head.method(), it)))
+            && self.matchers.iter().all(|it| it.covers(head, Doubt::Covered))
+    }
+
+    /// Adds methods to a scope, which stays everything if there are none.
+    pub(crate) fn add_methods(scope: &mut Option<Self>, methods: impl IntoIterator<Item = Method>) {
+        let mut methods = methods.into_iter().peekable();
+        if methods.peek().is_some() {
+            scope.get_or_insert_default().methods.extend(methods);
+        }
+    }
+
+    /// Adds a matcher to a scope.
+    pub(crate) fn add(scope: &mut Option<Self>, matcher: Matcher) {
+        scope.get_or_insert_default().matchers.push(matcher);
+    }
+
+    /// Checks that it can be meant; `field` and `rule` are named in the error.
+    pub(crate) fn validate(&self, field: &'static str, rule: &str) -> Result<(), ConfigError> {
+        self.matchers.iter().try_for_each(|it| it.validate(field, rule))
+    }
 }
 
 #[cfg(test)]

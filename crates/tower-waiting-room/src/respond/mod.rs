@@ -14,7 +14,7 @@
 //! ask again, and what it depends on. The sentences in it come in the client's [`Language`].
 //!
 //! A request that exceeds a rate limit is the one case that must cost next to nothing, or refusing
-//! a flood would be no help: its answer is prepared ([`refusal`]). What the limits left for the
+//! a flood would be no help: its answer is prepared ([`responder`]). What the limits left for the
 //! client is told on every response, in the headers it knows ([`rate_headers`]).
 //!
 //! Nothing here decides anything, reads a clock or touches the room. What goes wrong while an
@@ -31,9 +31,10 @@ mod message;
 mod page;
 mod problem;
 mod rate_headers;
-mod refusal;
+mod responder;
 mod response;
 mod sample;
+mod statuses;
 mod text;
 mod words;
 
@@ -46,7 +47,8 @@ pub use self::{
     rate_headers::{QuotaUnit, RateHeaders},
 };
 pub(crate) use self::{
-    rate_headers::{MAX_NAME_LEN, PolicyLine, Told, write as tell, write_refused as tell_refused},
-    refusal::{Refusal, Refused},
+    rate_headers::{MAX_NAME_LEN, PolicyLine, Told},
+    responder::{About, Responder, Unforwarded},
     response::respond,
+    statuses::Statuses,
 };

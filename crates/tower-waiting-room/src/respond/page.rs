@@ -12,7 +12,7 @@ use super::{
     response::{Failure, of_type},
     sample,
 };
-use crate::token::random_bytes;
+use crate::ambient::random_bytes;
 
 /// The page that a visitor sees who is in line, or cannot come in.
 ///

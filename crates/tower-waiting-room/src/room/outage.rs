@@ -128,11 +128,14 @@ impl Outage {
         self.or_locally(store, renewal, |room, now| room.renew(&pass, now))
     }
 
+    /// Whether the store is away.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
     /// Counts a valid pass that was seen, while the node is on its own.
     pub(crate) fn saw(&self, pass: &Pass, now: Timestamp) {
-        if !self.is_on.load(Ordering::Relaxed) {
-            return;
-        }
         if let Some(Away { room: Some(room), .. }) = &mut *self.state() {
             // What it says of the renewal is for a renewal that is due.
             let _ = room.renew(pass, now);
@@ -203,7 +206,7 @@ impl Outage {
 
     /// The store has not answered. Returns the state of the outage, locked.
     fn is_away(&self, error: &StoreError, now: Timestamp) -> MutexGuard<'_, Option<Away>> {
-        self.telemetry.store_failed(error, self.policy);
+        self.telemetry.store_failed(error, self.policy.as_str());
         let mut state = self.state();
         if state.is_none() {
             self.telemetry.store_is_away(error);

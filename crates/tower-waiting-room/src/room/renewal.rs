@@ -50,10 +50,6 @@ impl PassRenewal {
         }
     }
 
-    pub(crate) const fn is_over(&self) -> bool {
-        self.asked.is_none()
-    }
-
     /// Waits for the store when the application has answered. Out of patience, it lets the renewal
     /// go on by itself, and the next request of the visitor finds the fresh pass. Without a
     /// runtime there is no waiting, and the next request tries again.

@@ -8,10 +8,8 @@ use base64::{
 };
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
-use super::{
-    entropy,
-    seal::{KeyId, key_id},
-};
+use super::seal::{KeyId, key_id};
+use crate::ambient;
 
 /// A key that seals passes and tickets: 32 random bytes.
 ///
@@ -76,7 +74,7 @@ impl TokenKey {
     /// If the operating system has no entropy to give.
     #[must_use]
     pub fn random() -> Self {
-        Self::from_bytes(entropy::system_bytes())
+        Self::from_bytes(ambient::system_bytes())
     }
 
     pub(super) const fn bytes(&self) -> &[u8; Self::LEN] {

@@ -27,7 +27,6 @@
 //! ended. The room knows that. A token that was copied is as good as the original while it lasts.
 
 mod cookie;
-mod entropy;
 mod keys;
 mod open_error;
 mod payload;
@@ -45,8 +44,6 @@ pub use self::{
     transport::TOKEN_HEADER,
 };
 pub(crate) use self::{
-    entropy::{random_bytes, random_visitor_id},
-    open_error::OpenError,
     tokens::{Opened, SealedToken, Tokens, Verified},
-    transport::{Source, Transport},
+    transport::{TokenSource, Transport},
 };

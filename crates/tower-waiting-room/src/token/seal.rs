@@ -12,11 +12,11 @@ use xaes_256_gcm::{
 };
 
 use super::{
-    entropy,
     keys::TokenKey,
     open_error::OpenError,
     payload::{Kind, TICKET_LEN},
 };
+use crate::ambient;
 
 /// Which key sealed a token: 32 bits derived from it one-way.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Sealer {
     ) -> &'a [u8] {
         const { assert!(OVERHEAD + N <= MAX_SEALED_LEN, "every payload has room") };
         let (token, _) = token.split_at_mut(OVERHEAD + N);
-        let nonce = entropy::random_bytes::<NONCE_LEN>();
+        let nonce = ambient::random_bytes::<NONCE_LEN>();
         let (clear, rest) = token.split_at_mut(HEADER_LEN + NONCE_LEN);
         let (text, tag) = rest.split_at_mut(N);
         clear[..HEADER_LEN].copy_from_slice(&header(kind, self.id));

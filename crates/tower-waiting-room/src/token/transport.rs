@@ -49,9 +49,9 @@ impl Transport {
     /// valid pass are not looked at.
     pub(crate) fn find(&self, tokens: &Tokens, headers: &HeaderMap, now: Timestamp) -> Found {
         let mut found = Found::nothing(if headers.contains_key(TOKEN_HEADER) {
-            Source::Header
+            TokenSource::Header
         } else {
-            Source::Cookie
+            TokenSource::Cookie
         });
         for (text, source) in self.candidates(headers) {
             match (tokens.open(text, now), found.opened) {
@@ -76,28 +76,51 @@ impl Transport {
     pub(crate) fn candidates<'a>(
         &'a self,
         headers: &'a HeaderMap,
-    ) -> impl Iterator<Item = (&'a [u8], Source)> {
+    ) -> impl Iterator<Item = (&'a [u8], TokenSource)> {
         let by_header = headers
             .get_all(TOKEN_HEADER)
             .iter()
-            .map(|value| (value.as_bytes().trim_ascii(), Source::Header));
+            .map(|value| (value.as_bytes().trim_ascii(), TokenSource::Header));
         let by_cookie = headers
             .get_all(header::COOKIE)
             .iter()
             .scan(Self::MAX_COOKIE_BYTES, |budget, value| clip(value.as_bytes(), budget))
             .flat_map(|line| self.in_cookies(line))
-            .map(|value| (value, Source::Cookie));
+            .map(|value| (value, TokenSource::Cookie));
         by_header.chain(by_cookie).filter(|(text, _)| !text.is_empty()).take(Self::MAX_CANDIDATES)
     }
 
-    /// `Set-Cookie` that keeps the token for `max_age`, rounded up to whole seconds.
-    pub(crate) fn set_cookie(&self, token: &SealedToken, max_age: Duration) -> HeaderValue {
-        self.set_cookie.keep(token, max_age)
+    /// Sends a token the way the client's own came, to be kept for `max_age`, rounded up to whole
+    /// seconds.
+    pub(crate) fn attach(
+        &self,
+        headers: &mut HeaderMap,
+        source: TokenSource,
+        token: SealedToken,
+        max_age: Duration,
+    ) {
+        match source {
+            TokenSource::Cookie => {
+                headers.append(header::SET_COOKIE, self.set_cookie.keep(&token, max_age));
+            }
+            TokenSource::Header => {
+                headers.insert(TOKEN_HEADER, token.into_header_value());
+            }
+        }
+        make_private(headers);
     }
 
-    /// `Set-Cookie` that makes the client forget its token.
-    pub(crate) fn delete_cookie(&self) -> HeaderValue {
-        self.set_cookie.delete()
+    /// Has the client forget its token.
+    pub(crate) fn detach(&self, headers: &mut HeaderMap, source: TokenSource) {
+        match source {
+            TokenSource::Cookie => {
+                headers.append(header::SET_COOKIE, self.set_cookie.delete());
+            }
+            TokenSource::Header => {
+                headers.insert(TOKEN_HEADER, HeaderValue::from_static(""));
+            }
+        }
+        make_private(headers);
     }
 
     /// The values of our cookie in one `Cookie` header, `name=value; name=value`.
@@ -119,7 +142,7 @@ pub(crate) struct Found {
     /// The pass or the ticket; `None` if there was no valid one.
     pub(crate) opened: Option<Opened>,
     /// How it came. For nothing: the way the client would use.
-    pub(crate) source: Source,
+    pub(crate) source: TokenSource,
     /// How many candidates were not believed.
     pub(crate) rejected: usize,
     /// Why the last of them was not.
@@ -127,14 +150,14 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    const fn nothing(source: Source) -> Self {
+    const fn nothing(source: TokenSource) -> Self {
         Self { opened: None, source, rejected: 0, last_error: None }
     }
 }
 
 /// The way a token travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum TokenSource {
     /// In our cookie.
     Cookie,
     /// In the header [`TOKEN_HEADER`].
@@ -164,6 +187,34 @@ fn value(rest: &[u8]) -> &[u8] {
     match rest[..end].trim_ascii() {
         [b'"', inner @ .., b'"'] => inner,
         bare => bare,
+    }
+}
+
+/// Keeps shared caches from storing a response with somebody's token in it, and handing it to
+/// many (RFC 9111 section 7.3). What the application says about private caches stays; what it says
+/// to shared ones alone (RFC 9213) goes.
+fn make_private(headers: &mut HeaderMap) {
+    for targeted in ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control"] {
+        headers.remove(targeted);
+    }
+    let mut kept: Vec<&str> = Vec::new();
+    for line in headers.get_all(header::CACHE_CONTROL) {
+        for directive in line.to_str().unwrap_or_default().split(',').map(str::trim) {
+            let name = directive.split('=').next().unwrap_or_default();
+            if name.eq_ignore_ascii_case("no-store") || directive.eq_ignore_ascii_case("private") {
+                return;
+            }
+            let is_shared = ["public", "s-maxage", "private", "proxy-revalidate"]
+                .iter()
+                .any(|shared| name.eq_ignore_ascii_case(shared));
+            if !directive.is_empty() && !is_shared {
+                kept.push(directive);
+            }
+        }
+    }
+    kept.insert(0, "private");
+    if let Ok(value) = HeaderValue::try_from(kept.join(", ")) {
+        headers.insert(header::CACHE_CONTROL, value);
     }
 }
 

@@ -139,7 +139,70 @@ fn a_limit_that_was_only_looked_at_has_allowed_nothing() {
     let narrow = || limits().rate_limit(limit("narrow", Quota::per_minute(1)));
     assert_eq!(second(narrow()), ["narrow refused", "refused:rate:narrow"]);
     let shadow = narrow().enforcement(Enforcement::Shadow);
-    assert_eq!(second(shadow), ["narrow refused", "refused:rate:narrow", "admitted:limits"]);
+    assert_eq!(second(shadow), ["narrow refused", "refused:rate:narrow"]);
+}
+
+/// The verdicts that are counted for two requests at once, one as it comes through and the other
+/// as it does not, outside of shadow mode.
+fn verdicts(config: WaitingRoomConfigBuilder) -> Vec<String> {
+    let (counted, house) = (Counted::default(), House::new(config));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    with_local_recorder(&counted, || {
+        for _ in 0..2 {
+            let peer = PeerAddr(SocketAddr::from(([192, 0, 2, 1], 40_000)));
+            let request = Request::get("/").extension(peer).body(String::new()).unwrap();
+            runtime.block_on(house.send(request));
+        }
+    });
+    let mut seen = counted.take();
+    // The outcomes of single limits and gates have their name first.
+    seen.retain(|labels| !labels.contains(' '));
+    seen
+}
+
+/// In both modes: what is counted is what was decided, once for each request.
+#[track_caller]
+fn assert_one_verdict_a_request(
+    config: impl Fn() -> WaitingRoomConfigBuilder,
+    expected: [&str; 2],
+) {
+    assert_eq!(verdicts(config()), expected, "enforced");
+    assert_eq!(verdicts(config().enforcement(Enforcement::Shadow)), expected, "in shadow mode");
+}
+
+#[test]
+fn a_limit_in_shadow_mode_counts_one_verdict_a_request() {
+    let narrow = || limits().rate_limit(limit("narrow", Quota::per_minute(1)));
+    assert_one_verdict_a_request(narrow, ["admitted:limits", "refused:rate:narrow"]);
+    let keyless = || {
+        limits().rate_limit(
+            RateLimit::new("keyless", Quota::per_minute(9), Key::header("x-api-key"))
+                .missing_key(tower_waiting_room::MissingKey::Refuse),
+        )
+    };
+    assert_one_verdict_a_request(keyless, ["refused:rate:keyless"; 2]);
+}
+
+#[test]
+fn a_gate_in_shadow_mode_counts_one_verdict_a_request() {
+    let closed = || WaitingRoomConfig::builder("api").concurrency(Concurrency::limit(0).queue(0));
+    assert_one_verdict_a_request(closed, ["refused:gate_full"; 2]);
+}
+
+#[test]
+fn a_room_in_shadow_mode_counts_one_verdict_a_request() {
+    let full = crate::support::config;
+    assert_one_verdict_a_request(full, ["admitted:slot", "queued:active_limit"]);
+}
+
+#[test]
+fn in_shadow_mode_the_first_stage_that_would_refuse_is_the_verdict() {
+    let all = || {
+        crate::support::config()
+            .rate_limit(limit("narrow", Quota::per_minute(1)))
+            .concurrency(Concurrency::limit(0).queue(0))
+    };
+    assert_one_verdict_a_request(all, ["refused:gate_full", "refused:rate:narrow"]);
 }
 
 #[test]

@@ -150,11 +150,10 @@ impl Gate {
     /// Nobody passes those who wait, and as many wait as may, exactly.
     #[must_use]
     pub fn enter(&self, arrival: Arrival, now: Timestamp) -> Entry {
-        let entered = match self.0.counter.enter() {
-            Some(in_flight) => Entered::Granted(Grant { at: now, in_flight }),
-            None => self.critical(now, |critical| critical.enter(&arrival)),
-        };
-        match entered {
+        if let Some(permit) = self.try_enter(arrival.class, now) {
+            return Entry::Admitted(permit);
+        }
+        match self.critical(now, |critical| critical.enter(&arrival)) {
             Entered::Granted(grant) => {
                 self.0.running.begins(arrival.class);
                 Entry::Admitted(Permit::new(self.clone(), arrival.class, grant, now))
@@ -162,6 +161,16 @@ impl Gate {
             Entered::Queued(id, deadline) => Entry::Queued(Place::new(self.clone(), id, deadline)),
             Entered::Refused(refused) => Entry::Refused(refused),
         }
+    }
+
+    /// Lets a request of this class in if there is a permit for it at once, and no other waits for
+    /// one. `None` decides nothing: then [`enter`](Self::enter).
+    #[inline]
+    #[must_use]
+    pub fn try_enter(&self, class: u8, now: Timestamp) -> Option<Permit> {
+        let in_flight = self.0.counter.enter()?;
+        self.0.running.begins(class);
+        Some(Permit::new(self.clone(), class, Grant { at: now, in_flight }, now))
     }
 
     /// Changes how many may run: none with 0, which closes the gate, and as many as come with

@@ -14,7 +14,7 @@ use self::limit::{AdaptiveFile, LimitFile};
 use super::{method, rates::KeyFile, with};
 use crate::{
     gate::{ClientDeadline, Concurrency, GateStatuses, Hold},
-    rate::MissingKey,
+    request::MissingKey,
 };
 
 #[derive(Deserialize)]

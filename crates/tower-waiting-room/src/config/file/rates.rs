@@ -9,8 +9,8 @@ use waiting_room_core::{Algorithm, Alignment, ConfigError, ConfigErrorKind, Quot
 use super::{method, with};
 use crate::{
     config::WaitingRoomConfigBuilder,
-    rate::{MissingKey, OverLimit, RateLimit},
-    request::{ClientIp, Key, TrustedProxies},
+    rate::{OverLimit, RateLimit},
+    request::{ClientIp, Key, MissingKey, TrustedProxies},
     respond::{QuotaUnit, RateHeaders},
 };
 

@@ -5,8 +5,8 @@ use waiting_room_core::{Aimd, ConfigErrorKind, Discipline, Gradient2, LimitRules
 use super::*;
 use crate::{
     gate::{ClientDeadline, GateStatuses, Hold},
-    rate::MissingKey,
     request::Key,
+    request::MissingKey,
 };
 
 fn error_of(gate: &str) -> String {
@@ -56,7 +56,7 @@ fn what_a_file_says_about_gates_is_what_code_says() {
         ClientDeadline::Seconds("x-s".to_owned()),
     ];
     assert_eq!(gate.deadlines, deadlines);
-    assert!(!gate.scope.is_everything());
+    assert!(!gate.is_for_all());
 }
 
 #[test]

@@ -5,17 +5,17 @@ use waiting_room_core::{Algorithm, Alignment, Quota, Refusals};
 
 use super::*;
 use crate::{
-    rate::{Cost, MissingKey, OverLimit},
-    request::{Key, TrustedProxies},
+    rate::{Cost, OverLimit},
+    request::{Key, MissingKey, TrustedProxies},
     respond::QuotaUnit,
 };
 
 /// What limits and client addresses come to; they have no equality of their own.
 fn rates_of(config: &WaitingRoomConfig) -> String {
-    let RateConfig { limits, client_ip, headers, source, max_held, shared } = &config.rates;
+    let RateConfig { limits, client_ip, headers, max_held, shared } = &config.rates;
     assert!(shared.is_none());
     let limits: Vec<_> = limits.iter().map(all_of).collect();
-    let path = source.as_ref().map(|source| &source.path);
+    let path = config.rules_file.as_ref().map(|file| &file.path);
     format!("{limits:#?} {client_ip:#?} {headers:?} {path:?} {max_held}")
 }
 
@@ -26,7 +26,7 @@ fn all_of(limit: &RateLimit) -> impl std::fmt::Debug {
         Cost::Fixed(cost) => Some(*cost),
     };
     let what = (limit.name.clone(), limit.quota, limit.key.clone(), limit.algorithm);
-    let which = (limit.methods.clone(), limit.matchers.clone(), cost, limit.unit);
+    let which = (limit.scope.clone(), cost, limit.unit);
     (what, which, limit.over_limit, limit.missing_key, limit.max_keys, limit.is_adjustable)
 }
 

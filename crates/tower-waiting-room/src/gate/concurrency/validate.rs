@@ -1,11 +1,16 @@
-//! Which gates can be kept.
+//! Which gates can be kept, and which are probably not meant.
 
 use std::time::Duration;
 
 use waiting_room_core::{ConfigError, ConfigErrorKind, Discipline};
 
 use super::Concurrency;
-use crate::{gate::ClientDeadline, request::validate_name, respond::MAX_NAME_LEN};
+use crate::{
+    gate::ClientDeadline,
+    misconfiguration::Misconfiguration,
+    request::{Key, Scope, validate_name},
+    respond::MAX_NAME_LEN,
+};
 
 impl Concurrency {
     /// A permit that is free earlier was hardly held.
@@ -30,7 +35,7 @@ impl Concurrency {
         Self::validate_hold("max_hold", self.max_hold)?;
         self.for_each.iter().chain(&self.fair_by).try_for_each(|key| key.validate(&self.name))?;
         self.deadlines.iter().try_for_each(ClientDeadline::validate)?;
-        self.scope.validate("concurrency", &self.name)?;
+        self.scope.iter().try_for_each(|it| Scope::validate(it, "concurrency", &self.name))?;
         if self.adaptive.is_some() && self.for_each.is_some() {
             let (kind, given) = (ConfigErrorKind::Contradicts, "an adaptive limit");
             let expected = "a number: the values of a key have too few requests to learn from";
@@ -71,3 +76,39 @@ impl Concurrency {
         Err(ConfigError::new(ConfigErrorKind::Contradicts, "discipline", given, expected))
     }
 }
+
+/// What is probably not meant about these gates.
+pub(in crate::gate) fn suspects(gates: &[Concurrency]) -> impl Iterator<Item = Misconfiguration> {
+    let is_long = gates.iter().any(has_long_wait);
+    let is_open = !gates.iter().any(is_for_everybody)
+        && gates.iter().filter_map(|gate| gate.for_each.as_ref()).any(Key::can_be_made_up);
+    let long = is_long.then_some(Misconfiguration::LongMaxWait);
+    long.into_iter().chain(is_open.then_some(Misconfiguration::NoCommonGate))
+}
+
+/// Whether requests may wait for so long that nothing is served in time under overload.
+fn has_long_wait(gate: &Concurrency) -> bool {
+    let wait = gate.rules.current_max_wait();
+    // Who says first come, first served has been told that nothing else bounds the wait.
+    let is_without_shedding = matches!(
+        gate.rules.current_discipline(),
+        Discipline::FairByTenant(_) | Discipline::Priority { .. }
+    );
+    wait >= LONG_WAIT || is_without_shedding && wait > LONG_PLAIN_WAIT
+}
+
+/// Whether nobody gets past it by another value of a key.
+fn is_for_everybody(gate: &Concurrency) -> bool {
+    let is_common = match &gate.for_each {
+        Some(key) => key.is_by_address() || key.is_constant(),
+        None => gate.adaptive.is_some() || gate.rules.current_limit().is_some(),
+    };
+    is_common && gate.is_for_all()
+}
+
+/// Waits that are no shorter are longer than common proxies wait for a response.
+const LONG_WAIT: Duration = Duration::from_secs(15);
+
+/// Where nobody is shed, every wait is as long as may be under overload; and people leave sooner
+/// than proxies.
+const LONG_PLAIN_WAIT: Duration = Duration::from_secs(1);

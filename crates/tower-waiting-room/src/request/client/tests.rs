@@ -162,14 +162,6 @@ fn only_get_and_head_are_safe() {
     }
 }
 
-#[test]
-fn a_preflight_is_options_with_both_headers() {
-    let both = headers(&[("origin", "https://a"), ("access-control-request-method", "PUT")]);
-    assert!(is_preflight(&Method::OPTIONS, &both));
-    assert!(!is_preflight(&Method::GET, &both));
-    assert!(!is_preflight(&Method::OPTIONS, &headers(&[("origin", "https://a")])));
-}
-
 /// The same by asking for each header by its name.
 fn looked_up(headers: &HeaderMap) -> ClientKind {
     let first = |name: &str| headers.get(name).map(HeaderValue::as_bytes);

@@ -1,3 +1,4 @@
+use http::header::SET_COOKIE;
 use proptest::prelude::*;
 
 use super::*;
@@ -99,10 +100,10 @@ fn candidates_come_header_first_and_then_in_the_order_of_the_cookies() {
     let transport = transport();
     let all: Vec<_> = transport.candidates(&headers).collect();
     let expected = [
-        ("A", Source::Header),
-        ("B", Source::Cookie),
-        ("C", Source::Cookie),
-        ("D", Source::Cookie),
+        ("A", TokenSource::Header),
+        ("B", TokenSource::Cookie),
+        ("C", TokenSource::Cookie),
+        ("D", TokenSource::Cookie),
     ];
     assert_eq!(all, expected.map(|(text, source)| (text.as_bytes(), source)));
 }
@@ -152,11 +153,11 @@ fn a_cookie_that_the_bound_cuts_is_no_candidate() {
 fn a_request_without_a_token_proves_nothing_by_the_way_its_client_uses() {
     let found = find(&HeaderMap::new());
     assert!(found.opened.is_none() && found.last_error.is_none() && found.rejected == 0);
-    assert_eq!(found.source, Source::Cookie);
+    assert_eq!(found.source, TokenSource::Cookie);
 
     let found = find(&request::<_, &str>(&[""], &[]));
     assert!(found.opened.is_none() && found.last_error.is_none() && found.rejected == 0);
-    assert_eq!(found.source, Source::Header);
+    assert_eq!(found.source, TokenSource::Header);
 }
 
 #[test]
@@ -164,12 +165,12 @@ fn a_valid_token_is_found_behind_garbage() {
     let pass = sealed_pass();
     let found = find(&cookies(&[format!("{NAME}=garbage; {NAME}={pass}")]));
     assert!(is_pass(&found));
-    assert_eq!((found.source, found.rejected), (Source::Cookie, 1));
+    assert_eq!((found.source, found.rejected), (TokenSource::Cookie, 1));
     assert_eq!(found.last_error, Some(OpenError::Malformed));
 
     let found = find(&request(&["garbage"], &[format!("{NAME}={pass}")]));
     assert!(is_pass(&found));
-    assert_eq!((found.source, found.rejected), (Source::Cookie, 1));
+    assert_eq!((found.source, found.rejected), (TokenSource::Cookie, 1));
 }
 
 #[test]
@@ -181,10 +182,10 @@ fn a_pass_beats_a_ticket_whichever_comes_first() {
 
     let found = find(&request(&[&ticket], &[format!("{NAME}={pass}")]));
     assert!(is_pass(&found));
-    assert_eq!(found.source, Source::Cookie);
+    assert_eq!(found.source, TokenSource::Cookie);
     let found = find(&request(&[&pass], &[format!("{NAME}={ticket}")]));
     assert!(is_pass(&found));
-    assert_eq!(found.source, Source::Header);
+    assert_eq!(found.source, TokenSource::Header);
 }
 
 #[test]
@@ -201,9 +202,9 @@ fn among_equals_the_first_counts_and_the_header_comes_first() {
         let (one, two) = (one.as_str(), two.as_str());
         let first = NOW.before(Duration::from_secs(1));
         let found = find(&cookies(&[format!("{NAME}={one}; {NAME}={two}")]));
-        assert_eq!(stamp(found), (first, Source::Cookie));
+        assert_eq!(stamp(found), (first, TokenSource::Cookie));
         let found = find(&request(&[one], &[format!("{NAME}={two}")]));
-        assert_eq!(stamp(found), (first, Source::Header));
+        assert_eq!(stamp(found), (first, TokenSource::Header));
     }
 }
 
@@ -212,7 +213,7 @@ fn a_ticket_is_kept_when_what_follows_is_garbage() {
     let ticket = sealed_ticket();
     let found = find(&request(&[&ticket], &[format!("{NAME}=x; {NAME}=y")]));
     assert!(is_ticket(&found));
-    assert_eq!((found.source, found.rejected), (Source::Header, 2));
+    assert_eq!((found.source, found.rejected), (TokenSource::Header, 2));
 }
 
 #[test]
@@ -220,7 +221,7 @@ fn the_error_told_is_that_of_the_last_candidate() {
     let expired = tokens().seal_pass(&pass(NOW.before(Duration::from_secs(300))));
     let found = find(&request(&["garbage"], &[format!("{NAME}={}", expired.as_str())]));
     assert!(found.opened.is_none());
-    assert_eq!(found.source, Source::Header);
+    assert_eq!(found.source, TokenSource::Header);
     assert_eq!((found.rejected, found.last_error), (2, Some(OpenError::Expired)));
 }
 
@@ -232,7 +233,7 @@ fn bytes_that_are_not_utf_8_do_not_hide_our_cookie() {
     let line = [NAME.as_bytes(), b"=\xff\xff"].concat();
     assert_eq!(find(&cookies(&[line])).last_error, Some(OpenError::Malformed));
     let found = find(&request::<_, &str>(&[b"\xff\xff"], &[]));
-    assert_eq!((found.rejected, found.source), (1, Source::Header));
+    assert_eq!((found.rejected, found.source), (1, TokenSource::Header));
 }
 
 #[test]
@@ -252,13 +253,15 @@ fn what_set_cookie_sets_is_found_in_the_next_request() {
     ] {
         let transport = Transport::new(&settings, "shop").unwrap();
         let token = tokens().seal_ticket(&ticket(NOW));
-        let set = transport.set_cookie(&token, Duration::from_secs(300));
-        let (pair, _) = set.to_str().unwrap().split_once(';').unwrap();
+        let mut sent = HeaderMap::new();
+        transport.attach(&mut sent, TokenSource::Cookie, token, Duration::from_secs(300));
+        let (pair, _) = sent[SET_COOKIE].to_str().unwrap().split_once(';').unwrap();
         let found = transport.find(&tokens(), &cookies(&[format!("x=y; {pair}")]), NOW);
         assert!(is_ticket(&found));
 
-        let deleted = transport.delete_cookie();
-        let (pair, attributes) = deleted.to_str().unwrap().split_once(';').unwrap();
+        let mut sent = HeaderMap::new();
+        transport.detach(&mut sent, TokenSource::Cookie);
+        let (pair, attributes) = sent[SET_COOKIE].to_str().unwrap().split_once(';').unwrap();
         assert!(attributes.ends_with("; Max-Age=0"));
         let found = transport.find(&tokens(), &cookies(&[pair]), NOW);
         assert!(found.opened.is_none() && found.rejected == 0);

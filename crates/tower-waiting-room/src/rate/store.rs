@@ -1,8 +1,15 @@
-//! What becomes of limits whose store cannot decide.
+//! Where limits are counted that nodes share, and what is done while that is away.
 
-use std::num::NonZeroU32;
+use std::{num::NonZeroU32, sync::Arc};
 
-use waiting_room_core::Quota;
+use waiting_room_core::{LimitStore, Quota};
+
+/// The store of the limits, for all nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn LimitStore>,
+    pub(crate) on_failure: LimitFailure,
+}
 
 /// What to do with a request about which the store of the limits cannot decide.
 ///

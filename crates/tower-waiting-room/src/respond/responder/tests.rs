@@ -36,14 +36,16 @@ fn refuse(
 ) -> Response<Bytes> {
     let reason = Reason::RefusedRate(policies[0].0.name().into());
     let told: Vec<_> = policies.iter().map(|(line, decision)| Told { line, decision }).collect();
-    Refusal::new(profile).respond(&Refused {
+    let statuses = Statuses::default();
+    Responder::new("shop".into(), Page::default(), statuses, profile).respond(&Unforwarded {
         request: request.into(),
+        outcome: Outcome::Refuse,
         reason: &reason,
-        told: &told,
+        about: About::Limit,
         retry_after,
+        told: &told,
+        token: None,
         now: NOW,
-        room: &"shop".into(),
-        page: &Page::default(),
     })
 }
 

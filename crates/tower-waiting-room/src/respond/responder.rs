@@ -1,9 +1,9 @@
-//! The answer to a request that exceeds a rate limit.
+//! The one renderer of the layer's own answers.
 //!
-//! Made to be cheap: it is what a flood gets. For a program, which sends most of any flood, the
-//! document is there already, the headers are a copy in which a few numbers are set, and nothing
-//! is asked of the request but the kind of its client. People and gRPC clients get the usual forms
-//! of an [`Answer`].
+//! A program whose request exceeds a rate limit is answered cheaply: it is what a flood gets, and
+//! programs send most of any flood. The document is prepared, and the headers are a copy in which a
+//! few numbers are set. Everything else is told at length, as an [`Answer`] in the form that the
+//! client can use.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,47 +15,115 @@ use http::{
         RETRY_AFTER,
     },
 };
-use waiting_room_core::{Quota, Reason, Timestamp};
+use waiting_room_core::{Quota, Reason, RoomRules, Ticket, Timestamp};
 
 use super::{
-    Answer, Outcome, Page, RateHeaders, Told,
+    Answer, Outcome, Page, RateHeaders, Statuses, Told,
     answer::whole_seconds,
     headers::EXPOSED,
     problem,
-    rate_headers::{Part, Report},
+    rate_headers::{Part, Report, write, write_refused},
     respond,
 };
 use crate::request::{Client, RequestHead, is_program};
 
-/// Refuses requests, with one profile of headers.
+/// The settings of a layer for its answers, and what is prepared of them.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct Responder {
+    room: Arc<str>,
+    page: Page,
+    statuses: Statuses,
     profile: RateHeaders,
-    /// All headers that a program gets, of which those with a part in `parts` are yet to be set.
+    too_many_requests: TooManyRequests,
+}
+
+/// A request that is answered without the application, and what there is to say to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unforwarded<'a> {
+    pub(crate) request: RequestHead<'a>,
+    pub(crate) outcome: Outcome,
+    pub(crate) reason: &'a Reason,
+    pub(crate) about: About<'a>,
+    /// When to repeat the request; `None` if that is pointless.
+    pub(crate) retry_after: Option<Duration>,
+    /// Every policy of a limit or a gate that applied.
+    pub(crate) told: &'a [Told<'a>],
+    /// The token on its way to a client that keeps no cookies.
+    pub(crate) token: Option<&'a str>,
+    pub(crate) now: Timestamp,
+}
+
+/// What an answer is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum About<'a> {
+    /// A limit that the request exceeds.
+    Limit,
+    /// The line, and perhaps a place in it.
+    Room(&'a RoomRules, Option<&'a Ticket>),
+    /// Anything else, with this status.
+    Service(StatusCode),
+}
+
+/// What a program gets whose request exceeds a limit, with one profile of headers.
+#[derive(Debug)]
+struct TooManyRequests {
+    /// All headers, of which those with a part in `parts` are yet to be set.
     headers: HeaderMap,
     /// In the order of the headers.
     parts: Box<[Option<Part>]>,
 }
 
-/// A request that exceeds a limit, and what there is to say to it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Refused<'a> {
-    pub(crate) request: RequestHead<'a>,
-    /// The policy that binds: the same in logs and in the answer.
-    pub(crate) reason: &'a Reason,
-    /// Every policy that applied; at least one of them refused.
-    pub(crate) told: &'a [Told<'a>],
-    /// When to repeat the request; `None` if that is pointless.
-    pub(crate) retry_after: Option<Duration>,
-    pub(crate) now: Timestamp,
-    /// The name that the refusal goes by, for the page.
-    pub(crate) room: &'a Arc<str>,
-    pub(crate) page: &'a Page,
+impl Responder {
+    pub(crate) fn new(
+        room: Arc<str>,
+        page: Page,
+        statuses: Statuses,
+        profile: RateHeaders,
+    ) -> Self {
+        Self { room, page, statuses, profile, too_many_requests: TooManyRequests::new(profile) }
+    }
+
+    /// Answers a request.
+    pub(crate) fn respond(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
+        if matches!(it.about, About::Limit) && is_program(it.request.headers()) {
+            return self.too_many_requests.respond(it);
+        }
+        let client = Client::classify(it.request.method(), it.request.headers());
+        let status = match it.about {
+            About::Limit => StatusCode::TOO_MANY_REQUESTS,
+            // The waiting page's script gets what it asked for, so that no browser logs it as an
+            // error.
+            About::Room(..) if client.is_poll => StatusCode::OK,
+            About::Room(..) => self.statuses.of(client.kind),
+            About::Service(status) => status,
+        };
+        let (room, reason) = (Arc::clone(&self.room), it.reason.clone());
+        let mut answer = Answer::new(room, &client, it.outcome, reason, status, it.now);
+        if let About::Room(rules, ticket) = it.about {
+            answer = answer.with_rules(rules);
+            if let Some(ticket) = ticket {
+                answer = answer.with_ticket(ticket);
+            }
+        }
+        let mut answer = answer.with_retry_after(it.retry_after.map(|time| time.min(LONGEST_WAIT)));
+        answer.token = it.token.map(str::to_owned);
+        let mut response = respond(&answer, &self.page, client.is_head);
+        write_refused(response.headers_mut(), self.profile, it.told, it.retry_after, it.now);
+        response
+    }
+
+    /// Tells of the limits of a request in the application's response to it.
+    pub(crate) fn report<B>(&self, told: &[Told<'_>], at: Timestamp, response: &mut Response<B>) {
+        if self.profile != RateHeaders::None && !told.is_empty() {
+            let status = response.status();
+            write(response.headers_mut(), status, self.profile, told, at);
+        }
+    }
 }
 
-impl Refusal {
+impl TooManyRequests {
     /// Prepares everything that is the same for all requests.
-    pub(crate) fn new(profile: RateHeaders) -> Self {
+    fn new(profile: RateHeaders) -> Self {
         let fields = profile.fields();
         let mut headers = HeaderMap::with_capacity(4 + fields.len());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(problem::CONTENT_TYPE));
@@ -70,19 +138,11 @@ impl Refusal {
             None => (name == RETRY_AFTER).then_some(Part::RetryAfter),
         };
         let parts = headers.keys().map(part).collect();
-        Self { profile, headers, parts }
+        Self { headers, parts }
     }
 
-    /// The answer, in the form that the client can use.
-    pub(crate) fn respond(&self, refused: &Refused<'_>) -> Response<Bytes> {
-        if is_program(refused.request.headers()) {
-            self.respond_to_program(refused)
-        } else {
-            self.respond_at_length(refused)
-        }
-    }
-
-    fn respond_to_program(&self, refused: &Refused<'_>) -> Response<Bytes> {
+    /// The answer.
+    fn respond(&self, refused: &Unforwarded<'_>) -> Response<Bytes> {
         let body = refused.problem();
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
@@ -102,17 +162,6 @@ impl Refusal {
         response
     }
 
-    fn respond_at_length(&self, refused: &Refused<'_>) -> Response<Bytes> {
-        let client = Client::classify(refused.request.method(), refused.request.headers());
-        let (reason, status) = (refused.reason.clone(), StatusCode::TOO_MANY_REQUESTS);
-        let room = Arc::clone(refused.room);
-        let answer = Answer::new(room, &client, Outcome::Refuse, reason, status, refused.now)
-            .with_retry_after(refused.retry_after.map(|time| time.min(LONGEST_WAIT)));
-        let mut response = respond(&answer, refused.page, client.is_head);
-        refused.report().write(response.headers_mut(), self.profile);
-        response
-    }
-
     /// The headers for a program: copied, which is cheaper than to insert them one by one.
     fn headers(&self, report: &Report<'_>) -> HeaderMap {
         let mut headers = self.headers.clone();
@@ -128,7 +177,7 @@ impl Refusal {
     }
 }
 
-impl<'a> Refused<'a> {
+impl<'a> Unforwarded<'a> {
     fn report(&self) -> Report<'a> {
         Report::new(self.told, self.retry_after.map(whole_seconds), self.now)
     }

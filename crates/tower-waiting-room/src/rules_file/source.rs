@@ -7,24 +7,23 @@ use std::{
 
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
-use super::{condition::Condition, limit::RateLimit, limit_set::Limits, stage::RateStage};
+use super::{FileRule, RulesFile, RulesFileError, Watch};
 use crate::{
-    rate::MissingKey,
-    request::{Key, Part},
-    rules_file::{FileRule, RulesFile, RulesFileError, Watch},
+    rate::{Condition, LimitSet, Limits, RateLimit},
+    request::{Key, MissingKey, Part},
 };
 
 /// The file that limits come from, and what its keys mean.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Source {
+pub(crate) struct RulesSource {
     pub(crate) path: PathBuf,
     /// The keys that the application has named, beside those that are built in.
     pub(crate) descriptors: Vec<Part>,
 }
 
-impl Source {
+impl RulesSource {
     /// Checks that there is a file, and that each name in it has one meaning.
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+    fn validate(&self) -> Result<(), ConfigError> {
         if self.path.as_os_str().is_empty() {
             let expected = "the path of a file: descriptors are for its rules";
             let (kind, field) = (ConfigErrorKind::Missing, "rate_limits_file");
@@ -40,6 +39,17 @@ impl Source {
         Ok(())
     }
 
+    /// Reads the file at start-up.
+    pub(crate) fn load_first(&self) -> Result<Vec<RateLimit>, ConfigError> {
+        self.validate()?;
+        self.load().map_err(|error| {
+            let message = error.to_string();
+            let (given, expected) =
+                message.split_once(", expected ").unwrap_or((&message, "a file of rate limits"));
+            ConfigError::new(ConfigErrorKind::Malformed, "rate_limits_file", given, expected)
+        })
+    }
+
     /// Reads the file.
     pub(crate) fn load(&self) -> Result<Vec<RateLimit>, RulesFileError> {
         let names: Vec<_> = self.names().collect();
@@ -47,36 +57,34 @@ impl Source {
         Ok(file.rules.into_iter().filter_map(|rule| self.limit(rule)).collect())
     }
 
-    /// Keeps the limits of a stage to what the file says, from now on and for as long as the watch
-    /// is kept.
-    pub(crate) fn follow(self, stage: &Arc<RateStage>) -> Option<Watch> {
-        let (source, follower) = (Arc::new(self), Arc::downgrade(stage));
-        let watch = Watch::start(&source.path, {
-            let source = Arc::clone(&source);
-            move || follower.upgrade().is_none_or(|stage| source.reload(&stage))
+    /// Keeps the limits in force to what the file says, from now on and for as long as the watch is
+    /// kept.
+    pub(crate) fn follow(&self, limits: &Arc<LimitSet>) -> Option<Watch> {
+        let (source, follower) = (Arc::new(self.clone()), Arc::downgrade(limits));
+        let watch = Watch::start(&self.path, move || {
+            follower.upgrade().is_none_or(|limits| source.reload(&limits))
         });
         // What has changed between the first look and the watch.
-        source.reload(stage);
+        self.reload(limits);
         match watch {
             Ok(watch) => Some(watch),
             Err(error) => {
-                stage.followed(Err(format!("{}: not watched: {error}", source.path.display())));
+                limits.file_read(Err(format!("{}: not watched: {error}", self.path.display())));
                 None
             }
         }
     }
 
-    /// Reads the file and puts it in force; says whether that was possible. What is wrong with it
-    /// keeps the old limits in force.
-    pub(crate) fn reload(&self, stage: &RateStage) -> bool {
-        // Held from the reading on, so that what was read last is in force at last.
-        let _only = stage.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Reads the file and puts it in force; says whether that was possible. A file that cannot be
+    /// used keeps the old limits in force.
+    pub(crate) fn reload(&self, limits: &LimitSet) -> bool {
+        let _only = limits.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = self.load().map_err(|error| error.to_string()).and_then(|file| {
             let change = |limits| Limits { file: file.clone(), ..limits };
-            stage.change(change).map_err(|error| error.to_string())
+            limits.change(change).map_err(|error| error.to_string())
         });
         let is_followed = outcome.is_ok();
-        stage.followed(outcome);
+        limits.file_read(outcome);
         is_followed
     }
 

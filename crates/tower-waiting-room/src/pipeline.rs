@@ -1,0 +1,35 @@
+//! The way of one request, from its first look to its last byte.
+//!
+//! ```text
+//!            bypass? ──────────────────────────────────────────────────► application
+//!  request ─► token ─► Stage::order: by what the request brought            ▲
+//!                        │                                                  │
+//!                        ├─ nothing, a pass, a due ticket:  limits, room, gates
+//!                        └─ an early ticket:                room, limits, gates
+//!                                   │
+//!      each stage: continue ────────┴─► the next
+//!                  wait for an answer, a turn or a permit ─► Pending ─► resume
+//!                  reply ─► the one renderer ─► response
+//! ```
+//!
+//! [`Pipeline::advance`] is the only loop over the stages, and what a stage says takes effect in
+//! one place, `in_effect`: there, shadow mode is decided. What a request carries through the
+//! stages and to its response is its [`Journey`]. The stages themselves are in `rate/`, `room/`
+//! and `gate/`, and know nothing of each other.
+
+mod application;
+mod order;
+mod pending;
+mod reply;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    application::{COMMAND_HEADER, reason_of},
+    order::REASON_HEADER,
+};
+pub(crate) use self::{
+    order::{Journey, Pipeline, Stop},
+    pending::Pending,
+};

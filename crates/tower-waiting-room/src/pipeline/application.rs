@@ -1,0 +1,108 @@
+//! The application: the handles that a request brings it, and its response on the way out.
+
+use std::task::{Context, Poll, ready};
+
+use http::{Extensions, HeaderMap, HeaderName, Response, StatusCode};
+use smallvec::SmallVec;
+use waiting_room_core::{Reason, Store};
+
+use super::order::{Journey, Pipeline};
+use crate::{gate::PermitHandle, respond::Told};
+
+/// With `revoke` on a response, the application ends the session of the visitor. Stripped.
+pub const COMMAND_HEADER: HeaderName = HeaderName::from_static("waiting-room-command");
+
+/// The same under the name that Cloudflare's product gave it.
+const CLOUDFLARE_COMMAND_HEADER: HeaderName = HeaderName::from_static("cf-waiting-room-command");
+
+/// Why a response is what it is.
+///
+/// `None` on the path that most requests take: the visitor has a valid pass, or there is no room
+/// and the limits allowed the request.
+pub fn reason_of<B>(response: &Response<B>) -> Option<&Reason> {
+    response.extensions().get()
+}
+
+impl<St: Store> Pipeline<St> {
+    /// Gives the application its handles; those that an outer layer has put there stay.
+    pub(crate) fn insert_extensions(&self, journey: &mut Journey, extensions: &mut Extensions) {
+        if let (Some(pass), Some(room)) = (journey.admission.pass, &self.room) {
+            extensions.insert(room.visit(pass, journey.admitted.clone()));
+        }
+        if let Some(report) = &mut journey.report {
+            report.insert_extensions(extensions);
+        }
+        if !journey.permits.is_empty() {
+            let ours = PermitHandle::new(journey.permits.clone());
+            let all = match extensions.remove::<PermitHandle>() {
+                Some(outer) => ours.and(outer),
+                None => ours,
+            };
+            extensions.insert(all);
+        }
+    }
+
+    /// Finishes the response of the application: a session that it ends, a fresh pass, the limits'
+    /// headers, the reason. Ready once it can be sent.
+    pub(crate) fn poll_finish<B>(
+        &self,
+        journey: &mut Journey,
+        response: &mut Response<B>,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        if let Some(leaving) = &mut journey.leaving {
+            return leaving.as_mut().poll(cx);
+        }
+        if let Some(renewal) = &mut journey.admission.renewal {
+            ready!(renewal.poll_end(cx));
+        }
+        let is_revoked = take_command(response.headers_mut());
+        if let Some(room) = &self.room {
+            let (source, headers) = (journey.source, response.headers_mut());
+            journey.leaving = room.settle(&mut journey.admission, is_revoked, source, headers);
+        }
+        if let Some(report) = &journey.report {
+            let told: SmallVec<[Told<'_>; 2]> = report.lines().collect();
+            self.responder.report(&told, report.at, response);
+        }
+        self.explain(response, journey.reason());
+        match &mut journey.leaving {
+            Some(leaving) => leaving.as_mut().poll(cx),
+            None => Poll::Ready(()),
+        }
+    }
+}
+
+impl Journey {
+    /// Goes on with the renewal of a pass while the application works.
+    pub(crate) fn poll_renewal(&mut self, cx: &mut Context<'_>) {
+        if let Some(renewal) = &mut self.admission.renewal {
+            renewal.advance(cx);
+        }
+    }
+
+    /// The head of the response is there: permits that are not held by its body are free.
+    pub(crate) fn answered<B>(&mut self, response: &Response<B>) {
+        let is_overloaded = OVERLOADED.contains(&response.status());
+        self.permits.retain(|permit| permit.is_held_after_head(is_overloaded));
+    }
+}
+
+/// Takes the application's commands off the response; says whether one of them was to revoke.
+fn take_command(headers: &mut HeaderMap) -> bool {
+    let mut is_revoked = false;
+    // A response has few headers, so to read their names is less than to look two up.
+    let commands = [COMMAND_HEADER, CLOUDFLARE_COMMAND_HEADER];
+    if !headers.keys().any(|name| commands.contains(name)) {
+        return false;
+    }
+    for name in commands {
+        if let Some(value) = headers.remove(name) {
+            is_revoked |= value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"revoke");
+        }
+    }
+    is_revoked
+}
+
+/// The statuses by which an application says that it cannot keep up.
+const OVERLOADED: [StatusCode; 2] = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];

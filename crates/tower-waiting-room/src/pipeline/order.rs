@@ -1,0 +1,404 @@
+//! The order of the stages, and what a request carries through them.
+
+use std::ops::ControlFlow::{self, Break, Continue};
+
+use http::{HeaderName, HeaderValue, Response};
+use waiting_room_core::{Reason, Store, StoreError, Ticket, Timestamp, Verdict};
+
+use super::{
+    pending::{Pending, Resumed},
+    reply::Reply,
+};
+use crate::{
+    ambient::StageClock,
+    config::{DebugHeader, Enforcement, WaitingRoomConfig},
+    gate::{GateStage, Gated, Permits},
+    rate::{RateReport, RateStage, Rated},
+    request::{Bypass, Callers, POLL_HEADER, RequestHead},
+    respond::{Outcome, Responder},
+    room::{Admission, BoxFuture, Entrance, RoomStage, StoreFailure},
+    rules_file::{RulesSource, Watch},
+    telemetry::Telemetry,
+    token::{KeyRing, Opened, TokenKey, TokenSource, Transport},
+};
+
+/// The reason, where [`DebugHeader::On`] asks for it.
+pub const REASON_HEADER: HeaderName = HeaderName::from_static("waiting-room-reason");
+
+/// The stages of a layer and what stands around them, shared by all of its services.
+pub(crate) struct Pipeline<St> {
+    pub(crate) store: St,
+    pub(crate) limits: RateStage,
+    /// `None` for a layer of rate limits and gates alone.
+    pub(super) room: Option<RoomStage<St>>,
+    pub(crate) gates: GateStage,
+    /// [`Stage::order`], unless a test adds a stage.
+    pub(super) order: fn(Option<&Opened>, Timestamp) -> &'static [Stage],
+    pub(crate) rules_file: Option<RulesSource>,
+    /// Keeps the limits to what their file says.
+    _watch: Option<Watch>,
+    bypass: Vec<Bypass>,
+    callers: Callers,
+    enforcement: Enforcement,
+    pub(super) responder: Responder,
+    debug_header: DebugHeader,
+    pub(crate) telemetry: Telemetry,
+}
+
+/// Everything that a request carries from the first look at it to its response.
+pub(crate) struct Journey {
+    /// The stages that it has not reached yet.
+    ahead: &'static [Stage],
+    /// The time at which it arrived.
+    arrived: Timestamp,
+    /// The time at which it was last looked at.
+    pub(super) now: Timestamp,
+    /// The pass or ticket in its token.
+    proof: Option<Opened>,
+    /// How its token came, and how the next one leaves.
+    pub(super) source: TokenSource,
+    /// Its session, once the room has let it in.
+    pub(crate) admission: Admission,
+    /// The decisions of its rate limits.
+    pub(super) report: Option<Box<RateReport>>,
+    /// The permits of the gates that it has passed.
+    pub(crate) permits: Permits,
+    /// The reason for which it goes on.
+    pub(super) admitted: Reason,
+    /// The first reason for which it would not have gone on outside of shadow mode.
+    shadowed: Option<Reason>,
+    /// What tells the store that the session is over, once the application has said so.
+    pub(super) leaving: Option<BoxFuture<()>>,
+}
+
+/// A stage that a request passes on its way to the application.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stage {
+    Gates,
+    Limits,
+    /// Does nothing but count the requests that pass it.
+    #[cfg(test)]
+    Probe(&'static std::sync::atomic::AtomicU32),
+    Room,
+}
+
+/// What keeps a request from its next stage, and so from the application.
+pub(crate) enum Stop {
+    /// It is answered by the layer itself.
+    Reply(Reply),
+    /// It waits; then it is [resumed](Pipeline::resume).
+    Wait(Pending),
+}
+
+impl Stage {
+    /// The stages of a request, in order, by the token that it brought.
+    ///
+    /// This is also the rule for when a request is charged. Without a token, and with a pass, it is
+    /// charged first; with a ticket that is shown too early it is answered from the ticket alone,
+    /// before it is charged.
+    pub(super) fn order(proof: Option<&Opened>, now: Timestamp) -> &'static [Self] {
+        match proof {
+            None | Some(Opened::Pass(_)) => &[Self::Limits, Self::Room, Self::Gates],
+            Some(Opened::Ticket(ticket)) if ticket.is_early(now) => {
+                &[Self::Room, Self::Limits, Self::Gates]
+            }
+            Some(Opened::Ticket(_)) => &[Self::Limits, Self::Room, Self::Gates],
+        }
+    }
+}
+
+impl<St: Store> Pipeline<St> {
+    pub(crate) fn new(config: WaitingRoomConfig, store: St, on_failure: StoreFailure) -> Self {
+        let telemetry = Telemetry::new(config.rules.name().into());
+        let source = store.clone();
+        let clock = StageClock::new(move || source.now());
+        let limits = RateStage::new(&config.rates, telemetry.clone(), clock.clone())
+            .expect("a config is built only with limits that can be kept");
+        let watch = config.rules_file.as_ref().and_then(|file| file.follow(&limits.in_force));
+        let room = config.has_room.then(|| {
+            let keys = config.keys.clone().unwrap_or_else(|| {
+                let room = config.rules.name();
+                tracing::warn!(
+                    room,
+                    "no key is configured: passes and places end with this process"
+                );
+                KeyRing::new(TokenKey::random())
+            });
+            let transport = Transport::new(&config.cookie, config.rules.name())
+                .expect("a config is built only with a cookie that can be set");
+            RoomStage::new(store.clone(), on_failure, &keys, transport, telemetry.clone())
+        });
+        Self {
+            room,
+            gates: GateStage::new(&config.gates, &clock, &telemetry)
+                .expect("a config is built only with gates that can be kept"),
+            limits,
+            order: Stage::order,
+            callers: Callers::new(config.rates.client_ip.clone()),
+            enforcement: config.enforcement,
+            responder: Responder::new(
+                config.rules.name().into(),
+                config.page,
+                config.statuses,
+                config.rates.headers,
+            ),
+            debug_header: config.debug_header,
+            rules_file: config.rules_file,
+            _watch: watch,
+            bypass: config.bypass,
+            store,
+            telemetry,
+        }
+    }
+
+    /// Looks at a request for the first time: at the rules of bypass, then at its token.
+    pub(crate) fn begin(&self, head: RequestHead<'_>) -> Journey {
+        let now = self.store.now();
+        let mut journey = Journey {
+            ahead: &[],
+            arrived: now,
+            now,
+            proof: None,
+            source: TokenSource::Cookie,
+            admission: Admission::default(),
+            report: None,
+            permits: Permits::new(),
+            admitted: Reason::AdmittedLimits,
+            shadowed: None,
+            leaving: None,
+        };
+        if head.is_preflight() {
+            journey.admitted = Reason::Bypass("preflight".into());
+        } else if let Some(rule) = self.bypass.iter().find(|rule| rule.covers(&head)) {
+            journey.admitted = Reason::Bypass(rule.name().clone());
+        } else {
+            if let Some(room) = &self.room {
+                (journey.proof, journey.source) = room.identify(head.headers(), now);
+            }
+            journey.ahead = (self.order)(journey.proof.as_ref(), now);
+        }
+        journey
+    }
+
+    /// Takes a request as far as it comes without waiting.
+    pub(crate) fn advance(
+        &self,
+        head: RequestHead<'_>,
+        journey: &mut Journey,
+    ) -> ControlFlow<Stop> {
+        let flow = self.run(head, journey);
+        self.count(journey, &flow);
+        flow
+    }
+
+    /// Takes a request further that has waited.
+    pub(crate) fn resume(
+        &self,
+        head: RequestHead<'_>,
+        journey: &mut Journey,
+        resumed: Resumed,
+    ) -> ControlFlow<Stop> {
+        journey.now = self.store.now();
+        let flow = match resumed {
+            Resumed::Charged(reply) => {
+                Self::rated(journey, self.limits.replied(reply, journey.now))
+            }
+            Resumed::Decided(verdict) => self.decided(head, journey, verdict),
+            Resumed::Turn => Continue(()),
+            Resumed::Waited(waited) => {
+                let (caller, now) = (self.callers.of(head), journey.now);
+                let gated = self.gates.resume(&caller, waited, &mut journey.permits, now);
+                Self::gated(gated, now)
+            }
+        };
+        let flow = match self.in_effect(journey, flow) {
+            Continue(()) => self.run(head, journey),
+            stop => stop,
+        };
+        self.count(journey, &flow);
+        flow
+    }
+
+    /// The only loop over the stages.
+    fn run(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
+        while let [stage, ahead @ ..] = journey.ahead {
+            journey.ahead = ahead;
+            let flow = match stage {
+                Stage::Gates => self.enter_gates(head, journey),
+                Stage::Limits => self.charge(head, journey),
+                #[cfg(test)]
+                Stage::Probe(passed) => {
+                    passed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    Continue(())
+                }
+                Stage::Room => self.enter_room(head, journey),
+            };
+            self.in_effect(journey, flow)?;
+        }
+        Continue(())
+    }
+
+    /// The effect of what a stage has said. In shadow mode a request waits only for the answers
+    /// that it takes to decide about it, and goes on whatever is decided.
+    fn in_effect(&self, journey: &mut Journey, flow: ControlFlow<Stop>) -> ControlFlow<Stop> {
+        let is_shadow = self.enforcement == Enforcement::Shadow;
+        match flow {
+            Break(Stop::Reply(reply)) if is_shadow && reply.outcome != Outcome::Admit => {
+                journey.shadowed.get_or_insert(reply.reason);
+                Continue(())
+            }
+            Break(Stop::Wait(pending)) if is_shadow && !pending.is_question() => {
+                pending.skip();
+                Continue(())
+            }
+            flow => flow,
+        }
+    }
+
+    /// Counts the verdict of a request, once it has one.
+    fn count(&self, journey: &Journey, flow: &ControlFlow<Stop>) {
+        let reason = match flow {
+            Break(Stop::Wait(_)) => return,
+            Break(Stop::Reply(reply)) => &reply.reason,
+            Continue(()) => &journey.admitted,
+        };
+        self.telemetry.verdict(journey.shadowed.as_ref().unwrap_or(reason));
+    }
+
+    /// Says why a response is what it is: in its extensions, unless it is the common case of a
+    /// valid pass or of limits alone, and in a header if that is wanted.
+    pub(super) fn explain<B>(&self, response: &mut Response<B>, reason: Reason) {
+        if self.debug_header == DebugHeader::On
+            && let Ok(value) = HeaderValue::try_from(reason.to_string())
+        {
+            response.headers_mut().insert(REASON_HEADER, value);
+        }
+        if !matches!(reason, Reason::AdmittedLimits | Reason::AdmittedPass) {
+            response.extensions_mut().insert(reason);
+        }
+    }
+
+    fn charge(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
+        let policies = self.limits.in_force.policies.load();
+        if policies.is_empty() {
+            return Continue(());
+        }
+        let rated = self.limits.charge(&policies, &self.callers.of(head), journey.now);
+        Self::rated(journey, rated)
+    }
+
+    fn rated(journey: &mut Journey, rated: Rated) -> ControlFlow<Stop> {
+        let reply = match rated {
+            Rated::Free => return Continue(()),
+            Rated::Pass(report) => {
+                journey.admitted = report.admitted.clone();
+                journey.report = Some(report);
+                return Continue(());
+            }
+            Rated::Delay(report, turn) => {
+                journey.admitted = report.admitted.clone();
+                journey.report = Some(report);
+                return Break(Stop::Wait(Pending::Turn(turn)));
+            }
+            Rated::Ask(charge) => return Break(Stop::Wait(Pending::Charge(charge))),
+            Rated::Refuse(report) => {
+                let reply = Reply::over_limit(&report);
+                journey.report = Some(report);
+                reply
+            }
+            Rated::Unavailable => Reply::limits_unavailable(),
+            Rated::Unknown(policy) => Reply::key_missing(policy),
+        };
+        Break(Stop::Reply(reply))
+    }
+
+    fn enter_room(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
+        let Some(room) = &self.room else { return Continue(()) };
+        let is_poll = head.headers().contains_key(POLL_HEADER);
+        let proof = journey.proof.as_ref();
+        match room.enter(proof, is_poll, journey.now, &mut journey.admission) {
+            Entrance::Ask(verdict) => Break(Stop::Wait(Pending::Verdict(verdict))),
+            Entrance::Early(ticket) => {
+                Break(Stop::Reply(Reply::queued(Reason::QueuedEarly, ticket, journey.now)))
+            }
+            Entrance::Pass => {
+                journey.admitted = Reason::AdmittedPass;
+                Continue(())
+            }
+            Entrance::Poll => Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass))),
+            Entrance::Suspended => {
+                journey.admitted = Reason::Bypass("suspended".into());
+                Continue(())
+            }
+        }
+    }
+
+    fn decided(
+        &self,
+        head: RequestHead<'_>,
+        journey: &mut Journey,
+        verdict: Result<Verdict, StoreError>,
+    ) -> ControlFlow<Stop> {
+        let Some(room) = &self.room else { return Continue(()) };
+        let now = journey.now;
+        let reply = match verdict {
+            Ok(Verdict::Admit { pass, reason }) => {
+                journey.admission = room.admit(pass, now);
+                if !head.headers().contains_key(POLL_HEADER) {
+                    journey.admitted = reason;
+                    return Continue(());
+                }
+                Reply::admitted_poll(reason)
+            }
+            Ok(Verdict::Wait { ticket, reason }) => {
+                journey.admission.token = Some(room.ticket_token(&ticket));
+                Reply::queued(reason, ticket, now)
+            }
+            Ok(Verdict::Refuse { ticket, reason, retry_after }) => {
+                journey.admission.token = ticket.as_ref().map(|ticket| room.ticket_token(ticket));
+                Reply::turned_away(reason, ticket, retry_after)
+            }
+            Err(_) if room.admits_without_store() => {
+                journey.admitted = Reason::StoreUnavailable;
+                return Continue(());
+            }
+            Err(_) => Reply::room_unavailable(journey.ticket()),
+        };
+        Break(Stop::Reply(reply))
+    }
+
+    fn enter_gates(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
+        if self.gates.is_empty() {
+            return Continue(());
+        }
+        let (caller, arrived, now) = (self.callers.of(head), journey.arrived, journey.now);
+        Self::gated(self.gates.enter(&caller, arrived, &mut journey.permits, now), now)
+    }
+
+    fn gated(gated: Gated, now: Timestamp) -> ControlFlow<Stop> {
+        match gated {
+            Gated::Admitted => Continue(()),
+            Gated::Gone => Break(Stop::Reply(Reply::client_gone())),
+            Gated::Refused(gate, refused) => {
+                Break(Stop::Reply(Reply::at_gate(gate, &refused, now)))
+            }
+            Gated::Unknown => Break(Stop::Reply(Reply::gate_unknown())),
+            Gated::Waiting(waiting) => Break(Stop::Wait(Pending::Permit(waiting))),
+        }
+    }
+}
+
+impl Journey {
+    /// The reason that its response states: why it went on, or would not have.
+    pub(super) fn reason(&mut self) -> Reason {
+        self.shadowed.take().unwrap_or_else(|| self.admitted.clone())
+    }
+
+    /// The ticket that it brought.
+    fn ticket(&self) -> Option<Ticket> {
+        match &self.proof {
+            Some(Opened::Ticket(ticket)) => Some(**ticket),
+            _ => None,
+        }
+    }
+}

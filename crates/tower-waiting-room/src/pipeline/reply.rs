@@ -1,0 +1,212 @@
+//! The answers of the layer itself, from the decision to the finished response.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, Version, header};
+use smallvec::SmallVec;
+use waiting_room_core::{
+    Decision, GateRefused, Reason, RefusedBecause, RoomRules, Store, Ticket, Timestamp,
+};
+
+use super::order::{Journey, Pipeline};
+use crate::{
+    gate::{GateRef, GateStatuses},
+    rate::{Policy, RateReport},
+    request::RequestHead,
+    respond::{About, Outcome, PolicyLine, Told, Unforwarded},
+    room::Token,
+    token::TokenSource,
+};
+
+/// A decision by which a request is answered without the application.
+pub(crate) struct Reply {
+    pub(super) outcome: Outcome,
+    pub(super) reason: Reason,
+    /// When to repeat the request; `None` if that is pointless.
+    retry_after: Option<Duration>,
+    by: By,
+}
+
+/// What has decided, with what its answer needs.
+enum By {
+    /// The gates: the client has left, or cannot be told from others.
+    Client,
+    Gate(GateRef, RefusedBecause),
+    /// The limits, as the report of the request says.
+    Limits,
+    /// A limit that has no key for the request.
+    MissingKey(Arc<Policy>),
+    Room(Option<Ticket>),
+    /// The store of the limits, by not answering.
+    Store,
+}
+
+impl Reply {
+    /// The waiting page's script may reload the page.
+    pub(super) fn admitted_poll(reason: Reason) -> Self {
+        Self { outcome: Outcome::Admit, reason, retry_after: None, by: By::Room(None) }
+    }
+
+    /// A visitor waits in line.
+    pub(super) fn queued(reason: Reason, ticket: Ticket, now: Timestamp) -> Self {
+        let retry_after = Some(ticket.retry_after(now));
+        Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room(Some(ticket)) }
+    }
+
+    /// The room does not take a visitor in.
+    pub(super) fn turned_away(
+        reason: Reason,
+        ticket: Option<Ticket>,
+        retry_after: Option<Duration>,
+    ) -> Self {
+        Self { outcome: Outcome::Refuse, reason, retry_after, by: By::Room(ticket) }
+    }
+
+    /// The store of the room does not answer; a place in the line is kept.
+    pub(super) fn room_unavailable(ticket: Option<Ticket>) -> Self {
+        let (reason, retry_after) = (Reason::StoreUnavailable, Some(UNAVAILABLE_RETRY));
+        Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room(ticket) }
+    }
+
+    /// A request exceeds a limit.
+    pub(super) fn over_limit(report: &RateReport) -> Self {
+        let (policy, retry_after) = report.binding();
+        Self::refused(policy.reason(), retry_after, By::Limits)
+    }
+
+    /// A limit that refuses cannot tell whose the request is.
+    pub(super) fn key_missing(policy: Arc<Policy>) -> Self {
+        Self::refused(policy.reason(), None, By::MissingKey(policy))
+    }
+
+    /// The store of the limits does not answer.
+    pub(super) fn limits_unavailable() -> Self {
+        Self::refused(Reason::RefusedLimitsUnavailable, Some(UNAVAILABLE_RETRY), By::Store)
+    }
+
+    /// A gate has no permit for a request. Its client is told when to come back after a 503, but
+    /// not after a 504, which says that nothing came of this request rather than that there is no
+    /// room.
+    pub(super) fn at_gate(gate: GateRef, refused: &GateRefused, now: Timestamp) -> Self {
+        let because = refused.because;
+        let is_asked_back = gate.concurrency().statuses == GateStatuses::Origin
+            && because == RefusedBecause::TimedOut;
+        let retry_after = match is_asked_back {
+            true => Some(gate.gate().retry_after(now)),
+            false => refused.retry_after,
+        };
+        let reason = match because {
+            RefusedBecause::Drained => Reason::RefusedGateDrained,
+            RefusedBecause::Shed => Reason::RefusedGateShed,
+            RefusedBecause::TimedOut => Reason::RefusedGateTimeout,
+            _ => Reason::RefusedGateFull,
+        };
+        Self::refused(reason, retry_after, By::Gate(gate, because))
+    }
+
+    /// A client has left the queue of a gate.
+    pub(super) fn client_gone() -> Self {
+        Self::refused(Reason::RefusedGateCancelled, None, By::Client)
+    }
+
+    /// A request does not say for which gate it is.
+    pub(super) fn gate_unknown() -> Self {
+        Self::refused(Reason::RefusedGateUnknown, None, By::Client)
+    }
+
+    fn refused(reason: Reason, retry_after: Option<Duration>, by: By) -> Self {
+        Self { outcome: Outcome::Refuse, reason, retry_after, by }
+    }
+}
+
+impl<St: Store> Pipeline<St> {
+    /// Answers a request without the application. What it was given on its way, such as a pass,
+    /// goes to the client all the same.
+    pub(crate) fn reply(
+        &self,
+        head: RequestHead<'_>,
+        journey: &mut Journey,
+        reply: Reply,
+    ) -> Response<Bytes> {
+        // Other requests get these while the answer is written.
+        journey.permits.clear();
+        let (own, rules) = (own_line(&reply), self.store.rules());
+        let own = own.iter().map(|(line, decision)| Told { line, decision });
+        let report = journey.report.iter().filter(|_| !matches!(reply.by, By::Room(_)));
+        let told: SmallVec<[Told<'_>; 2]> = report.flat_map(|it| it.lines()).chain(own).collect();
+        let token = journey.admission.token.as_ref();
+        let mut response = self.responder.respond(&Unforwarded {
+            request: head,
+            outcome: reply.outcome,
+            reason: &reply.reason,
+            about: about(&reply, &rules),
+            retry_after: reply.retry_after,
+            told: &told,
+            token: token.filter(|_| journey.source == TokenSource::Header).map(Token::as_str),
+            now: journey.now,
+        });
+        if let (Some(room), Some(token)) = (&self.room, journey.admission.token.take()) {
+            room.attach(response.headers_mut(), journey.source, token);
+        }
+        if matches!(reply.by, By::Client | By::Gate(..)) && closes(&head, &reply.reason) {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
+        }
+        self.explain(&mut response, reply.reason);
+        response
+    }
+}
+
+fn about<'a>(reply: &'a Reply, rules: &'a RoomRules) -> About<'a> {
+    match &reply.by {
+        By::Client => About::Service(StatusCode::TOO_MANY_REQUESTS),
+        By::Gate(gate, because) => About::Service(gate_status(gate, *because)),
+        By::Limits | By::MissingKey(_) => About::Limit,
+        By::Room(ticket) => About::Room(rules, ticket.as_ref()),
+        By::Store => About::Service(StatusCode::SERVICE_UNAVAILABLE),
+    }
+}
+
+/// What a gate, or a limit without a key, says of itself in the headers of its refusal.
+fn own_line(reply: &Reply) -> Option<(PolicyLine, Decision)> {
+    match &reply.by {
+        By::Gate(gate, _) => {
+            let reset = reply.retry_after.unwrap_or_default();
+            Some((gate.line()?, Decision::new(0, 0, reset, reply.retry_after)))
+        }
+        By::MissingKey(policy) => {
+            let capacity = policy.limit.quota.capacity();
+            Some((policy.line(0).clone(), Decision::new(capacity, 0, Duration::ZERO, None)))
+        }
+        By::Client | By::Limits | By::Room(_) | By::Store => None,
+    }
+}
+
+fn gate_status(gate: &GateRef, because: RefusedBecause) -> StatusCode {
+    match (gate.concurrency().statuses, because) {
+        (_, RefusedBecause::Drained) => StatusCode::SERVICE_UNAVAILABLE,
+        (GateStatuses::Limiter, RefusedBecause::TimedOut) => StatusCode::GATEWAY_TIMEOUT,
+        (GateStatuses::Origin, RefusedBecause::TimedOut) => StatusCode::SERVICE_UNAVAILABLE,
+        (GateStatuses::Origin, _) if !gate.is_by_key() => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::TOO_MANY_REQUESTS,
+    }
+}
+
+/// Whether the connection is to be closed: while the service goes down, and where a large body was
+/// not read, which a server would have to read to its end before the next request (RFC 9112 section
+/// 9.6). Streams of HTTP/2 need neither.
+fn closes(head: &RequestHead<'_>, reason: &Reason) -> bool {
+    let headers = head.headers();
+    let len = || headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok();
+    let has_large_body =
+        || headers.contains_key(header::TRANSFER_ENCODING) || len().is_some_and(|len| len > LARGE);
+    head.version() <= Version::HTTP_11
+        && (*reason == Reason::RefusedGateDrained || has_large_body())
+}
+
+/// A body of more bytes is not worth reading for the connection's sake.
+const LARGE: u64 = 64 * 1024;
+
+/// How soon a client asks again about which a store could not decide.
+const UNAVAILABLE_RETRY: Duration = Duration::from_secs(5);

@@ -1,0 +1,186 @@
+//! The order of the stages, with one more between any two of them that does nothing but count.
+
+use std::{
+    convert::Infallible,
+    future::{Future, ready},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use http::{HeaderMap, Request, Response, StatusCode, header};
+use tower::{Service, ServiceExt, service_fn};
+use waiting_room_core::{
+    Algorithm, Charge, Decision, KeyHasher, LimitAsk, LimitReply, LimitStore, ManualClock,
+    MemoryStore, Quota, StoreError, Timestamp,
+};
+
+use super::{Pipeline, order::Stage};
+use crate::{
+    config::{Enforcement, WaitingRoomConfig, WaitingRoomConfigBuilder},
+    gate::Concurrency,
+    rate::{LimitFailure, RateLimit},
+    request::{Bypass, Key},
+    room::StoreFailure,
+    service::WaitingRoom,
+    token::{CookieSettings, KeyRing, Opened, TokenKey},
+};
+
+/// How many requests have passed the stage that was added before the first of the others, between
+/// two of them, and after the last. A pipeline takes a function as its order, so it is a static,
+/// and there is one test.
+static PASSED: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
+
+fn order(proof: Option<&Opened>, now: Timestamp) -> &'static [Stage] {
+    let [first, second, third] = Stage::order(proof, now) else { panic!("three stages") };
+    let [before, between, behind, after] = PASSED.each_ref().map(Stage::Probe);
+    // Each request needs a place for its own stages; a test may leak it.
+    Box::leak(Box::new([before, *first, between, *second, behind, *third, after]))
+}
+
+/// A store of limits that allows everything.
+#[derive(Debug)]
+struct Generous;
+
+impl LimitStore for Generous {
+    fn hasher(&self) -> KeyHasher {
+        KeyHasher::new([3, 1, 4, 1])
+    }
+
+    fn charge_all(
+        &self,
+        asks: &[LimitAsk],
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<LimitReply>, StoreError>> + Send>> {
+        let mut decision = Decision::new(9, 8, Duration::ZERO, None);
+        decision.allowed = true;
+        let charged = LimitReply::new(decision, Some(Charge::new(1, Timestamp::ZERO, 0)));
+        Box::pin(ready(Ok(vec![charged; asks.len()])))
+    }
+
+    fn settle(&self, _: &LimitAsk, charge: &Charge, _: u64) -> Result<Charge, StoreError> {
+        Ok(*charge)
+    }
+}
+
+/// A service behind a layer with the added stages.
+struct House {
+    pipeline: Arc<Pipeline<MemoryStore>>,
+    clock: ManualClock,
+}
+
+impl House {
+    fn new(config: WaitingRoomConfigBuilder) -> Self {
+        let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
+        let config = config.build().unwrap();
+        let store = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
+        let mut pipeline = Pipeline::new(config, store, StoreFailure::Wait);
+        pipeline.order = order;
+        Self { pipeline: Arc::new(pipeline), clock }
+    }
+
+    /// Sends a request, with the token that was sent before; its work takes a second.
+    async fn send(&self, path: &str, cookie: Option<&str>) -> (StatusCode, Option<String>) {
+        let work = service_fn(async |_: Request<()>| {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Ok::<_, Infallible>(Response::new(http_body_util::Empty::<bytes::Bytes>::new()))
+        });
+        let mut request = Request::get(path).body(()).unwrap();
+        if let Some(cookie) = cookie {
+            request.headers_mut().insert(header::COOKIE, cookie.parse().unwrap());
+        }
+        let mut service = WaitingRoom::new(work, Arc::clone(&self.pipeline));
+        let response = service.ready().await.unwrap().call(request).await.unwrap();
+        (response.status(), token(response.headers()))
+    }
+}
+
+/// The token that a response sets, as the next request sends it.
+fn token(headers: &HeaderMap) -> Option<String> {
+    let cookie = headers.get(header::SET_COOKIE)?.to_str().unwrap();
+    Some(cookie.split_once(';').unwrap().0.to_owned())
+}
+
+#[track_caller]
+fn assert_passed(expected: [u32; 4], by: &str) {
+    let passed = PASSED.each_ref().map(|passed| passed.swap(0, Ordering::Relaxed));
+    assert_eq!(passed, expected, "{by}");
+}
+
+fn room() -> WaitingRoomConfigBuilder {
+    let keys = KeyRing::new(TokenKey::from_bytes([1; 32]));
+    let config = WaitingRoomConfig::builder("shop").total_active_users(1).keys(keys);
+    config.cookie(CookieSettings::new())
+}
+
+fn limit(quota: Quota) -> RateLimit {
+    RateLimit::new("all", quota, Key::everyone())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_added_stage_is_passed_once_however_a_request_comes_to_it() {
+    let all = || {
+        room()
+            .rate_limit(limit(Quota::per_minute(100)))
+            .concurrency(Concurrency::limit(1))
+            .bypass(Bypass::path("health", "/healthz"))
+    };
+    let house = House::new(all());
+    let (status, pass) = house.send("/", None).await;
+    assert_eq!(status, 200);
+    assert_passed([1; 4], "a newcomer, after the verdict of the store");
+
+    assert_eq!(house.send("/", pass.as_deref()).await.0, 200);
+    assert_passed([1; 4], "a pass");
+
+    let together = [house.send("/", pass.as_deref()), house.send("/", pass.as_deref())];
+    let [first, second] = together.map(Box::pin);
+    assert_eq!(tokio::join!(first, second).1.0, 200);
+    assert_passed([2; 4], "two passes, one of them after it has waited for a permit");
+
+    assert_eq!(house.send("/healthz", None).await.0, 200);
+    assert_passed([0; 4], "a request that is bypassed");
+
+    let (status, ticket) = house.send("/", None).await;
+    assert_eq!(status, 429);
+    assert_passed([1, 1, 0, 0], "a newcomer whom the room refuses, behind the limits");
+
+    assert_eq!(house.send("/", ticket.as_deref()).await.0, 429);
+    assert_passed([1, 0, 0, 0], "an early ticket, which the room answers first");
+
+    house.clock.advance(Duration::from_secs(60));
+    assert_eq!(house.send("/", ticket.as_deref()).await.0, 429);
+    assert_passed([1, 1, 0, 0], "a ticket that is due, behind the limits");
+
+    let house = House::new(all().enforcement(Enforcement::Shadow));
+    house.send("/", None).await;
+    assert_passed([1; 4], "a newcomer in shadow mode");
+    let (status, ticket) = house.send("/", None).await;
+    assert_eq!(status, 200);
+    assert_passed([1; 4], "one whom the room would refuse");
+    assert_eq!(house.send("/", ticket.as_deref()).await.0, 200);
+    assert_passed([1; 4], "an early ticket in shadow mode");
+
+    let closed = room().concurrency(Concurrency::limit(0).queue(0));
+    let refusing = closed.rate_limit(limit(Quota::per_minute(0)));
+    let house = House::new(refusing.enforcement(Enforcement::Shadow));
+    assert_eq!(house.send("/", None).await.0, 200);
+    assert_passed([1; 4], "a request that a limit and a gate would refuse");
+
+    let house = House::new(room().rate_limit(limit(Quota::per_minute(0))));
+    assert_eq!(house.send("/", None).await.0, 429);
+    assert_passed([1, 0, 0, 0], "a request that a limit refuses");
+
+    let queue = limit(Quota::per_second(1).burst(10)).algorithm(Algorithm::LeakyQueue);
+    let house = House::new(WaitingRoomConfig::builder("api").rate_limit(queue));
+    let together = [house.send("/", None), house.send("/", None)].map(Box::pin);
+    let [first, second] = together;
+    assert_eq!(tokio::join!(first, second).1.0, 200);
+    assert_passed([2; 4], "two requests, one of them in its turn in a leaky queue");
+
+    let shared = all().limit_store(Generous, LimitFailure::Refuse);
+    assert_eq!(House::new(shared).send("/", None).await.0, 200);
+    assert_passed([1; 4], "a newcomer, after the reply of the store of the limits");
+}
