@@ -20,6 +20,7 @@ mod config;
 mod failure;
 mod limit;
 mod limits;
+mod literal;
 mod policies;
 mod policy;
 mod queue_place;
@@ -36,6 +37,7 @@ pub(crate) use self::spend::Now;
 pub(crate) use self::{
     config::RateConfig,
     limits::Limits,
+    literal::Literal,
     policy::Policy,
     queue_place::QueuePlace,
     shared::{Asking, Shared},

@@ -54,7 +54,6 @@ mod error;
 mod fields;
 mod keys;
 mod limit;
-mod literal;
 mod node;
 mod text;
 mod toml;
@@ -66,12 +65,8 @@ use std::{path::Path, sync::Arc};
 use waiting_room_core::{Algorithm, Quota};
 
 use self::{descriptors::Reading, text::Text};
-pub(crate) use self::{
-    error::RulesFileError,
-    literal::{Literal, Test},
-    watch::Watch,
-};
-use crate::rate::OverLimit;
+pub(crate) use self::{error::RulesFileError, watch::Watch};
+use crate::rate::{Literal, OverLimit};
 
 /// A file that was read and found in order.
 #[derive(Clone, Debug, PartialEq)]

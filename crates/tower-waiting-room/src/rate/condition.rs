@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::literal::{Literal, Test};
 use crate::{
     key::{Caller, Part},
     matcher::Doubt,
-    rules_file::{Literal, Test},
 };
 
 /// What a part of a request has to be, by a rules file.

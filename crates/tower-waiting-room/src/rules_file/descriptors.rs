@@ -8,13 +8,15 @@ use super::{
     Entry, FileRule, RulesFile,
     error::RulesFileError,
     fields::{Fields, Given, Place},
-    keys::key,
+    keys::{key, literal},
     limit::{RateLimit, rate_limit},
-    literal::{Literal, literal},
     node::Node,
     text::Text,
 };
-use crate::{rate::OverLimit, respond::MAX_NAME_LEN};
+use crate::{
+    rate::{Literal, OverLimit},
+    respond::MAX_NAME_LEN,
+};
 
 /// A file that is being read.
 pub(super) struct Reading<'a> {

@@ -1,4 +1,4 @@
-//! Which keys a descriptor may have.
+//! Which keys and values a descriptor may have.
 
 use http::HeaderName;
 
@@ -6,6 +6,7 @@ use super::{
     error::RulesFileError,
     fields::{Given, any_of},
 };
+use crate::rate::Literal;
 
 /// A key of which somebody knows the values.
 pub(super) fn key(given: Given<'_>, registered: &[&str]) -> Result<String, RulesFileError> {
@@ -30,6 +31,14 @@ pub(super) fn key(given: Given<'_>, registered: &[&str]) -> Result<String, Rules
         }
         None => Err(place.wrong(format_args!("{key:?}"), format_args!("the name of a {kind}"))),
     }
+}
+
+/// Reads the value of a key.
+pub(super) fn literal(key: &str, given: Given<'_>) -> Result<Literal, RulesFileError> {
+    let place = given.place.clone();
+    let text = given.text()?;
+    let shown = format!("{text:?}");
+    Literal::new(key, text).map_err(|expected| place.wrong(shown, expected))
 }
 
 /// The keys that need nobody to register them, besides those with a name in them.
