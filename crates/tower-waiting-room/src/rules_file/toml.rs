@@ -14,7 +14,7 @@ use super::{
 pub(super) fn read(text: Text<'_>) -> Result<Node, RulesFileError> {
     let table = DeTable::parse(text.as_str()).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
-        text.error(at, format_args!("is not TOML: {}", error.message()))
+        text.unreadable(at, format_args!("is not TOML: {}", error.message()))
     })?;
     Ok(Node { at: 0, value: of_table(text, table.into_inner()) })
 }

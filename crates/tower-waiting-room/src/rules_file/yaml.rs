@@ -19,8 +19,7 @@ pub(super) fn read(text: Text<'_>) -> Result<Node, RulesFileError> {
     while let Some((event, span)) = reader.next()? {
         match event {
             Event::DocumentStart(..) if root.is_some() => {
-                let message = "a second document begins, expected only one";
-                return Err(text.error(offset(&span), message));
+                return Err(text.wrong(offset(&span), "a second document begins", "only one"));
             }
             Event::DocumentEnd
             | Event::DocumentStart(..)
@@ -48,7 +47,7 @@ impl<'a> Reader<'a> {
     fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, RulesFileError> {
         self.events.next().transpose().map_err(|error: ScanError| {
             let at = error.marker().byte_offset().unwrap_or(error.marker().index());
-            self.text.error(at, format_args!("is not YAML: {}", error.kind()))
+            self.text.unreadable(at, format_args!("is not YAML: {}", error.kind()))
         })
     }
 
@@ -62,8 +61,7 @@ impl<'a> Reader<'a> {
             Event::Scalar(text, style, ..) => scalar(text.into_owned(), style),
             Event::SequenceStart(..) => self.nested(at, Self::list)?,
             _ => {
-                let message = "an alias is not supported, expected the value itself";
-                return Err(self.text.error(at, message));
+                return Err(self.text.wrong(at, "an alias is not supported", "the value itself"));
             }
         };
         Ok(Node { at, value })
@@ -71,7 +69,7 @@ impl<'a> Reader<'a> {
 
     fn tag(&self, span: &Span) -> Result<Value, RulesFileError> {
         let at = span.tag_start.and_then(|start| start.byte_offset()).unwrap_or(offset(span));
-        Err(self.text.error(at, "a tag is not supported, expected the value without it"))
+        Err(self.text.wrong(at, "a tag is not supported", "the value without it"))
     }
 
     fn nested(
@@ -80,8 +78,8 @@ impl<'a> Reader<'a> {
         read: fn(&mut Self) -> Result<Value, RulesFileError>,
     ) -> Result<Value, RulesFileError> {
         if self.nesting == MAX_NESTING {
-            let message = format_args!("nested too deep, expected at most {MAX_NESTING} levels");
-            return Err(self.text.error(at, message));
+            let expected = format_args!("at most {MAX_NESTING} levels");
+            return Err(self.text.wrong(at, "nested too deep", expected));
         }
         self.nesting += 1;
         let value = read(self)?;
@@ -109,16 +107,14 @@ impl<'a> Reader<'a> {
             }
             let Node { at, value } = self.node(event, &span)?;
             let (Value::Plain(name) | Value::Text(name)) = value else {
-                let message = format_args!("the name of a field is {value}, expected a text");
-                return Err(self.text.error(at, message));
+                let given = format_args!("the name of a field is {value}");
+                return Err(self.text.wrong(at, given, "a text"));
             };
             if let Some(earlier) = places.insert(name.clone(), at) {
                 let name = shortened(&name);
                 let line = self.text.line(earlier);
-                let message = format_args!(
-                    "{name} is given twice, expected once: the first is in line {line}"
-                );
-                return Err(self.text.error(at, message));
+                let expected = format_args!("once: the first is in line {line}");
+                return Err(self.text.wrong(at, format_args!("{name} is given twice"), expected));
             }
             let Some((event, span)) = self.next()? else { break };
             fields.push(Field { at, name, node: self.node(event, &span)? });
