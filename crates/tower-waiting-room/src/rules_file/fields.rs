@@ -113,7 +113,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// The fields of a table that nobody has asked for yet.
+/// The fields of a table that have not been taken yet.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     pub(super) place: Place<'a>,

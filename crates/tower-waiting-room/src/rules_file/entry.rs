@@ -1,6 +1,9 @@
-//! Which keys and values a descriptor may have.
+//! The key and the value of a descriptor: which there may be, and what a rule is called by them.
+
+use std::sync::Arc;
 
 use http::HeaderName;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::{
     error::RulesFileError,
@@ -8,7 +11,17 @@ use super::{
 };
 use crate::rate::Literal;
 
-/// A key of which somebody knows the values.
+/// What a request has to have for a rule to apply.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    /// The value, or with none any value, each by itself.
+    pub(crate) value: Option<Literal>,
+    /// Without a value: the ones to which a more specific neighbour applies instead.
+    pub(crate) except: Arc<[Literal]>,
+}
+
+/// Reads a key. It has to be built in, or registered by the application.
 pub(super) fn key(given: Given<'_>, registered: &[&str]) -> Result<String, RulesFileError> {
     let place = given.place.clone();
     let key = given.text()?;
@@ -41,5 +54,22 @@ pub(super) fn literal(key: &str, given: Given<'_>) -> Result<Literal, RulesFileE
     Literal::new(key, text).map_err(|expected| place.wrong(shown, expected))
 }
 
-/// The keys that need nobody to register them, besides those with a name in them.
+/// The name of a rule that has none: the way to it.
+pub(super) fn path_of(domain: &str, entries: &[Entry]) -> String {
+    let mut path = domain.to_owned();
+    for Entry { key, value, .. } in entries {
+        path.push('/');
+        path.push_str(key);
+        if let Some(value) = value {
+            path.push('=');
+            path.push_str(value.as_str());
+        }
+    }
+    utf8_percent_encode(&path, ENCODED).to_string()
+}
+
+/// The keys that need no registration, besides those with a name in them.
 const BUILT_IN: [&str; 3] = ["method", "path", "remote_address"];
+
+/// What a quoted string of a header cannot hold, and what would make two names alike.
+const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%').add(b'\\');

@@ -1,11 +1,15 @@
-//! YAML, as nodes: the part of it that TOML has as well, so that both mean the same.
+//! YAML and TOML, read as nodes: the part of YAML that TOML has as well, so that both mean the same.
 //!
 //! Aliases are refused rather than bounded: a file of limits has no need to multiply itself, and a
 //! value that stands elsewhere has no line of its own. So are tags and further documents.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, path::Path};
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
 
 use super::{
     error::RulesFileError,
@@ -13,8 +17,23 @@ use super::{
     text::Text,
 };
 
-pub(super) fn read(text: Text<'_>) -> Result<Node, RulesFileError> {
-    let mut reader = Reader { text, events: Parser::new_from_str(text.as_str()), nesting: 0 };
+/// Reads a text in one of the formats.
+type ReadText = fn(Text<'_>) -> Result<Node, RulesFileError>;
+
+/// The format that the extension of a file names.
+pub(super) fn format_of(path: &Path) -> Result<ReadText, RulesFileError> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("toml") => Ok(read_toml),
+        Some("yaml" | "yml") => Ok(read_yaml),
+        _ => {
+            let given = "has none of the extensions .yaml, .yml and .toml".to_owned();
+            Err(RulesFileError::whole(path, given))
+        }
+    }
+}
+
+fn read_yaml(text: Text<'_>) -> Result<Node, RulesFileError> {
+    let mut reader = YamlReader { text, events: Parser::new_from_str(text.as_str()), nesting: 0 };
     let mut root = None;
     while let Some((event, span)) = reader.next()? {
         match event {
@@ -37,13 +56,13 @@ pub(super) fn read(text: Text<'_>) -> Result<Node, RulesFileError> {
     })
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     text: Text<'a>,
     events: Parser<'a, StrInput<'a>>,
     nesting: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, RulesFileError> {
         self.events.next().transpose().map_err(|error: ScanError| {
             let at = error.marker().byte_offset().unwrap_or(error.marker().index());
@@ -135,6 +154,46 @@ fn scalar(text: String, style: ScalarStyle) -> Value {
 
 fn offset(span: &Span) -> usize {
     span.start.byte_offset().unwrap_or(span.start.index())
+}
+
+fn read_toml(text: Text<'_>) -> Result<Node, RulesFileError> {
+    let table = DeTable::parse(text.as_str()).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        text.unreadable(at, format_args!("is not TOML: {}", error.message()))
+    })?;
+    Ok(Node { at: 0, value: toml_table(text, table.into_inner()) })
+}
+
+/// The parser bounds how deep tables and lists are nested, and so this recursion.
+fn toml_node(text: Text<'_>, value: Spanned<DeValue<'_>>) -> Node {
+    let span = value.span();
+    let value = match value.into_inner() {
+        DeValue::Array(array) => {
+            Value::List(array.into_iter().map(|value| toml_node(text, value)).collect())
+        }
+        // Without the underscores that may stand between digits.
+        DeValue::Integer(integer) => Value::Plain(integer.to_string()),
+        DeValue::String(string) => Value::Text(string.into_owned()),
+        DeValue::Table(table) => toml_table(text, table),
+        DeValue::Boolean(_) | DeValue::Datetime(_) | DeValue::Float(_) => {
+            Value::Plain(text.as_str().get(span.clone()).unwrap_or_default().to_owned())
+        }
+    };
+    Node { at: span.start, value }
+}
+
+fn toml_table(text: Text<'_>, table: DeTable<'_>) -> Value {
+    let mut fields: Vec<Field> = table
+        .into_iter()
+        .map(|(name, value)| Field {
+            at: name.span().start,
+            name: name.into_inner().into_owned(),
+            node: toml_node(text, value),
+        })
+        .collect();
+    // The parser sorts by name.
+    fields.sort_by_key(|field| field.at);
+    Value::Table(fields)
 }
 
 /// How deep lists and tables may be nested: more than descriptors of the greatest depth need.
