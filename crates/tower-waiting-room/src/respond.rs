@@ -34,7 +34,7 @@ mod rate_headers;
 mod refusal;
 mod response;
 mod sample;
-mod text;
+mod time;
 mod words;
 
 pub use self::{

@@ -20,7 +20,7 @@ use http::{HeaderMap, HeaderName, StatusCode};
 use serde::Deserialize;
 use waiting_room_core::Timestamp;
 
-use super::answer::whole_seconds;
+use super::time::whole_seconds;
 
 pub use self::policy_line::QuotaUnit;
 pub(super) use self::{part::Part, report::Report};

@@ -19,11 +19,11 @@ use waiting_room_core::{Quota, Reason, Timestamp};
 
 use super::{
     Answer, Outcome, Page, RateHeaders, Told,
-    answer::whole_seconds,
     headers::EXPOSED,
     problem,
     rate_headers::{Part, Report},
     respond,
+    time::whole_seconds,
 };
 use crate::{
     head::RequestHead,
