@@ -56,6 +56,11 @@ pub(super) fn whole_minutes(duration: Duration) -> u64 {
     whole_seconds(duration).div_ceil(60)
 }
 
+/// Whole seconds since the Unix epoch, rounded up.
+pub(super) fn unix_seconds(time: Timestamp) -> u64 {
+    time.as_nanos().div_ceil(1_000_000_000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +71,13 @@ mod tests {
         let told = millis.map(|it| whole_seconds(Duration::from_millis(it)));
         assert_eq!(told, [1, 1, 1, 1, 2, 9, 9]);
         assert_eq!(whole_seconds(Duration::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn a_unix_time_is_rounded_up_to_whole_seconds() {
+        let millis = [0, 1, 1_000, 1_001, 1_900];
+        assert_eq!(millis.map(|it| unix_seconds(Timestamp::from_millis(it))), [0, 1, 1, 2, 2]);
+        assert_eq!(unix_seconds(Timestamp::MAX), 18_446_744_074);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{
     policy_line::PolicyLine,
     profile::{Field, Part, RateHeaders},
 };
-use crate::respond::time::whole_seconds;
+use crate::respond::time::{unix_seconds, whole_seconds};
 
 /// A policy that applied to a request, and what it said.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ impl<'a> Report<'a> {
             Part::Quotas => list(self.told.iter().map(|told| &told.line.quota)),
             Part::Remaining => self.binding.map(|told| number::value(told.decision.remaining)),
             Part::ResetAt => {
-                self.binding.map(|told| number::value(number::unix_seconds(self.now + reset(told))))
+                self.binding.map(|told| number::value(unix_seconds(self.now + reset(told))))
             }
             Part::ResetIn => self.binding.map(|told| number::value(number::seconds(reset(told)))),
             Part::RetryAfter => self.retry_after.map(number::value),
