@@ -19,6 +19,7 @@ mod diagnosis;
 mod handle;
 mod limit;
 mod limit_set;
+mod literal;
 mod policy;
 mod remote;
 mod report;
@@ -32,6 +33,7 @@ pub(crate) use self::{
     condition::Condition,
     config::RateConfig,
     limit_set::{LimitSet, Limits},
+    literal::Literal,
     policy::Policy,
     remote::{PendingCharge, StoreReply},
     report::RateReport,

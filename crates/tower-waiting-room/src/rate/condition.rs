@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::{
-    request::{Caller, Doubt, Part},
-    rules_file::{Literal, Test},
-};
+use super::literal::{Literal, Test};
+use crate::request::{Caller, Doubt, Part};
 
 /// What a part of a request has to be, by a rules file.
 #[derive(Clone, Debug)]

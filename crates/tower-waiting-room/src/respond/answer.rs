@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use http::StatusCode;
 use waiting_room_core::{QueueingMethod, Reason, RoomRules, RoomSwitch, Ticket, Timestamp, Wait};
 
-use super::{Language, Message};
+use super::{Language, time::whole_seconds};
 use crate::request::{Client, ClientKind};
 
 /// What the layer says to a client instead of letting its request through.
@@ -135,12 +135,6 @@ impl Answer {
         self.reason == Reason::RefusedLineFull
     }
 
-    /// The same in sentences, in the client's language.
-    #[must_use]
-    pub fn message(&self) -> Message {
-        Message::new(self)
-    }
-
     /// Whether the answer is about a place in line, and not about a single request.
     pub(super) fn is_of_room(&self) -> bool {
         !matches!(self.reason, Reason::RefusedRate(_)) && !self.is_of_gate()
@@ -194,25 +188,13 @@ impl Outcome {
     }
 }
 
-pub(super) fn whole_seconds(duration: Duration) -> u64 {
-    duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0)).max(1)
-}
-
-pub(super) fn whole_minutes(duration: Duration) -> u64 {
-    whole_seconds(duration).div_ceil(60)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::respond::sample;
 
     #[test]
-    fn retry_after_is_rounded_up_to_whole_seconds_and_is_at_least_one() {
-        let millis = [0, 1, 999, 1_000, 1_001, 8_200, 9_000];
-        let told = millis.map(|it| whole_seconds(Duration::from_millis(it)));
-        assert_eq!(told, [1, 1, 1, 1, 2, 9, 9]);
-        assert_eq!(whole_seconds(Duration::MAX), u64::MAX);
+    fn a_visitor_who_is_rejected_is_told_no_time_to_come_back() {
         assert_eq!(sample::refusal(Reason::RefusedReject).retry_after_seconds(), None);
     }
 

@@ -9,8 +9,7 @@ use waiting_room_core::{QueueingMethod, Reason};
 
 use super::{
     Answer,
-    answer::{whole_minutes, whole_seconds},
-    json::Iso,
+    time::{Iso, whole_minutes, whole_seconds},
 };
 
 /// The fields of `cfWaitingRoom`, in the order of Cloudflare's documentation.

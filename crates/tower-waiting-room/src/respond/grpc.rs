@@ -13,7 +13,7 @@ use http::{HeaderName, HeaderValue, Response};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use waiting_room_core::Reason;
 
-use super::{Answer, Message, response::of_type};
+use super::{Answer, Message, headers::of_type};
 
 /// The answer as gRPC trailers.
 pub(super) fn response(answer: &Answer) -> Response<Bytes> {

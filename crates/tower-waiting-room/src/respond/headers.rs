@@ -1,10 +1,13 @@
 //! The headers that go with every form of answer.
 
+use std::error::Error;
+
+use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue,
+    HeaderMap, HeaderName, HeaderValue, Response,
     header::{
-        ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LANGUAGE, REFRESH, RETRY_AFTER, VARY,
-        X_CONTENT_TYPE_OPTIONS,
+        ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, REFRESH,
+        RETRY_AFTER, VARY, X_CONTENT_TYPE_OPTIONS,
     },
 };
 
@@ -68,6 +71,17 @@ impl Answer {
         self.outcome == Outcome::Wait && self.kind == ClientKind::Navigation && self.is_safe
     }
 }
+
+/// A response with this body and nothing else yet.
+pub(super) fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
+    let mut response = Response::new(body.into());
+    response.headers_mut().reserve(USUAL);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// Why an answer could not be written in its form. Goes to the log.
+pub(super) type Failure = Box<dyn Error>;
 
 /// An answer has about so many headers, with those that the stages add.
 pub(super) const USUAL: usize = 12;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{
     Answer, Message,
     cloudflare::{CfWaitingRoom, name},
-    json::{Iso, WaitSeconds},
+    time::{Iso, WaitSeconds},
 };
 
 /// A template that was parsed.

@@ -14,7 +14,7 @@ use fluent_bundle::{FluentArgs, FluentResource, concurrent::FluentBundle};
 pub enum Language {
     /// 中文
     Chinese,
-    /// English, also for who reads none of these.
+    /// English, also for visitors who read none of these.
     #[default]
     English,
     /// Français
@@ -36,13 +36,26 @@ impl Language {
         self.table().0
     }
 
-    /// The language that an `Accept-Language` header prefers (RFC 9110 §12.5.4).
+    /// The language that an `Accept-Language` header prefers (RFC 9110 section 12.5.4).
     ///
-    /// By the primary subtag: who asks for `de-AT` reads German. The first of equals wins.
+    /// By the primary subtag: a client that prefers `de-AT` gets German. The first of equals wins,
+    /// and a language that is named wins over `*`, which stands for the default.
+    ///
+    /// `fluent-langneg` does not do this: it ignores the weights, and drops tags with an extension.
     pub(crate) fn negotiate(accept_language: &str) -> Self {
-        let ranges = accept_language.split(',').filter_map(Self::range);
-        let preferred = ranges.reduce(|best, next| if next.1 > best.1 { next } else { best });
-        preferred.map_or_else(Self::default, |(language, _)| language)
+        let (mut preferred, mut best, mut rest) = (Self::default(), 0.0, 0.0_f32);
+        for element in accept_language.split(',').take(MAX_RANGES) {
+            let (range, parameters) = element.split_once(';').unwrap_or((element, ""));
+            let weight = weight(parameters);
+            if range.trim() == "*" {
+                rest = rest.max(weight);
+            } else if weight > best
+                && let Some(language) = Self::of_range(range)
+            {
+                (preferred, best) = (language, weight);
+            }
+        }
+        if rest > best { Self::default() } else { preferred }
     }
 
     /// The sentence `id`, with its `args` filled in.
@@ -90,14 +103,10 @@ impl Language {
         }
     }
 
-    /// One element of the header, with its weight; `None` for a language that we do not have.
-    fn range(element: &str) -> Option<(Self, f32)> {
-        let mut parts = element.split(';').map(str::trim);
-        let primary = parts.next()?.split('-').next()?;
-        let language = Self::ALL.into_iter().find(|it| it.tag().eq_ignore_ascii_case(primary))?;
-        let weight = parts.find_map(|part| part.strip_prefix("q="));
-        let weight = weight.map_or(1.0, |weight| weight.parse().unwrap_or(0.0));
-        (weight > 0.0).then_some((language, weight))
+    /// The language of a range such as `de-AT`, if it is one of these.
+    fn of_range(range: &str) -> Option<Self> {
+        let primary = range.trim().split('-').next()?;
+        Self::ALL.into_iter().find(|it| it.tag().eq_ignore_ascii_case(primary))
     }
 
     fn bundle(self) -> FluentBundle<FluentResource> {
@@ -111,6 +120,19 @@ impl Language {
         bundle
     }
 }
+
+/// The weight among the parameters of a range (RFC 9110 section 12.4.2): 1 if there is none, and 0,
+/// which is not acceptable, if it is no number from 0 to 1.
+fn weight(parameters: &str) -> f32 {
+    let mut parameters = parameters.split(';').filter_map(|it| it.split_once('='));
+    let weight = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
+    let weight = weight.map_or(Ok(1.0), |(_, value)| value.trim().parse());
+    weight.ok().filter(|weight| (0.0..=1.0).contains(weight)).unwrap_or(0.0)
+}
+
+/// At most this many ranges of a header are looked at. Browsers send one for each language in
+/// their settings.
+const MAX_RANGES: usize = 64;
 
 static BUNDLES: LazyLock<[FluentBundle<FluentResource>; Language::ALL.len()]> =
     LazyLock::new(|| Language::ALL.map(Language::bundle));
@@ -135,10 +157,23 @@ mod tests {
             ("en-GB,fr", English),
             ("*", English),
             (",;,=,-", English),
+            ("de-DE-u-co-phonebk", German),
+            ("fr; Q=0.4 , es ;q=0.6", Spanish),
+            ("de;q=0.3, *;q=0.5", English),
+            ("*, de", German),
+            ("ja, *;q=0.1, de;q=0.5", German),
+            ("de;q=5, de;q=-1, de;q=inf, de;q=, fr;q=0.001", French),
         ];
         for (header, language) in cases {
             assert_eq!(Language::negotiate(header), language, "{header:?}");
         }
+    }
+
+    #[test]
+    fn no_more_ranges_are_looked_at_than_a_header_may_have() {
+        let behind = |ranges: usize| Language::negotiate(&("ja,".repeat(ranges) + "de"));
+        assert_eq!(behind(MAX_RANGES - 1), Language::German);
+        assert_eq!(behind(MAX_RANGES), Language::English);
     }
 
     #[test]

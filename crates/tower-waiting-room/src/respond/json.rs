@@ -1,17 +1,14 @@
 //! The answer for a program that takes JSON.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use http::Response;
-use jiff::fmt::{StdIoWrite, temporal::DateTimePrinter};
 use serde::{Serialize, Serializer};
-use waiting_room_core::{Timestamp, Wait};
 
 use super::{
     Answer, Message, Outcome,
     cloudflare::CfWaitingRoom,
-    response::{Failure, of_type},
+    headers::{Failure, of_type},
+    time::{Iso, WaitSeconds},
 };
 
 /// The answer as JSON: our object, and Cloudflare's.
@@ -73,46 +70,6 @@ impl<'a> WaitingRoom<'a> {
     }
 }
 
-/// A wait and its range, in whole seconds.
-#[derive(Serialize)]
-pub(super) struct WaitSeconds {
-    p25: u64,
-    p50: u64,
-    p75: u64,
-}
-
-impl WaitSeconds {
-    pub(super) fn new(wait: Wait) -> Self {
-        let Wait { p25, p50, p75, .. } = wait;
-        let [p25, p50, p75] = [p25, p50, p75].map(|it: Duration| it.as_secs());
-        Self { p25, p50, p75 }
-    }
-}
-
-/// A point in time as ISO 8601 has it: `2026-11-21T08:00:00.000Z`.
-pub(super) struct Iso(pub(super) Timestamp);
-
-impl Iso {
-    pub(super) const LEN: usize = "2026-11-21T08:00:00.000Z".len();
-
-    /// The text, in `buffer`. The years of a [`Timestamp`] have four digits.
-    pub(super) fn format<'a>(&self, buffer: &'a mut [u8; Self::LEN]) -> &'a str {
-        let nanos = i128::from(self.0.as_nanos());
-        let time = jiff::Timestamp::from_nanosecond(nanos).unwrap_or(jiff::Timestamp::MAX);
-        let mut rest = &mut buffer[..];
-        let printer = DateTimePrinter::new().precision(Some(3));
-        let is_written = printer.print_timestamp(&time, StdIoWrite(&mut rest)).is_ok();
-        let text = std::str::from_utf8(buffer).ok().filter(|_| is_written);
-        text.unwrap_or("1970-01-01T00:00:00.000Z")
-    }
-}
-
-impl Serialize for Iso {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.format(&mut [0; Self::LEN]))
-    }
-}
-
 fn display<T: std::fmt::Display, S: Serializer>(it: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(it)
 }
@@ -170,11 +127,5 @@ mod tests {
         assert!(has(&sample::refusal(Reason::RefusedReject)));
         assert!(!has(&sample::refusal(Reason::RefusedRate("per_ip".into()))));
         assert!(!has(&Answer { outcome: Outcome::Admit, ..sample::placed() }));
-    }
-
-    #[test]
-    fn the_last_point_in_time_can_be_told() {
-        let answer = Answer { now: Timestamp::MAX, ..sample::placed() };
-        assert_eq!(parsed(&answer)["waitingRoom"]["now"], "2554-07-21T23:34:33.709Z");
     }
 }

@@ -107,6 +107,14 @@ impl Message {
     }
 }
 
+impl Answer {
+    /// The same in sentences, in the client's language.
+    #[must_use]
+    pub fn message(&self) -> Message {
+        Message::new(self)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,8 +8,8 @@ use waiting_room_core::{ConfigError, ConfigErrorKind, Reason};
 
 use super::{
     Answer,
+    headers::{Failure, of_type},
     html::Template,
-    response::{Failure, of_type},
     sample,
 };
 use crate::ambient::random_bytes;

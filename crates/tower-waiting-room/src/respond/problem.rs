@@ -10,8 +10,8 @@ use waiting_room_core::Reason;
 
 use super::{
     Answer, Message,
+    headers::{Failure, of_type},
     json::WaitingRoom,
-    response::{Failure, of_type},
 };
 
 /// The answer as `application/problem+json`.

@@ -19,11 +19,11 @@ use waiting_room_core::{Quota, Reason, RoomRules, Ticket, Timestamp};
 
 use super::{
     Answer, Outcome, Page, RateHeaders, Statuses, Told,
-    answer::whole_seconds,
     headers::EXPOSED,
     problem,
     rate_headers::{Part, Report, write, write_refused},
     respond,
+    time::whole_seconds,
 };
 use crate::request::{Client, RequestHead, is_program};
 

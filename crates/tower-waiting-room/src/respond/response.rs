@@ -1,21 +1,20 @@
 //! From the facts to a finished response, in the form that the client can use.
 
-use std::error::Error;
-
 use bytes::Bytes;
-use http::{
-    HeaderValue, Response,
-    header::{CONTENT_LENGTH, CONTENT_TYPE},
-};
+use http::{HeaderValue, Response, header::CONTENT_LENGTH};
 
-use super::{Answer, Page, grpc, headers, json, problem, text};
+use super::{
+    Answer, Message, Page, grpc,
+    headers::{self, Failure, of_type},
+    json, problem,
+};
 use crate::request::ClientKind;
 
 /// Tells `answer` to the client; without its body if the request was a HEAD.
 pub(crate) fn respond(answer: &Answer, page: &Page, is_head: bool) -> Response<Bytes> {
     let mut response = form(answer, page).unwrap_or_else(|error| {
         tracing::error!(room = %answer.room, kind = answer.kind.as_str(), error, "answer not written");
-        text::response(answer)
+        text(answer)
     });
     headers::complete(response.headers_mut(), answer);
     if answer.kind == ClientKind::Grpc {
@@ -38,28 +37,24 @@ fn form(answer: &Answer, page: &Page) -> Result<Response<Bytes>, Failure> {
         ClientKind::Json => json::response(answer)?,
         ClientKind::Navigation => page.response(answer)?,
         ClientKind::Problem => problem::response(answer)?,
-        ClientKind::Text => text::response(answer),
+        ClientKind::Text => text(answer),
     })
 }
 
-/// A response with this body and nothing else yet.
-pub(super) fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
-    let mut response = Response::new(body.into());
-    response.headers_mut().reserve(headers::USUAL);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
+/// The answer for a terminal: a paragraph of plain text.
+fn text(answer: &Answer) -> Response<Bytes> {
+    let mut text = Message::paragraph(answer);
+    text.push('\n');
+    of_type("text/plain; charset=utf-8", text)
 }
-
-/// Why an answer could not be written in its form. Goes to the log.
-pub(super) type Failure = Box<dyn Error>;
 
 #[cfg(test)]
 mod tests {
-    use http::StatusCode;
+    use http::{StatusCode, header::CONTENT_TYPE};
     use waiting_room_core::Reason;
 
     use super::*;
-    use crate::respond::sample;
+    use crate::respond::{Language, sample};
 
     const KINDS: [ClientKind; 5] = [
         ClientKind::Grpc,
@@ -129,5 +124,18 @@ mod tests {
         assert_eq!(response.headers()[CONTENT_TYPE], "text/plain; charset=utf-8");
         assert_eq!(response.headers()["refresh"], "9");
         assert!(response.body().starts_with(b"You are number 12 in line."));
+    }
+
+    #[test]
+    fn a_terminal_gets_a_line_of_sentences() {
+        let english = text(&sample::placed()).into_body();
+        assert_eq!(
+            english,
+            "You are number 12 in line. Estimated wait: about 4 to 7 minutes. \
+             Please try again in 9 seconds.\n"
+        );
+        let chinese = Answer { language: Language::Chinese, ..sample::placed() };
+        let body = text(&chinese).into_body();
+        assert_eq!(body, "您排在第 12 位。预计等待时间：约 4 至 7 分钟。请在 9 秒后重试。\n");
     }
 }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, time::Duration};
 use fluent_bundle::FluentArgs;
 use waiting_room_core::Wait;
 
-use super::{Answer, Language, answer::whole_seconds};
+use super::{Answer, Language, time::whole_seconds};
 
 /// The sentences of one language.
 #[derive(Clone, Copy)]

@@ -1,20 +1,64 @@
-//! The tree of descriptors, flattened to rules.
+//! The tree of descriptors, flattened to the rules of a file.
 
-use std::{collections::HashMap, sync::Arc};
-
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use super::{
-    Entry, FileRule, RulesFile,
+    entry::{Entry, key, literal, path_of},
     error::RulesFileError,
     fields::{Fields, Given, Place},
-    keys::key,
-    limit::{RateLimit, rate_limit},
-    literal::{Literal, literal},
+    formats::format_of,
+    limit::{FileLimit, RateLimit, rate_limit},
     node::Node,
-    text::Text,
+    text::{self, Text},
 };
-use crate::{rate::OverLimit, respond::MAX_NAME_LEN};
+use crate::{
+    rate::{Literal, OverLimit},
+    respond::MAX_NAME_LEN,
+};
+
+/// A file that was read and found in order.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RulesFile {
+    pub(crate) domain: String,
+    /// In the order of the file, an outer one before those within it.
+    pub(crate) rules: Vec<FileRule>,
+}
+
+/// A descriptor that has a `rate_limit`, with all that it stands in.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FileRule {
+    /// Unique, and the same as long as the path to the rule is: `shop/remote_address/path=/login`,
+    /// with what is not printable ASCII in percent encoding. Or what the file calls it.
+    pub(crate) name: String,
+    /// Where the descriptor stands, from 1 on.
+    pub(crate) line: usize,
+    /// From the root down. The rule applies to a request that has them all.
+    pub(crate) entries: Vec<Entry>,
+    /// None limits nothing, but keeps the neighbour that names no value from applying.
+    pub(crate) limit: Option<FileLimit>,
+}
+
+impl RulesFile {
+    /// Reads a file. Its keys have to be built in or `registered`.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or the first thing in it that is wrong.
+    pub(crate) fn load(path: &Path, registered: &[&str]) -> Result<Self, RulesFileError> {
+        let bytes = text::read(path).map_err(|error| RulesFileError::unreadable(path, error))?;
+        Self::parse(path, &bytes, registered)
+    }
+
+    pub(super) fn parse(
+        path: &Path,
+        bytes: &[u8],
+        registered: &[&str],
+    ) -> Result<Self, RulesFileError> {
+        let read = format_of(path)?;
+        let text = Text::new(path, bytes)?;
+        Reading::of(text, read(text)?, registered)
+    }
+}
 
 /// A file that is being read.
 pub(super) struct Reading<'a> {
@@ -187,20 +231,6 @@ fn called(given: Given<'_>) -> Result<String, RulesFileError> {
         .wrong(format_args!("{name:?}"), "printable ASCII without spaces, quotes and backslashes"))
 }
 
-/// The name of a rule that has none: the way to it.
-fn path_of(domain: &str, entries: &[Entry]) -> String {
-    let mut path = domain.to_owned();
-    for Entry { key, value, .. } in entries {
-        path.push('/');
-        path.push_str(key);
-        if let Some(value) = value {
-            path.push('=');
-            path.push_str(value.as_str());
-        }
-    }
-    utf8_percent_encode(&path, ENCODED).to_string()
-}
-
 /// How deep descriptors may be nested.
 const MAX_DEPTH: usize = 8;
 /// How many rules a file may have.
@@ -209,6 +239,3 @@ const MAX_RULES: usize = 1_000;
 const ROOT_FIELDS: [&str; 2] = ["domain", "descriptors"];
 const FIELDS: [&str; 7] =
     ["key", "value", "Value", "rate_limit", "shadow_mode", "soft", "descriptors"];
-
-/// What a quoted string of a header cannot hold, and what would make two names alike.
-const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%').add(b'\\');

@@ -19,7 +19,9 @@ use std::{
 pub(crate) struct RulesFileError {
     path: PathBuf,
     position: Option<Position>,
-    message: String,
+    /// Such as `descriptors[0].rate_limit.unit is "fortnight"`.
+    given: String,
+    expected: Option<String>,
     source: Option<Arc<io::Error>>,
 }
 
@@ -31,18 +33,38 @@ pub(super) struct Position {
 }
 
 impl RulesFileError {
-    pub(super) fn at(path: &Path, position: Position, message: String) -> Self {
-        Self { path: path.to_owned(), position: Some(position), message, source: None }
+    /// Something at this position is wrong.
+    pub(super) fn at(
+        path: &Path,
+        position: Position,
+        given: String,
+        expected: Option<String>,
+    ) -> Self {
+        Self { path: path.to_owned(), position: Some(position), given, expected, source: None }
     }
 
     /// Something is wrong with the file as a whole.
-    pub(super) fn whole(path: &Path, message: String) -> Self {
-        Self { path: path.to_owned(), position: None, message, source: None }
+    pub(super) fn whole(path: &Path, given: String) -> Self {
+        Self { path: path.to_owned(), position: None, given, expected: None, source: None }
     }
 
     pub(super) fn unreadable(path: &Path, error: io::Error) -> Self {
-        let message = format!("cannot be read: {error}");
-        Self { source: Some(Arc::new(error)), ..Self::whole(path, message) }
+        let given = format!("cannot be read: {error}");
+        Self { source: Some(Arc::new(error)), ..Self::whole(path, given) }
+    }
+
+    /// The place, and what is wrong there: `limits.yaml:7:13: domain is empty`.
+    pub(crate) fn given(&self) -> String {
+        let (path, given) = (self.path.display(), &self.given);
+        match self.position {
+            Some(Position { line, column }) => format!("{path}:{line}:{column}: {given}"),
+            None => format!("{path}: {given}"),
+        }
+    }
+
+    /// What would be right there. None if the file cannot be read as text, YAML or TOML.
+    pub(crate) fn expected(&self) -> Option<&str> {
+        self.expected.as_deref()
     }
 }
 
@@ -56,11 +78,8 @@ impl RulesFileError {
 
 impl fmt::Display for RulesFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.path.display())?;
-        if let Some(Position { line, column }) = self.position {
-            write!(f, "{line}:{column}:")?;
-        }
-        write!(f, " {}", self.message)
+        f.write_str(&self.given())?;
+        self.expected().map_or(Ok(()), |expected| write!(f, ", expected {expected}"))
     }
 }
 

@@ -29,7 +29,7 @@ impl<'a> Place<'a> {
     /// An error of the form that all have: the field, what it is, and what it should be.
     pub(super) fn wrong(&self, given: impl Display, expected: impl Display) -> RulesFileError {
         let field = if self.path.is_empty() { "the file" } else { &self.path };
-        self.text.error(self.at, format_args!("{field} is {given}, expected {expected}"))
+        self.text.wrong(self.at, format_args!("{field} is {given}"), expected)
     }
 
     fn field(&self, name: &str, at: usize) -> Self {
@@ -113,7 +113,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// The fields of a table that nobody has asked for yet.
+/// The fields of a table that have not been taken yet.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     pub(super) place: Place<'a>,

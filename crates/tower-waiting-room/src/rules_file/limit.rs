@@ -6,11 +6,22 @@ use jiff::fmt::friendly::SpanParser;
 use waiting_room_core::{Algorithm, Alignment, Quota, Refusals};
 
 use super::{
-    FileLimit,
     error::RulesFileError,
     fields::{Fields, Given, Place},
 };
 use crate::rate::{Limits, OverLimit};
+
+/// How much, counted how, and what becomes of the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileLimit {
+    pub(crate) quota: Quota,
+    pub(crate) algorithm: Algorithm,
+    /// What each request costs, if it is not 1.
+    pub(crate) cost: Option<u64>,
+    /// How many keys are remembered, if it is not the usual number.
+    pub(crate) max_keys: Option<usize>,
+    pub(crate) over_limit: OverLimit,
+}
 
 /// What a `rate_limit` says.
 pub(super) struct RateLimit<'a> {

@@ -3,11 +3,12 @@
 mod bad;
 mod bytes;
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
-use waiting_room_core::{Alignment, Refusals};
+use waiting_room_core::{Algorithm, Alignment, Quota, Refusals};
 
-use super::*;
+use super::{entry::Entry, limit::FileLimit, *};
+use crate::rate::{Literal, OverLimit};
 
 const REGISTERED: [&str; 3] = ["message_type", "tenant", "user"];
 

@@ -31,7 +31,7 @@ impl<'a> Text<'a> {
                 let at = error.valid_up_to();
                 let valid = String::from_utf8_lossy(&bytes[..at]);
                 let before = Text { path, text: &valid };
-                Err(before.error(at, format_args!("0x{:02x} is not UTF-8", bytes[at])))
+                Err(before.unreadable(at, format_args!("0x{:02x} is not UTF-8", bytes[at])))
             }
         }
     }
@@ -45,11 +45,25 @@ impl<'a> Text<'a> {
         memchr::memchr_iter(b'\n', self.before(at).as_bytes()).count() + 1
     }
 
-    pub(super) fn error(&self, at: usize, message: impl Display) -> RulesFileError {
-        let before = self.before(at);
-        let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
-        let position = Position { line: self.line(at), column };
-        RulesFileError::at(self.path, position, message.to_string())
+    /// The error for what cannot be read at all.
+    pub(super) fn unreadable(&self, at: usize, given: impl Display) -> RulesFileError {
+        RulesFileError::at(self.path, self.position(at), given.to_string(), None)
+    }
+
+    /// The error for what can be read, but is not what it has to be.
+    pub(super) fn wrong(
+        &self,
+        at: usize,
+        given: impl Display,
+        expected: impl Display,
+    ) -> RulesFileError {
+        let expected = Some(expected.to_string());
+        RulesFileError::at(self.path, self.position(at), given.to_string(), expected)
+    }
+
+    fn position(&self, at: usize) -> Position {
+        let column = self.before(at).chars().rev().take_while(|&c| c != '\n').count() + 1;
+        Position { line: self.line(at), column }
     }
 
     fn before(&self, at: usize) -> &'a str {

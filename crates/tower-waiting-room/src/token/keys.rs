@@ -7,8 +7,11 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 use waiting_room_core::{ConfigError, ConfigErrorKind};
+use xaes_256_gcm::{
+    Tag, Xaes256Gcm,
+    aead::{AeadInOut, KeyInit},
+};
 
-use super::seal::{KeyId, key_id};
 use crate::ambient;
 
 /// A key that seals passes and tickets: 32 random bytes.
@@ -42,7 +45,7 @@ impl TokenKey {
     /// They must be random: a password is not a key.
     #[must_use]
     pub fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
-        Self { bytes, id: key_id(&bytes) }
+        Self { bytes, id: KeyId::of(&bytes) }
     }
 
     /// The key of these bytes in base64: standard or url-safe, with or without padding. White
@@ -166,10 +169,38 @@ impl KeyRing {
     }
 }
 
+/// Which key sealed a token: 32 bits derived from it one-way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct KeyId(pub(super) [u8; Self::LEN]);
+
+impl KeyId {
+    pub(super) const LEN: usize = 4;
+
+    /// The id of a key: the front of a tag made with it, which says nothing about the key.
+    ///
+    /// The nonce is a constant of this crate, and so the cipher's derived key is one for this
+    /// purpose alone: a random nonce equals it with probability 2⁻¹⁹².
+    fn of(key: &[u8; TokenKey::LEN]) -> Self {
+        let tag = Xaes256Gcm::new(key.into())
+            .encrypt_inout_detached(KEY_ID_NONCE.into(), &[], [].as_mut_slice().into())
+            .expect("nothing is shorter than the cipher's limit of 64 GiB");
+        let Tag { 0: [a, b, c, d, ..] } = tag;
+        Self([a, b, c, d])
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "id {:08x}", u32::from_be_bytes(self.0))
+    }
+}
+
 fn wrong_key(given: impl fmt::Display) -> ConfigError {
     let expected = format_args!("{} bytes in base64", TokenKey::LEN);
     ConfigError::new(ConfigErrorKind::Malformed, "token_key", given, expected)
 }
+
+const KEY_ID_NONCE: &[u8; 24] = b"tower-waiting-room keyid";
 
 const EITHER_PADDING: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
@@ -223,6 +254,14 @@ mod tests {
         assert!(shown.contains(&format!("{:?}", key.id)));
         assert!(!shown.contains("ab, ab") && !shown.contains("171"), "{shown}");
         assert!(!shown.contains("abab"), "{shown}");
+    }
+
+    #[test]
+    fn the_id_of_a_key_never_changes() {
+        // Processes of different versions of this crate share the keys. These were computed by
+        // another implementation, in Python on OpenSSL.
+        assert_eq!(format!("{:?}", KeyId::of(&[0; 32])), "id 93beab78");
+        assert_eq!(format!("{:?}", KeyId::of(&[1; 32])), "id 59ef2a48");
     }
 
     #[test]

@@ -1,44 +1,20 @@
-//! The seal: XAES-256-GCM, and the form of a sealed token. No other file touches a cipher.
+//! The seal: XAES-256-GCM, and the form of a sealed token. No other file seals or opens anything.
 //!
 //! What stands in the clear is bound as associated data: a changed version, kind or key id, or
 //! another room, fails the tag like a changed payload does. Tags are compared in constant time by
 //! the cipher, which decrypts nothing before they agree.
 
-use std::fmt;
-
 use xaes_256_gcm::{
-    Nonce, Tag, Xaes256Gcm,
+    Nonce, Xaes256Gcm,
     aead::{AeadInOut, KeyInit},
 };
 
 use super::{
-    keys::TokenKey,
+    keys::{KeyId, TokenKey},
     open_error::OpenError,
     payload::{Kind, TICKET_LEN},
 };
 use crate::ambient;
-
-/// Which key sealed a token: 32 bits derived from it one-way.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct KeyId([u8; KEY_ID_LEN]);
-
-impl fmt::Debug for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "id {:08x}", u32::from_be_bytes(self.0))
-    }
-}
-
-/// The id of a key: the front of a tag made with it, which says nothing about the key.
-///
-/// The nonce is a constant of this crate, and so the cipher's derived key is one for this purpose
-/// alone: a random nonce equals it with probability 2⁻¹⁹².
-pub(super) fn key_id(key: &[u8; TokenKey::LEN]) -> KeyId {
-    let tag = Xaes256Gcm::new(key.into())
-        .encrypt_inout_detached(KEY_ID_NONCE.into(), &[], [].as_mut_slice().into())
-        .expect("nothing is shorter than the cipher's limit of 64 GiB");
-    let Tag { 0: [a, b, c, d, ..] } = tag;
-    KeyId([a, b, c, d])
-}
 
 /// One key of the ring, ready for the tokens of one room.
 #[derive(Debug)]
@@ -129,12 +105,10 @@ fn header(kind: Kind, KeyId([a, b, c, d]): KeyId) -> [u8; HEADER_LEN] {
 pub(super) const MAX_SEALED_LEN: usize = OVERHEAD + TICKET_LEN;
 
 const VERSION: u8 = 1;
-const KEY_ID_LEN: usize = 4;
-const HEADER_LEN: usize = 2 + KEY_ID_LEN;
+const HEADER_LEN: usize = 2 + KeyId::LEN;
 const NONCE_LEN: usize = 24;
 const TAG_LEN: usize = 16;
 const OVERHEAD: usize = HEADER_LEN + NONCE_LEN + TAG_LEN;
-const KEY_ID_NONCE: &[u8; NONCE_LEN] = b"tower-waiting-room keyid";
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,12 @@ use std::{cmp::Reverse, time::Duration};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use waiting_room_core::{Decision, Timestamp};
 
-use super::{Field, Part, PolicyLine, RateHeaders, number};
+use super::{
+    number,
+    policy_line::PolicyLine,
+    profile::{Field, Part, RateHeaders},
+};
+use crate::respond::time::{unix_seconds, whole_seconds};
 
 /// A policy that applied to a request, and what it said.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +72,7 @@ impl<'a> Report<'a> {
             Part::Quotas => list(self.told.iter().map(|told| &told.line.quota)),
             Part::Remaining => self.binding.map(|told| number::value(told.decision.remaining)),
             Part::ResetAt => {
-                self.binding.map(|told| number::value(number::unix_seconds(self.now + reset(told))))
+                self.binding.map(|told| number::value(unix_seconds(self.now + reset(told))))
             }
             Part::ResetIn => self.binding.map(|told| number::value(number::seconds(reset(told)))),
             Part::RetryAfter => self.retry_after.map(number::value),
@@ -127,6 +132,30 @@ impl Told<'_> {
         let Decision { remaining: left, reset: time, .. } = self.decision;
         (remaining.format(number::bounded(*left)), reset.format(number::seconds(*time)))
     }
+}
+
+/// Tells of all the limits that applied to a request, in the headers of the application's
+/// response to it, which has this `status`.
+pub(crate) fn write(
+    headers: &mut HeaderMap,
+    status: StatusCode,
+    profile: RateHeaders,
+    told: &[Told<'_>],
+    now: Timestamp,
+) {
+    Report::new(told, None, now).of_status(status).write(headers, profile);
+}
+
+/// Tells a client that is not let through of the limits of its request. `retry_after` is there if
+/// the request may be repeated.
+pub(crate) fn write_refused(
+    headers: &mut HeaderMap,
+    profile: RateHeaders,
+    told: &[Told<'_>],
+    retry_after: Option<Duration>,
+    now: Timestamp,
+) {
+    Report::new(told, retry_after.map(whole_seconds), now).write(headers, profile);
 }
 
 /// The policy by which a client has to go: the longest wait, then the least remaining, then the

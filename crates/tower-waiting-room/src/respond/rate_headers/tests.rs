@@ -1,12 +1,12 @@
 use std::time::Duration;
 
-use http::HeaderValue;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use proptest::prelude::*;
 use sfv::{
     BareItem, Integer, Item, ItemSerializer, List, ListEntry, ListSerializer, Parser, StringRef,
     key_ref,
 };
-use waiting_room_core::{Algorithm, Decision, Quota};
+use waiting_room_core::{Algorithm, Decision, Quota, Timestamp};
 
 use super::*;
 

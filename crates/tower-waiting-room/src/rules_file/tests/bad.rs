@@ -79,6 +79,17 @@ fn the_same_is_wrong_in_toml() {
     }
 }
 
+#[test]
+fn an_error_keeps_what_is_given_apart_from_what_is_expected() {
+    let error = parse("limits.yaml", "domain: d\ndescriptors: ', expected x'\n").unwrap_err();
+    assert_eq!(error.given(), "limits.yaml:2:14: descriptors is \", expected x\"");
+    assert_eq!(error.expected(), Some("a list"));
+
+    let error = parse("limits.toml", "domain = 'd'\ndomain = 'e'\n").unwrap_err();
+    assert!(error.given().starts_with("limits.toml:2:1: is not TOML: "), "{error}");
+    assert_eq!(error.expected(), None);
+}
+
 /// What the parsers say is theirs; where they say it is ours.
 #[test]
 fn a_file_that_cannot_be_parsed_is_named_with_the_place() {

@@ -35,7 +35,7 @@ mod responder;
 mod response;
 mod sample;
 mod statuses;
-mod text;
+mod time;
 mod words;
 
 pub use self::{

@@ -1,12 +1,11 @@
-//! The values that descriptors name, read as what their keys are.
+//! Values of a request that a rules file names, each read by the measure of its key.
 
 use http::{HeaderValue, Method};
 use ipnet::IpNet;
 
-use super::{error::RulesFileError, fields::Given};
 use crate::request::{Matcher, network as network_of};
 
-/// A value that a descriptor names.
+/// A value that a rule names.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Literal {
     /// In one notation for each meaning.
@@ -28,7 +27,7 @@ pub(crate) enum Test {
 impl Literal {
     /// A value of this key; or what would be one. What no request can have is none: a rule about
     /// it would look as if it protected something.
-    pub(super) fn new(key: &str, text: String) -> Result<Self, String> {
+    pub(crate) fn new(key: &str, text: String) -> Result<Self, String> {
         match key {
             "remote_address" => {
                 let network = network_of(&text);
@@ -58,14 +57,6 @@ impl Literal {
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
-}
-
-/// Reads the value of a key.
-pub(super) fn literal(key: &str, given: Given<'_>) -> Result<Literal, RulesFileError> {
-    let place = given.place.clone();
-    let text = given.text()?;
-    let shown = format!("{text:?}");
-    Literal::new(key, text).map_err(|expected| place.wrong(shown, expected))
 }
 
 /// A network, or an address alone if it is one.
