@@ -38,36 +38,32 @@ from pathlib import Path, PurePosixPath
 # Which places a place may use, crate by crate. The root of a crate (`lib.rs`, `main.rs`) is the
 # place `root`. A place without a row may use any other, as long as there is no circle.
 
-# The lowest floor of tower-waiting-room: what a request is, and what all others speak of. The places
-# of a floor may use each other unless a row says otherwise.
-_GROUND = {"misconfiguration", "random", "request", "telemetry"}
-# What `request` is made of, as long as there is no such folder.
-_GROUND |= {"bypass", "client_ip", "head", "key", "linger", "matcher", "scope", "visit"}
-# The products. They do not know each other; all of them may read tokens.
-_PRODUCTS = {"gate", "rate", "room", "session", "token"}
-_FILES = _GROUND | {"rate", "rules_file"}
-_ANSWERS = _GROUND | _PRODUCTS | {"respond"}
-_PIPELINE = _ANSWERS | {"body", "config", "pipeline", "rules_file", "stages"}
+# The floors of tower-waiting-room, the lowest first. The stages do not know each other.
+_GROUND = {"ambient", "misconfiguration", "rate_headers", "request", "telemetry"}
+_STAGES = _GROUND | {"token", "rate", "room", "gate"}
+_PIPELINE = _STAGES | {"respond", "rules_file", "config", "pipeline"}
 
 ALLOWED: dict[str, dict[str, set[str]]] = {
     "tower-waiting-room": {
-        **{place: _GROUND for place in _GROUND},
-        "token": _GROUND,
-        "gate": _GROUND | {"token"},
-        "rate": _GROUND | {"token"},
+        "ambient": set(),
+        "misconfiguration": set(),
+        "rate_headers": set(),
+        "telemetry": {"misconfiguration"},
+        "request": {"ambient", "misconfiguration"},
+        "token": {"ambient"},
+        "rate": _GROUND,
         "room": _GROUND | {"token"},
-        "rules_file": _FILES,
-        "respond": _ANSWERS,
-        "session": _GROUND | {"token"},
-        "body": _ANSWERS,
-        "config": _ANSWERS | {"rules_file"},
-        "pipeline": _PIPELINE,
-        "stages": _PIPELINE - {"pipeline"},
+        "gate": _GROUND,
+        "respond": _STAGES,
+        "rules_file": _GROUND | {"rate"},
+        "config": _STAGES | {"respond", "rules_file"},
+        "pipeline": _PIPELINE - {"pipeline"},
+        "body": {"gate"},
+        "future": _PIPELINE | {"body"},
+        "service": _PIPELINE | {"body", "future"},
         "handle": _PIPELINE,
-        "future": _PIPELINE,
-        "service": _PIPELINE | {"future"},
         "layer": _PIPELINE | {"handle", "service"},
-        "root": _PIPELINE | {"future", "handle", "layer", "service"},
+        "root": _PIPELINE | {"body", "future", "handle", "layer", "service"},
     },
     "waiting-room-core": {
         "error": set(),

@@ -18,8 +18,9 @@ use waiting_room_core::{
 use crate::{
     gate::{Concurrency, GateStage},
     rate::{LimitFailure, RateConfig, RateLimit, Shared},
+    rate_headers::RateHeaders,
     request::{Bypass, ClientIp, ClientKind, Part, RequestHead},
-    respond::{Page, RateHeaders, Statuses},
+    respond::{Page, Statuses},
     rules_file::RulesSource,
     token::{CookieSettings, KeyRing},
 };

@@ -26,6 +26,7 @@ use waiting_room_core::Store;
 use crate::{
     body::ResponseBody,
     pipeline::{Journey, Pending, Pipeline, Stop},
+    request::linger,
 };
 
 pin_project! {
@@ -108,8 +109,7 @@ where
             }
             Break(Stop::Reply(reply)) => {
                 let response = Some(pipeline.reply((&request).into(), journey, reply));
-                #[cfg(feature = "axum")]
-                crate::request::linger(&mut request);
+                linger(&mut request);
                 Self::Answer { response }
             }
             Break(Stop::Wait(pending)) => Self::Waiting { pending, kept: Some((inner, request)) },

@@ -15,7 +15,6 @@
 //! a client have to do with it.
 
 mod concurrency;
-mod disconnect;
 mod lease;
 mod options;
 mod registry;

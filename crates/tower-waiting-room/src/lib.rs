@@ -135,6 +135,7 @@ mod layer;
 mod misconfiguration;
 mod pipeline;
 mod rate;
+mod rate_headers;
 mod request;
 mod respond;
 mod room;
@@ -161,11 +162,12 @@ pub use crate::{
     misconfiguration::Misconfiguration,
     pipeline::{COMMAND_HEADER, REASON_HEADER, reason_of},
     rate::{LimitFailure, OverLimit, OverSoftLimit, RateLimit, Spend},
+    rate_headers::{QuotaUnit, RateHeaders},
     request::{
-        Bypass, ClientIp, ClientKind, Key, MissingKey, POLL_HEADER, PeerAddr, RequestHead,
-        TrustedProxies,
+        Bypass, ClientIp, ClientKind, Key, Language, MissingKey, POLL_HEADER, PeerAddr,
+        RequestHead, TrustedProxies,
     },
-    respond::{Answer, EXPOSED_HEADERS, Language, Message, Outcome, Page, QuotaUnit, RateHeaders},
+    respond::{Answer, EXPOSED_HEADERS, Message, Outcome, Page},
     room::{StoreFailure, Visit},
     service::WaitingRoom,
     token::{CookieSettings, KeyRing, SameSite, TOKEN_HEADER, TokenKey},

@@ -17,18 +17,15 @@
 //! stages and to its response is its [`Journey`]. The stages themselves are in `rate/`, `room/`
 //! and `gate/`, and know nothing of each other.
 
-mod application;
 mod order;
 mod pending;
 mod reply;
+mod response;
 
 #[cfg(test)]
 mod tests;
 
-pub use self::{
-    application::{COMMAND_HEADER, reason_of},
-    order::REASON_HEADER,
-};
+pub use self::response::{COMMAND_HEADER, REASON_HEADER, reason_of};
 pub(crate) use self::{
     order::{Journey, Pipeline, Stop},
     pending::Pending,

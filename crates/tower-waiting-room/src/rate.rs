@@ -19,7 +19,6 @@ mod diagnosis;
 mod handle;
 mod limit;
 mod limit_set;
-mod literal;
 mod policy;
 mod remote;
 mod report;
@@ -30,10 +29,9 @@ mod turn;
 #[cfg(test)]
 pub(crate) use self::limit::Cost;
 pub(crate) use self::{
-    condition::Condition,
+    condition::{Condition, Literal},
     config::RateConfig,
     limit_set::{LimitSet, Limits},
-    literal::Literal,
     policy::Policy,
     remote::{PendingCharge, StoreReply},
     report::RateReport,

@@ -1,26 +1,27 @@
 //! What is read from a request: its head, its client, and the rules that tell it from others.
 
-#[cfg(feature = "axum")]
+#[cfg_attr(not(feature = "axum"), path = "request/no_body.rs")]
 mod body;
 mod bypass;
 mod client;
 mod client_ip;
 mod head;
 mod key;
+mod language;
 mod matcher;
 
-#[cfg(feature = "axum")]
-pub(crate) use self::body::{axum_body, linger};
+pub(crate) use self::{
+    body::{DisconnectProbe, linger},
+    client::{Client, is_program},
+    client_ip::network,
+    key::{Caller, Callers, Found, Part},
+    matcher::{Doubt, Matcher, Scope, validate_name},
+};
 pub use self::{
     bypass::Bypass,
     client::{ClientKind, POLL_HEADER},
     client_ip::{ClientIp, TrustedProxies},
     head::RequestHead,
     key::{Key, MissingKey, PeerAddr},
-};
-pub(crate) use self::{
-    client::{Client, is_program},
-    client_ip::network,
-    key::{Caller, Callers, Found, Part},
-    matcher::{Doubt, Matcher, Scope, validate_name},
+    language::Language,
 };

@@ -30,25 +30,18 @@ mod json;
 mod message;
 mod page;
 mod problem;
-mod rate_headers;
 mod responder;
-mod response;
 mod sample;
 mod statuses;
-mod time;
 mod words;
 
 pub use self::{
     answer::{Answer, Outcome},
     headers::EXPOSED_HEADERS,
-    i18n::Language,
     message::Message,
     page::Page,
-    rate_headers::{QuotaUnit, RateHeaders},
 };
 pub(crate) use self::{
-    rate_headers::{MAX_NAME_LEN, PolicyLine, Told},
     responder::{About, Responder, Unforwarded},
-    response::respond,
     statuses::Statuses,
 };

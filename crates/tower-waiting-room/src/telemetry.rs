@@ -32,7 +32,6 @@
 //! A recorder of metrics has to be installed before the first request. The gauges are as of the last
 //! [`record_gates`](crate::WaitingRoomHandle::record_gates).
 
-mod event;
 mod subject;
 
 #[cfg(feature = "metrics")]
@@ -50,10 +49,7 @@ use waiting_room_core::{Reason, StoreError};
 
 #[cfg(feature = "metrics")]
 use self::subject::Frequent;
-pub(crate) use self::{
-    event::{GateEvent, Rate},
-    subject::Subject,
-};
+pub(crate) use self::subject::{GateEvent, Rate, Subject};
 use crate::misconfiguration::Misconfiguration;
 
 /// Reports for one room.

@@ -28,10 +28,8 @@
 
 mod cookie;
 mod keys;
-mod open_error;
 mod payload;
 mod seal;
-mod set_cookie;
 mod tokens;
 mod transport;
 

@@ -8,7 +8,7 @@ mod rates;
 
 use std::{path::PathBuf, time::Duration};
 
-use http::{Method, StatusCode};
+use http::StatusCode;
 use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly;
 use serde::Deserialize;
 use waiting_room_core::{
@@ -17,12 +17,13 @@ use waiting_room_core::{
 
 use self::{
     gates::ConcurrencyFile,
-    rates::{ClientIpFile, RateLimitFile, Rates},
+    rates::{ClientIpFile, RateLimitFile, Rates, method, with},
 };
 use super::{DebugHeader, Enforcement, WaitingRoomConfig};
 use crate::{
+    rate_headers::RateHeaders,
     request::{Bypass, ClientKind},
-    respond::{Page, RateHeaders},
+    respond::Page,
     token::{CookieSettings, KeyRing, SameSite, TokenKey},
 };
 
@@ -195,14 +196,6 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
     }
 }
 
-/// Sets what is given, and leaves the default of what is not.
-fn with<B, T>(builder: B, given: Option<T>, set: impl FnOnce(B, T) -> B) -> B {
-    match given {
-        Some(value) => set(builder, value),
-        None => builder,
-    }
-}
-
 fn key_ring(keys: &[String]) -> Result<Option<KeyRing>, ConfigError> {
     let Some((sealing, older)) = keys.split_first() else { return Ok(None) };
     let mut ring = KeyRing::new(TokenKey::from_base64(sealing)?);
@@ -210,14 +203,6 @@ fn key_ring(keys: &[String]) -> Result<Option<KeyRing>, ConfigError> {
         ring = ring.also_opens(TokenKey::from_base64(key)?);
     }
     Ok(Some(ring))
-}
-
-/// A method; `field` and `rule` are named in the error.
-fn method(field: &'static str, rule: &str, text: &str) -> Result<Method, ConfigError> {
-    Method::from_bytes(text.as_bytes()).map_err(|_| {
-        let given = format!("{text:?} in the rule {rule:?}");
-        ConfigError::new(ConfigErrorKind::Malformed, field, given, "a method")
-    })
 }
 
 impl CookieFile {

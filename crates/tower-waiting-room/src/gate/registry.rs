@@ -16,8 +16,8 @@ use super::concurrency::Concurrency;
 use crate::{
     ambient::{StageClock, random_bytes},
     misconfiguration::Misconfiguration,
+    rate_headers::PolicyLine,
     request::{Caller, Found},
-    respond::PolicyLine,
     telemetry::{GateEvent, Subject, Telemetry},
 };
 

@@ -9,8 +9,8 @@ use std::{
 use tokio::time::{Sleep, sleep};
 use waiting_room_core::{GateRefused, Permit, Place, Timestamp};
 
-use super::{disconnect::DisconnectProbe, registry::GateRef};
-use crate::telemetry::GateEvent;
+use super::registry::GateRef;
+use crate::{request::DisconnectProbe, telemetry::GateEvent};
 
 /// A request in the queue of a gate. Dropped, it leaves the queue.
 pub(crate) struct Waiting {

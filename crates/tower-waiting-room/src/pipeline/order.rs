@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use http::{HeaderName, HeaderValue, Response};
 use waiting_room_core::{Reason, Store, StoreError, Ticket, Timestamp, Verdict};
 
 use super::{
@@ -22,9 +21,6 @@ use crate::{
     token::{KeyRing, Opened, TokenKey, TokenSource, Transport},
 };
 
-/// The reason, where [`DebugHeader::On`] asks for it.
-pub const REASON_HEADER: HeaderName = HeaderName::from_static("waiting-room-reason");
-
 /// The stages of a layer and what stands around them, shared by all of its services.
 pub(crate) struct Pipeline<St> {
     pub(crate) store: St,
@@ -41,7 +37,7 @@ pub(crate) struct Pipeline<St> {
     callers: Callers,
     enforcement: Enforcement,
     pub(super) responder: Responder,
-    debug_header: DebugHeader,
+    pub(super) debug_header: DebugHeader,
     pub(crate) telemetry: Telemetry,
 }
 
@@ -263,19 +259,6 @@ impl<St: Store> Pipeline<St> {
             Continue(()) => &journey.admitted,
         };
         self.telemetry.verdict(journey.shadowed.as_ref().unwrap_or(reason));
-    }
-
-    /// Says why a response is what it is: in its extensions, unless it is the common case of a
-    /// valid pass or of limits alone, and in a header if that is wanted.
-    pub(super) fn explain<B>(&self, response: &mut Response<B>, reason: Reason) {
-        if self.debug_header == DebugHeader::On
-            && let Ok(value) = HeaderValue::try_from(reason.to_string())
-        {
-            response.headers_mut().insert(REASON_HEADER, value);
-        }
-        if !matches!(reason, Reason::AdmittedLimits | Reason::AdmittedPass) {
-            response.extensions_mut().insert(reason);
-        }
     }
 
     fn charge(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {

@@ -1,22 +1,21 @@
-//! The answers of the layer itself, from the decision to the finished response.
+//! The decisions by which a request is answered without the application.
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, Version, header};
-use smallvec::SmallVec;
+use http::{
+    StatusCode, Version,
+    header::{CONTENT_LENGTH, TRANSFER_ENCODING},
+};
 use waiting_room_core::{
-    Decision, GateRefused, Reason, RefusedBecause, RoomRules, Store, Ticket, Timestamp,
+    Decision, GateRefused, Reason, RefusedBecause, RoomRules, Ticket, Timestamp,
 };
 
-use super::order::{Journey, Pipeline};
 use crate::{
     gate::{GateRef, GateStatuses},
     rate::{Policy, RateReport},
+    rate_headers::PolicyLine,
     request::RequestHead,
-    respond::{About, Outcome, PolicyLine, Told, Unforwarded},
-    room::Token,
-    token::TokenSource,
+    respond::{About, Outcome},
 };
 
 /// A decision by which a request is answered without the application.
@@ -24,7 +23,7 @@ pub(crate) struct Reply {
     pub(super) outcome: Outcome,
     pub(super) reason: Reason,
     /// When to repeat the request; `None` if that is pointless.
-    retry_after: Option<Duration>,
+    pub(super) retry_after: Option<Duration>,
     by: By,
 }
 
@@ -115,71 +114,52 @@ impl Reply {
         Self::refused(Reason::RefusedGateUnknown, None, By::Client)
     }
 
+    /// What its answer is about.
+    pub(super) fn about<'a>(&'a self, rules: &'a RoomRules) -> About<'a> {
+        match &self.by {
+            By::Client => About::Service(StatusCode::TOO_MANY_REQUESTS),
+            By::Gate(gate, because) => About::Service(gate_status(gate, *because)),
+            By::Limits | By::MissingKey(_) => About::Limit,
+            By::Room(ticket) => About::Room(rules, ticket.as_ref()),
+            By::Store => About::Service(StatusCode::SERVICE_UNAVAILABLE),
+        }
+    }
+
+    /// Whether its answer tells of the limits that allowed the request, or that did not.
+    pub(super) const fn tells_of_limits(&self) -> bool {
+        !matches!(self.by, By::Room(_))
+    }
+
+    /// What a gate, or a limit without a key, says of itself in the headers of its refusal.
+    pub(super) fn own_line(&self) -> Option<(PolicyLine, Decision)> {
+        match &self.by {
+            By::Gate(gate, _) => {
+                let reset = self.retry_after.unwrap_or_default();
+                Some((gate.line()?, Decision::new(0, 0, reset, self.retry_after)))
+            }
+            By::MissingKey(policy) => {
+                let capacity = policy.limit.quota.capacity();
+                Some((policy.line(0).clone(), Decision::new(capacity, 0, Duration::ZERO, None)))
+            }
+            By::Client | By::Limits | By::Room(_) | By::Store => None,
+        }
+    }
+
+    /// Whether the connection is to be closed: while the service goes down, and where a gate has
+    /// left a large body unread, which a server would have to read to its end before the next
+    /// request (RFC 9112 section 9.6). Streams of HTTP/2 need neither.
+    pub(super) fn closes(&self, head: RequestHead<'_>) -> bool {
+        let headers = head.headers();
+        let len = || headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok();
+        let has_large_body =
+            || headers.contains_key(TRANSFER_ENCODING) || len().is_some_and(|len| len > LARGE);
+        matches!(self.by, By::Client | By::Gate(..))
+            && head.version() <= Version::HTTP_11
+            && (self.reason == Reason::RefusedGateDrained || has_large_body())
+    }
+
     fn refused(reason: Reason, retry_after: Option<Duration>, by: By) -> Self {
         Self { outcome: Outcome::Refuse, reason, retry_after, by }
-    }
-}
-
-impl<St: Store> Pipeline<St> {
-    /// Answers a request without the application. What it was given on its way, such as a pass,
-    /// goes to the client all the same.
-    pub(crate) fn reply(
-        &self,
-        head: RequestHead<'_>,
-        journey: &mut Journey,
-        reply: Reply,
-    ) -> Response<Bytes> {
-        // Other requests get these while the answer is written.
-        journey.permits.clear();
-        let (own, rules) = (own_line(&reply), self.store.rules());
-        let own = own.iter().map(|(line, decision)| Told { line, decision });
-        let report = journey.report.iter().filter(|_| !matches!(reply.by, By::Room(_)));
-        let told: SmallVec<[Told<'_>; 2]> = report.flat_map(|it| it.lines()).chain(own).collect();
-        let token = journey.admission.token.as_ref();
-        let mut response = self.responder.respond(&Unforwarded {
-            request: head,
-            outcome: reply.outcome,
-            reason: &reply.reason,
-            about: about(&reply, &rules),
-            retry_after: reply.retry_after,
-            told: &told,
-            token: token.filter(|_| journey.source == TokenSource::Header).map(Token::as_str),
-            now: journey.now,
-        });
-        if let (Some(room), Some(token)) = (&self.room, journey.admission.token.take()) {
-            room.attach(response.headers_mut(), journey.source, token);
-        }
-        if matches!(reply.by, By::Client | By::Gate(..)) && closes(&head, &reply.reason) {
-            let close = HeaderValue::from_static("close");
-            response.headers_mut().insert(header::CONNECTION, close);
-        }
-        self.explain(&mut response, reply.reason);
-        response
-    }
-}
-
-fn about<'a>(reply: &'a Reply, rules: &'a RoomRules) -> About<'a> {
-    match &reply.by {
-        By::Client => About::Service(StatusCode::TOO_MANY_REQUESTS),
-        By::Gate(gate, because) => About::Service(gate_status(gate, *because)),
-        By::Limits | By::MissingKey(_) => About::Limit,
-        By::Room(ticket) => About::Room(rules, ticket.as_ref()),
-        By::Store => About::Service(StatusCode::SERVICE_UNAVAILABLE),
-    }
-}
-
-/// What a gate, or a limit without a key, says of itself in the headers of its refusal.
-fn own_line(reply: &Reply) -> Option<(PolicyLine, Decision)> {
-    match &reply.by {
-        By::Gate(gate, _) => {
-            let reset = reply.retry_after.unwrap_or_default();
-            Some((gate.line()?, Decision::new(0, 0, reset, reply.retry_after)))
-        }
-        By::MissingKey(policy) => {
-            let capacity = policy.limit.quota.capacity();
-            Some((policy.line(0).clone(), Decision::new(capacity, 0, Duration::ZERO, None)))
-        }
-        By::Client | By::Limits | By::Room(_) | By::Store => None,
     }
 }
 
@@ -191,18 +171,6 @@ fn gate_status(gate: &GateRef, because: RefusedBecause) -> StatusCode {
         (GateStatuses::Origin, _) if !gate.is_by_key() => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::TOO_MANY_REQUESTS,
     }
-}
-
-/// Whether the connection is to be closed: while the service goes down, and where a large body was
-/// not read, which a server would have to read to its end before the next request (RFC 9112 section
-/// 9.6). Streams of HTTP/2 need neither.
-fn closes(head: &RequestHead<'_>, reason: &Reason) -> bool {
-    let headers = head.headers();
-    let len = || headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok();
-    let has_large_body =
-        || headers.contains_key(header::TRANSFER_ENCODING) || len().is_some_and(|len| len > LARGE);
-    head.version() <= Version::HTTP_11
-        && (*reason == Reason::RefusedGateDrained || has_large_body())
 }
 
 /// A body of more bytes is not worth reading for the connection's sake.

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use super::literal::{Literal, Test};
-use crate::request::{Caller, Doubt, Part};
+use http::{HeaderValue, Method};
+use ipnet::IpNet;
+
+use crate::request::{Caller, Doubt, Matcher, Part, network as network_of};
 
 /// What a part of a request has to be, by a rules file.
 #[derive(Clone, Debug)]
@@ -35,3 +37,79 @@ impl Condition {
             && !self.is_not.iter().any(|it| has(it, Doubt::Exempt))
     }
 }
+
+/// A value that a rule names.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Literal {
+    /// In one notation for each meaning.
+    text: String,
+    pub(crate) test: Test,
+}
+
+/// How a request is found to have a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Test {
+    /// The whole address of the client is in this network.
+    Address(IpNet),
+    /// As rules in code find it.
+    Request(Matcher),
+    /// It is this text, byte by byte.
+    Text,
+}
+
+impl Literal {
+    /// A value of this key; or what would be one. What no request can have is none: a rule about
+    /// it would look as if it protected something.
+    pub(crate) fn new(key: &str, text: String) -> Result<Self, String> {
+        match key {
+            "remote_address" => {
+                let network = network_of(&text);
+                let network = network.map_err(|error| error.expected().to_owned())?;
+                Ok(Self { text: shown(&network), test: Test::Address(network) })
+            }
+            "method" => match Method::from_bytes(text.as_bytes()) {
+                Ok(method) if !text.bytes().any(|byte| byte.is_ascii_lowercase()) => {
+                    Ok(Self { text, test: Test::Request(Matcher::Method(method)) })
+                }
+                _ => Err("the name of a method in upper case, as POST".to_owned()),
+            },
+            "path" if is_path(&text) => {
+                Ok(Self { text: text.clone(), test: Test::Request(Matcher::Path(text)) })
+            }
+            "path" => Err(PATH.to_owned()),
+            _ => match key.split_once('.') {
+                Some(("cookie", _)) if !is_field(&text) || text.contains(';') => {
+                    Err("the value of a cookie".to_owned())
+                }
+                Some(("header", _)) if !is_field(&text) => Err("the value of a header".to_owned()),
+                _ => Ok(Self { text, test: Test::Text }),
+            },
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+/// A network, or an address alone if it is one.
+fn shown(network: &IpNet) -> String {
+    if network.prefix_len() == network.max_prefix_len() {
+        network.addr().to_string()
+    } else {
+        network.to_string()
+    }
+}
+
+fn is_path(text: &str) -> bool {
+    text.starts_with('/')
+        && text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#'))
+}
+
+/// Whether a field of a header can have this value, which is without the spaces around it
+/// (RFC 9110 section 5.5).
+fn is_field(text: &str) -> bool {
+    HeaderValue::from_bytes(text.as_bytes()).is_ok() && text.trim_ascii() == text
+}
+
+const PATH: &str = "a path as requests have it: from '/' on, in printable ASCII, without a query";

@@ -8,8 +8,8 @@ use super::{
     store::Shared,
 };
 use crate::{
+    rate_headers::{MAX_NAME_LEN, RateHeaders},
     request::{ClientIp, Scope, validate_name},
-    respond::{MAX_NAME_LEN, RateHeaders},
 };
 
 /// Everything about rate limits that is decided at start-up.

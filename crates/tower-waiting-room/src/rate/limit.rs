@@ -8,8 +8,8 @@ use waiting_room_core::{Algorithm, Quota};
 
 use super::condition::Condition;
 use crate::{
+    rate_headers::QuotaUnit,
     request::{Key, Matcher, MissingKey, Part, RequestHead, Scope},
-    respond::QuotaUnit,
 };
 
 /// A named limit: how much, for whom, of which requests.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use waiting_room_core::{ConfigError, LimitPolicy, Limiter, Reason, Timestamp};
 
 use super::{limit::RateLimit, store::Shared};
-use crate::{respond::PolicyLine, telemetry::Subject};
+use crate::{rate_headers::PolicyLine, telemetry::Subject};
 
 /// A limit in force.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use super::{
     handle::{OverSoftLimit, Spend, Spent},
     policy::Policy,
 };
-use crate::respond::Told;
+use crate::rate_headers::Told;
 
 /// The decisions of the limits about a request.
 pub(crate) struct RateReport {

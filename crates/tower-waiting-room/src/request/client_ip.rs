@@ -20,8 +20,7 @@
 //! fall back on: a proxy that sets one header passes on a forged one of another name.
 
 mod chain;
-mod element;
-mod node;
+mod entry;
 mod trusted;
 
 use std::{
@@ -218,9 +217,9 @@ impl Report {
     fn read(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let lines = self.lines(headers);
         match self.form {
-            Form::Address => only(&lines).and_then(node::address).unwrap_or(peer),
+            Form::Address => only(&lines).and_then(entry::address).unwrap_or(peer),
             Form::AddressBeforePort => {
-                only(&lines).and_then(node::address_before_port).unwrap_or(peer)
+                only(&lines).and_then(entry::address_before_port).unwrap_or(peer)
             }
             Form::Chain(syntax) => self.trusted.client(peer, Chain::new(&lines, syntax)),
         }

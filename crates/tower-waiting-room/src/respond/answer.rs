@@ -3,10 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use http::StatusCode;
+use jiff::fmt::{StdIoWrite, temporal::DateTimePrinter};
+use serde::{Serialize, Serializer};
 use waiting_room_core::{QueueingMethod, Reason, RoomRules, RoomSwitch, Ticket, Timestamp, Wait};
 
-use super::{Language, time::whole_seconds};
-use crate::request::{Client, ClientKind};
+use crate::{
+    rate_headers::whole_seconds,
+    request::{Client, ClientKind, Language},
+};
 
 /// What the layer says to a client instead of letting its request through.
 ///
@@ -188,6 +192,51 @@ impl Outcome {
     }
 }
 
+/// A point in time as ISO 8601 has it: `2026-11-21T08:00:00.000Z`.
+pub(super) struct Iso(pub(super) Timestamp);
+
+impl Iso {
+    pub(super) const LEN: usize = "2026-11-21T08:00:00.000Z".len();
+
+    /// The text, in `buffer`. The years of a [`Timestamp`] have four digits.
+    pub(super) fn format<'a>(&self, buffer: &'a mut [u8; Self::LEN]) -> &'a str {
+        let nanos = i128::from(self.0.as_nanos());
+        let time = jiff::Timestamp::from_nanosecond(nanos).unwrap_or(jiff::Timestamp::MAX);
+        let mut rest = &mut buffer[..];
+        let printer = DateTimePrinter::new().precision(Some(3));
+        let is_written = printer.print_timestamp(&time, StdIoWrite(&mut rest)).is_ok();
+        let text = std::str::from_utf8(buffer).ok().filter(|_| is_written);
+        text.unwrap_or("1970-01-01T00:00:00.000Z")
+    }
+}
+
+impl Serialize for Iso {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.format(&mut [0; Self::LEN]))
+    }
+}
+
+/// A wait and its range, in whole seconds.
+#[derive(Serialize)]
+pub(super) struct WaitSeconds {
+    p25: u64,
+    p50: u64,
+    p75: u64,
+}
+
+impl WaitSeconds {
+    pub(super) fn new(wait: Wait) -> Self {
+        let Wait { p25, p50, p75, .. } = wait;
+        let [p25, p50, p75] = [p25, p50, p75].map(|it: Duration| it.as_secs());
+        Self { p25, p50, p75 }
+    }
+}
+
+/// Whole minutes, rounded up, and at least one.
+pub(super) fn whole_minutes(duration: Duration) -> u64 {
+    whole_seconds(duration).div_ceil(60)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,5 +253,12 @@ mod tests {
         assert!(placed.wait.is_some() && paused.wait.is_none());
         let ticket = sample::ticket();
         assert_eq!(paused.with_ticket(&ticket).wait, None);
+    }
+
+    #[test]
+    fn every_point_in_time_has_a_text() {
+        let text = |time| Iso(time).format(&mut [0; Iso::LEN]).to_owned();
+        assert_eq!(text(Timestamp::from_millis(1_500)), "1970-01-01T00:00:01.500Z");
+        assert_eq!(text(Timestamp::MAX), "2554-07-21T23:34:33.709Z");
     }
 }

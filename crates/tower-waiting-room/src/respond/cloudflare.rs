@@ -9,8 +9,9 @@ use waiting_room_core::{QueueingMethod, Reason};
 
 use super::{
     Answer,
-    time::{Iso, whole_minutes, whole_seconds},
+    answer::{Iso, whole_minutes},
 };
+use crate::rate_headers::whole_seconds;
 
 /// The fields of `cfWaitingRoom`, in the order of Cloudflare's documentation.
 ///

@@ -99,7 +99,7 @@ mod tests {
     use waiting_room_core::Reason;
 
     use super::*;
-    use crate::respond::{RateHeaders, sample};
+    use crate::{rate_headers::RateHeaders, respond::sample};
 
     fn complete_of(answer: &Answer) -> HeaderMap {
         let mut headers = HeaderMap::new();

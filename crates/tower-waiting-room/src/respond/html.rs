@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::{
     Answer, Message,
+    answer::{Iso, WaitSeconds},
     cloudflare::{CfWaitingRoom, name},
-    time::{Iso, WaitSeconds},
 };
 
 /// A template that was parsed.

@@ -6,9 +6,9 @@ use serde::{Serialize, Serializer};
 
 use super::{
     Answer, Message, Outcome,
+    answer::{Iso, WaitSeconds},
     cloudflare::CfWaitingRoom,
     headers::{Failure, of_type},
-    time::{Iso, WaitSeconds},
 };
 
 /// The answer as JSON: our object, and Cloudflare's.

@@ -118,7 +118,7 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::respond::{Language, sample};
+    use crate::{request::Language, respond::sample};
 
     #[test]
     fn a_place_is_told_with_its_number_in_every_language() {

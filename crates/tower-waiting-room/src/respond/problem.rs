@@ -4,7 +4,7 @@
 //! here is about a quota or about capacity.
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::Response;
 use serde::Serialize;
 use waiting_room_core::Reason;
 
@@ -13,23 +13,11 @@ use super::{
     headers::{Failure, of_type},
     json::WaitingRoom,
 };
+use crate::rate_headers::QUOTA_EXCEEDED;
 
 /// The answer as `application/problem+json`.
 pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
     Ok(of_type(CONTENT_TYPE, serde_json::to_vec(&Problem::new(answer))?))
-}
-
-/// The document for a request that exceeds these policies.
-pub(super) fn quota_exceeded(policies: &[&str], detail: &str) -> serde_json::Result<Vec<u8>> {
-    let (r#type, title) = QUOTA_EXCEEDED;
-    serde_json::to_vec(&Problem {
-        r#type,
-        title,
-        status: StatusCode::TOO_MANY_REQUESTS.as_u16(),
-        detail: detail.to_owned(),
-        violated_policies: Some(policies.to_vec()),
-        waiting_room: None,
-    })
 }
 
 /// The media type of a problem document.
@@ -65,11 +53,6 @@ impl<'a> Problem<'a> {
         }
     }
 }
-
-const QUOTA_EXCEEDED: (&str, &str) = (
-    "https://iana.org/assignments/http-problem-types#quota-exceeded",
-    "Request cannot be satisfied as assigned quota has been exceeded",
-);
 
 const REDUCED_CAPACITY: (&str, &str) = (
     "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",

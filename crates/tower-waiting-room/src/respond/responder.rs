@@ -18,14 +18,16 @@ use http::{
 use waiting_room_core::{Quota, Reason, RoomRules, Ticket, Timestamp};
 
 use super::{
-    Answer, Outcome, Page, RateHeaders, Statuses, Told,
-    headers::EXPOSED,
-    problem,
-    rate_headers::{Part, Report, write, write_refused},
-    respond,
-    time::whole_seconds,
+    Answer, Message, Outcome, Page, Statuses, grpc,
+    headers::{self, EXPOSED, Failure, of_type},
+    json, problem,
 };
-use crate::request::{Client, RequestHead, is_program};
+use crate::{
+    rate_headers::{
+        Part, RateHeaders, Report, Told, quota_exceeded, whole_seconds, write, write_refused,
+    },
+    request::{Client, ClientKind, RequestHead, is_program},
+};
 
 /// The settings of a layer for its answers, and what is prepared of them.
 #[derive(Debug)]
@@ -194,10 +196,48 @@ impl<'a> Unforwarded<'a> {
             _ => {
                 let names: Vec<&str> = self.violated().map(|told| told.line.name()).collect();
                 let details: Vec<&str> = self.violated().map(|it| &*it.line.detail).collect();
-                problem::quota_exceeded(&names, &details.join(" ")).unwrap_or_default().into()
+                quota_exceeded(&names, &details.join(" ")).unwrap_or_default().into()
             }
         }
     }
+}
+
+/// Tells `answer` to the client; without its body if the request was a HEAD.
+pub(super) fn respond(answer: &Answer, page: &Page, is_head: bool) -> Response<Bytes> {
+    let mut response = form(answer, page).unwrap_or_else(|error| {
+        tracing::error!(room = %answer.room, kind = answer.kind.as_str(), error, "answer not written");
+        text(answer)
+    });
+    headers::complete(response.headers_mut(), answer);
+    if answer.kind == ClientKind::Grpc {
+        return response;
+    }
+    *response.status_mut() = answer.status;
+    let length = HeaderValue::from(response.body().len());
+    response.headers_mut().insert(CONTENT_LENGTH, length);
+    if is_head { response.map(|_| Bytes::new()) } else { response }
+}
+
+fn form(answer: &Answer, page: &Page) -> Result<Response<Bytes>, Failure> {
+    Ok(match answer.kind {
+        ClientKind::Grpc => grpc::response(answer),
+        // There is a registered problem type for it, which a program may know without knowing us.
+        // The script of our page does know us.
+        ClientKind::Json if !answer.is_poll && answer.is_of_rate_limit() => {
+            problem::response(answer)?
+        }
+        ClientKind::Json => json::response(answer)?,
+        ClientKind::Navigation => page.response(answer)?,
+        ClientKind::Problem => problem::response(answer)?,
+        ClientKind::Text => text(answer),
+    })
+}
+
+/// The answer for a terminal: a paragraph of plain text.
+fn text(answer: &Answer) -> Response<Bytes> {
+    let mut text = Message::paragraph(answer);
+    text.push('\n');
+    of_type("text/plain; charset=utf-8", text)
 }
 
 /// The headers without those that were not set: when to come back, where there is no point in it.

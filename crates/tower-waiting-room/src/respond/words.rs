@@ -5,7 +5,8 @@ use std::{borrow::Cow, time::Duration};
 use fluent_bundle::FluentArgs;
 use waiting_room_core::Wait;
 
-use super::{Answer, Language, time::whole_seconds};
+use super::Answer;
+use crate::{rate_headers::whole_seconds, request::Language};
 
 /// The sentences of one language.
 #[derive(Clone, Copy)]

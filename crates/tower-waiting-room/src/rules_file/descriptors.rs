@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     rate::{Literal, OverLimit},
-    respond::MAX_NAME_LEN,
+    rate_headers::MAX_NAME_LEN,
 };
 
 /// A file that was read and found in order.

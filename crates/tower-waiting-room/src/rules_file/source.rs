@@ -43,10 +43,13 @@ impl RulesSource {
     pub(crate) fn load_first(&self) -> Result<Vec<RateLimit>, ConfigError> {
         self.validate()?;
         self.load().map_err(|error| {
-            let message = error.to_string();
-            let (given, expected) =
-                message.split_once(", expected ").unwrap_or((&message, "a file of rate limits"));
-            ConfigError::new(ConfigErrorKind::Malformed, "rate_limits_file", given, expected)
+            let expected = error.expected().unwrap_or("a file of rate limits");
+            ConfigError::new(
+                ConfigErrorKind::Malformed,
+                "rate_limits_file",
+                error.given(),
+                expected,
+            )
         })
     }
 

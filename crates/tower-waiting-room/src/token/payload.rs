@@ -18,8 +18,6 @@ use std::time::Duration;
 
 use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, Wait};
 
-use super::open_error::OpenError;
-
 /// What a token proves. Stands in the clear in front of it, and is bound by the seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -169,6 +167,38 @@ const NO_POSITION: u32 = 0;
 const NO_WAIT: [u32; 3] = [u32::MAX; 3];
 /// The flag of a ticket that holds a place.
 const PLACED: u32 = 1;
+
+/// Why a token was not believed. For metrics and spans; the client is never told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OpenError {
+    /// Once valid; void by now.
+    Expired,
+    /// The seal does not fit: changed, or sealed for another room, kind or key.
+    Forged,
+    /// Stamped later than clocks can differ.
+    FromTheFuture,
+    /// Not a token at all: too long, not base64url, or not of the form.
+    Malformed,
+    /// Sealed with a key that is not on the ring.
+    UnknownKey,
+    /// Sealed by another version of this crate.
+    UnknownVersion,
+}
+
+impl OpenError {
+    /// The stable name, as a metric's label.
+    #[must_use]
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Forged => "forged",
+            Self::FromTheFuture => "from_the_future",
+            Self::Malformed => "malformed",
+            Self::UnknownKey => "unknown_key",
+            Self::UnknownVersion => "unknown_version",
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

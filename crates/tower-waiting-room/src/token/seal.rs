@@ -11,8 +11,7 @@ use xaes_256_gcm::{
 
 use super::{
     keys::{KeyId, TokenKey},
-    open_error::OpenError,
-    payload::{Kind, TICKET_LEN},
+    payload::{Kind, OpenError, TICKET_LEN},
 };
 use crate::ambient;
 

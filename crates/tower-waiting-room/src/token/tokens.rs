@@ -8,8 +8,7 @@ use waiting_room_core::{Pass, Ticket, Timestamp};
 
 use super::{
     keys::KeyRing,
-    open_error::OpenError,
-    payload::{self, Kind},
+    payload::{self, Kind, OpenError},
     seal::{self, MAX_SEALED_LEN, Sealer},
 };
 

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use cookie::{Cookie, time};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use memchr::{memchr, memmem, memrchr};
 use waiting_room_core::{ConfigError, Timestamp};
 
 use super::{
     cookie::CookieSettings,
-    open_error::OpenError,
-    set_cookie::SetCookie,
+    payload::OpenError,
     tokens::{Opened, SealedToken, Tokens},
 };
 
@@ -133,6 +133,51 @@ impl Transport {
             .map(move |at| line.split_at(at))
             .filter(|(before, _)| matches!(before.trim_ascii_end(), [] | [.., b';']))
             .map(|(_, pair)| value(&pair[self.pair.needle().len()..]))
+    }
+}
+
+/// Writes the `Set-Cookie` headers of one room.
+#[derive(Clone, Debug)]
+pub(super) struct SetCookie {
+    /// What all of them have in common.
+    template: Cookie<'static>,
+}
+
+impl SetCookie {
+    /// The headers of these settings in the room of this name.
+    ///
+    /// # Errors
+    ///
+    /// As [`CookieSettings::validate`].
+    pub(super) fn new(settings: &CookieSettings, room: &str) -> Result<Self, ConfigError> {
+        Ok(Self { template: settings.build(room)? })
+    }
+
+    /// The name of the cookie.
+    pub(super) fn name(&self) -> &str {
+        self.template.name()
+    }
+
+    /// Keeps `token` for `max_age`, rounded up to whole seconds (RFC 6265 section 5.2.2).
+    pub(super) fn keep(&self, token: &SealedToken, max_age: Duration) -> HeaderValue {
+        let seconds = max_age.as_secs().saturating_add(u64::from(max_age.subsec_nanos() > 0));
+        self.header(token.as_str(), i64::try_from(seconds).unwrap_or(i64::MAX))
+    }
+
+    /// Makes the client forget its token.
+    pub(super) fn delete(&self) -> HeaderValue {
+        self.header("", 0)
+    }
+
+    /// Marked as sensitive: it stays out of logs and of compression tables (RFC 7541 section 7.1).
+    fn header(&self, value: &str, max_age_secs: i64) -> HeaderValue {
+        let mut cookie = self.template.clone();
+        cookie.set_value(value);
+        cookie.set_max_age(time::Duration::seconds(max_age_secs));
+        let mut header = HeaderValue::try_from(cookie.to_string())
+            .expect("the settings were checked, and a token is base64url");
+        header.set_sensitive(true);
+        header
     }
 }
 

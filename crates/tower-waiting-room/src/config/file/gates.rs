@@ -11,7 +11,7 @@ use waiting_room_core::{ConfigError, Discipline, Tenants};
 
 use self::limit::{AdaptiveFile, LimitFile};
 
-use super::{method, rates::KeyFile, with};
+use super::rates::{KeyFile, method, with};
 use crate::{
     gate::{ClientDeadline, Concurrency, GateStatuses, Hold},
     request::MissingKey,

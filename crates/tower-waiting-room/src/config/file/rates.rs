@@ -2,16 +2,16 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use http::Method;
 use jiff::fmt::serde::unsigned_duration::friendly::compact::required as friendly;
 use serde::Deserialize;
 use waiting_room_core::{Algorithm, Alignment, ConfigError, ConfigErrorKind, Quota, Refusals};
 
-use super::{method, with};
 use crate::{
     config::WaitingRoomConfigBuilder,
     rate::{OverLimit, RateLimit},
+    rate_headers::{QuotaUnit, RateHeaders},
     request::{ClientIp, Key, MissingKey, TrustedProxies},
-    respond::{QuotaUnit, RateHeaders},
 };
 
 /// The fields that are about rate limits.
@@ -206,3 +206,19 @@ impl From<AlgorithmName> for Algorithm {
 }
 
 const KEYS: &str = "address, everyone, method, path, cookie.<name> or header.<name>";
+
+/// Sets what is given, and leaves the default of what is not.
+pub(super) fn with<B, T>(builder: B, given: Option<T>, set: impl FnOnce(B, T) -> B) -> B {
+    match given {
+        Some(value) => set(builder, value),
+        None => builder,
+    }
+}
+
+/// A method; `field` and `rule` are named in the error.
+pub(super) fn method(field: &'static str, rule: &str, text: &str) -> Result<Method, ConfigError> {
+    Method::from_bytes(text.as_bytes()).map_err(|_| {
+        let given = format!("{text:?} in the rule {rule:?}");
+        ConfigError::new(ConfigErrorKind::Malformed, field, given, "a method")
+    })
+}

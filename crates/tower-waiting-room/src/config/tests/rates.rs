@@ -6,8 +6,8 @@ use waiting_room_core::{Algorithm, Alignment, Quota, Refusals};
 use super::*;
 use crate::{
     rate::{Cost, OverLimit},
+    rate_headers::QuotaUnit,
     request::{Key, MissingKey, TrustedProxies},
-    respond::QuotaUnit,
 };
 
 /// What limits and client addresses come to; they have no equality of their own.

@@ -8,8 +8,8 @@ use super::Concurrency;
 use crate::{
     gate::ClientDeadline,
     misconfiguration::Misconfiguration,
+    rate_headers::MAX_NAME_LEN,
     request::{Key, Scope, validate_name},
-    respond::MAX_NAME_LEN,
 };
 
 impl Concurrency {

@@ -1,7 +1,7 @@
 use http::{HeaderValue, header::ACCEPT};
 use proptest::prelude::*;
 
-use super::{accept::MAX_ACCEPT_LEN, *};
+use super::*;
 
 fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
     let mut headers = HeaderMap::new();

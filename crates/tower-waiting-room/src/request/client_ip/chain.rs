@@ -7,7 +7,7 @@ use http::{
     header::{GetAll, ValueIter},
 };
 
-use super::{element, node};
+use super::entry;
 
 /// How the entries of a list are written.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ impl<'a> Chain<'a> {
         let beyond = line.len().saturating_sub(self.bytes_left);
         let within = &line[beyond..];
         let comma = match self.syntax {
-            Syntax::Elements => element::last_comma(within),
+            Syntax::Elements => entry::last_comma(within),
             Syntax::Nodes => within.iter().rposition(|byte| *byte == b','),
         };
         let Some(comma) = comma else {
@@ -69,8 +69,8 @@ impl Iterator for Chain<'_> {
         };
         let entry = self.take_last(line);
         Some(entry.and_then(|entry| match self.syntax {
-            Syntax::Elements => element::forwarded_for(entry).and_then(node::address),
-            Syntax::Nodes => node::address(entry),
+            Syntax::Elements => entry::forwarded_for(entry).and_then(entry::address),
+            Syntax::Nodes => entry::address(entry),
         }))
     }
 }

@@ -1,7 +1,7 @@
 use http::{StatusCode, header::CONTENT_TYPE};
 
 use super::*;
-use crate::respond::{Language, respond};
+use crate::{request::Language, respond::responder::respond};
 
 fn html(page: &Page, answer: &Answer) -> String {
     String::from_utf8(page.response(answer).unwrap().into_body().to_vec()).unwrap()

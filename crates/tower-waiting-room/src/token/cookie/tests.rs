@@ -1,5 +1,5 @@
 use super::*;
-use crate::token::set_cookie::SetCookie;
+use crate::token::transport::SetCookie;
 
 fn set_cookie(settings: &CookieSettings) -> SetCookie {
     SetCookie::new(settings, "shop").unwrap()

@@ -320,3 +320,25 @@ proptest! {
         prop_assert!(found.opened.is_none());
     }
 }
+
+#[test]
+fn the_age_is_rounded_up_to_whole_seconds() {
+    let token = tokens().seal_pass(&pass(NOW));
+    let cookie = SetCookie::new(&CookieSettings::new(), "shop").unwrap();
+    let cases = [
+        (Duration::ZERO, "0"),
+        (Duration::from_nanos(1), "1"),
+        (Duration::from_secs(300), "300"),
+        (Duration::from_millis(300_001), "301"),
+        (Duration::MAX, "9223372036854775807"),
+    ];
+    for (max_age, expected) in cases {
+        let header = cookie.keep(&token, max_age);
+        assert!(header.is_sensitive());
+        let expected = format!(
+            "__Host-wr-shop={}; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age={expected}",
+            token.as_str()
+        );
+        assert_eq!(header.to_str().unwrap(), expected);
+    }
+}

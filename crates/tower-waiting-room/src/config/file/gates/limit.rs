@@ -6,7 +6,7 @@ use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly
 use serde::Deserialize;
 use waiting_room_core::{Aimd, ConfigError, ConfigErrorKind, Gradient2, LimitRules, Vegas};
 
-use crate::{config::file::with, gate::Concurrency};
+use crate::{config::file::rates::with, gate::Concurrency};
 
 /// `64`, or `unlimited`.
 #[derive(Deserialize)]

@@ -34,11 +34,11 @@ pub enum RateHeaders {
 impl RateHeaders {
     /// All of them.
     #[cfg(test)]
-    pub(in crate::respond) const ALL: [Self; 6] =
+    pub(crate) const ALL: [Self; 6] =
         [Self::Book, Self::Default, Self::Draft11Strict, Self::Draft6, Self::Draft7, Self::None];
 
     /// What is sent, in this order.
-    pub(in crate::respond) fn fields(self) -> &'static [Field] {
+    pub(crate) fn fields(self) -> &'static [Field] {
         match self {
             Self::Book => &BOOK,
             Self::Default => &DEFAULT,
@@ -52,14 +52,14 @@ impl RateHeaders {
 
 /// One header of a profile.
 #[derive(Debug)]
-pub(in crate::respond) struct Field {
-    pub(in crate::respond) name: HeaderName,
-    pub(in crate::respond) part: Part,
+pub(crate) struct Field {
+    pub(crate) name: HeaderName,
+    pub(crate) part: Part,
 }
 
 /// What of a [`Report`](super::Report) stands in one header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::respond) enum Part {
+pub(crate) enum Part {
     /// The most that can be used at once.
     Limit,
     /// How much remains of each policy and for how long, in the form of draft 11.

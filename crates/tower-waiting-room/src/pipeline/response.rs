@@ -1,19 +1,31 @@
-//! The application: the handles that a request brings it, and its response on the way out.
+//! Responses on their way out: the application's, with what it is told before, and the layer's own.
 
 use std::task::{Context, Poll, ready};
 
-use http::{Extensions, HeaderMap, HeaderName, Response, StatusCode};
+use bytes::Bytes;
+use http::{
+    Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header::CONNECTION,
+};
 use smallvec::SmallVec;
 use waiting_room_core::{Reason, Store};
 
-use super::order::{Journey, Pipeline};
-use crate::{gate::PermitHandle, respond::Told};
+use super::{
+    order::{Journey, Pipeline},
+    reply::Reply,
+};
+use crate::{
+    config::DebugHeader, gate::PermitHandle, rate_headers::Told, request::RequestHead,
+    respond::Unforwarded, room::Token, token::TokenSource,
+};
 
 /// With `revoke` on a response, the application ends the session of the visitor. Stripped.
 pub const COMMAND_HEADER: HeaderName = HeaderName::from_static("waiting-room-command");
 
 /// The same under the name that Cloudflare's product gave it.
 const CLOUDFLARE_COMMAND_HEADER: HeaderName = HeaderName::from_static("cf-waiting-room-command");
+
+/// The reason, where [`DebugHeader::On`] asks for it.
+pub const REASON_HEADER: HeaderName = HeaderName::from_static("waiting-room-reason");
 
 /// Why a response is what it is.
 ///
@@ -69,6 +81,55 @@ impl<St: Store> Pipeline<St> {
         match &mut journey.leaving {
             Some(leaving) => leaving.as_mut().poll(cx),
             None => Poll::Ready(()),
+        }
+    }
+
+    /// Answers a request without the application. What it was given on its way, such as a pass,
+    /// goes to the client all the same.
+    pub(crate) fn reply(
+        &self,
+        head: RequestHead<'_>,
+        journey: &mut Journey,
+        reply: Reply,
+    ) -> Response<Bytes> {
+        // Other requests get these while the answer is written.
+        journey.permits.clear();
+        let (own, rules) = (reply.own_line(), self.store.rules());
+        let own = own.iter().map(|(line, decision)| Told { line, decision });
+        let report = journey.report.iter().filter(|_| reply.tells_of_limits());
+        let told: SmallVec<[Told<'_>; 2]> = report.flat_map(|it| it.lines()).chain(own).collect();
+        let token = journey.admission.token.as_ref();
+        let mut response = self.responder.respond(&Unforwarded {
+            request: head,
+            outcome: reply.outcome,
+            reason: &reply.reason,
+            about: reply.about(&rules),
+            retry_after: reply.retry_after,
+            told: &told,
+            token: token.filter(|_| journey.source == TokenSource::Header).map(Token::as_str),
+            now: journey.now,
+        });
+        if let (Some(room), Some(token)) = (&self.room, journey.admission.token.take()) {
+            room.attach(response.headers_mut(), journey.source, token);
+        }
+        if reply.closes(head) {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
+        }
+        self.explain(&mut response, reply.reason);
+        response
+    }
+
+    /// Says why a response is what it is: in its extensions, unless it is the common case of a
+    /// valid pass or of limits alone, and in a header if that is wanted.
+    fn explain<B>(&self, response: &mut Response<B>, reason: Reason) {
+        if self.debug_header == DebugHeader::On
+            && let Ok(value) = HeaderValue::try_from(reason.to_string())
+        {
+            response.headers_mut().insert(REASON_HEADER, value);
+        }
+        if !matches!(reason, Reason::AdmittedLimits | Reason::AdmittedPass) {
+            response.extensions_mut().insert(reason);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::HeaderValue;
-use waiting_room_core::Quota;
+use waiting_room_core::{Quota, Timestamp};
 
 /// An integer as the value of a header. Below a thousand, as most are, it takes no memory.
 pub(super) fn value(number: u64) -> HeaderValue {
@@ -25,6 +25,16 @@ pub(super) fn bounded(number: u64) -> u64 {
 /// Whole seconds, rounded up, so that a client that waits for them is never early.
 pub(super) fn seconds(time: Duration) -> u64 {
     bounded(time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)))
+}
+
+/// Whole seconds, rounded up, and at least one: a client that waits for them is never early.
+pub(crate) fn whole_seconds(duration: Duration) -> u64 {
+    duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0)).max(1)
+}
+
+/// Whole seconds since the Unix epoch, rounded up.
+pub(super) fn unix_seconds(time: Timestamp) -> u64 {
+    time.as_nanos().div_ceil(1_000_000_000)
 }
 
 /// The numbers from 0 to 999.
@@ -77,5 +87,20 @@ mod tests {
         let millis = [0, 1, 1_000, 1_001, 1_900];
         assert_eq!(millis.map(|it| seconds(Duration::from_millis(it))), [0, 1, 1, 2, 2]);
         assert_eq!(seconds(Duration::MAX), Quota::MAX_LIMIT);
+    }
+
+    #[test]
+    fn times_are_rounded_up_to_whole_seconds_and_at_least_one() {
+        let millis = [0, 1, 999, 1_000, 1_001, 8_200, 9_000];
+        let told = millis.map(|it| whole_seconds(Duration::from_millis(it)));
+        assert_eq!(told, [1, 1, 1, 1, 2, 9, 9]);
+        assert_eq!(whole_seconds(Duration::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn a_unix_time_is_rounded_up_to_whole_seconds() {
+        let millis = [0, 1, 1_000, 1_001, 1_900];
+        assert_eq!(millis.map(|it| unix_seconds(Timestamp::from_millis(it))), [0, 1, 1, 2, 2]);
+        assert_eq!(unix_seconds(Timestamp::MAX), 18_446_744_074);
     }
 }

@@ -14,12 +14,13 @@ mod policy_line;
 mod profile;
 mod report;
 
-pub use self::{policy_line::QuotaUnit, profile::RateHeaders};
 pub(crate) use self::{
-    policy_line::{MAX_NAME_LEN, PolicyLine},
+    number::whole_seconds,
+    policy_line::{MAX_NAME_LEN, PolicyLine, QUOTA_EXCEEDED, quota_exceeded},
     report::{Told, write, write_refused},
 };
-pub(super) use self::{profile::Part, report::Report};
+pub use self::{policy_line::QuotaUnit, profile::RateHeaders};
+pub(crate) use self::{profile::Part, report::Report};
 
 #[cfg(test)]
 mod tests;

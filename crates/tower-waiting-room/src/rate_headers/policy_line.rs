@@ -1,13 +1,12 @@
 //! What never changes about a policy, as it is told to clients.
 
 use bytes::Bytes;
-use http::HeaderValue;
-use serde::Deserialize;
+use http::{HeaderValue, StatusCode};
+use serde::{Deserialize, Serialize};
 use sfv::{Integer, ItemSerializer, StringRef, key_ref, string_ref};
 use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Quota};
 
 use super::number;
-use crate::respond::problem;
 
 /// In what a quota is counted, as the headers say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -36,9 +35,9 @@ impl QuotaUnit {
 pub(crate) struct PolicyLine {
     name: Box<str>,
     /// Why a request is refused, in a sentence.
-    pub(in crate::respond) detail: String,
+    pub(crate) detail: String,
     /// The problem document for a request that exceeds this policy alone.
-    pub(in crate::respond) problem: Bytes,
+    pub(crate) problem: Bytes,
     /// `100`
     pub(super) limit: HeaderValue,
     /// `"per_ip";q=100;w=60`
@@ -106,7 +105,7 @@ impl PolicyLine {
         let value = |text: String| HeaderValue::try_from(text).map_err(|_| malformed());
         Ok(Self {
             name: name.into(),
-            problem: problem::quota_exceeded(&[name], &detail).map_err(|_| malformed())?.into(),
+            problem: quota_exceeded(&[name], &detail).map_err(|_| malformed())?.into(),
             detail,
             limit: number::value(limit),
             policy: value(policy(text, limit, unit, window))?,
@@ -147,6 +146,29 @@ fn bare_quota(limit: u64, window: Option<u64>) -> String {
 fn integer(number: u64) -> Integer {
     Integer::try_from(number::bounded(number)).unwrap_or(Integer::MAX)
 }
+
+/// The problem document for a request that exceeds these policies
+/// (`draft-ietf-httpapi-ratelimit-headers-11` section 5.1).
+pub(crate) fn quota_exceeded(policies: &[&str], detail: &str) -> serde_json::Result<Vec<u8>> {
+    #[derive(Serialize)]
+    struct QuotaExceeded<'a> {
+        r#type: &'static str,
+        title: &'static str,
+        status: u16,
+        detail: &'a str,
+        #[serde(rename = "violated-policies")]
+        violated_policies: &'a [&'a str],
+    }
+    let ((r#type, title), violated_policies) = (QUOTA_EXCEEDED, policies);
+    let status = StatusCode::TOO_MANY_REQUESTS.as_u16();
+    serde_json::to_vec(&QuotaExceeded { r#type, title, status, detail, violated_policies })
+}
+
+/// The type and the title of that document.
+pub(crate) const QUOTA_EXCEEDED: (&str, &str) = (
+    "https://iana.org/assignments/http-problem-types#quota-exceeded",
+    "Request cannot be satisfied as assigned quota has been exceeded",
+);
 
 /// The longest name of a limit, in bytes.
 pub(crate) const MAX_NAME_LEN: usize = 128;

@@ -6,11 +6,10 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use waiting_room_core::{Decision, Timestamp};
 
 use super::{
-    number,
+    number::{self, unix_seconds, whole_seconds},
     policy_line::PolicyLine,
     profile::{Field, Part, RateHeaders},
 };
-use crate::respond::time::{unix_seconds, whole_seconds};
 
 /// A policy that applied to a request, and what it said.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +20,7 @@ pub(crate) struct Told<'a> {
 
 /// All that the headers of one response tell about limits.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::respond) struct Report<'a> {
+pub(crate) struct Report<'a> {
     told: &'a [Told<'a>],
     binding: Option<&'a Told<'a>>,
     retry_after: Option<u64>,
@@ -31,11 +30,7 @@ pub(in crate::respond) struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// `retry_after` is in whole seconds, and there if the request is refused but may be repeated.
-    pub(in crate::respond) fn new(
-        told: &'a [Told<'a>],
-        retry_after: Option<u64>,
-        now: Timestamp,
-    ) -> Self {
+    pub(crate) fn new(told: &'a [Told<'a>], retry_after: Option<u64>, now: Timestamp) -> Self {
         Self { told, binding: binding(told), retry_after, now, is_redirect: false }
     }
 
@@ -46,7 +41,7 @@ impl<'a> Report<'a> {
     }
 
     /// Adds all fields of the profile to `headers`, where they are not spoken for.
-    pub(in crate::respond) fn write(&self, headers: &mut HeaderMap, profile: RateHeaders) {
+    pub(crate) fn write(&self, headers: &mut HeaderMap, profile: RateHeaders) {
         let fields = profile.fields();
         let is_taken = headers
             .keys()
@@ -62,7 +57,7 @@ impl<'a> Report<'a> {
 
     /// The value of one header; `None` if there is nothing to say in it.
     #[inline]
-    pub(in crate::respond) fn value(&self, part: Part) -> Option<HeaderValue> {
+    pub(crate) fn value(&self, part: Part) -> Option<HeaderValue> {
         let reset = |told: &Told<'_>| told.decision.reset;
         match part {
             Part::Limit => self.binding.map(|told| told.line.limit.clone()),
