@@ -12,12 +12,12 @@ use super::{
     counter::{Counter, Counts},
     critical::{Critical, Entered},
     idle::Idle,
-    line::{Line, line},
+    line::{ByTenant, Classes, Line, Single},
     permit::{Grant, Permit},
     place::Place,
     refused::GateRefused,
     return_slots::ReturnSlots,
-    rules::GateRules,
+    rules::{Discipline, GateRules, Tenants},
     running::Running,
     service_rate::ServiceRate,
     snapshot::{GateOutcomes, GateSnapshot},
@@ -285,5 +285,15 @@ impl Shared {
 impl fmt::Debug for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gate").field("counts", &self.0.counter).finish_non_exhaustive()
+    }
+}
+
+/// An empty line.
+pub(super) fn line(discipline: &Discipline) -> Box<dyn Line> {
+    match discipline {
+        Discipline::AdaptiveLifo { .. } => Box::new(Single::adaptive_lifo()),
+        Discipline::ControlledDelay { .. } | Discipline::Fifo => Box::new(Single::fifo()),
+        Discipline::FairByTenant(tenants) => Box::new(ByTenant::new(*tenants == Tenants::Shuffled)),
+        Discipline::Priority { reserved, aging } => Box::new(Classes::new(reserved, *aging)),
     }
 }

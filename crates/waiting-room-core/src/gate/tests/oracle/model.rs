@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::gate::{controlled_delay::longest_wait, line::line, waiter::Waiter, waiters::Waiters};
+use crate::gate::{controlled_delay::longest_wait, gate::line, waiter::Waiter, waiters::Waiters};
 
 use super::*;
 
