@@ -27,6 +27,7 @@ mod line;
 mod permit;
 mod place;
 mod prospects;
+mod queue;
 mod refused;
 mod return_slots;
 mod rules;
@@ -35,19 +36,19 @@ mod service_rate;
 mod snapshot;
 mod sync;
 mod typical_hold;
-mod waiter;
+mod verbs;
 mod waiters;
-mod wakes;
 
 pub use self::{
     arrival::Arrival,
-    gate::{DrainQueue, Entry, Gate},
+    gate::Gate,
     idle::Idle,
     permit::Permit,
     place::Place,
     refused::{GateRefused, RefusedBecause},
     rules::{Discipline, GateRules, Tenants},
     snapshot::{GateOutcomes, GateSnapshot},
+    verbs::{DrainQueue, Entry},
 };
 
 #[cfg(test)]

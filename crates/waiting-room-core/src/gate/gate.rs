@@ -1,21 +1,10 @@
-//! The gate: who runs, and who waits for it.
+//! A gate: its state, how it is made, and its numbers.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    task::{Poll, Waker},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, task::Waker, time::Duration};
 
 use super::{
-    arrival::Arrival,
     counter::{Counter, Counts},
-    critical::{Critical, Entered},
-    idle::Idle,
     line::{ByTenant, Classes, Line, Single},
-    permit::{Grant, Permit},
-    place::Place,
-    refused::GateRefused,
     return_slots::ReturnSlots,
     rules::{Discipline, GateRules, Tenants},
     running::Running,
@@ -23,11 +12,9 @@ use super::{
     snapshot::{GateOutcomes, GateSnapshot},
     sync::{Arc, Mutex, lock},
     typical_hold::TypicalHold,
-    waiter::Waiter,
-    waiters::{Id, Waiters},
-    wakes::Wakes,
+    waiters::Waiters,
 };
-use crate::{Clock, ConfigError, ConfigErrorKind, SystemClock, Timestamp};
+use crate::{Clock, ConfigError, SystemClock, Timestamp};
 
 /// Lets a number of requests run at once, has some more wait in order, and refuses the rest.
 ///
@@ -47,29 +34,7 @@ use crate::{Clock, ConfigError, ConfigErrorKind, SystemClock, Timestamp};
 /// # Ok::<(), waiting_room_core::ConfigError>(())
 /// ```
 #[derive(Clone)]
-pub struct Gate(Arc<Shared>);
-
-/// What a gate says to somebody who comes.
-#[derive(Debug)]
-#[expect(clippy::exhaustive_enums, reason = "one may run, wait, or neither")]
-pub enum Entry {
-    /// It may run.
-    Admitted(Permit),
-    /// It may wait for its turn.
-    Queued(Place),
-    /// Neither.
-    Refused(GateRefused),
-}
-
-/// What becomes of those who wait when a gate is drained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "they have their turn or not")]
-pub enum DrainQueue {
-    /// They are refused.
-    Refuse,
-    /// They have their turn, and so do those who wait at [another gate](super::Arrival::inside).
-    Serve,
-}
+pub struct Gate(pub(super) Arc<Shared>);
 
 /// What all clones of a gate have in common.
 pub(super) struct Shared {
@@ -77,7 +42,7 @@ pub(super) struct Shared {
     pub(super) rules: GateRules,
     pub(super) running: Running,
     clock: Box<dyn Clock>,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
 }
 
 /// What is changed under the lock.
@@ -145,64 +110,6 @@ impl Gate {
         self.0.clock.now()
     }
 
-    /// Somebody comes at `now`: runs at once, or waits, or is refused.
-    ///
-    /// Nobody passes those who wait, and as many wait as may, exactly.
-    #[must_use]
-    pub fn enter(&self, arrival: Arrival, now: Timestamp) -> Entry {
-        let entered = match self.0.counter.enter() {
-            Some(in_flight) => Entered::Granted(Grant { at: now, in_flight }),
-            None => self.critical(now, |critical| critical.enter(&arrival)),
-        };
-        match entered {
-            Entered::Granted(grant) => {
-                self.0.running.begins(arrival.class);
-                Entry::Admitted(Permit::new(self.clone(), arrival.class, grant, now))
-            }
-            Entered::Queued(id, deadline) => Entry::Queued(Place::new(self.clone(), id, deadline)),
-            Entered::Refused(refused) => Entry::Refused(refused),
-        }
-    }
-
-    /// Changes how many may run: none with 0, which closes the gate, and as many as come with
-    /// `None`. Those who run go on, whatever the limit.
-    ///
-    /// # Errors
-    ///
-    /// A limit above [`GateRules::MAX_LIMIT`]; the old one stays.
-    pub fn set_limit(&self, limit: impl Into<Option<u32>>) -> Result<(), ConfigError> {
-        let limit = limit.into().unwrap_or(GateRules::MAX_LIMIT);
-        if limit > GateRules::MAX_LIMIT {
-            let expected = format!("at most {}", GateRules::MAX_LIMIT);
-            return Err(ConfigError::new(ConfigErrorKind::TooLarge, "limit", limit, expected));
-        }
-        self.critical(self.now(), |critical| {
-            critical.change(|counts| counts.limit = limit);
-            critical.grant();
-        });
-        Ok(())
-    }
-
-    /// Lets nobody in any more, until it is [opened](Self::open) again. The future is ready once
-    /// nobody runs and nobody waits.
-    pub fn drain(&self, queue: DrainQueue) -> Idle {
-        self.critical(self.now(), |critical| {
-            critical.change(|counts| counts.is_draining = true);
-            critical.state.serves_those_inside = queue == DrainQueue::Serve;
-            if queue == DrainQueue::Refuse {
-                critical.refuse_all();
-            }
-        });
-        Idle::new(self.clone())
-    }
-
-    /// Lets people in again.
-    pub fn open(&self) {
-        self.critical(self.now(), |critical| {
-            critical.change(|counts| counts.is_draining = false);
-        });
-    }
-
     /// The limit in force; `None` for as many as come.
     #[must_use]
     pub fn limit(&self) -> Option<u32> {
@@ -233,51 +140,11 @@ impl Gate {
             outcomes: state.outcomes,
         }
     }
-
-    /// When to come back, for one who waited for too long: its refusal does not say.
-    #[must_use]
-    pub fn retry_after(&self, now: Timestamp) -> Duration {
-        self.critical(now, |critical| critical.retry_after())
-    }
-
-    /// A permit is given back.
-    pub(super) fn release(&self, class: u8, given_at: Timestamp) {
-        self.0.running.ends(class);
-        if self.0.is_measured() || !self.0.counter.leave() {
-            self.critical(self.now(), |critical| critical.leave(given_at));
-        }
-    }
-
-    /// What became of somebody who waits, as [`Waiters::poll`] tells it.
-    pub(super) fn poll(
-        &self,
-        id: Id,
-        waker: &Waker,
-        clone: &mut Option<Waker>,
-    ) -> Option<Poll<Waiter>> {
-        lock(&self.0.state).waiters.poll(id, waker, clone)
-    }
-
-    /// Does something under the lock, and wakes whom it concerns when it is released.
-    pub(super) fn critical<T>(
-        &self,
-        now: Timestamp,
-        act: impl FnOnce(&mut Critical<'_>) -> T,
-    ) -> T {
-        let mut wakes = Wakes::default();
-        let mut state = lock(&self.0.state);
-        let mut critical = Critical::new(&self.0, &mut state, now, &mut wakes);
-        let given = act(&mut critical);
-        critical.end();
-        drop(state);
-        wakes.wake();
-        given
-    }
 }
 
 impl Shared {
     /// Whether one who leaves says how much the service gets done, though nobody waits.
-    fn is_measured(&self) -> bool {
+    pub(super) fn is_measured(&self) -> bool {
         self.rules.queue == 0 && !self.counter.counts().has_room()
     }
 }

@@ -11,8 +11,7 @@ use super::{
     gate::Gate,
     permit::Permit,
     refused::GateRefused,
-    waiter::{Stage, Waiter},
-    waiters::Id,
+    waiters::{Id, Stage, Waiter},
 };
 use crate::Timestamp;
 

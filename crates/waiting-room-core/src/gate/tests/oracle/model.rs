@@ -3,7 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::gate::{controlled_delay::longest_wait, gate::line, waiter::Waiter, waiters::Waiters};
+use crate::gate::{
+    controlled_delay::longest_wait,
+    gate::line,
+    waiters::{Waiter, Waiters},
+};
 
 use super::*;
 
