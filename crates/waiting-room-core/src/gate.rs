@@ -34,7 +34,6 @@ mod rules;
 mod running;
 mod service_rate;
 mod snapshot;
-mod sync;
 mod typical_hold;
 mod verbs;
 mod waiters;

@@ -64,6 +64,7 @@ mod memory;
 mod rate;
 mod room;
 mod store;
+mod sync;
 mod time;
 
 pub use crate::{

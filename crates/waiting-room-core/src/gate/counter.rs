@@ -14,7 +14,7 @@
 
 use std::fmt;
 
-use super::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 
 /// The numbers of a gate, changed all at once or not at all.
 pub(super) struct Counter(AtomicU64);

@@ -15,10 +15,9 @@ use super::{
     gate::{Gate, Shared, State},
     refused::{GateRefused, RefusedBecause},
     rules::GateRules,
-    sync::lock,
     waiters::{Id, Stage, Waiter},
 };
-use crate::Timestamp;
+use crate::{Timestamp, sync::unpoisoned};
 
 /// A gate whose lock is held, at one instant.
 pub(super) struct Critical<'a> {
@@ -44,7 +43,7 @@ impl Gate {
         waker: &Waker,
         clone: &mut Option<Waker>,
     ) -> Option<Poll<Waiter>> {
-        lock(&self.0.state).waiters.poll(id, waker, clone)
+        unpoisoned(self.0.state.lock()).waiters.poll(id, waker, clone)
     }
 
     /// Does something under the lock, and wakes whom it concerns when it is released.
@@ -54,7 +53,7 @@ impl Gate {
         act: impl FnOnce(&mut Critical<'_>) -> T,
     ) -> T {
         let mut wakes = Wakes::default();
-        let mut state = lock(&self.0.state);
+        let mut state = unpoisoned(self.0.state.lock());
         let mut critical = Critical::new(&self.0, &mut state, now, &mut wakes);
         let given = act(&mut critical);
         critical.end();

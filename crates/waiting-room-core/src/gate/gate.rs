@@ -10,11 +10,13 @@ use super::{
     running::Running,
     service_rate::ServiceRate,
     snapshot::{GateOutcomes, GateSnapshot},
-    sync::{Arc, Mutex, lock},
     typical_hold::TypicalHold,
     waiters::Waiters,
 };
-use crate::{Clock, ConfigError, SystemClock, Timestamp};
+use crate::{
+    Clock, ConfigError, SystemClock, Timestamp,
+    sync::{Arc, Mutex, unpoisoned},
+};
 
 /// Lets a number of requests run at once, has some more wait in order, and refuses the rest.
 ///
@@ -125,7 +127,7 @@ impl Gate {
     /// The gate in numbers.
     #[must_use]
     pub fn snapshot(&self, now: Timestamp) -> GateSnapshot {
-        let state = lock(&self.0.state);
+        let state = unpoisoned(self.0.state.lock());
         let Counts { in_flight, is_draining, .. } = self.0.counter.counts();
         GateSnapshot {
             in_flight,

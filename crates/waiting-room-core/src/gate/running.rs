@@ -1,9 +1,7 @@
 //! How many run of each class of priority.
 
-use super::{
-    rules::Discipline,
-    sync::{AtomicU32, Ordering},
-};
+use super::rules::Discipline;
+use crate::sync::{AtomicU32, Ordering};
 
 /// One number for each class; none where the discipline knows no classes.
 pub(super) struct Running(Box<[AtomicU32]>);
