@@ -15,21 +15,3 @@ mod shelves;
 mod words;
 
 pub(super) use self::{shelves::Shelves, words::Words};
-
-use super::KeyHash;
-
-/// The group of `groups` that a hash points at, evenly (Lemire, TOMACS 2019).
-fn group(hash: u64, groups: usize) -> usize {
-    let group = (u128::from(hash) * groups as u128) >> 64;
-    usize::try_from(group).expect("a product of a hash and a count is less than the count")
-}
-
-/// The group that the hash of a key points at first.
-fn first_group(key: KeyHash, groups: usize) -> usize {
-    group(key.bits().get(), groups)
-}
-
-/// The group for a key that found its first one full.
-fn second_group(key: KeyHash, groups: usize) -> usize {
-    group(key.bits().get().rotate_left(32), groups)
-}

@@ -7,11 +7,14 @@ use std::{
 
 use arc_swap::ArcSwap;
 
-use super::{
-    super::{KeyHash, Meter},
-    first_group,
+use crate::{
+    Timestamp,
+    rate::{
+        Meter,
+        key::{KeyHash, first_group},
+    },
+    sync::unpoisoned,
 };
-use crate::{Timestamp, sync::unpoisoned};
 
 /// A state for each of so many keys, on shelves of a few, and the meter that reads them.
 pub(in crate::rate) struct Shelves<M: Meter> {

@@ -11,8 +11,10 @@ use std::{
     },
 };
 
-use super::{super::KeyHash, first_group, second_group};
-use crate::sync::unpoisoned;
+use crate::{
+    rate::key::{KeyHash, first_group, second_group},
+    sync::unpoisoned,
+};
 
 /// One number for each of so many keys.
 pub(in crate::rate) struct Words {
