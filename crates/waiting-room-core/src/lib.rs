@@ -76,10 +76,10 @@ pub use crate::{
     },
     memory::MemoryStore,
     rate::{
-        Algorithm, Alignment, Ask, Charge, Decision, EventLog, FixedWindow, FixedWindowState, Gcra,
-        KeyHash, KeyHasher, LeakyQueue, LimitAsk, LimitPolicy, LimitReply, LimitStore, Limiter,
-        Meter, Quota, Refusals, SlidingCounter, SlidingCounterState, SlidingLog, TickLog,
-        TokenBucket, charge_all,
+        Algorithm, Alignment, Ask, Charge, Decision, FixedWindow, FixedWindowState, Gcra, KeyHash,
+        KeyHasher, LeakyQueue, LimitAsk, LimitPolicy, LimitReply, LimitStore, Limiter, Meter,
+        Quota, Refusals, SlidingCounter, SlidingCounterState, SlidingLog, TickLog, TokenBucket,
+        charge_all,
     },
     room::{
         estimate::Wait,

@@ -23,7 +23,7 @@
 //! | sliding counter | the limit | twice the limit | 24 bytes | large limits, nearly exact |
 
 mod decision;
-pub(crate) mod event_log;
+mod event_log;
 mod fixed_window;
 mod gcra;
 mod key;
@@ -43,9 +43,9 @@ mod token_bucket;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::event_log::EventLog;
 pub use self::{
     decision::{Charge, Decision},
-    event_log::EventLog,
     fixed_window::{FixedWindow, FixedWindowState},
     gcra::Gcra,
     key::{KeyHash, KeyHasher},

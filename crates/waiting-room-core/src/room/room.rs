@@ -19,8 +19,9 @@
 use std::time::Duration;
 
 use crate::{
-    ConfigError, ConfigErrorKind, CookieTest, EventLog, Pass, QueueingMethod, Reason, Renewal,
+    ConfigError, ConfigErrorKind, CookieTest, Pass, QueueingMethod, Reason, Renewal,
     RoomRules, RoomSwitch, SessionRenewal, Snapshot, Ticket, Timestamp, Verdict, VisitorId, Wait,
+    rate::EventLog,
     room::{estimate::Estimate, line::Line, ranks::Rank, sessions::Sessions, verdict::bucket},
 };
 
