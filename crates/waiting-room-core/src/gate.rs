@@ -17,36 +17,29 @@
 
 pub(crate) mod adaptive;
 mod arrival;
-mod controlled_delay;
 mod counter;
 mod critical;
 #[expect(clippy::module_inception, reason = "gate.rs is the gate; its parts stand beside it")]
 mod gate;
 mod idle;
 mod line;
+mod pace;
 mod permit;
 mod place;
 mod prospects;
 mod queue;
-mod refused;
 mod return_slots;
 mod rules;
-mod running;
-mod service_rate;
-mod snapshot;
-mod typical_hold;
 mod verbs;
 mod waiters;
 
 pub use self::{
-    arrival::Arrival,
-    gate::Gate,
+    arrival::{Arrival, GateRefused, RefusedBecause},
+    gate::{Gate, GateOutcomes, GateSnapshot},
     idle::Idle,
     permit::Permit,
     place::Place,
-    refused::{GateRefused, RefusedBecause},
     rules::{Discipline, GateRules, Tenants},
-    snapshot::{GateOutcomes, GateSnapshot},
     verbs::{DrainQueue, Entry},
 };
 

@@ -1,9 +1,8 @@
 //! One room: its rules, its sessions, its line, and the verbs on them.
 
-mod deadlines;
 pub(crate) mod estimate;
 mod line;
-mod ranks;
+mod orders;
 #[expect(clippy::module_inception, reason = "room.rs is the room; its parts stand beside it")]
 pub(crate) mod room;
 pub(crate) mod rules;

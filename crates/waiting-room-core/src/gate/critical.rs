@@ -11,9 +11,9 @@ use std::{
 };
 
 use super::{
+    arrival::{GateRefused, RefusedBecause},
     counter::Counts,
     gate::{Gate, Shared, State},
-    refused::{GateRefused, RefusedBecause},
     rules::GateRules,
     waiters::{Id, Stage, Waiter},
 };

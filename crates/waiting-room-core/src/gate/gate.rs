@@ -3,14 +3,11 @@
 use std::{collections::BTreeMap, fmt, task::Waker, time::Duration};
 
 use super::{
-    counter::{Counter, Counts},
+    counter::{Counter, Counts, Running},
     line::{ByTenant, Classes, Line, Single},
+    pace::{ServiceRate, TypicalHold},
     return_slots::ReturnSlots,
     rules::{Discipline, GateRules, Tenants},
-    running::Running,
-    service_rate::ServiceRate,
-    snapshot::{GateOutcomes, GateSnapshot},
-    typical_hold::TypicalHold,
     waiters::Waiters,
 };
 use crate::{
@@ -66,6 +63,48 @@ pub(super) struct State {
     pub(super) idle_number: u64,
 }
 
+/// A gate at one instant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct GateSnapshot {
+    /// How many run: counted, never derived from the limit.
+    pub in_flight: u32,
+    /// How many may run; `None` for as many as come.
+    pub limit: Option<u32>,
+    /// How many wait.
+    pub queued: u32,
+    /// For how long the one has waited who has waited the longest.
+    pub oldest_wait: Duration,
+    /// How many are served in a second while somebody waits, as far as is known.
+    pub service_rate: Option<f64>,
+    /// Whether the gate is being emptied.
+    pub is_draining: bool,
+    /// What has become of those who did not run at once.
+    pub outcomes: GateOutcomes,
+}
+
+/// What has become of all who did not run at once, since the gate was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GateOutcomes {
+    /// Went away from the queue.
+    pub cancelled: u64,
+    /// Were refused because the gate was being emptied.
+    pub drained: u64,
+    /// Had to make room for another in the queue.
+    pub evicted: u64,
+    /// Were refused because as many waited as may.
+    pub full: u64,
+    /// Were given a permit in the queue.
+    pub granted: u64,
+    /// Came into the queue.
+    pub queued: u64,
+    /// Would have waited, or waited, for longer than they may under overload.
+    pub shed: u64,
+    /// Waited for as long as they might.
+    pub timed_out: u64,
+}
+
 impl Gate {
     /// An open gate under these rules, on the machine's clock. The `seed` spreads the times at
     /// which those who are refused come back.
@@ -99,7 +138,7 @@ impl Gate {
         };
         Ok(Self(Arc::new(Shared {
             counter: Counter::new(rules.limit.unwrap_or(GateRules::MAX_LIMIT)),
-            running: Running::new(&rules.discipline),
+            running: Running::new(rules.discipline.classes()),
             rules,
             clock: Box::new(clock),
             state: Mutex::new(state),

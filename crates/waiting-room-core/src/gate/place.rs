@@ -8,9 +8,9 @@ use std::{
 };
 
 use super::{
+    arrival::GateRefused,
     gate::Gate,
     permit::Permit,
-    refused::GateRefused,
     waiters::{Id, Stage, Waiter},
 };
 use crate::Timestamp;

@@ -1,11 +1,10 @@
 //! The queue of a gate, under its lock: arrivals, turns, and waits that end without a permit.
 
 use super::{
-    arrival::Arrival,
+    arrival::{Arrival, GateRefused, RefusedBecause},
     counter::Counts,
     critical::Critical,
     gate::State,
-    refused::{GateRefused, RefusedBecause},
     waiters::{Grant, Id, Stage, Waiter},
 };
 use crate::Timestamp;

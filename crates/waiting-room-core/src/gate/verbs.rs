@@ -3,8 +3,14 @@
 use std::time::Duration;
 
 use super::{
-    arrival::Arrival, gate::Gate, idle::Idle, permit::Permit, place::Place, queue::Entered,
-    refused::GateRefused, rules::GateRules, waiters::Grant,
+    arrival::{Arrival, GateRefused},
+    gate::Gate,
+    idle::Idle,
+    permit::Permit,
+    place::Place,
+    queue::Entered,
+    rules::GateRules,
+    waiters::Grant,
 };
 use crate::{ConfigError, ConfigErrorKind, Timestamp};
 

@@ -20,7 +20,7 @@ use std::{
 
 use slab::Slab;
 
-use super::refused::{GateRefused, RefusedBecause};
+use super::arrival::{GateRefused, RefusedBecause};
 use crate::Timestamp;
 
 /// Those who wait, and those who have not heard yet what became of them.

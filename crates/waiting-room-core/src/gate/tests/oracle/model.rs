@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::gate::{
-    controlled_delay::longest_wait,
     gate::line,
+    prospects::longest_wait,
     waiters::{Waiter, Waiters},
 };
 

@@ -1,22 +1,28 @@
-//! An ordered set that counts: how many of the present stand before a given rank?
-//!
-//! The ranks lie sorted in chunks of a few hundred, each with the number of present among them. A
-//! question adds the counts of the chunks before and walks one chunk; a change moves within one
-//! chunk. For a hundred thousand ranks both touch a few kilobytes that lie side by side, which a
-//! balanced tree of nodes does not.
+//! The orders that visitors are kept in: by rank, with a count of those present, and by deadline.
 
-use crate::VisitorId;
+use std::collections::BTreeSet;
+
+use crate::{Timestamp, VisitorId};
 
 /// The place of a visitor in the order: lower goes first. The id breaks ties.
 pub(super) type Rank = (u64, VisitorId);
 
-/// Ranks in order, each present or away.
+/// Ranks in order, each present or away: how many of the present stand before a given rank?
+///
+/// The ranks lie sorted in chunks of a few hundred, each with the number of present among them. A
+/// question adds the counts of the chunks before and walks one chunk; a change moves within one
+/// chunk. For a hundred thousand ranks both touch a few kilobytes that lie side by side, which a
+/// balanced tree of nodes does not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranks {
     chunks: Vec<Vec<(Rank, bool)>>,
     present: Vec<u32>,
     len: usize,
 }
+
+/// One deadline for each of many visitors, soonest first. The owner remembers which, to move or to cancel it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Deadlines(BTreeSet<(Timestamp, VisitorId)>);
 
 impl Ranks {
     /// A chunk that grows over this is split in two.
@@ -106,6 +112,35 @@ impl Ranks {
         let chunk = self.chunk_of(rank);
         let index = self.chunks.get(chunk)?.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
         Some((chunk, index))
+    }
+}
+
+impl Deadlines {
+    /// Sets a deadline for a visitor who has none.
+    pub(super) fn set(&mut self, at: Timestamp, id: VisitorId) {
+        self.0.insert((at, id));
+    }
+
+    /// Cancels the deadline that was set for `at`.
+    pub(super) fn cancel(&mut self, at: Timestamp, id: VisitorId) {
+        self.0.remove(&(at, id));
+    }
+
+    /// Takes a visitor whose deadline has come, the one that is longest past first.
+    pub(super) fn pop_due(&mut self, now: Timestamp) -> Option<VisitorId> {
+        if self.0.first()?.0 > now {
+            return None;
+        }
+        self.pop_first()
+    }
+
+    /// Takes the visitor with the soonest deadline, due or not.
+    pub(super) fn pop_first(&mut self) -> Option<VisitorId> {
+        self.0.pop_first().map(|(_, id)| id)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
     }
 }
 

@@ -1,4 +1,5 @@
-//! How many requests a gate serves in a second while somebody waits.
+//! The pace of the service behind a gate: how many requests it serves in a second while some wait,
+//! and how long one of them runs.
 
 use std::{mem, time::Duration};
 
@@ -16,6 +17,17 @@ pub(super) struct ServiceRate {
     served: f64,
     seconds: f64,
     last: Timestamp,
+}
+
+/// The median of the last holds of those who left while somebody waited.
+///
+/// Not the mean, which by Little's law would be known already: among calls of a tenth of a second a
+/// few streams of a minute make it seconds, and no call with a deadline would be let into the queue.
+#[derive(Clone, Debug)]
+pub(super) struct TypicalHold {
+    /// The oldest is replaced by the next.
+    last: [Duration; HOLDS],
+    count: usize,
 }
 
 impl ServiceRate {
@@ -52,7 +64,7 @@ impl ServiceRate {
 
     /// The rate by the second, once enough is known.
     pub(super) fn per_second(&self) -> Option<f64> {
-        (self.served >= ENOUGH && self.seconds > 0.0).then(|| self.served / self.seconds)
+        (self.served >= ENOUGH_RELEASES && self.seconds > 0.0).then(|| self.served / self.seconds)
     }
 
     /// Keeps as much as is remembered: whichever of the two bounds lasts longer. How often somebody
@@ -64,6 +76,26 @@ impl ServiceRate {
     }
 }
 
+impl TypicalHold {
+    pub(super) const fn new() -> Self {
+        Self { last: [Duration::ZERO; HOLDS], count: 0 }
+    }
+
+    /// One has run for so long.
+    pub(super) fn ran(&mut self, hold: Duration) {
+        self.last[self.count % HOLDS] = hold;
+        self.count = self.count.wrapping_add(1);
+    }
+
+    /// The median, once enough is known.
+    pub(super) fn median(&self) -> Option<Duration> {
+        let mut sorted = self.last;
+        let known = &mut sorted[..self.count.min(HOLDS)];
+        let middle = known.len() / 2;
+        (known.len() >= ENOUGH_HOLDS).then(|| *known.select_nth_unstable(middle).1)
+    }
+}
+
 /// What is older than this counts little.
 const MEMORY: Duration = Duration::from_secs(10);
 
@@ -71,7 +103,13 @@ const MEMORY: Duration = Duration::from_secs(10);
 const RELEASES: f64 = 16.0;
 
 /// From fewer releases nothing is concluded.
-const ENOUGH: f64 = 8.0;
+const ENOUGH_RELEASES: f64 = 8.0;
+
+/// How many holds are remembered: few, so that a change is soon known.
+const HOLDS: usize = 15;
+
+/// From fewer nothing is concluded.
+const ENOUGH_HOLDS: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -134,5 +172,23 @@ mod tests {
         let mut rate = ServiceRate::new();
         (0..100).for_each(|_| rate.served(Timestamp::ZERO));
         assert_eq!(rate.per_second(), None);
+    }
+
+    fn median(millis: impl IntoIterator<Item = u64>) -> Option<u128> {
+        let mut typical = TypicalHold::new();
+        millis.into_iter().for_each(|millis| typical.ran(Duration::from_millis(millis)));
+        typical.median().map(|median| median.as_millis())
+    }
+
+    #[test]
+    fn it_is_the_middle_one_of_the_last_fifteen() {
+        assert_eq!(median(0..7), None);
+        assert_eq!(median((0..9).rev()), Some(4));
+        assert_eq!(median(0..100), Some(92));
+    }
+
+    #[test]
+    fn streams_among_calls_do_not_move_it() {
+        assert_eq!(median((0..100).map(|it| if it % 3 == 0 { 60_000 } else { 20 })), Some(20));
     }
 }

@@ -1,4 +1,5 @@
-//! Additive increase, multiplicative decrease.
+//! The limits that compare no hold with earlier ones: one that does not move, and additive increase
+//! with multiplicative decrease.
 
 use super::{
     Limit, LimitRules, Sample,
@@ -6,6 +7,12 @@ use super::{
     window::Reading,
 };
 use crate::ConfigError;
+
+/// As many as it was told, however the requests go. The default.
+///
+/// 0 lets nobody run: the gate is closed. It does not mean "without limit".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fixed(u32);
 
 /// One more after each good window, a tenth less after each bad one.
 ///
@@ -22,6 +29,24 @@ use crate::ConfigError;
 /// **Use it** where the service says clearly when it has had enough.
 #[derive(Clone, Debug)]
 pub struct Aimd(Guarded<OneMore>);
+
+impl Fixed {
+    /// This many.
+    #[must_use]
+    pub const fn new(limit: u32) -> Self {
+        Self(limit)
+    }
+}
+
+impl Limit for Fixed {
+    fn limit(&self) -> u32 {
+        self.0
+    }
+
+    fn observe(&mut self, _: &Sample) -> u32 {
+        self.0
+    }
+}
 
 impl Aimd {
     /// Within these rules.
