@@ -120,15 +120,12 @@
 //! # Ok::<(), waiting_room_core::ConfigError>(())
 //! ```
 
-mod allowance;
 mod answer;
-mod borrowers;
 mod demand;
 mod epoch;
 mod global;
 mod member;
 mod message;
-mod reserve;
 mod rules;
 mod sessions;
 mod site;

@@ -57,16 +57,12 @@
 //! to the counter and the reply back. The policies count new visitors only; whoever has a pass
 //! never comes here.
 
-mod apportion;
 mod budget;
 mod counter;
 pub mod escrow;
 mod minute;
-mod pacing;
-mod policy;
 mod rules;
 mod sharing;
-mod site_id;
 mod slots;
 mod snapshot;
 mod usher;
@@ -75,15 +71,11 @@ mod usher;
 mod tests;
 
 pub use self::{
-    apportion::apportion,
     counter::{CounterReply, Pool, SlotAsk, TicketCounter},
-    minute::Minute,
-    pacing::Pacing,
-    policy::SlotPolicy,
-    rules::SlotRules,
-    sharing::{fair_share, proportional_share},
-    site_id::SiteId,
+    minute::{Minute, Pacing},
+    rules::{SlotPolicy, SlotRules},
+    sharing::{apportion, fair_share, proportional_share},
     slots::Slots,
-    snapshot::WorldSnapshot,
+    snapshot::{SiteId, WorldSnapshot},
     usher::{Ruling, Usher},
 };

@@ -1,10 +1,28 @@
-//! What a site knows of the world.
+//! The world as a site knows it, and the names of sites.
 
 use std::collections::BTreeMap;
 
 use waiting_room_core::Timestamp;
 
-use crate::{Minute, SiteId};
+use crate::Minute;
+
+/// One site, by a number that all sites agree on. Among equals the lower number goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SiteId(u16);
+
+impl SiteId {
+    /// The site with this number.
+    #[must_use]
+    pub const fn new(number: u16) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+}
 
 /// The world as it was at one instant: what every site decides from, until it hears of a newer one.
 ///

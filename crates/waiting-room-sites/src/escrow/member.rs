@@ -7,8 +7,7 @@ use waiting_room_core::{Timestamp, VisitorId};
 use crate::{
     SiteId,
     escrow::{
-        Death, Epoch, EscrowRules, Heartbeat, Incarnation, Join, SitePass, Term,
-        allowance::Allowance, global::Part,
+        Death, Epoch, EscrowRules, Heartbeat, Incarnation, Join, SitePass, Term, epoch::Allowance,
     },
 };
 
@@ -33,6 +32,26 @@ pub(super) struct Member {
     short_since: Option<Timestamp>,
     pub(super) recalled_at: Timestamp,
     claimed: BTreeSet<VisitorId>,
+}
+
+/// What one account adds to the sums, at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Part {
+    /// Slots on the account.
+    pub(super) held: u64,
+    /// Slots that the site could give back.
+    pub(super) unused: u64,
+    /// By which reserves are split.
+    pub(super) demand: u64,
+    /// Whether it is not known if there is an account.
+    pub(super) is_unknown: bool,
+    /// The turn of a site that lacks slots, for visitors who wait at this moment: when it lacked some
+    /// first since it last got any.
+    pub(super) short_since: Option<Timestamp>,
+    /// When the site was last asked for slots that it does not use.
+    pub(super) recalled_at: Option<Timestamp>,
+    /// When time alone changes any of this.
+    pub(super) changes_at: Option<Timestamp>,
 }
 
 /// How an account stands.

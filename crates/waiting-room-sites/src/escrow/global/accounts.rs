@@ -9,7 +9,10 @@ use waiting_room_core::Timestamp;
 
 use crate::{
     SiteId,
-    escrow::{EscrowRules, member::Member},
+    escrow::{
+        EscrowRules,
+        member::{Member, Part},
+    },
 };
 
 /// All accounts. They are only changed by [`change`](Self::change), which keeps the sums, so that no
@@ -25,26 +28,6 @@ pub(super) struct Accounts {
     short: BTreeSet<(Timestamp, SiteId)>,
     rich: BTreeSet<(Timestamp, SiteId)>,
     due: BTreeSet<(Timestamp, SiteId)>,
-}
-
-/// What one account adds to the sums, at one time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(in crate::escrow) struct Part {
-    /// Slots on the account.
-    pub(in crate::escrow) held: u64,
-    /// Slots that the site could give back.
-    pub(in crate::escrow) unused: u64,
-    /// By which reserves are split.
-    pub(in crate::escrow) demand: u64,
-    /// Whether it is not known if there is an account.
-    pub(in crate::escrow) is_unknown: bool,
-    /// The turn of a site that lacks slots, for visitors who wait at this moment: when it lacked some
-    /// first since it last got any.
-    pub(in crate::escrow) short_since: Option<Timestamp>,
-    /// When the site was last asked for slots that it does not use.
-    pub(in crate::escrow) recalled_at: Option<Timestamp>,
-    /// When time alone changes any of this.
-    pub(in crate::escrow) changes_at: Option<Timestamp>,
 }
 
 impl Accounts {

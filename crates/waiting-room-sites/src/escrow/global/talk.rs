@@ -1,16 +1,45 @@
-//! What the global ledger hears from sites, and what it answers.
+//! The messages of the global ledger: what it hears from sites, and what it answers.
+
+use waiting_room_core::Timestamp;
 
 use crate::{
     SiteId,
     escrow::{
-        Death, GlobalLedger, Grant, Heartbeat, Join, Outgoing, SitePass, ToSite, Welcome,
-        member::Standing,
+        Death, Grant, Heartbeat, Join, Outgoing, SitePass, ToGlobal, ToSite, Welcome,
+        global::ledger::GlobalLedger, member::Standing,
     },
 };
 
 impl GlobalLedger {
+    /// Hears from a site. The first message that it answers with is for that site, if there is one.
+    pub fn receive(&mut self, message: &ToGlobal, now: Timestamp) -> Vec<Outgoing> {
+        self.advance(now);
+        let site = message.from();
+        if self.accounts.of(site).is_none() {
+            return Vec::new();
+        }
+        match message {
+            ToGlobal::Claim { heartbeat, pass, death } => {
+                self.hear(heartbeat, Some((pass, *death)))
+            }
+            ToGlobal::Heartbeat(heartbeat) => self.hear(heartbeat, None),
+            ToGlobal::Join(join) => self
+                .hear_join(join)
+                .map(|message| Outgoing { to: site, message })
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// Takes back what dead sites held, and gives it to those who lack slots.
+    pub fn tick(&mut self, now: Timestamp) -> Vec<Outgoing> {
+        self.advance(now);
+        let served = self.serve();
+        self.tell(served)
+    }
+
     /// A site says how things stand, and perhaps that it has taken over a visitor.
-    pub(super) fn hear(
+    fn hear(
         &mut self,
         heartbeat: &Heartbeat,
         claim: Option<(&SitePass, Option<Death>)>,
@@ -57,7 +86,7 @@ impl GlobalLedger {
     }
 
     /// A site asks for a new account, in the place of the one that it names.
-    pub(super) fn hear_join(&mut self, join: &Join) -> Option<ToSite> {
+    fn hear_join(&mut self, join: &Join) -> Option<ToSite> {
         let (term, lease, now) = (self.term, self.rules.lease, self.clock);
         self.accounts.change(join.site, now, |member| {
             let is_newest = join.after == member.epoch;
@@ -86,7 +115,7 @@ impl GlobalLedger {
     }
 
     /// What these sites may use now; and, if somebody lacks slots, a word to those who have some.
-    pub(super) fn tell(&mut self, mut sites: Vec<SiteId>) -> Vec<Outgoing> {
+    fn tell(&mut self, mut sites: Vec<SiteId>) -> Vec<Outgoing> {
         if self.is_recalling() {
             sites.extend(self.recall(&sites));
         }

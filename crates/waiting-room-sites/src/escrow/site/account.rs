@@ -1,10 +1,11 @@
-//! Who is on the account of a site, and who of them has a slot.
+//! The visitors on the account of a site, and the slots that they have or lack.
 
 use waiting_room_core::{Timestamp, VisitorId};
 
 use crate::escrow::{
-    SiteAction, SiteLedger, SitePass,
+    SiteAction, SitePass,
     sessions::{Session, Stage},
+    site::ledger::SiteLedger,
 };
 
 impl SiteLedger {
@@ -100,6 +101,18 @@ impl SiteLedger {
             }
         }
         actions
+    }
+
+    /// Slots that are not in use, beyond the reserve and those that somebody waits for here, unless
+    /// somebody waits elsewhere as well.
+    pub(super) fn surplus(&self) -> u64 {
+        let waiting = if self.is_recalled() { 0 } else { self.borrowers.new_count() };
+        self.unused().saturating_sub(self.reserve.max(waiting))
+    }
+
+    /// Whether slots go back as soon as they are not in use.
+    pub(super) fn is_recalled(&self) -> bool {
+        self.has_account && self.clock < self.recalled_until
     }
 
     /// Whether the site may make passes.

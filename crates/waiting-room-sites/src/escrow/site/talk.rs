@@ -1,22 +1,13 @@
-//! What the ledger of a site says to the global ledger, and what it hears.
+//! The messages of the ledger of a site: what it says to the global ledger, and what it hears.
 
 use waiting_room_core::Timestamp;
 
 use crate::escrow::{
-    Death, Epoch, EscrowRules, Grant, Heartbeat, Join, SiteAction, SiteLedger, SitePass, ToGlobal,
-    ToSite, Welcome, allowance::Allowance, site::Ghosts,
+    Death, Epoch, EscrowRules, Grant, Heartbeat, Join, SiteAction, SitePass, ToGlobal, ToSite,
+    Welcome,
+    epoch::Allowance,
+    site::ledger::{Ghosts, Question, SiteLedger},
 };
-
-/// Whether the global ledger is being asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Question {
-    /// It is not.
-    None,
-    /// It is since then, and has not answered.
-    Open(Timestamp),
-    /// The same, and somebody has come who is not in the question.
-    Outdated(Timestamp),
-}
 
 impl SiteLedger {
     /// Hears from the global ledger.
@@ -108,18 +99,6 @@ impl SiteLedger {
         let is_hasty = self.is_recalled() || !self.borrowers.is_empty();
         let haste = if is_hasty { EscrowRules::HASTE } else { 1 };
         self.next_heartbeat = self.clock + self.rules.heartbeat / haste;
-    }
-
-    /// Slots that are not in use, beyond the reserve and those that somebody waits for here, unless
-    /// somebody waits elsewhere as well.
-    pub(super) fn surplus(&self) -> u64 {
-        let waiting = if self.is_recalled() { 0 } else { self.borrowers.new_count() };
-        self.unused().saturating_sub(self.reserve.max(waiting))
-    }
-
-    /// Whether slots go back as soon as they are not in use.
-    pub(super) fn is_recalled(&self) -> bool {
-        self.has_account && self.clock < self.recalled_until
     }
 
     /// Of two deaths of a site the later one is true.
