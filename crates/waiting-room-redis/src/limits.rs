@@ -22,6 +22,7 @@ mod block;
 mod blocks;
 mod lane;
 mod leases;
+mod meter;
 mod refused;
 mod reply;
 mod secret;

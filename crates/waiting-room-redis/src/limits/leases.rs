@@ -16,9 +16,13 @@ use std::{
     time::Duration,
 };
 
-use waiting_room_core::{Algorithm, Charge, KeyHasher, LimitAsk, LimitReply, Refusals, Timestamp};
+use waiting_room_core::{Algorithm, KeyHasher, LimitAsk, LimitReply, Refusals, Timestamp};
 
-use super::{block::Block, blocks::Blocks, reply, shared::Said};
+use super::{
+    block::{Block, Unspent, is_same},
+    blocks::Blocks,
+    reply::{self, Said},
+};
 
 /// The blocks of a node.
 #[derive(Debug)]
@@ -27,13 +31,6 @@ pub(super) struct Leases {
     /// For how long a block is waited for before another is asked for.
     patience: Duration,
     places: Box<[Mutex<Place>]>,
-}
-
-/// What was charged and not spent.
-#[derive(Clone, Debug)]
-pub(super) struct Unspent {
-    pub(super) ask: LimitAsk,
-    pub(super) charge: Charge,
 }
 
 /// What a request does about blocks when it goes to the store.
@@ -224,12 +221,6 @@ impl Place {
     fn take_if(&mut self, test: impl FnOnce(&Block) -> bool) -> Option<Unspent> {
         self.block.take_if(|block| test(block)).and_then(Block::into_unspent)
     }
-}
-
-/// Whether these are about one limit of one key in one tier.
-pub(super) fn is_same(one: &LimitAsk, other: &LimitAsk) -> bool {
-    let is_one_limit = || Arc::ptr_eq(&one.policy, &other.policy) || one.policy == other.policy;
-    one.key == other.key && one.tier == other.tier && is_one_limit()
 }
 
 /// Whether it means the same to be charged now and to spend later.

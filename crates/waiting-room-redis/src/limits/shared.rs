@@ -12,7 +12,7 @@ use waiting_room_core::{KeyHasher, StoreError, StoreErrorKind, Timestamp};
 use super::{
     ask::Request,
     refused::Refused,
-    reply::{self, Reply},
+    reply::{self, Reply, Said},
     secret::Secret,
 };
 use crate::{batches::unavailable, breaker::Breaker, clock::ServerClock};
@@ -30,17 +30,6 @@ pub(super) struct Shared {
     secret: RwLock<Arc<Secret>>,
     pub(super) breaker: Breaker,
     pub(super) refused: Refused,
-}
-
-/// What was said to some requests, one after the other.
-#[derive(Debug)]
-pub(super) struct Said {
-    /// By the clock of the server.
-    pub(super) now_us: u64,
-    /// By that of this node, when it was asked and when it was answered.
-    pub(super) sent: Timestamp,
-    pub(super) received: Timestamp,
-    pub(super) numbers: Vec<i64>,
 }
 
 impl Shared {
