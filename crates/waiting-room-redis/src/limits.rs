@@ -25,7 +25,6 @@ mod leases;
 mod meter;
 mod refused;
 mod reply;
-mod secret;
 mod shared;
 mod store;
 

@@ -12,7 +12,7 @@
 //! block is decided by the store.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -23,6 +23,7 @@ use super::{
     blocks::Blocks,
     reply::{self, Said},
 };
+use crate::sync::unpoisoned;
 
 /// The blocks of a node.
 #[derive(Debug)]
@@ -230,7 +231,7 @@ fn can_be_leased(ask: &LimitAsk) -> bool {
 }
 
 fn lock(place: &Mutex<Place>) -> MutexGuard<'_, Place> {
-    place.lock().unwrap_or_else(PoisonError::into_inner)
+    unpoisoned(place.lock())
 }
 
 /// So many keys have a block at most.

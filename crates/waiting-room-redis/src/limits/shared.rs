@@ -1,7 +1,7 @@
 //! What a node knows of the limits that it shares.
 
 use std::{
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, RwLock},
     time::Duration,
 };
 
@@ -13,9 +13,10 @@ use super::{
     ask::Request,
     refused::Refused,
     reply::{self, Reply, Said},
-    secret::Secret,
 };
-use crate::{batches::unavailable, breaker::Breaker, clock::ServerClock};
+use crate::{
+    batches::unavailable, clock::ServerClock, connections::Breaker, keys::Secret, sync::unpoisoned,
+};
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -81,7 +82,7 @@ impl Shared {
             Reply::OtherSecret(text) => {
                 tracing::warn!(limits = %self.name, "the store has lost the limits");
                 let other = Secret::parse(text)?;
-                *self.secret.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(other);
+                *unpoisoned(self.secret.write()) = Arc::new(other);
                 Err(StoreError::new(StoreErrorKind::Unavailable).with_source(HASHED_ANEW))
             }
         }
@@ -115,7 +116,7 @@ impl Shared {
     }
 
     fn secret(&self) -> Arc<Secret> {
-        Arc::clone(&self.secret.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&*unpoisoned(self.secret.read()))
     }
 }
 

@@ -10,12 +10,16 @@ use super::{
     blocks::Blocks,
     lane::{self, Call},
     leases::Leases,
-    secret::Secret,
     shared::Shared,
 };
 use crate::{
-    batches::unavailable, clock::ServerClock, connections::Connections, keys,
-    options::RedisStoreOptions, reply::Fields, store,
+    batches::unavailable,
+    clock::ServerClock,
+    connections::Connections,
+    keys::{self, Secret},
+    options::RedisStoreOptions,
+    reply::Fields,
+    store,
 };
 
 /// Rate limits on a Redis or Valkey server, for any number of nodes.
