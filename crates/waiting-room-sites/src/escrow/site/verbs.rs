@@ -19,7 +19,8 @@ impl SiteLedger {
     }
 
     /// A visitor asks for a slot that waits for it until `deadline` at most, and no longer than the
-    /// [bounded wait](EscrowRules::borrow_wait): another ledger may have kept it before.
+    /// [bounded wait](crate::escrow::EscrowRules::borrow_wait): another ledger may have kept it
+    /// before.
     pub fn admit_by(
         &mut self,
         visitor: VisitorId,
