@@ -37,13 +37,6 @@
 //! that becomes a [`Permit`]; the rest are told when to come back. Whatever is dropped is given
 //! back: a permit goes to the next, and a place is free at once.
 //!
-//! # Sites
-//!
-//! Where a room has many data centres, an [`Usher`] at each node decides from a [`WorldSnapshot`]
-//! that is some seconds old, and a [`SlotPolicy`] says how the slots of a minute are split. The
-//! arithmetic is that of the article which made the problem known; see [`SlotPolicy`] for which
-//! policy queues too early, and which admits too many.
-//!
 //! # Example
 //!
 //! ```
@@ -70,8 +63,8 @@ mod gate;
 mod memory;
 mod rate;
 mod room;
-mod site;
 mod store;
+mod sync;
 mod time;
 
 pub use crate::{
@@ -83,10 +76,10 @@ pub use crate::{
     },
     memory::MemoryStore,
     rate::{
-        Algorithm, Alignment, Ask, Charge, Decision, EventLog, FixedWindow, FixedWindowState, Gcra,
-        KeyHash, KeyHasher, LeakyQueue, LimitAsk, LimitPolicy, LimitReply, LimitStore, Limiter,
-        Meter, Quota, Refusals, SlidingCounter, SlidingCounterState, SlidingLog, TickLog,
-        TokenBucket, charge_all,
+        Algorithm, Alignment, Ask, Charge, Decision, FixedWindow, FixedWindowState, Gcra, KeyHash,
+        KeyHasher, LeakyQueue, LimitAsk, LimitPolicy, LimitReply, LimitStore, Limiter, Meter,
+        Quota, Refusals, SlidingCounter, SlidingCounterState, SlidingLog, TickLog, TokenBucket,
+        charge_all,
     },
     room::{
         estimate::Wait,
@@ -94,10 +87,6 @@ pub use crate::{
         rules::{CookieTest, QueueingMethod, Recovery, RoomRules, RoomSwitch, SessionRenewal},
         snapshot::Snapshot,
         verdict::{Pass, Reason, Renewal, Ticket, Verdict, VisitorId},
-    },
-    site::{
-        CounterReply, Minute, Pacing, Pool, Ruling, SiteId, SlotAsk, SlotPolicy, SlotRules, Slots,
-        TicketCounter, Usher, WorldSnapshot, apportion, escrow, fair_share, proportional_share,
     },
     store::Store,
     time::{Clock, ManualClock, SystemClock, Timestamp},

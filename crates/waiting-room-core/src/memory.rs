@@ -2,14 +2,14 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use arc_swap::ArcSwap;
 
 use crate::{
     Clock, ConfigError, Pass, Renewal, Room, RoomRules, Snapshot, Store, StoreError, SystemClock,
-    Ticket, Timestamp, Verdict, VisitorId,
+    Ticket, Timestamp, Verdict, VisitorId, sync::unpoisoned,
 };
 
 /// A [`Store`] in the memory of this process.
@@ -68,9 +68,8 @@ impl MemoryStore {
         verb(&mut room, now)
     }
 
-    /// A verb does not panic, so a poisoned lock says only that somebody else did.
     fn lock(&self) -> MutexGuard<'_, Room> {
-        self.shared.room.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(self.shared.room.lock())
     }
 }
 

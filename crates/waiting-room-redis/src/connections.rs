@@ -1,6 +1,15 @@
-//! The connection in use, and how to get another.
+//! The connection in use, how to get another, and whether to ask the server at all.
 
-use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use arc_swap::ArcSwap;
 use redis::RedisResult;
@@ -17,6 +26,15 @@ pub(crate) struct Connections<C> {
 
 type Open<C> = Box<dyn Fn() -> Opening<C> + Send + Sync>;
 type Opening<C> = Pin<Box<dyn Future<Output = RedisResult<C>> + Send>>;
+
+/// Keeps requests from a server that has not answered some in a row.
+///
+/// It is closed again by the first answer to anything, which a task in the background asks for, and
+/// not by sacrificing a visitor's request.
+#[derive(Debug, Default)]
+pub(crate) struct Breaker {
+    failures: AtomicU32,
+}
 
 impl<C: Clone> Connections<C> {
     /// The first connection is opened within this time, or not at all.
@@ -63,10 +81,45 @@ impl<C: Clone> Connections<C> {
     }
 }
 
+impl Breaker {
+    /// So many calls fail in a row before the others are spared.
+    const OPENS_AFTER: u32 = 5;
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.failures.load(Ordering::Relaxed) >= Self::OPENS_AFTER
+    }
+
+    /// Takes note of an answer. Returns whether it is the first after failures enough.
+    pub(crate) fn succeeded(&self) -> bool {
+        self.failures.swap(0, Ordering::Relaxed) >= Self::OPENS_AFTER
+    }
+
+    /// Takes note of a failure. Returns whether the others are spared from now on.
+    pub(crate) fn failed(&self) -> bool {
+        self.failures.fetch_add(1, Ordering::Relaxed) + 1 == Self::OPENS_AFTER
+    }
+}
+
 impl<C> fmt::Debug for Connections<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connections")
             .field("can_open", &self.open.is_some())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_failures_in_a_row_open_it_and_one_answer_closes_it() {
+        let breaker = Breaker::default();
+        (0..4).for_each(|_| assert!(!breaker.failed()));
+        assert!(!breaker.succeeded());
+        (0..4).for_each(|_| assert!(!breaker.failed()));
+        assert!(!breaker.is_open() && breaker.failed() && breaker.is_open());
+        assert!(!breaker.failed());
+        assert!(breaker.succeeded() && !breaker.is_open());
     }
 }

@@ -1,12 +1,26 @@
-//! The names of keys.
+//! The names of keys, and the secret by which those of limits are hashed.
 
-use waiting_room_core::{ConfigError, ConfigErrorKind};
+use std::{
+    fmt,
+    hash::{BuildHasher, RandomState},
+};
+
+use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHasher, StoreError};
+
+use crate::reply::malformed;
 
 /// The keys of one room, in the order in which the scripts name them.
 ///
 /// All have the room as their hash tag, so that a cluster keeps them on one node.
 #[derive(Clone, Debug)]
 pub(crate) struct RoomKeys([String; 10]);
+
+/// The secret by which all nodes hash the keys of limits: 128 bits, as hexadecimal digits. The first node makes it, and the server keeps it.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Secret {
+    text: String,
+    halves: [u64; 2],
+}
 
 impl RoomKeys {
     pub(crate) fn new(prefix: &str, room: &str) -> Self {
@@ -15,6 +29,43 @@ impl RoomKeys {
 
     pub(crate) fn as_slice(&self) -> &[String] {
         &self.0
+    }
+}
+
+impl Secret {
+    /// A random one.
+    pub(crate) fn random() -> Self {
+        // The standard library's seeds are from the operating system, and no other randomness is needed.
+        let chance = RandomState::new();
+        Self::of([chance.hash_one(0), chance.hash_one(1)])
+    }
+
+    pub(crate) fn parse(text: String) -> Result<Self, StoreError> {
+        let half = |digits| u64::from_str_radix(digits, 16).ok();
+        let halves = text.split_at_checked(16).and_then(|(a, b)| Some([half(a)?, half(b)?]));
+        match halves {
+            Some(halves) => Ok(Self { text, halves }),
+            None => Err(malformed("the secret of the limits".to_owned())),
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn hasher(&self) -> KeyHasher {
+        KeyHasher::shared(self.halves)
+    }
+
+    fn of(halves: [u64; 2]) -> Self {
+        let [first, second] = halves;
+        Self { text: format!("{first:016x}{second:016x}"), halves }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secret").finish_non_exhaustive()
     }
 }
 

@@ -47,7 +47,6 @@
 //! taken for valid here.
 
 mod batches;
-mod breaker;
 mod clock;
 mod connections;
 mod frontier;
@@ -56,10 +55,10 @@ mod keys;
 mod limits;
 mod options;
 mod reply;
-mod rules;
 mod scripts;
 mod shared;
 mod store;
+mod sync;
 mod verbs;
 mod watch;
 

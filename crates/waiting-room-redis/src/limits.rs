@@ -22,9 +22,9 @@ mod block;
 mod blocks;
 mod lane;
 mod leases;
+mod meter;
 mod refused;
 mod reply;
-mod secret;
 mod shared;
 mod store;
 

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     error::Error,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -15,14 +15,15 @@ use tokio::{sync::Notify, time::Instant};
 use waiting_room_core::{RoomRules, Snapshot, StoreError, Ticket, Verdict, VisitorId};
 
 use crate::{
-    breaker::Breaker,
     clock::{self, ServerClock},
+    connections::Breaker,
     frontier::Frontier,
     keys::RoomKeys,
     options::RedisStoreOptions,
     reply::{Fields, Head},
-    rules,
     scripts::Scripts,
+    sync::unpoisoned,
+    verbs::{decode_rules, encode_rules, rules_json},
 };
 
 /// What a node knows of its room.
@@ -111,8 +112,8 @@ impl Shared {
             Opens::Again => b"again",
         };
         let told = clock::micros(self.clock.told()).to_string().into_bytes();
-        let head = [opens.to_vec(), told, rules::json(&self.origin)];
-        head.into_iter().chain(rules::encode(&self.rules())).collect()
+        let head = [opens.to_vec(), told, rules_json(&self.origin)];
+        head.into_iter().chain(encode_rules(&self.rules())).collect()
     }
 
     /// The version of the rules that are known here.
@@ -128,7 +129,7 @@ impl Shared {
     }
 
     pub(crate) fn take_rules(&self, version: u64, json: &[u8]) -> Result<(), StoreError> {
-        self.known.store(Arc::new(Known { version, rules: Arc::new(rules::decode(json)?) }));
+        self.known.store(Arc::new(Known { version, rules: Arc::new(decode_rules(json)?) }));
         Ok(())
     }
 
@@ -197,7 +198,7 @@ impl Shared {
     }
 
     fn heartbeats(&self) -> MutexGuard<'_, HashMap<VisitorId, Ticket>> {
-        self.heartbeats.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(self.heartbeats.lock())
     }
 
     pub(crate) fn succeeded(&self) {
@@ -217,7 +218,7 @@ impl Shared {
     /// Takes note of a visitor who may have entered without knowing.
     pub(crate) fn owe(&self, enters: Option<VisitorId>) {
         let Some(id) = enters else { return };
-        let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owed = unpoisoned(self.owed.lock());
         // Over the bound, the slot lapses by itself, as that of one who never comes back.
         if owed.len() < Self::MAX_OWED {
             owed.push(id);
@@ -225,6 +226,6 @@ impl Shared {
     }
 
     pub(crate) fn take_owed(&self) -> Vec<VisitorId> {
-        std::mem::take(&mut *self.owed.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *unpoisoned(self.owed.lock()))
     }
 }

@@ -1,16 +1,15 @@
-//! The verbs: their arguments, and what their replies mean.
+//! The verbs: their arguments, the rules of a room among them, and the meaning of their replies.
 
 use std::time::Duration;
 
 use waiting_room_core::{
-    Pass, QueueingMethod, Reason, Renewal, RoomRules, StoreError, StoreErrorKind, Ticket,
-    Timestamp, Verdict, VisitorId, Wait,
+    ConfigError, CookieTest, Pass, QueueingMethod, Reason, Renewal, RoomRules, RoomSwitch,
+    SessionRenewal, StoreError, StoreErrorKind, Ticket, Timestamp, Verdict, VisitorId, Wait,
 };
 
 use crate::{
     clock::{from_micros, micros},
     reply::{Fields, Head, malformed},
-    rules,
 };
 
 /// The arguments of `enter`, whose answer is waited for until then.
@@ -57,7 +56,56 @@ pub(crate) fn leave(id: VisitorId) -> Vec<Vec<u8>> {
 pub(crate) fn configure(version: u64, rules: &RoomRules) -> Vec<Vec<u8>> {
     // What follows the version is for who opens a room.
     let head = [number(version), number(0), Vec::new()];
-    head.into_iter().chain(rules::encode(rules)).collect()
+    head.into_iter().chain(encode_rules(rules)).collect()
+}
+
+/// The rules as arguments of `configure`: all of them for nodes, then one by one for scripts.
+pub(crate) fn encode_rules(rules: &RoomRules) -> Vec<Vec<u8>> {
+    let micros = |duration: Duration| duration.as_micros().to_string();
+    let (slots, minute) = rules.limits();
+    let fields = [
+        slots.to_string(),
+        minute.map_or_else(String::new, |users| users.to_string()),
+        micros(rules.pass_lifetime()),
+        u8::from(rules.current_session_renewal() == SessionRenewal::Fixed).to_string(),
+        match rules.current_method() {
+            QueueingMethod::Passthrough => "passthrough",
+            QueueingMethod::Random => "random",
+            QueueingMethod::Reject => "reject",
+            _ => "fifo",
+        }
+        .to_owned(),
+        match rules.current_switch() {
+            RoomSwitch::Drain => "drain",
+            RoomSwitch::QueueAll => "queue_all",
+            _ => "auto",
+        }
+        .to_owned(),
+        rules.current_line_capacity().to_string(),
+        micros(rules.current_place_retention()),
+        micros(rules.current_refresh_interval()),
+        match rules.current_cookie_test() {
+            CookieTest::AboveUtilization(percent) => percent.to_string(),
+            _ => String::new(),
+        },
+        micros(rules.recovery_hold()),
+        format!("{:?}", rules.configured_rate()),
+    ];
+    std::iter::once(rules_json(rules)).chain(fields.map(String::into_bytes)).collect()
+}
+
+/// The rules as nodes read them. What a later release adds needs a default, for nodes that start in
+/// a room that an earlier one has opened.
+pub(crate) fn rules_json(rules: &RoomRules) -> Vec<u8> {
+    serde_json::to_vec(rules).expect("rules are plain data")
+}
+
+/// The rules as another node wrote them.
+pub(crate) fn decode_rules(json: &[u8]) -> Result<RoomRules, StoreError> {
+    let foreign =
+        |error: serde_json::Error| StoreError::new(StoreErrorKind::Rules).with_source(error);
+    let rules: RoomRules = serde_json::from_slice(json).map_err(foreign)?;
+    rules.validate().map_err(|error: ConfigError| error.into())
 }
 
 /// What the room says to a visitor who showed this ticket, or none.

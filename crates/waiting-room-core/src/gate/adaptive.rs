@@ -54,14 +54,12 @@
 //! - It judges all requests of a gate as one kind. Long downloads and short queries behind the
 //!   same gate are better parted into two.
 
-mod aimd;
-mod average;
-mod fixed;
+mod averages;
 mod gradient2;
 mod guard;
 mod history;
 mod limit;
-mod median;
+mod plain;
 mod rules;
 mod vegas;
 mod window;
@@ -70,10 +68,9 @@ mod window;
 mod tests;
 
 pub use self::{
-    aimd::Aimd,
-    fixed::Fixed,
     gradient2::Gradient2,
     limit::{HoldOutcome, Limit, Sample},
+    plain::{Aimd, Fixed},
     rules::LimitRules,
     vegas::Vegas,
 };

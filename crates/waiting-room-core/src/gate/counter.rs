@@ -14,7 +14,7 @@
 
 use std::fmt;
 
-use super::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// The numbers of a gate, changed all at once or not at all.
 pub(super) struct Counter(AtomicU64);
@@ -28,6 +28,9 @@ pub(super) struct Counts {
     pub(super) has_queue: bool,
     pub(super) is_draining: bool,
 }
+
+/// How many run of each class of priority; no number where the discipline knows no classes.
+pub(super) struct Running(Box<[AtomicU32]>);
 
 impl Counter {
     pub(super) fn new(limit: u32) -> Self {
@@ -117,6 +120,36 @@ impl Counts {
             has_queue: word >> 62 & 1 == 1,
             is_draining: word >> 63 == 1,
         }
+    }
+}
+
+impl Running {
+    pub(super) fn new(classes: usize) -> Self {
+        Self((0..classes).map(|_| AtomicU32::new(0)).collect())
+    }
+
+    /// One of a class runs.
+    pub(super) fn begins(&self, class: u8) {
+        if let Some(running) = self.number(class) {
+            running.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// One of a class runs no longer.
+    pub(super) fn ends(&self, class: u8) {
+        if let Some(running) = self.number(class) {
+            running.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many of a class run.
+    pub(super) fn of(&self, class: u8) -> u32 {
+        self.number(class).map_or(0, |running| running.load(Ordering::Relaxed))
+    }
+
+    /// The number of a class; of the last, for one that there is not.
+    fn number(&self, class: u8) -> Option<&AtomicU32> {
+        self.0.get(usize::from(class)).or(self.0.last())
     }
 }
 

@@ -1,33 +1,19 @@
-//! The gate: who runs, and who waits for it.
+//! A gate: its state, how it is made, and its numbers.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    task::{Poll, Waker},
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, task::Waker, time::Duration};
 
 use super::{
-    arrival::Arrival,
-    counter::{Counter, Counts},
-    critical::{Critical, Entered},
-    idle::Idle,
-    line::{Line, line},
-    permit::{Grant, Permit},
-    place::Place,
-    refused::GateRefused,
+    counter::{Counter, Counts, Running},
+    line::{ByTenant, Classes, Line, Single},
+    pace::{ServiceRate, TypicalHold},
     return_slots::ReturnSlots,
-    rules::GateRules,
-    running::Running,
-    service_rate::ServiceRate,
-    snapshot::{GateOutcomes, GateSnapshot},
-    sync::{Arc, Mutex, lock},
-    typical_hold::TypicalHold,
-    waiter::Waiter,
-    waiters::{Id, Waiters},
-    wakes::Wakes,
+    rules::{Discipline, GateRules, Tenants},
+    waiters::Waiters,
 };
-use crate::{Clock, ConfigError, ConfigErrorKind, SystemClock, Timestamp};
+use crate::{
+    Clock, ConfigError, SystemClock, Timestamp,
+    sync::{Arc, Mutex, unpoisoned},
+};
 
 /// Lets a number of requests run at once, has some more wait in order, and refuses the rest.
 ///
@@ -47,29 +33,7 @@ use crate::{Clock, ConfigError, ConfigErrorKind, SystemClock, Timestamp};
 /// # Ok::<(), waiting_room_core::ConfigError>(())
 /// ```
 #[derive(Clone)]
-pub struct Gate(Arc<Shared>);
-
-/// What a gate says to somebody who comes.
-#[derive(Debug)]
-#[expect(clippy::exhaustive_enums, reason = "one may run, wait, or neither")]
-pub enum Entry {
-    /// It may run.
-    Admitted(Permit),
-    /// It may wait for its turn.
-    Queued(Place),
-    /// Neither.
-    Refused(GateRefused),
-}
-
-/// What becomes of those who wait when a gate is drained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "they have their turn or not")]
-pub enum DrainQueue {
-    /// They are refused.
-    Refuse,
-    /// They have their turn, and so do those who wait at [another gate](super::Arrival::inside).
-    Serve,
-}
+pub struct Gate(pub(super) Arc<Shared>);
 
 /// What all clones of a gate have in common.
 pub(super) struct Shared {
@@ -77,7 +41,7 @@ pub(super) struct Shared {
     pub(super) rules: GateRules,
     pub(super) running: Running,
     clock: Box<dyn Clock>,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
 }
 
 /// What is changed under the lock.
@@ -97,6 +61,48 @@ pub(super) struct State {
     /// Those who wait for the gate to be idle, and how many have.
     pub(super) idle: BTreeMap<u64, Waker>,
     pub(super) idle_number: u64,
+}
+
+/// A gate at one instant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct GateSnapshot {
+    /// How many run: counted, never derived from the limit.
+    pub in_flight: u32,
+    /// How many may run; `None` for as many as come.
+    pub limit: Option<u32>,
+    /// How many wait.
+    pub queued: u32,
+    /// For how long the one has waited who has waited the longest.
+    pub oldest_wait: Duration,
+    /// How many are served in a second while somebody waits, as far as is known.
+    pub service_rate: Option<f64>,
+    /// Whether the gate is being emptied.
+    pub is_draining: bool,
+    /// What has become of those who did not run at once.
+    pub outcomes: GateOutcomes,
+}
+
+/// What has become of all who did not run at once, since the gate was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GateOutcomes {
+    /// Went away from the queue.
+    pub cancelled: u64,
+    /// Were refused because the gate was being emptied.
+    pub drained: u64,
+    /// Had to make room for another in the queue.
+    pub evicted: u64,
+    /// Were refused because as many waited as may.
+    pub full: u64,
+    /// Were given a permit in the queue.
+    pub granted: u64,
+    /// Came into the queue.
+    pub queued: u64,
+    /// Would have waited, or waited, for longer than they may under overload.
+    pub shed: u64,
+    /// Waited for as long as they might.
+    pub timed_out: u64,
 }
 
 impl Gate {
@@ -132,7 +138,7 @@ impl Gate {
         };
         Ok(Self(Arc::new(Shared {
             counter: Counter::new(rules.limit.unwrap_or(GateRules::MAX_LIMIT)),
-            running: Running::new(&rules.discipline),
+            running: Running::new(rules.discipline.classes()),
             rules,
             clock: Box::new(clock),
             state: Mutex::new(state),
@@ -143,73 +149,6 @@ impl Gate {
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
-    }
-
-    /// Somebody comes at `now`: runs at once, or waits, or is refused.
-    ///
-    /// Nobody passes those who wait, and as many wait as may, exactly.
-    #[must_use]
-    pub fn enter(&self, arrival: Arrival, now: Timestamp) -> Entry {
-        if let Some(permit) = self.try_enter(arrival.class, now) {
-            return Entry::Admitted(permit);
-        }
-        match self.critical(now, |critical| critical.enter(&arrival)) {
-            Entered::Granted(grant) => {
-                self.0.running.begins(arrival.class);
-                Entry::Admitted(Permit::new(self.clone(), arrival.class, grant, now))
-            }
-            Entered::Queued(id, deadline) => Entry::Queued(Place::new(self.clone(), id, deadline)),
-            Entered::Refused(refused) => Entry::Refused(refused),
-        }
-    }
-
-    /// Lets a request of this class in if there is a permit for it at once, and no other waits for
-    /// one. `None` decides nothing: then [`enter`](Self::enter).
-    #[inline]
-    #[must_use]
-    pub fn try_enter(&self, class: u8, now: Timestamp) -> Option<Permit> {
-        let in_flight = self.0.counter.enter()?;
-        self.0.running.begins(class);
-        Some(Permit::new(self.clone(), class, Grant { at: now, in_flight }, now))
-    }
-
-    /// Changes how many may run: none with 0, which closes the gate, and as many as come with
-    /// `None`. Those who run go on, whatever the limit.
-    ///
-    /// # Errors
-    ///
-    /// A limit above [`GateRules::MAX_LIMIT`]; the old one stays.
-    pub fn set_limit(&self, limit: impl Into<Option<u32>>) -> Result<(), ConfigError> {
-        let limit = limit.into().unwrap_or(GateRules::MAX_LIMIT);
-        if limit > GateRules::MAX_LIMIT {
-            let expected = format!("at most {}", GateRules::MAX_LIMIT);
-            return Err(ConfigError::new(ConfigErrorKind::TooLarge, "limit", limit, expected));
-        }
-        self.critical(self.now(), |critical| {
-            critical.change(|counts| counts.limit = limit);
-            critical.grant();
-        });
-        Ok(())
-    }
-
-    /// Lets nobody in any more, until it is [opened](Self::open) again. The future is ready once
-    /// nobody runs and nobody waits.
-    pub fn drain(&self, queue: DrainQueue) -> Idle {
-        self.critical(self.now(), |critical| {
-            critical.change(|counts| counts.is_draining = true);
-            critical.state.serves_those_inside = queue == DrainQueue::Serve;
-            if queue == DrainQueue::Refuse {
-                critical.refuse_all();
-            }
-        });
-        Idle::new(self.clone())
-    }
-
-    /// Lets people in again.
-    pub fn open(&self) {
-        self.critical(self.now(), |critical| {
-            critical.change(|counts| counts.is_draining = false);
-        });
     }
 
     /// The limit in force; `None` for as many as come.
@@ -227,7 +166,7 @@ impl Gate {
     /// The gate in numbers.
     #[must_use]
     pub fn snapshot(&self, now: Timestamp) -> GateSnapshot {
-        let state = lock(&self.0.state);
+        let state = unpoisoned(self.0.state.lock());
         let Counts { in_flight, is_draining, .. } = self.0.counter.counts();
         GateSnapshot {
             in_flight,
@@ -242,51 +181,11 @@ impl Gate {
             outcomes: state.outcomes,
         }
     }
-
-    /// When to come back, for one who waited for too long: its refusal does not say.
-    #[must_use]
-    pub fn retry_after(&self, now: Timestamp) -> Duration {
-        self.critical(now, |critical| critical.retry_after())
-    }
-
-    /// A permit is given back.
-    pub(super) fn release(&self, class: u8, given_at: Timestamp) {
-        self.0.running.ends(class);
-        if self.0.is_measured() || !self.0.counter.leave() {
-            self.critical(self.now(), |critical| critical.leave(given_at));
-        }
-    }
-
-    /// What became of somebody who waits, as [`Waiters::poll`] tells it.
-    pub(super) fn poll(
-        &self,
-        id: Id,
-        waker: &Waker,
-        clone: &mut Option<Waker>,
-    ) -> Option<Poll<Waiter>> {
-        lock(&self.0.state).waiters.poll(id, waker, clone)
-    }
-
-    /// Does something under the lock, and wakes whom it concerns when it is released.
-    pub(super) fn critical<T>(
-        &self,
-        now: Timestamp,
-        act: impl FnOnce(&mut Critical<'_>) -> T,
-    ) -> T {
-        let mut wakes = Wakes::default();
-        let mut state = lock(&self.0.state);
-        let mut critical = Critical::new(&self.0, &mut state, now, &mut wakes);
-        let given = act(&mut critical);
-        critical.end();
-        drop(state);
-        wakes.wake();
-        given
-    }
 }
 
 impl Shared {
     /// Whether one who leaves says how much the service gets done, though nobody waits.
-    fn is_measured(&self) -> bool {
+    pub(super) fn is_measured(&self) -> bool {
         self.rules.queue == 0 && !self.counter.counts().has_room()
     }
 }
@@ -294,5 +193,15 @@ impl Shared {
 impl fmt::Debug for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gate").field("counts", &self.0.counter).finish_non_exhaustive()
+    }
+}
+
+/// An empty line.
+pub(super) fn line(discipline: &Discipline) -> Box<dyn Line> {
+    match discipline {
+        Discipline::AdaptiveLifo { .. } => Box::new(Single::adaptive_lifo()),
+        Discipline::ControlledDelay { .. } | Discipline::Fifo => Box::new(Single::fifo()),
+        Discipline::FairByTenant(tenants) => Box::new(ByTenant::new(*tenants == Tenants::Shuffled)),
+        Discipline::Priority { reserved, aging } => Box::new(Classes::new(reserved, *aging)),
     }
 }

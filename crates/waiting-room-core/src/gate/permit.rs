@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::gate::Gate;
+use super::{gate::Gate, waiters::Grant};
 use crate::Timestamp;
 
 /// The right of one request to run, given back when it is dropped.
@@ -14,14 +14,6 @@ pub struct Permit {
     class: u8,
     grant: Grant,
     since: Timestamp,
-}
-
-/// The instant at which somebody is let in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Grant {
-    pub(super) at: Timestamp,
-    /// How many run then, this one included.
-    pub(super) in_flight: u32,
 }
 
 impl Permit {
@@ -51,6 +43,16 @@ impl Permit {
     #[must_use]
     pub const fn gate(&self) -> &Gate {
         &self.gate
+    }
+}
+
+impl Gate {
+    /// A permit is given back.
+    fn release(&self, class: u8, given_at: Timestamp) {
+        self.0.running.ends(class);
+        if self.0.is_measured() || !self.0.counter.leave() {
+            self.critical(self.now(), |critical| critical.leave(given_at));
+        }
     }
 }
 

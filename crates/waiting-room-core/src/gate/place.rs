@@ -8,11 +8,10 @@ use std::{
 };
 
 use super::{
+    arrival::GateRefused,
     gate::Gate,
     permit::Permit,
-    refused::GateRefused,
-    waiter::{Stage, Waiter},
-    waiters::Id,
+    waiters::{Id, Stage, Waiter},
 };
 use crate::Timestamp;
 

@@ -216,6 +216,16 @@ impl GateRules {
     }
 }
 
+impl Discipline {
+    /// How many classes of priority it knows.
+    pub(super) const fn classes(&self) -> usize {
+        match self {
+            Self::Priority { reserved, .. } => reserved.len(),
+            _ => 0,
+        }
+    }
+}
+
 impl Default for Discipline {
     /// Controlled delay with a target of 100 ms and an interval of 1 s: it serves a burst of a
     /// second whole, and under overload keeps the queue to a tenth of one.

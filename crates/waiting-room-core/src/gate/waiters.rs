@@ -3,6 +3,14 @@
 //! They are kept side by side, under the lock of the gate, and the line knows them by number. So
 //! nobody who comes takes memory once as many have waited before, and who is handed a permit finds
 //! it with the one lock that everything else is under. It is held for a moment only.
+//!
+//! ```text
+//! WAITING ─► GRANTED ─► TAKEN
+//!    │          └─ dropped ─► the permit goes to the next
+//!    └─► CANCELLED, DRAINED, EVICTED, EXPIRED, SHED
+//! ```
+//!
+//! Whoever has been told what became of it is not kept: there is no stage for it.
 
 use std::{
     mem,
@@ -12,7 +20,8 @@ use std::{
 
 use slab::Slab;
 
-use super::waiter::Waiter;
+use super::arrival::{GateRefused, RefusedBecause};
+use crate::Timestamp;
 
 /// Those who wait, and those who have not heard yet what became of them.
 #[derive(Default)]
@@ -21,6 +30,40 @@ pub(super) struct Waiters(Slab<Waiter>);
 /// Which of them somebody is, until it hears what became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Id(usize);
+
+/// Somebody who waits for a permit.
+pub(super) struct Waiter {
+    /// Which part of the queue it stands in.
+    pub(super) lane: u64,
+    pub(super) class: u8,
+    pub(super) since: Timestamp,
+    /// The last instant at which a permit is of use.
+    pub(super) deadline: Timestamp,
+    /// What it is told if that passes.
+    pub(super) on_deadline: RefusedBecause,
+    pub(super) stage: Stage,
+    /// Whom to wake, if it was polled.
+    pub(super) waker: Option<Waker>,
+    /// Its neighbours in the lane, for the lane alone.
+    pub(super) before: Option<Id>,
+    pub(super) after: Option<Id>,
+}
+
+/// What became of a waiter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Granted(Grant),
+    Refused(GateRefused),
+    Waiting,
+}
+
+/// The instant at which somebody is let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Grant {
+    pub(super) at: Timestamp,
+    /// How many run then, this one included.
+    pub(super) in_flight: u32,
+}
 
 impl Waiters {
     pub(super) fn insert(&mut self, waiter: Waiter) -> Id {
@@ -59,6 +102,32 @@ impl Waiters {
     }
 }
 
+impl Waiter {
+    pub(super) const fn new(
+        lane: u64,
+        class: u8,
+        since: Timestamp,
+        (deadline, on_deadline): (Timestamp, RefusedBecause),
+    ) -> Self {
+        Self {
+            lane,
+            class,
+            since,
+            deadline,
+            on_deadline,
+            stage: Stage::Waiting,
+            waker: None,
+            before: None,
+            after: None,
+        }
+    }
+
+    /// Whether it still waits.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.stage == Stage::Waiting
+    }
+}
+
 impl Index<Id> for Waiters {
     type Output = Waiter;
 
@@ -87,7 +156,6 @@ mod tests {
     };
 
     use super::*;
-    use crate::{RefusedBecause, Timestamp};
 
     #[derive(Default)]
     struct Woken(AtomicBool);

@@ -13,37 +13,20 @@ use std::{collections::VecDeque, time::Duration};
 use crate::Timestamp;
 
 /// The times of the recent events, for an exact limit on any window.
-///
-/// ```
-/// use std::time::Duration;
-/// use waiting_room_core::{EventLog, Timestamp};
-///
-/// let mut log = EventLog::new(Duration::from_secs(60));
-/// let start = Timestamp::from_secs(0);
-/// log.record(start);
-/// log.record(start + Duration::from_secs(59));
-///
-/// // Two in the minute; with a limit of 2 the next must wait until the first has left it.
-/// let now = start + Duration::from_secs(59);
-/// assert_eq!(log.conforms_at(2, 0), start + Duration::from_secs(60));
-/// assert!(!log.conforms(2, 0, now));
-/// assert!(log.conforms(2, 0, now + Duration::from_secs(1)));
-/// ```
 #[derive(Clone, Debug)]
-pub struct EventLog {
+pub(crate) struct EventLog {
     window: Duration,
     events: VecDeque<Timestamp>,
 }
 
 impl EventLog {
     /// An empty log over windows of this length.
-    #[must_use]
-    pub const fn new(window: Duration) -> Self {
+    pub(crate) const fn new(window: Duration) -> Self {
         Self { window, events: VecDeque::new() }
     }
 
     /// Remembers an event at `now`, which must not lie before the last one.
-    pub fn record(&mut self, now: Timestamp) {
+    pub(crate) fn record(&mut self, now: Timestamp) {
         let now = self.events.back().map_or(now, |&last| last.max(now));
         for _ in 0..2 {
             if self.events.front().is_some_and(|&oldest| self.is_outside(oldest, now)) {
@@ -55,8 +38,7 @@ impl EventLog {
 
     /// The earliest time at which one more event conforms to `limit`, if `reserved` others go
     /// first; [`Timestamp::ZERO`] for at once, [`Timestamp::MAX`] for never.
-    #[must_use]
-    pub fn conforms_at(&self, limit: u32, reserved: u32) -> Timestamp {
+    pub(crate) fn conforms_at(&self, limit: u32, reserved: u32) -> Timestamp {
         let Some(places) = limit.checked_sub(reserved).filter(|&places| places > 0) else {
             return Timestamp::MAX;
         };
@@ -68,14 +50,12 @@ impl EventLog {
     }
 
     /// Whether one more event at `now` conforms to `limit`, if `reserved` others go first.
-    #[must_use]
-    pub fn conforms(&self, limit: u32, reserved: u32, now: Timestamp) -> bool {
+    pub(crate) fn conforms(&self, limit: u32, reserved: u32, now: Timestamp) -> bool {
         self.conforms_at(limit, reserved) <= now
     }
 
     /// How many events lie in the window that ends at `now`. O(log n).
-    #[must_use]
-    pub fn count(&self, now: Timestamp) -> usize {
+    pub(crate) fn count(&self, now: Timestamp) -> usize {
         self.events.len() - self.events.partition_point(|&event| self.is_outside(event, now))
     }
 
@@ -95,6 +75,18 @@ mod tests {
     /// Keeps everything and counts by walking.
     fn naive_count(events: &[Timestamp], now: Timestamp) -> usize {
         events.iter().filter(|&&event| event <= now && now.since(event) < WINDOW).count()
+    }
+
+    #[test]
+    fn with_a_limit_of_two_the_third_waits_until_the_first_has_left_the_window() {
+        let mut log = EventLog::new(WINDOW);
+        let start = Timestamp::from_secs(0);
+        let now = start + Duration::from_secs(59);
+        log.record(start);
+        log.record(now);
+        assert_eq!(log.conforms_at(2, 0), start + WINDOW);
+        assert!(!log.conforms(2, 0, now));
+        assert!(log.conforms(2, 0, now + Duration::from_secs(1)));
     }
 
     proptest! {

@@ -126,6 +126,22 @@ impl Hasher for Portable {
     }
 }
 
+/// The group of a table that the hash of a key points at first.
+pub(super) fn first_group(key: KeyHash, groups: usize) -> usize {
+    group(key.bits().get(), groups)
+}
+
+/// The group of a table for a key that found its first one full.
+pub(super) fn second_group(key: KeyHash, groups: usize) -> usize {
+    group(key.bits().get().rotate_left(32), groups)
+}
+
+/// The group of a table of `groups` that a hash points at, evenly (Lemire, TOMACS 2019).
+fn group(hash: u64, groups: usize) -> usize {
+    let group = (u128::from(hash) * groups as u128) >> 64;
+    usize::try_from(group).expect("a product of a hash and a count is less than the count")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,14 +2,14 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use super::{
     Algorithm, Charge, Decision, KeyHash, Quota,
     memory::{Memory, remember},
 };
-use crate::{ConfigError, ConfigErrorKind, Timestamp};
+use crate::{ConfigError, ConfigErrorKind, Timestamp, sync::unpoisoned};
 
 /// A limit with its memory of keys.
 ///
@@ -178,7 +178,7 @@ impl Limiter {
     }
 
     fn locked_quotas(&self) -> MutexGuard<'_, Vec<Quota>> {
-        self.quotas.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(self.quotas.lock())
     }
 
     /// Whether a refusal changes something.

@@ -17,10 +17,7 @@ use std::collections::HashMap;
 
 use crate::{
     Timestamp, VisitorId,
-    room::{
-        deadlines::Deadlines,
-        ranks::{Rank, Ranks},
-    },
+    room::orders::{Deadlines, Rank, Ranks},
 };
 
 /// The line of a room.

@@ -19,9 +19,10 @@
 use std::time::Duration;
 
 use crate::{
-    ConfigError, ConfigErrorKind, CookieTest, EventLog, Pass, QueueingMethod, Reason, Renewal,
-    RoomRules, RoomSwitch, SessionRenewal, Snapshot, Ticket, Timestamp, Verdict, VisitorId, Wait,
-    room::{estimate::Estimate, line::Line, ranks::Rank, sessions::Sessions, verdict::bucket},
+    ConfigError, ConfigErrorKind, CookieTest, Pass, QueueingMethod, Reason, Renewal, RoomRules,
+    RoomSwitch, SessionRenewal, Snapshot, Ticket, Timestamp, Verdict, VisitorId, Wait,
+    rate::EventLog,
+    room::{estimate::Estimate, line::Line, orders::Rank, sessions::Sessions, verdict::bucket},
 };
 
 /// One room: its rules and its state.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Pass, Timestamp, VisitorId, room::deadlines::Deadlines};
+use crate::{Pass, Timestamp, VisitorId, room::orders::Deadlines};
 
 /// The sessions of a room.
 #[derive(Clone, Debug, Default)]

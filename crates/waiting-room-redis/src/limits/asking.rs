@@ -1,33 +1,64 @@
-//! One request of a node on its way to the store and back.
+//! One request of a node: decided here if it can be, or else on its way to the store and back.
 
-use std::time::Duration;
+use std::{future::Future, pin::Pin, time::Duration};
 
 use tokio::{sync::oneshot, time::timeout};
-use waiting_room_core::{Decision, LimitAsk, LimitReply, StoreError, StoreErrorKind};
+use waiting_room_core::{
+    Charge, Decision, KeyHasher, LimitAsk, LimitReply, LimitStore, StoreError, StoreErrorKind,
+};
 
 use super::{
     ask::Request,
     lane::Call,
     leases::{Lessee, Plan},
     refused::LONGEST,
-    reply,
-    shared::Said,
+    reply::{self, Said},
     store::RedisLimits,
 };
 use crate::store::{BREAKER_IS_OPEN, TOO_MANY_WAIT};
 
 /// Where what is said to a request comes from.
-pub(super) type Replied = oneshot::Receiver<Result<Said, StoreError>>;
+type Replied = oneshot::Receiver<Result<Said, StoreError>>;
+
+impl LimitStore for RedisLimits {
+    fn hasher(&self) -> KeyHasher {
+        self.shared.hasher()
+    }
+
+    fn charge_all(
+        &self,
+        asks: &[LimitAsk],
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<LimitReply>, StoreError>> + Send>> {
+        let now = self.shared.now();
+        let leases = self.leases.as_ref();
+        let refused = self.shared.refused.refuse(asks, now);
+        if let Some(known) = refused.or_else(|| leases?.pay(asks, now)) {
+            return Box::pin(std::future::ready(Ok(known)));
+        }
+        match self.ask(asks, self.plan(asks)) {
+            Ok(replied) => Box::pin(self.clone().replied(asks.to_vec(), replied)),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn settle(&self, ask: &LimitAsk, charge: &Charge, cost: u64) -> Result<Charge, StoreError> {
+        if cost != charge.cost {
+            let request = Request::settle(&self.shared.group, ask, charge, cost);
+            self.send(Call::settlement(request))?;
+        }
+        Ok(ask.settled(charge, cost))
+    }
+}
 
 impl RedisLimits {
     /// What to do about blocks for these.
-    pub(super) fn plan(&self, asks: &[LimitAsk]) -> Plan {
+    fn plan(&self, asks: &[LimitAsk]) -> Plan {
         let plan = self.leases.as_ref().map(|leases| leases.plan(asks, self.shared.now()));
         plan.unwrap_or_default()
     }
 
     /// Asks the store about all of these, and does what is planned about blocks.
-    pub(super) fn ask(&self, asks: &[LimitAsk], plan: Plan) -> Result<Replied, StoreError> {
+    fn ask(&self, asks: &[LimitAsk], plan: Plan) -> Result<Replied, StoreError> {
         let Plan { wanted, ended } = plan;
         if !ended.is_empty() {
             self.send(Call::settlement(Request::give_back(&self.shared.group, &ended)))?;
@@ -41,7 +72,7 @@ impl RedisLimits {
     }
 
     /// Waits for the reply to these, and remembers what is refused.
-    pub(super) async fn replied(
+    async fn replied(
         self,
         asks: Vec<LimitAsk>,
         replied: Replied,
@@ -86,7 +117,7 @@ impl RedisLimits {
     }
 
     /// Sends a call on its way.
-    pub(super) fn send(&self, call: Call) -> Result<(), StoreError> {
+    fn send(&self, call: Call) -> Result<(), StoreError> {
         let unavailable = |why| StoreError::new(StoreErrorKind::Unavailable).with_source(why);
         if self.shared.breaker.is_open() {
             return Err(unavailable(BREAKER_IS_OPEN));

@@ -1,14 +1,10 @@
 //! A block: units that are charged, and may be spent for as long as it is leased.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{Algorithm, Charge, Decision, LimitAsk, LimitReply, Timestamp};
 
-use super::{
-    leases::{Unspent, is_same},
-    refused::DRIFT,
-    shared::Said,
-};
+use super::{refused::DRIFT, reply::Said};
 
 #[derive(Debug)]
 pub(super) struct Block {
@@ -20,6 +16,13 @@ pub(super) struct Block {
     reset_at: Timestamp,
     /// Whoever has not spent it by then gives it back.
     ends_at: Timestamp,
+}
+
+/// What was charged and not spent.
+#[derive(Clone, Debug)]
+pub(super) struct Unspent {
+    pub(super) ask: LimitAsk,
+    pub(super) charge: Charge,
 }
 
 impl Block {
@@ -87,6 +90,12 @@ impl Block {
         let Self { ask, charge, .. } = self;
         (charge.cost > 0).then_some(Unspent { ask, charge })
     }
+}
+
+/// Whether these are about one limit of one key in one tier.
+pub(super) fn is_same(one: &LimitAsk, other: &LimitAsk) -> bool {
+    let is_one_limit = || Arc::ptr_eq(&one.policy, &other.policy) || one.policy == other.policy;
+    one.key == other.key && one.tier == other.tier && is_one_limit()
 }
 
 /// The least time that is not none.

@@ -16,7 +16,8 @@ use super::{
     ask::Request,
     leases::{Leases, Lessee},
     reply::PER_ASK,
-    shared::{Said, Shared},
+    reply::Said,
+    shared::Shared,
 };
 use crate::{batches::again, connections::Connections, reply::malformed};
 

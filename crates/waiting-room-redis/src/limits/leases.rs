@@ -12,13 +12,18 @@
 //! block is decided by the store.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
-use waiting_room_core::{Algorithm, Charge, KeyHasher, LimitAsk, LimitReply, Refusals, Timestamp};
+use waiting_room_core::{Algorithm, KeyHasher, LimitAsk, LimitReply, Refusals, Timestamp};
 
-use super::{block::Block, blocks::Blocks, reply, shared::Said};
+use super::{
+    block::{Block, Unspent, is_same},
+    blocks::Blocks,
+    reply::{self, Said},
+};
+use crate::sync::unpoisoned;
 
 /// The blocks of a node.
 #[derive(Debug)]
@@ -27,13 +32,6 @@ pub(super) struct Leases {
     /// For how long a block is waited for before another is asked for.
     patience: Duration,
     places: Box<[Mutex<Place>]>,
-}
-
-/// What was charged and not spent.
-#[derive(Clone, Debug)]
-pub(super) struct Unspent {
-    pub(super) ask: LimitAsk,
-    pub(super) charge: Charge,
 }
 
 /// What a request does about blocks when it goes to the store.
@@ -226,12 +224,6 @@ impl Place {
     }
 }
 
-/// Whether these are about one limit of one key in one tier.
-pub(super) fn is_same(one: &LimitAsk, other: &LimitAsk) -> bool {
-    let is_one_limit = || Arc::ptr_eq(&one.policy, &other.policy) || one.policy == other.policy;
-    one.key == other.key && one.tier == other.tier && is_one_limit()
-}
-
 /// Whether it means the same to be charged now and to spend later.
 fn can_be_leased(ask: &LimitAsk) -> bool {
     let counts_refusals = Algorithm::SlidingLog(Refusals::Count);
@@ -239,7 +231,7 @@ fn can_be_leased(ask: &LimitAsk) -> bool {
 }
 
 fn lock(place: &Mutex<Place>) -> MutexGuard<'_, Place> {
-    place.lock().unwrap_or_else(PoisonError::into_inner)
+    unpoisoned(place.lock())
 }
 
 /// So many keys have a block at most.

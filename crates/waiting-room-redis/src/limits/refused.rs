@@ -4,14 +4,13 @@
 //! store may allow it, its node refuses it by itself. There is a fixed number of places, one for
 //! each hash: who is crowded out is refused by the store.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Mutex, time::Duration};
 
 use waiting_room_core::{
     Algorithm, Decision, KeyHasher, LimitAsk, LimitReply, Refusals, Timestamp,
 };
+
+use crate::sync::unpoisoned;
 
 /// The refusals that are remembered.
 #[derive(Debug)]
@@ -75,7 +74,7 @@ impl Refused {
                     reset_at: received + decision.reset,
                     retry_at: received + retry_after,
                 };
-                *self.place(ask).lock().unwrap_or_else(PoisonError::into_inner) = Some(entry);
+                *unpoisoned(self.place(ask).lock()) = Some(entry);
             }
         }
     }
@@ -85,7 +84,7 @@ impl Refused {
         if !can_be_remembered(ask) {
             return None;
         }
-        let entry = (*self.place(ask).lock().unwrap_or_else(PoisonError::into_inner))?;
+        let entry = (*unpoisoned(self.place(ask).lock()))?;
         let is_same = entry.key == ask.key.as_u64()
             && entry.cost == ask.cost
             && entry.limit == ask.quota().capacity()

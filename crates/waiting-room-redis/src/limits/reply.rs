@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use redis::Value;
-use waiting_room_core::{Charge, Decision, LimitAsk, LimitReply, StoreError};
+use waiting_room_core::{Charge, Decision, LimitAsk, LimitReply, StoreError, Timestamp};
 
-use super::{ask::Meter, shared::Said};
+use super::meter::Meter;
 use crate::{clock::from_micros, reply::malformed};
 
 /// A whole reply of the script.
@@ -14,6 +14,17 @@ pub(super) enum Reply {
     OtherSecret(String),
     /// When it was decided, and the numbers of each ask.
     Said(u64, Vec<i64>),
+}
+
+/// What was said to some requests, one after the other.
+#[derive(Debug)]
+pub(super) struct Said {
+    /// By the clock of the server.
+    pub(super) now_us: u64,
+    /// By that of this node, when it was asked and when it was answered.
+    pub(super) sent: Timestamp,
+    pub(super) received: Timestamp,
+    pub(super) numbers: Vec<i64>,
 }
 
 /// So many numbers are said to an ask.

@@ -1,7 +1,7 @@
 //! What a node knows of the limits that it shares.
 
 use std::{
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, RwLock},
     time::Duration,
 };
 
@@ -12,10 +12,11 @@ use waiting_room_core::{KeyHasher, StoreError, StoreErrorKind, Timestamp};
 use super::{
     ask::Request,
     refused::Refused,
-    reply::{self, Reply},
-    secret::Secret,
+    reply::{self, Reply, Said},
 };
-use crate::{batches::unavailable, breaker::Breaker, clock::ServerClock};
+use crate::{
+    batches::unavailable, clock::ServerClock, connections::Breaker, keys::Secret, sync::unpoisoned,
+};
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -30,17 +31,6 @@ pub(super) struct Shared {
     secret: RwLock<Arc<Secret>>,
     pub(super) breaker: Breaker,
     pub(super) refused: Refused,
-}
-
-/// What was said to some requests, one after the other.
-#[derive(Debug)]
-pub(super) struct Said {
-    /// By the clock of the server.
-    pub(super) now_us: u64,
-    /// By that of this node, when it was asked and when it was answered.
-    pub(super) sent: Timestamp,
-    pub(super) received: Timestamp,
-    pub(super) numbers: Vec<i64>,
 }
 
 impl Shared {
@@ -92,7 +82,7 @@ impl Shared {
             Reply::OtherSecret(text) => {
                 tracing::warn!(limits = %self.name, "the store has lost the limits");
                 let other = Secret::parse(text)?;
-                *self.secret.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(other);
+                *unpoisoned(self.secret.write()) = Arc::new(other);
                 Err(StoreError::new(StoreErrorKind::Unavailable).with_source(HASHED_ANEW))
             }
         }
@@ -126,7 +116,7 @@ impl Shared {
     }
 
     fn secret(&self) -> Arc<Secret> {
-        Arc::clone(&self.secret.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&*unpoisoned(self.secret.read()))
     }
 }
 

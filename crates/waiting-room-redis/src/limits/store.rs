@@ -1,24 +1,25 @@
 //! The limits of many nodes, on one server.
 
-use std::{fmt, future::Future, pin::Pin, sync::Arc};
+use std::{fmt, future::Future, sync::Arc};
 
 use redis::{RedisResult, Script, aio::ConnectionLike};
 use tokio::{sync::mpsc, time::timeout};
-use waiting_room_core::{
-    Charge, ConfigError, KeyHasher, LimitAsk, LimitReply, LimitStore, StoreError, StoreErrorKind,
-};
+use waiting_room_core::{ConfigError, StoreError, StoreErrorKind};
 
 use super::{
-    ask::Request,
     blocks::Blocks,
     lane::{self, Call},
     leases::Leases,
-    secret::Secret,
     shared::Shared,
 };
 use crate::{
-    batches::unavailable, clock::ServerClock, connections::Connections, keys,
-    options::RedisStoreOptions, reply::Fields, store,
+    batches::unavailable,
+    clock::ServerClock,
+    connections::Connections,
+    keys::{self, Secret},
+    options::RedisStoreOptions,
+    reply::Fields,
+    store,
 };
 
 /// Rate limits on a Redis or Valkey server, for any number of nodes.
@@ -132,36 +133,6 @@ impl RedisLimits {
         let (shared, calls) = (Arc::clone(&self.shared), self.calls.downgrade());
         tokio::spawn(lane::give_back(Arc::clone(&leases), shared, calls));
         Ok(Self { leases: Some(leases), ..self })
-    }
-}
-
-impl LimitStore for RedisLimits {
-    fn hasher(&self) -> KeyHasher {
-        self.shared.hasher()
-    }
-
-    fn charge_all(
-        &self,
-        asks: &[LimitAsk],
-    ) -> Pin<Box<dyn Future<Output = Result<Vec<LimitReply>, StoreError>> + Send>> {
-        let now = self.shared.now();
-        let leases = self.leases.as_ref();
-        let refused = self.shared.refused.refuse(asks, now);
-        if let Some(known) = refused.or_else(|| leases?.pay(asks, now)) {
-            return Box::pin(std::future::ready(Ok(known)));
-        }
-        match self.ask(asks, self.plan(asks)) {
-            Ok(replied) => Box::pin(self.clone().replied(asks.to_vec(), replied)),
-            Err(error) => Box::pin(std::future::ready(Err(error))),
-        }
-    }
-
-    fn settle(&self, ask: &LimitAsk, charge: &Charge, cost: u64) -> Result<Charge, StoreError> {
-        if cost != charge.cost {
-            let request = Request::settle(&self.shared.group, ask, charge, cost);
-            self.send(Call::settlement(request))?;
-        }
-        Ok(ask.settled(charge, cost))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use waiting_room_core::{Minute, SiteId, WorldSnapshot};
+use waiting_room_sites::{Minute, SiteId, WorldSnapshot};
 
 use super::clock::{MINUTE, timestamp};
 

@@ -295,13 +295,13 @@ fn a_template_that_fails_at_last_becomes_text_with_the_same_status() {
 
 #[test]
 fn a_terminal_gets_a_line_of_sentences() {
-    let english = text(&sample::placed()).into_body();
+    let english = super::text(&sample::placed()).into_body();
     assert_eq!(
         english,
         "You are number 12 in line. Estimated wait: about 4 to 7 minutes. \
          Please try again in 9 seconds.\n"
     );
     let chinese = Answer { language: Language::Chinese, ..sample::placed() };
-    let body = text(&chinese).into_body();
+    let body = super::text(&chinese).into_body();
     assert_eq!(body, "您排在第 12 位。预计等待时间：约 4 至 7 分钟。请在 9 秒后重试。\n");
 }

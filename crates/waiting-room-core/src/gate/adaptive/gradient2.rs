@@ -2,7 +2,7 @@
 
 use super::{
     Limit, LimitRules, Sample,
-    average::Average,
+    averages::Average,
     guard::{Guarded, Rule},
     window::Reading,
 };

@@ -18,7 +18,7 @@
 
 use super::{
     LimitRules, Sample,
-    average::Average,
+    averages::Average,
     history::History,
     window::{Reading, Window},
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{HoldOutcome, Sample, median::Median};
+use super::{HoldOutcome, Sample, averages::Median};
 use crate::Timestamp;
 
 /// What a window of samples says.

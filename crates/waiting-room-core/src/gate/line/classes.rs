@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Id, Lane, Line, Timestamp, Waiters};
+use super::lane::{Lane, Line};
+use crate::{
+    Timestamp,
+    gate::waiters::{Id, Waiters},
+};
 
 /// A line by class, the lowest number first.
-pub(super) struct Classes {
+pub(in crate::gate) struct Classes {
     classes: Vec<Class>,
     aging: Duration,
 }
@@ -17,7 +21,7 @@ struct Class {
 }
 
 impl Classes {
-    pub(super) fn new(reserved: &[u32], aging: Duration) -> Self {
+    pub(in crate::gate) fn new(reserved: &[u32], aging: Duration) -> Self {
         let class = |&reserved| Class { lane: Lane::default(), reserved };
         Self { classes: reserved.iter().map(class).collect(), aging }
     }

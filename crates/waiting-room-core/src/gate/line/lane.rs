@@ -1,6 +1,43 @@
-//! Some of those who wait, in the order in which they came.
+//! What a line answers, whatever its discipline, and the lanes that it is made of.
 
-use super::{Id, Timestamp, Waiters};
+use crate::{
+    Timestamp,
+    gate::waiters::{Id, Waiters},
+};
+
+/// Those who wait, in the order of a discipline. Its bound is the gate's.
+pub(in crate::gate) trait Line: Send {
+    /// Which lane somebody of this class and tenant joins.
+    fn lane(&self, class: u8, tenant: u64) -> u64;
+
+    /// Adds somebody to its lane.
+    fn push(&mut self, id: Id, waiters: &mut Waiters);
+
+    /// Takes out who is next. `is_standing` says whether the queue has not been empty for long, and
+    /// `running` how many of a class run.
+    fn next(
+        &mut self,
+        now: Timestamp,
+        is_standing: bool,
+        running: &dyn Fn(u8) -> u32,
+        waiters: &mut Waiters,
+    ) -> Option<Id>;
+
+    /// Takes out who makes room for somebody who would join a lane; nobody, if it has to go itself.
+    fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id>;
+
+    /// Takes out one.
+    fn remove(&mut self, id: Id, waiters: &mut Waiters);
+
+    /// How many at least are served before somebody who joins a lane now.
+    fn ahead(&self, lane: u64, is_standing: bool) -> usize;
+
+    /// Since when the one waits who has waited the longest.
+    fn oldest(&self, waiters: &Waiters) -> Option<Timestamp>;
+
+    /// How many wait.
+    fn len(&self) -> usize;
+}
 
 /// A list that runs through those in it: who joins, is next or leaves from amid the others does so
 /// in a few steps, however long it is.

@@ -1,21 +1,25 @@
 //! All in one lane.
 
-use super::{Id, Lane, Line, Timestamp, Waiters};
+use super::lane::{Lane, Line};
+use crate::{
+    Timestamp,
+    gate::waiters::{Id, Waiters},
+};
 
 /// A line in the order of arrival.
 #[derive(Default)]
-pub(super) struct Single {
+pub(in crate::gate) struct Single {
     lane: Lane,
     /// Whether it turns round while it stands.
     is_adaptive_lifo: bool,
 }
 
 impl Single {
-    pub(super) fn adaptive_lifo() -> Self {
+    pub(in crate::gate) fn adaptive_lifo() -> Self {
         Self { is_adaptive_lifo: true, ..Self::default() }
     }
 
-    pub(super) fn fifo() -> Self {
+    pub(in crate::gate) fn fifo() -> Self {
         Self::default()
     }
 }

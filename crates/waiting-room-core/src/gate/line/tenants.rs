@@ -2,13 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Id, Lane, Line, Timestamp, Waiters};
+use super::lane::{Lane, Line};
+use crate::{
+    Timestamp,
+    gate::waiters::{Id, Waiters},
+};
 
 /// A line in which the tenants take turns.
 ///
 /// A lane is there only while somebody waits in it, so there are no more of them than waiters.
 #[derive(Default)]
-pub(super) struct ByTenant {
+pub(in crate::gate) struct ByTenant {
     lanes: HashMap<u64, Turns>,
     /// Whose turn it is, in order.
     turns: BTreeMap<u64, u64>,
@@ -26,7 +30,7 @@ struct Turns {
 }
 
 impl ByTenant {
-    pub(super) fn new(is_shuffled: bool) -> Self {
+    pub(in crate::gate) fn new(is_shuffled: bool) -> Self {
         Self { is_shuffled, ..Self::default() }
     }
 

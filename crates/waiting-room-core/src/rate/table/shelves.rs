@@ -2,16 +2,19 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use arc_swap::ArcSwap;
 
-use super::{
-    super::{KeyHash, Meter},
-    first_group,
+use crate::{
+    Timestamp,
+    rate::{
+        Meter,
+        key::{KeyHash, first_group},
+    },
+    sync::unpoisoned,
 };
-use crate::Timestamp;
 
 /// A state for each of so many keys, on shelves of a few, and the meter that reads them.
 pub(in crate::rate) struct Shelves<M: Meter> {
@@ -103,7 +106,7 @@ impl<M: Meter> Shelves<M> {
 
     /// How many keys have a place.
     pub(in crate::rate) fn len(&self) -> usize {
-        let len = |shelf: &Mutex<Shelf<M>>| unpoisoned(shelf).states.len();
+        let len = |shelf: &Mutex<Shelf<M>>| unpoisoned(shelf.lock()).states.len();
         self.shelves.iter().map(len).sum()
     }
 
@@ -121,7 +124,7 @@ impl<M: Meter> Shelves<M> {
     }
 
     fn lock(&self, key: KeyHash) -> MutexGuard<'_, Shelf<M>> {
-        unpoisoned(&self.shelves[first_group(key, self.shelves.len())])
+        unpoisoned(self.shelves[first_group(key, self.shelves.len())].lock())
     }
 }
 
@@ -146,10 +149,6 @@ impl<M: Meter> fmt::Debug for Shelves<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shelves").field("places", &(self.shelves.len() * SHELF)).finish()
     }
-}
-
-fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The places of a shelf.

@@ -6,12 +6,15 @@
 use std::{
     fmt,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use super::{super::KeyHash, first_group, second_group};
+use crate::{
+    rate::key::{KeyHash, first_group, second_group},
+    sync::unpoisoned,
+};
 
 /// One number for each of so many keys.
 pub(in crate::rate) struct Words {
@@ -167,8 +170,7 @@ impl Words {
 
     /// The locks of both groups of a key, in an order that all threads keep to.
     fn lock(&self, key: KeyHash) -> (MutexGuard<'_, ()>, Option<MutexGuard<'_, ()>>) {
-        let lock =
-            |index: usize| self.placing[index].lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = |index: usize| unpoisoned(self.placing[index].lock());
         let groups = self.groups.len();
         let one = first_group(key, groups) % LOCKS;
         let other = second_group(key, groups) % LOCKS;

@@ -8,8 +8,9 @@ mod network;
 
 use std::time::Duration;
 
-use waiting_room_core::{
-    ConfigError, SiteId,
+use waiting_room_core::ConfigError;
+use waiting_room_sites::{
+    SiteId,
     escrow::{EscrowRules, GlobalLedger, Incarnation, SiteLedger, Term, ToGlobal},
 };
 

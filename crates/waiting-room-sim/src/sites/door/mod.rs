@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use waiting_room_core::{ConfigError, WorldSnapshot};
+use waiting_room_core::ConfigError;
+use waiting_room_sites::WorldSnapshot;
 
 use self::{escrow::EscrowDoor, slots::SlotDoor};
 use super::{

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use waiting_room_core::{
-    ConfigError, Pacing, Pool, Ruling, SiteId, SlotAsk, SlotPolicy, SlotRules, TicketCounter,
-    Usher, WorldSnapshot,
+use waiting_room_core::ConfigError;
+use waiting_room_sites::{
+    Pacing, Pool, Ruling, SiteId, SlotAsk, SlotPolicy, SlotRules, TicketCounter, Usher,
+    WorldSnapshot,
 };
 
 use super::{Asker, Say, Step};

@@ -1,6 +1,6 @@
 //! What is measured, as tables.
 
-use waiting_room_core::SlotPolicy;
+use waiting_room_sites::SlotPolicy;
 
 use super::worlds::{self, Contender};
 use crate::{

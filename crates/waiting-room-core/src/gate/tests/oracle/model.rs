@@ -3,7 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::gate::{controlled_delay::longest_wait, line::line, waiter::Waiter, waiters::Waiters};
+use crate::gate::{
+    gate::line,
+    prospects::longest_wait,
+    waiters::{Waiter, Waiters},
+};
 
 use super::*;
 

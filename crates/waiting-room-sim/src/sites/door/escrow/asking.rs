@@ -1,9 +1,7 @@
 //! Visitors at the door: those who are new ask one ledger after the other.
 
-use waiting_room_core::{
-    VisitorId,
-    escrow::{Admission, Prolonged, SiteAction},
-};
+use waiting_room_core::VisitorId;
+use waiting_room_sites::escrow::{Admission, Prolonged, SiteAction};
 
 use super::{DOOR_WAIT, EscrowDoor, Limit, SPARE, guests::Guest};
 use crate::sites::{

@@ -1,7 +1,8 @@
 //! Who has asked a ledger for a slot, and what it has got.
 
 use rustc_hash::FxHashMap;
-use waiting_room_core::{VisitorId, escrow::SitePass};
+use waiting_room_core::VisitorId;
+use waiting_room_sites::escrow::SitePass;
 
 /// Visitors, by the number that they have in the world.
 #[derive(Debug, Default)]

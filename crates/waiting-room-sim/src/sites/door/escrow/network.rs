@@ -5,10 +5,8 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustc_hash::FxHashMap;
-use waiting_room_core::{
-    Timestamp,
-    escrow::{Outgoing, ToGlobal},
-};
+use waiting_room_core::Timestamp;
+use waiting_room_sites::escrow::{Outgoing, ToGlobal};
 
 use super::Limit;
 use crate::sites::clock::millis;

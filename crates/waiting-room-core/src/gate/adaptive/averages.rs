@@ -1,0 +1,146 @@
+//! Averages in fixed memory: a smoothed mean, and the median of many holds.
+
+use std::time::Duration;
+
+/// A mean in which the latest of `span` values weigh most.
+///
+/// Until there were so many it is the plain mean, so that the first value is not what it starts
+/// from for ever.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Average {
+    mean: f64,
+    weight: f64,
+    /// The share of the next value.
+    least_weight: f64,
+}
+
+/// A histogram of holds whose buckets are a sixteenth of an octave wide, from a microsecond to an
+/// hour; what lies outside counts as the nearest.
+///
+/// The median and not the mean, because a few streams among many short requests must not make
+/// the service look slow. A histogram and not five markers of the P² algorithm, because those are
+/// drawn far off by one such stream among twenty samples.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Median {
+    count: u64,
+    buckets: [u32; OCTAVES * SHARES],
+}
+
+impl Average {
+    /// A mean of nothing yet.
+    pub(super) fn over(span: u32) -> Self {
+        Self { mean: 0.0, weight: 1.0, least_weight: 2.0 / (f64::from(span) + 1.0) }
+    }
+
+    /// Takes in another value; the mean with it.
+    pub(super) fn add(&mut self, value: f64) -> f64 {
+        self.mean += self.weight * (value - self.mean);
+        // 1, 1/2, 1/3, … are the shares of a plain mean.
+        self.weight = (self.weight / (1.0 + self.weight)).max(self.least_weight);
+        self.mean
+    }
+
+    /// Shrinks the mean to this share of itself.
+    pub(super) fn scale(&mut self, share: f64) {
+        self.mean *= share;
+    }
+}
+
+impl Median {
+    /// Of nothing yet.
+    pub(super) const fn new() -> Self {
+        Self { count: 0, buckets: [0; OCTAVES * SHARES] }
+    }
+
+    /// Takes in another hold.
+    pub(super) fn add(&mut self, hold: Duration) {
+        let nanos = u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX).clamp(SHORTEST, LONGEST);
+        let octave = nanos.ilog2();
+        let share = (nanos >> (octave - SHARES.ilog2())) as usize % SHARES;
+        let bucket = (octave - SHORTEST.ilog2()) as usize * SHARES + share;
+        self.buckets[bucket] = self.buckets[bucket].saturating_add(1);
+        self.count += 1;
+    }
+
+    /// The median in seconds, as if the holds of one bucket were spread evenly over it. Of nothing
+    /// it is the shortest hold.
+    #[expect(clippy::cast_precision_loss, reason = "good to more digits than a bucket is")]
+    pub(super) fn seconds(&self) -> f64 {
+        let half = self.count as f64 / 2.0;
+        let mut below = 0.0;
+        for (index, &count) in self.buckets.iter().enumerate() {
+            let count = f64::from(count);
+            if below + count >= half && count > 0.0 {
+                let octave = SHORTEST << (index / SHARES);
+                let position = (index % SHARES) as f64 + (half - below) / count;
+                return octave as f64 * (1.0 + position / SHARES as f64) / 1e9;
+            }
+            below += count;
+        }
+        SHORTEST as f64 / 1e9
+    }
+}
+
+const OCTAVES: usize = 32;
+
+/// Into how many buckets an octave is divided.
+const SHARES: usize = 16;
+
+/// The least hold that is told from nothing, in nanoseconds: about a microsecond.
+const SHORTEST: u64 = 1 << 10;
+
+/// The greatest hold that is told from eternity, in nanoseconds: about 73 minutes.
+const LONGEST: u64 = (SHORTEST << OCTAVES) - 1;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn median(holds: impl IntoIterator<Item = Duration>) -> f64 {
+        let mut median = Median::new();
+        holds.into_iter().for_each(|hold| median.add(hold));
+        median.seconds()
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_within_a_bucket_of_the_sorted_middle(
+            mut nanos in prop::collection::vec(2_000..4_000_000_000_000u64, 1..200),
+        ) {
+            let median = median(nanos.iter().copied().map(Duration::from_nanos));
+            nanos.sort_unstable();
+            let middle = nanos[(nanos.len() - 1) / 2] as f64 / 1e9;
+            prop_assert!((0.93..=1.07).contains(&(median / middle)), "{median} not {middle}");
+        }
+    }
+
+    #[test]
+    fn holds_of_nothing_and_for_ever_count_as_the_nearest_that_can_be_told() {
+        assert!((1e-6..2e-6).contains(&median([])));
+        assert!((1e-6..2e-6).contains(&median([Duration::ZERO])));
+        assert!((4_000.0..4_400.0).contains(&median([Duration::MAX])));
+    }
+
+    #[test]
+    fn streams_among_short_requests_do_not_move_it() {
+        let short = [Duration::from_millis(20); 18];
+        let streams = [Duration::from_secs(600); 2];
+        assert!((0.018..0.022).contains(&median(short.into_iter().chain(streams))));
+    }
+
+    #[test]
+    fn the_first_values_weigh_alike() {
+        let mut average = Average::over(9);
+        let means = [3.0, 5.0, 10.0].map(|value| average.add(value));
+        assert!(means.iter().zip([3.0, 4.0, 6.0]).all(|(mean, plain)| (mean - plain).abs() < 1e-9));
+    }
+
+    #[test]
+    fn later_each_value_weighs_two_in_one_more_than_the_span() {
+        let mut average = Average::over(9);
+        (0..100).for_each(|_| _ = average.add(0.0));
+        assert!((average.add(10.0) - 2.0).abs() < 1e-9);
+    }
+}

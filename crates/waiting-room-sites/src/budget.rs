@@ -1,0 +1,106 @@
+//! What one node may do in one minute, fixed at its first decision.
+
+use waiting_room_core::Timestamp;
+
+use crate::{Minute, Pool, SiteId, SlotAsk, SlotPolicy, SlotRules, Slots, WorldSnapshot};
+
+/// The slots of one minute as one node sees them, and what it has learnt of them since.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    pub(super) minute: Minute,
+    knows_world: bool,
+    site: Share,
+    anywhere: Share,
+    /// Visitors whom the node has let in from its own part, with the policies that divide.
+    admitted: u32,
+}
+
+/// What is known of one pool.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    slots: u32,
+    /// A counter said that nothing is left: it need not be asked again in this minute.
+    is_dry: bool,
+}
+
+impl Budget {
+    /// The budget of the minute of `now`.
+    pub(super) fn new(
+        rules: &SlotRules,
+        site: SiteId,
+        snapshot: Option<&WorldSnapshot>,
+        now: Timestamp,
+    ) -> Self {
+        let minute = Minute::of(now);
+        let fresh = snapshot.filter(|it| now.since(it.made_at()) <= rules.stale_after);
+        let slots = match fresh {
+            Some(snapshot) => Slots::new(rules, snapshot, minute),
+            None => Slots::without_snapshot(rules),
+        };
+        let (own, anywhere) = (slots.site(site), slots.anywhere());
+        let (own, anywhere) = match (rules.policy, snapshot) {
+            (SlotPolicy::Counters, _) => (own, anywhere),
+            // The node cannot know how many there are to share with.
+            (_, None) => (0, 0),
+            (policy, Some(snapshot)) => {
+                let utilization = utilization(rules, snapshot);
+                let nodes = snapshot.site_nodes(site).max(1);
+                (
+                    policy.per_node(own, nodes, utilization),
+                    policy.per_node(anywhere, snapshot.nodes().max(nodes), utilization),
+                )
+            }
+        };
+        let (site, anywhere) = (Share::of(own), Share::of(anywhere));
+        Self { minute, knows_world: fresh.is_some(), site, anywhere, admitted: 0 }
+    }
+
+    /// Takes a slot from the node's own part.
+    pub(super) fn take(&mut self, rules: &SlotRules, now: Timestamp) -> bool {
+        let slots = self.site.slots + self.anywhere.slots;
+        let has_slot = self.admitted < rules.pacing.open(slots, self.minute, now);
+        self.admitted += u32::from(has_slot);
+        has_slot
+    }
+
+    /// The first of these pools that may have a slot, as a question to its counter.
+    pub(super) fn ask(&self, pools: &[Pool], rules: &SlotRules, now: Timestamp) -> Option<SlotAsk> {
+        pools.iter().find_map(|&pool| {
+            let share = self.share(pool);
+            let open = rules.pacing.open(share.slots, self.minute, now);
+            let is_worth_it = !share.is_dry && open > 0;
+            is_worth_it.then_some(SlotAsk {
+                pool,
+                minute: self.minute,
+                slots: share.slots,
+                knows_world: self.knows_world,
+                open,
+            })
+        })
+    }
+
+    /// The counter of this pool has nothing left in this minute.
+    pub(super) fn has_run_dry(&mut self, pool: Pool) {
+        match pool {
+            Pool::Anywhere => self.anywhere.is_dry = true,
+            Pool::Site => self.site.is_dry = true,
+        }
+    }
+
+    const fn share(&self, pool: Pool) -> Share {
+        match pool {
+            Pool::Anywhere => self.anywhere,
+            Pool::Site => self.site,
+        }
+    }
+}
+
+impl Share {
+    const fn of(slots: u32) -> Self {
+        Self { slots, is_dry: false }
+    }
+}
+
+fn utilization(rules: &SlotRules, snapshot: &WorldSnapshot) -> f64 {
+    f64::from(snapshot.active()) / f64::from(rules.total_active_users)
+}

@@ -1,0 +1,115 @@
+//! Which sites get the slots that are free, and how many unused ones they may keep.
+
+use crate::{
+    SiteId,
+    escrow::{global::ledger::GlobalLedger, member::Member},
+};
+
+impl GlobalLedger {
+    /// Gives free slots to the sites that lack some, in turns. Says which sites got any.
+    pub(super) fn serve(&mut self) -> Vec<SiteId> {
+        let (mut free, now) = (self.free(), self.clock);
+        let mut served = Vec::new();
+        while free > 0
+            && let Some(site) = self.accounts.first_short()
+        {
+            let granted = self.accounts.change(site, now, |member| {
+                let slots = member.shortage().min(free);
+                member.grant(slots, now);
+                slots
+            });
+            free -= granted.unwrap_or(free);
+            served.push(site);
+        }
+        served
+    }
+
+    /// Fills up the reserve of a site.
+    pub(super) fn top_up(&mut self, site: SiteId) {
+        let (free, reserve, now) = (self.free(), self.reserve_of(site), self.clock);
+        let unused = self.accounts.of(site).map_or(0, Member::unused);
+        let slots = reserve.saturating_sub(unused).min(free);
+        if slots > 0 {
+            self.accounts.change(site, now, |member| member.grant(slots, now));
+        }
+    }
+
+    /// Whether all reserves have to come back: somebody lacks slots, or the limit was lowered.
+    pub(super) fn is_recalling(&self) -> bool {
+        let is_short = || self.accounts.first_short().is_some();
+        !self.is_learning() && (is_short() || self.held() > self.limit)
+    }
+
+    /// Whether this site has to give back what it does not use, even if somebody waits there.
+    pub(super) fn is_recalled(&self, site: SiteId) -> bool {
+        let is_short = || self.accounts.has_short_besides(site);
+        !self.is_learning() && (is_short() || self.held() > self.limit)
+    }
+
+    /// The sites besides `told` that have slots to give back and were not asked just now.
+    pub(super) fn recall(&mut self, told: &[SiteId]) -> Vec<SiteId> {
+        let (now, pause) = (self.clock, self.rules.pause());
+        let mut recalled: Vec<_> =
+            self.accounts.rich(now, pause).filter(|site| !told.contains(site)).collect();
+        recalled.sort_unstable();
+        for &site in &recalled {
+            self.accounts.change(site, now, |member| member.recalled_at = now);
+        }
+        recalled
+    }
+
+    /// How many unused slots a site may keep.
+    pub(super) fn reserve_of(&self, site: SiteId) -> u64 {
+        let Some(member) = self.accounts.of(site) else { return 0 };
+        if self.is_learning() {
+            return member.allowance.held();
+        }
+        if self.is_recalling() || member.is_deaf {
+            return 0;
+        }
+        let demand = self.accounts.demand_of(site);
+        let unused = u128::from(self.free()) + self.accounts.unused();
+        reserve(demand, self.accounts.demand(), unused)
+    }
+}
+
+/// The reserve of a site with `demand` out of `total_demand`, when `unused` slots are free or in
+/// reserve anywhere in the world.
+///
+/// Half of what is unused is split by demand, which is the share of a data centre in the article's
+/// traffic history; the other half stays with the global ledger and is the article's Anywhere. As
+/// the limit comes nearer, reserves shrink geometrically. When there are fewer than two slots for a
+/// site it has no reserve, and each admission asks the global ledger: one central counter.
+fn reserve(demand: u64, total_demand: u128, unused: u128) -> u64 {
+    let exact = u128::from(demand).saturating_mul(unused);
+    let reserve = exact.checked_div(2 * total_demand).unwrap_or(0);
+    u64::try_from(reserve).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_what_is_unused_follows_the_demand() {
+        assert_eq!(reserve(20, 50, 150), 30);
+        assert_eq!(reserve(30, 50, 150), 45);
+        assert_eq!(reserve(0, 50, 150), 0);
+    }
+
+    #[test]
+    fn near_the_limit_there_is_no_reserve() {
+        // Four sites with the same demand.
+        assert_eq!([16, 8, 7, 1, 0].map(|unused| reserve(25, 100, unused)), [2, 1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_world_that_nobody_comes_to_has_no_reserves() {
+        assert_eq!(reserve(0, 0, 150), 0);
+    }
+
+    #[test]
+    fn no_demand_is_too_great() {
+        assert_eq!(reserve(u64::MAX, u64::MAX.into(), u64::MAX.into()), u64::MAX / 2);
+    }
+}

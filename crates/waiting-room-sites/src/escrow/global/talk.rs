@@ -1,0 +1,164 @@
+//! The messages of the global ledger: what it hears from sites, and what it answers.
+
+use waiting_room_core::Timestamp;
+
+use crate::{
+    SiteId,
+    escrow::{
+        Death, Grant, Heartbeat, Join, Outgoing, SitePass, ToGlobal, ToSite, Welcome,
+        global::ledger::GlobalLedger, member::Standing,
+    },
+};
+
+impl GlobalLedger {
+    /// Hears from a site. The first message that it answers with is for that site, if there is one.
+    pub fn receive(&mut self, message: &ToGlobal, now: Timestamp) -> Vec<Outgoing> {
+        self.advance(now);
+        let site = message.from();
+        if self.accounts.of(site).is_none() {
+            return Vec::new();
+        }
+        match message {
+            ToGlobal::Claim { heartbeat, pass, death } => {
+                self.hear(heartbeat, Some((pass, *death)))
+            }
+            ToGlobal::Heartbeat(heartbeat) => self.hear(heartbeat, None),
+            ToGlobal::Join(join) => self
+                .hear_join(join)
+                .map(|message| Outgoing { to: site, message })
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// Takes back what dead sites held, and gives it to those who lack slots.
+    pub fn tick(&mut self, now: Timestamp) -> Vec<Outgoing> {
+        self.advance(now);
+        let served = self.serve();
+        self.tell(served)
+    }
+
+    /// A site says how things stand, and perhaps that it has taken over a visitor.
+    fn hear(
+        &mut self,
+        heartbeat: &Heartbeat,
+        claim: Option<(&SitePass, Option<Death>)>,
+    ) -> Vec<Outgoing> {
+        let site = heartbeat.site;
+        if heartbeat.term < self.term {
+            // It was sent before the loss, or by a site that has not heard of it, and may be old.
+            return vec![Outgoing { to: site, message: ToSite::Report { term: self.term } }];
+        }
+        let (now, lease_end) = (self.clock, self.clock + self.rules.lease);
+        if heartbeat.term > self.term {
+            return Vec::new();
+        }
+        let heard = self.accounts.change(site, now, |member| {
+            if member.standing == Standing::Unknown {
+                member.adopt(heartbeat, lease_end, now);
+            }
+            let is_current = member.standing == Standing::Open && member.epoch == heartbeat.epoch;
+            if is_current {
+                member.hear(heartbeat, lease_end, now);
+            }
+            if is_current { Ok(()) } else { Err(member.epoch) }
+        });
+        match heard {
+            None => return Vec::new(),
+            Some(Err(current)) => {
+                let (term, over) = (self.term, heartbeat.epoch);
+                return vec![Outgoing { to: site, message: ToSite::Stale { term, over, current } }];
+            }
+            Some(Ok(())) => {}
+        }
+        self.advance(now);
+        let death = claim.and_then(|(pass, death)| self.hear_claim(site, pass, death));
+        let mut served = self.serve();
+        self.top_up(site);
+        served.retain(|&other| other != site);
+        served.insert(0, site);
+        let mut answers = self.tell(served);
+        answers.extend(death.map(|death| {
+            let message = ToSite::Dead { term: self.term, death };
+            Outgoing { to: site, message }
+        }));
+        answers
+    }
+
+    /// A site asks for a new account, in the place of the one that it names.
+    fn hear_join(&mut self, join: &Join) -> Option<ToSite> {
+        let (term, lease, now) = (self.term, self.rules.lease, self.clock);
+        self.accounts.change(join.site, now, |member| {
+            let is_newest = join.after == member.epoch;
+            let is_repeated = Some(join.incarnation) == member.incarnation
+                && join.after.next(term) == member.epoch;
+            match member.standing {
+                Standing::Unknown => return None,
+                Standing::Away | Standing::Open if is_newest => {
+                    member.open(term, join, now + lease);
+                }
+                Standing::Open if is_repeated => {}
+                _ => {
+                    let (over, current) = (join.after, member.epoch);
+                    return Some(ToSite::Stale { term, over, current });
+                }
+            }
+            Some(ToSite::Welcome(Welcome {
+                term,
+                epoch: member.epoch,
+                incarnation: join.incarnation,
+                heard: member.heard,
+                lease,
+                inherited: member.allowance.granted,
+            }))
+        })?
+    }
+
+    /// What these sites may use now; and, if somebody lacks slots, a word to those who have some.
+    fn tell(&mut self, mut sites: Vec<SiteId>) -> Vec<Outgoing> {
+        if self.is_recalling() {
+            sites.extend(self.recall(&sites));
+        }
+        sites.into_iter().filter_map(|to| self.grant_for(to)).collect()
+    }
+
+    /// The slot of a visitor whom `claimer` has taken on goes with it, if its home is dead and
+    /// `claimer` knew that. If it did not, it should.
+    ///
+    /// Whoever did not know may have taken the visitor on before the home made its last pass.
+    fn hear_claim(
+        &mut self,
+        claimer: SiteId,
+        pass: &SitePass,
+        told: Option<Death>,
+    ) -> Option<Death> {
+        let (rules, now) = (self.rules, self.clock);
+        let home = self.accounts.of(pass.home)?;
+        let death = home.death(pass.home, &rules, now)?;
+        if self.learning_until.is_some() || pass.home == claimer || death.epoch != pass.epoch {
+            return None;
+        }
+        if told != Some(death) {
+            return Some(death);
+        }
+        if home.still_holds(pass, rules.lease) {
+            self.accounts.change(pass.home, now, |home| home.give_up(pass.visitor));
+            self.accounts.change(claimer, now, |claimer| claimer.grant(1, now));
+        }
+        None
+    }
+
+    fn grant_for(&self, to: SiteId) -> Option<Outgoing> {
+        let member = self.accounts.of(to)?;
+        let grant = Grant {
+            term: self.term,
+            epoch: member.epoch,
+            heard: member.heard,
+            lease: self.rules.lease,
+            granted: member.allowance.granted,
+            reserve: self.reserve_of(to),
+            recall: self.is_recalled(to),
+        };
+        Some(Outgoing { to, message: ToSite::Grant(grant) })
+    }
+}

@@ -1,0 +1,171 @@
+//! One rule at a time, on a network that takes no time. For networks that cannot be relied on see
+//! the integration tests.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    time::Duration,
+};
+
+use waiting_room_core::{Timestamp, VisitorId};
+
+use crate::SiteId;
+
+use super::*;
+
+mod borrow;
+mod claims;
+mod lease;
+mod loss;
+mod sessions;
+mod split;
+
+const RULES: EscrowRules = EscrowRules::new()
+    .session(Duration::from_secs(300))
+    .lease(Duration::from_secs(120))
+    .drift_margin(Duration::from_secs(2));
+
+/// A global ledger, its sites, and a network between them that loses nothing, unless it is cut.
+struct Net {
+    global: GlobalLedger,
+    sites: Vec<SiteLedger>,
+    cut_off: BTreeSet<usize>,
+    admitted: Vec<SitePass>,
+    gave_up: Vec<VisitorId>,
+}
+
+impl Net {
+    /// So many sites that have joined.
+    fn new(limit: u32, sites: u16, rules: EscrowRules) -> Self {
+        let ids = (0..sites).map(SiteId::new);
+        let site = |id: SiteId| {
+            SiteLedger::new(id, Incarnation::new(id.number().into()), rules, at(0)).unwrap()
+        };
+        let mut net = Self {
+            global: GlobalLedger::new(limit, ids.clone(), Term::new(1), rules).unwrap(),
+            sites: ids.map(site).collect(),
+            cut_off: BTreeSet::new(),
+            admitted: Vec::new(),
+            gave_up: Vec::new(),
+        };
+        net.beat(at(0));
+        net
+    }
+
+    /// Lets every site do what is due.
+    fn beat(&mut self, now: Timestamp) {
+        for site in 0..self.sites.len() {
+            let actions = self.sites[site].tick(now);
+            self.carry_out(site, actions, now);
+        }
+    }
+
+    /// Lets every site do what is due, each second.
+    fn run(&mut self, seconds: std::ops::RangeInclusive<u64>) {
+        for second in seconds {
+            self.beat(at(second));
+        }
+    }
+
+    /// A visitor asks for a slot. A pass, if it gets one at once or after the site has asked.
+    fn admit(&mut self, site: usize, visitor: u32, now: Timestamp) -> Option<SitePass> {
+        match self.sites[site].admit(id(visitor), now) {
+            Admission::Admit(pass) => {
+                self.admitted.push(pass);
+                Some(pass)
+            }
+            Admission::Borrow { ask, .. } => self.send(site, ask, now),
+            Admission::Full => None,
+        }
+    }
+
+    /// A visitor shows a pass. A new one, if there is one at once or after the site has asked.
+    fn prolong(&mut self, site: usize, pass: &SitePass, now: Timestamp) -> Option<SitePass> {
+        match self.sites[site].prolong(pass, now) {
+            Prolonged::Borrow { ask, .. } => self.send(site, ask, now),
+            Prolonged::End | Prolonged::Keep => None,
+            Prolonged::Renew { pass, claim } => {
+                self.send(site, claim, now);
+                Some(pass)
+            }
+        }
+    }
+
+    fn send(&mut self, site: usize, message: Option<ToGlobal>, now: Timestamp) -> Option<SitePass> {
+        let actions = message.into_iter().map(SiteAction::Send).collect();
+        self.carry_out(site, actions, now).pop()
+    }
+
+    /// Carries messages there and back until there are none. The passes of those who waited.
+    fn carry_out(
+        &mut self,
+        site: usize,
+        actions: Vec<SiteAction>,
+        now: Timestamp,
+    ) -> Vec<SitePass> {
+        let mut passes = Vec::new();
+        let mut todo: VecDeque<_> = actions.into_iter().map(|action| (site, action)).collect();
+        while let Some((site, action)) = todo.pop_front() {
+            match action {
+                SiteAction::Admit(pass) => passes.push(pass),
+                SiteAction::GiveUp(visitor) => self.gave_up.push(visitor),
+                SiteAction::Send(_) if self.cut_off.contains(&site) => {}
+                SiteAction::Send(message) => {
+                    for Outgoing { to, message } in self.global.receive(&message, now) {
+                        let to = usize::from(to.number());
+                        if !self.cut_off.contains(&to) {
+                            let actions = self.sites[to].receive(&message, now);
+                            todo.extend(actions.into_iter().map(|action| (to, action)));
+                        }
+                    }
+                }
+            }
+        }
+        self.admitted.extend(&passes);
+        passes
+    }
+
+    /// A site loses its ledger.
+    fn lose(&mut self, site: usize, life: u64, now: Timestamp) {
+        let id = SiteId::new(u16::try_from(site).unwrap());
+        self.sites[site] = SiteLedger::new(id, Incarnation::new(life), RULES, now).unwrap();
+    }
+
+    /// The global ledger is lost.
+    fn lose_global(&mut self, term: u32, now: Timestamp) {
+        let sites = (0..u16::try_from(self.sites.len()).unwrap()).map(SiteId::new);
+        let limit = u32::try_from(self.global.limit()).unwrap();
+        self.global = GlobalLedger::recover(limit, sites, Term::new(term), RULES, now).unwrap();
+    }
+}
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_secs(seconds)
+}
+
+fn id(number: u32) -> VisitorId {
+    VisitorId::new(number.into())
+}
+
+#[test]
+fn rules_that_cannot_be_obeyed_are_refused_by_name() {
+    let error = EscrowRules::new().session(Duration::ZERO).validate().unwrap_err();
+    assert_eq!(error.to_string(), "session is 0ns, expected more than no time");
+    let error = EscrowRules::new().heartbeat(Duration::ZERO).validate().unwrap_err();
+    assert_eq!(error.field(), "heartbeat");
+    // A fifth of it would be no time, so that every answer would be due at once.
+    let error = EscrowRules::new().heartbeat(Duration::from_nanos(4)).validate().unwrap_err();
+    assert_eq!(error.to_string(), "heartbeat is 4ns, expected at least 10ms");
+    assert!(EscrowRules::new().heartbeat(EscrowRules::SHORTEST_HEARTBEAT).validate().is_ok());
+    let error = EscrowRules::new().lease(Duration::from_secs(100_000)).validate().unwrap_err();
+    assert_eq!(error.to_string(), "lease is 100000s, expected at most 86400s");
+    for rules in [
+        EscrowRules::new().session(Duration::MAX),
+        EscrowRules::new().lease(Duration::MAX),
+        EscrowRules::new().drift_margin(Duration::MAX),
+    ] {
+        assert!(rules.validate().is_err());
+        assert_eq!(rules.reclaim_after(), Duration::MAX);
+    }
+    let error = GlobalLedger::new(1, [], Term::new(1), RULES).unwrap_err();
+    assert_eq!(error.to_string(), "sites is empty, expected at least one site");
+}

@@ -1,0 +1,76 @@
+//! The free slots of a minute, split between the sites and Anywhere.
+
+use crate::{Minute, SiteId, SlotRules, WorldSnapshot, apportion};
+
+/// How many may be let in in one minute: from the slots of each site, and from Anywhere's.
+///
+/// A site's share is its part of the limit in the last whole minute. What nobody had then is
+/// Anywhere's: it belongs to no site, so that a site without a history can let visitors in as well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slots {
+    anywhere: u32,
+    /// In the order of the sites.
+    sites: Vec<(SiteId, u32)>,
+}
+
+impl Slots {
+    /// The slots of this minute, by this snapshot.
+    #[must_use]
+    pub fn new(rules: &SlotRules, snapshot: &WorldSnapshot, minute: Minute) -> Self {
+        let traffic = snapshot.traffic(minute);
+        let sum: u64 = traffic.iter().map(|(_, visitors)| u64::from(*visitors)).sum();
+        let limit = u64::from(rules.most_in_a_minute());
+        let floor = scaled(rules.any_floor) * sum.max(limit);
+
+        let mut weights = Vec::with_capacity(1 + traffic.len());
+        weights.push(floor.max(SCALE * limit.saturating_sub(sum)));
+        weights.extend(traffic.iter().map(|(_, visitors)| SCALE * u64::from(*visitors)));
+        let slots = apportion(Self::available(rules, snapshot), &weights);
+
+        let sites = traffic.iter().map(|(site, _)| *site).zip(slots[1..].iter().copied());
+        Self { anywhere: slots[0], sites: sites.collect() }
+    }
+
+    /// What is left when nothing is known of the world: the floor of Anywhere's share.
+    #[must_use]
+    pub fn without_snapshot(rules: &SlotRules) -> Self {
+        let floor = u64::from(rules.most_in_a_minute()) * scaled(rules.any_floor) / SCALE;
+        Self { anywhere: u32::try_from(floor).unwrap_or(u32::MAX), sites: Vec::new() }
+    }
+
+    /// How many may be let in at all in a minute: as many as may become active, and no more than
+    /// the limit of new visitors.
+    #[must_use]
+    pub fn available(rules: &SlotRules, snapshot: &WorldSnapshot) -> u32 {
+        let free = rules.total_active_users.saturating_sub(snapshot.active());
+        free.min(rules.most_in_a_minute())
+    }
+
+    /// Anywhere's.
+    #[must_use]
+    pub const fn anywhere(&self) -> u32 {
+        self.anywhere
+    }
+
+    /// Those of one site; none for a site without a history.
+    #[must_use]
+    pub fn site(&self, site: SiteId) -> u32 {
+        let found = self.sites.binary_search_by_key(&site, |(id, _)| *id);
+        found.map_or(0, |at| self.sites[at].1)
+    }
+
+    /// All together.
+    #[must_use]
+    pub fn total(&self) -> u32 {
+        self.anywhere + self.sites.iter().map(|(_, slots)| slots).sum::<u32>()
+    }
+}
+
+/// A share in whole parts of [`SCALE`], so that all nodes calculate alike.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share from 0 to 1")]
+fn scaled(share: f64) -> u64 {
+    (share * SCALE as f64).round() as u64
+}
+
+/// Parts of a whole. With it, the visitors of a minute at 65 536 sites are still a `u64`.
+const SCALE: u64 = 10_000;

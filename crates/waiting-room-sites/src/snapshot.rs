@@ -1,0 +1,173 @@
+//! The world as a site knows it, and the names of sites.
+
+use std::collections::BTreeMap;
+
+use waiting_room_core::Timestamp;
+
+use crate::Minute;
+
+/// One site, by a number that all sites agree on. Among equals the lower number goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SiteId(u16);
+
+impl SiteId {
+    /// The site with this number.
+    #[must_use]
+    pub const fn new(number: u16) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+}
+
+/// The world as it was at one instant: what every site decides from, until it hears of a newer one.
+///
+/// Made in one place and published with a version, so that all sites split the slots of a minute
+/// by the same table. The article's waiting room state.
+///
+/// ```
+/// use waiting_room_core::Timestamp;
+/// use waiting_room_sites::{Minute, SiteId, WorldSnapshot};
+///
+/// let now = Timestamp::from_secs(1_694_432_754); // 11:45:54
+/// let (san_jose, london) = (SiteId::new(1), SiteId::new(2));
+/// let snapshot = WorldSnapshot::new(1, now)
+///     .with_active(50)
+///     .with_nodes([(san_jose, 3), (london, 7)])
+///     .with_traffic(Minute::of(now).previous(), [(san_jose, 20), (london, 30)]);
+/// assert_eq!((snapshot.nodes(), snapshot.site_nodes(san_jose)), (10, 3));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorldSnapshot {
+    version: u64,
+    made_at: Timestamp,
+    active: u32,
+    nodes: u32,
+    site_nodes: Counts,
+    history: BTreeMap<Minute, Counts>,
+}
+
+impl WorldSnapshot {
+    /// So many minutes of traffic are kept: the newest.
+    pub const MINUTES: usize = 4;
+
+    /// An empty world at this instant. A higher version replaces a lower one.
+    #[must_use]
+    pub const fn new(version: u64, made_at: Timestamp) -> Self {
+        Self {
+            version,
+            made_at,
+            active: 0,
+            nodes: 0,
+            site_nodes: Counts(Vec::new()),
+            history: BTreeMap::new(),
+        }
+    }
+
+    /// So many visitors are active in the world.
+    #[must_use]
+    pub const fn with_active(mut self, active: u32) -> Self {
+        self.active = active;
+        self
+    }
+
+    /// So many nodes run at each site. A node that starts later is not counted before the next
+    /// snapshot, and until then all nodes together may admit more than they should.
+    #[must_use]
+    pub fn with_nodes(mut self, nodes: impl IntoIterator<Item = (SiteId, u32)>) -> Self {
+        self.site_nodes = nodes.into_iter().collect();
+        self.nodes = u32::try_from(self.site_nodes.total()).unwrap_or(u32::MAX);
+        self
+    }
+
+    /// So many new visitors came to each site in this minute. A minute that was not over when the
+    /// snapshot was made is never used: a part of a minute says nothing about the whole.
+    #[must_use]
+    pub fn with_traffic(
+        mut self,
+        minute: Minute,
+        visitors: impl IntoIterator<Item = (SiteId, u32)>,
+    ) -> Self {
+        self.history.insert(minute, visitors.into_iter().collect());
+        while self.history.len() > Self::MINUTES {
+            self.history.pop_first();
+        }
+        self
+    }
+
+    /// Which of two snapshots is the newer one.
+    #[must_use]
+    pub const fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// When it was true.
+    #[must_use]
+    pub const fn made_at(&self) -> Timestamp {
+        self.made_at
+    }
+
+    /// Active visitors in the world.
+    #[must_use]
+    pub const fn active(&self) -> u32 {
+        self.active
+    }
+
+    /// Nodes in the world.
+    #[must_use]
+    pub const fn nodes(&self) -> u32 {
+        self.nodes
+    }
+
+    /// Nodes of one site.
+    #[must_use]
+    pub fn site_nodes(&self, site: SiteId) -> u32 {
+        self.site_nodes.of(site)
+    }
+
+    /// The traffic by which the slots of `minute` are split: of the minute before it, or of an
+    /// earlier one if that was not over when the snapshot was made. In the order of the sites, and
+    /// empty if none is known.
+    #[must_use]
+    pub fn traffic(&self, minute: Minute) -> &[(SiteId, u32)] {
+        self.traffic_minute(minute).map_or(&[], |known| &self.history[&known].0)
+    }
+
+    /// The minute that [`traffic`](Self::traffic) is of.
+    #[must_use]
+    pub fn traffic_minute(&self, minute: Minute) -> Option<Minute> {
+        let before = self.history.range(..minute).map(|(known, _)| *known);
+        before.rev().find(|known| known.end() <= self.made_at)
+    }
+}
+
+/// A number for each site, in the order of the sites.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Counts(Vec<(SiteId, u32)>);
+
+impl Counts {
+    fn of(&self, site: SiteId) -> u32 {
+        let found = self.0.binary_search_by_key(&site, |(id, _)| *id);
+        found.map_or(0, |at| self.0[at].1)
+    }
+
+    fn total(&self) -> u64 {
+        self.0.iter().map(|(_, count)| u64::from(*count)).sum()
+    }
+}
+
+impl FromIterator<(SiteId, u32)> for Counts {
+    /// What is said of a site twice is added up.
+    fn from_iter<T: IntoIterator<Item = (SiteId, u32)>>(counts: T) -> Self {
+        let mut by_site = BTreeMap::<SiteId, u32>::new();
+        for (site, count) in counts {
+            let sum = by_site.entry(site).or_default();
+            *sum = sum.saturating_add(count);
+        }
+        Self(by_site.into_iter().collect())
+    }
+}

@@ -1,0 +1,303 @@
+//! A small world: two ledgers or more, their visitors, and the network between them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use waiting_room_core::{Timestamp, VisitorId};
+use waiting_room_sites::{
+    SiteId,
+    escrow::{
+        Admission, Death, GlobalLedger, Heartbeat, Incarnation, Outgoing, Prolonged, SiteAction,
+        SiteLedger, SitePass, Term, ToGlobal, ToSite,
+    },
+};
+
+use crate::{
+    bounds::{Bounds, Event, Roaming},
+    mutant::Mutant,
+    network::Network,
+};
+
+/// Everything that there is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct World {
+    pub(crate) tick: u64,
+    pub(crate) global: GlobalLedger,
+    pub(crate) sites: Vec<SiteLedger>,
+    /// By how many ticks the clock of each site is behind.
+    lags: Vec<u64>,
+    lives: u64,
+    term: u32,
+    pub(crate) visitors: u32,
+    /// The newest pass of a visitor from each site, while it is valid.
+    pub(crate) passes: BTreeMap<(VisitorId, SiteId), SitePass>,
+    pub(crate) network: Network,
+    site_losses: u32,
+    global_losses: u32,
+    slow_ticks: u32,
+    whims: u32,
+    /// For a mutant: what each site was last told.
+    pub(crate) told: BTreeMap<SiteId, u64>,
+}
+
+impl World {
+    pub(crate) fn new(bounds: &Bounds) -> Self {
+        let rules = bounds.rules();
+        let global_rules = bounds.mutant.global_rules(rules);
+        let term = Term::new(1);
+        let global = GlobalLedger::new(bounds.limit, bounds.site_ids(), term, global_rules);
+        let site = |id: SiteId| {
+            let life = Incarnation::new(id.number().into());
+            SiteLedger::new(id, life, rules, Timestamp::ZERO).unwrap()
+        };
+        let mut world = Self {
+            tick: 0,
+            global: global.unwrap(),
+            sites: bounds.site_ids().map(site).collect(),
+            lags: vec![0; bounds.sites.into()],
+            lives: bounds.sites.into(),
+            term: 1,
+            visitors: 0,
+            passes: BTreeMap::new(),
+            network: Network::default(),
+            site_losses: 0,
+            global_losses: 0,
+            slow_ticks: 0,
+            whims: 0,
+            told: BTreeMap::new(),
+        };
+        world.settle(bounds);
+        world
+    }
+
+    /// Lets all sites say how things stand, over a network on which nothing is lost.
+    pub(crate) fn settle(&mut self, bounds: &Bounds) {
+        for site in 0..self.sites.len() {
+            self.apply(bounds, &Event::Beat(site));
+        }
+        self.deliver(bounds);
+    }
+
+    /// Delivers all messages, and those that answer them.
+    pub(crate) fn deliver(&mut self, bounds: &Bounds) {
+        while !(self.network.up.is_empty() && self.network.down.is_empty()) {
+            for (_, message) in std::mem::take(&mut self.network.up) {
+                self.apply(bounds, &Event::Hear(message));
+            }
+            for (_, to, message) in std::mem::take(&mut self.network.down) {
+                self.apply(bounds, &Event::Tell(to, message));
+            }
+        }
+    }
+
+    /// How many visitors have a pass that its home would honour.
+    pub(crate) fn active(&self) -> u32 {
+        let visitors: BTreeSet<_> = self.passes.keys().map(|(visitor, _)| visitor).collect();
+        u32::try_from(visitors.len()).unwrap()
+    }
+
+    /// The present, by the clock of a site.
+    pub(crate) fn now_at(&self, site: usize) -> Timestamp {
+        Timestamp::from_secs(self.tick - self.lags[site])
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_secs(self.tick)
+    }
+
+    /// All that may happen now.
+    pub(crate) fn events(&self, bounds: &Bounds) -> Vec<Event> {
+        let mut events = Vec::new();
+        if self.tick >= bounds.horizon {
+            return events;
+        }
+        events.push(Event::Tick);
+        for site in 0..self.sites.len() {
+            // Sites are alike until the first visitor comes, so that one may choose the first site.
+            if self.visitors < bounds.visitors && (self.visitors > 0 || site == 0) {
+                events.push(Event::Arrive(site));
+            }
+            if self.sites[site].next_wake() <= self.now_at(site) {
+                events.push(Event::Beat(site));
+            }
+            if self.site_losses < bounds.site_losses {
+                events.push(Event::LoseSite(site));
+            }
+            if self.slow_ticks < bounds.slow_ticks {
+                events.push(Event::SlowTick(site));
+            }
+            for (&(visitor, home), pass) in &self.passes {
+                if self.whims < bounds.whims {
+                    events.push(Event::AskAgain(site, visitor));
+                    events.push(Event::AskInVain(site, visitor));
+                    events.push(Event::Leave(site, visitor));
+                }
+                let is_home = usize::from(home.number()) == site;
+                if bounds.roaming == Roaming::Anywhere
+                    || bounds.roaming == Roaming::AtHome && is_home
+                {
+                    events.push(Event::Show(site, *pass));
+                }
+            }
+        }
+        if self.global_losses < bounds.global_losses {
+            events.push(Event::LoseGlobal);
+        }
+        events.extend(self.network.up.iter().map(|(_, message)| Event::Hear(message.clone())));
+        let tell = |(_, to, message): &(_, _, ToSite)| Event::Tell(*to, message.clone());
+        events.extend(self.network.down.iter().map(tell));
+        events
+    }
+
+    /// Lets something happen.
+    pub(crate) fn apply(&mut self, bounds: &Bounds, event: &Event) {
+        match event {
+            Event::Arrive(site) => {
+                let visitor = VisitorId::new(self.visitors.into());
+                self.visitors += 1;
+                self.ask(*site, visitor);
+            }
+            Event::AskAgain(site, visitor) => {
+                self.whims += 1;
+                self.ask(*site, *visitor);
+            }
+            Event::AskInVain(site, visitor) => {
+                self.whims += 1;
+                self.ask_in_vain(bounds, *site, *visitor);
+            }
+            Event::Beat(site) => {
+                let now = self.now_at(*site);
+                let actions = self.sites[*site].tick(now);
+                self.act(actions);
+            }
+            Event::Hear(message) => {
+                let message = bounds.mutant.rewrite_up(message, self);
+                let now = self.now();
+                let replies = self.global.receive(&message, now);
+                self.send_down(bounds, replies);
+            }
+            Event::Leave(site, visitor) => {
+                self.whims += 1;
+                let now = self.now_at(*site);
+                self.sites[*site].leave(*visitor, now);
+            }
+            Event::LoseGlobal => {
+                self.global_losses += 1;
+                self.term += 1;
+                let rules = bounds.mutant.global_rules(bounds.rules());
+                let (term, now) = (Term::new(self.term), self.now());
+                let sites = bounds.site_ids();
+                self.global = GlobalLedger::recover(bounds.limit, sites, term, rules, now).unwrap();
+            }
+            Event::LoseSite(site) => {
+                self.site_losses += 1;
+                let id = SiteId::new(u16::try_from(*site).unwrap());
+                let life = Incarnation::new(self.lives);
+                self.lives += 1;
+                let now = self.now_at(*site);
+                self.sites[*site] = SiteLedger::new(id, life, bounds.rules(), now).unwrap();
+            }
+            Event::Show(site, pass) => self.show(bounds, *site, pass),
+            Event::Tell(to, message) => {
+                let site = usize::from(to.number());
+                let now = self.now_at(site);
+                let message = bounds.mutant.rewrite_down(message, &self.sites[site], now);
+                let actions = self.sites[site].receive(&message, now);
+                self.act(actions);
+            }
+            Event::SlowTick(site) => {
+                self.slow_ticks += 1;
+                self.lags[*site] += 1;
+                self.pass_time();
+            }
+            Event::Tick => self.pass_time(),
+        }
+        self.network.forget(bounds.messages);
+    }
+
+    /// Lets time pass on a network on which nothing is lost, until all that was granted is over.
+    pub(crate) fn release(&mut self, bounds: &Bounds) {
+        let quiet = Bounds { messages: usize::MAX, replies: usize::MAX, ..bounds.clone() };
+        self.network = Network::default();
+        // Once to hear of what is over, and once more to be free of what was inherited then.
+        for _ in 0..2 * (bounds.lease + bounds.margin + bounds.session + 1) {
+            self.pass_time();
+            self.settle(&quiet);
+        }
+    }
+
+    /// What the global ledger would tell a site now that claims the slot of this pass.
+    pub(crate) fn death_for(&self, heartbeat: &Heartbeat, pass: &SitePass) -> Option<Death> {
+        let claim = ToGlobal::Claim { heartbeat: *heartbeat, pass: *pass, death: None };
+        let answers = self.global.clone().receive(&claim, self.now());
+        answers.into_iter().find_map(|answer| match answer.message {
+            ToSite::Dead { death, .. } => Some(death),
+            _ => None,
+        })
+    }
+
+    fn pass_time(&mut self) {
+        self.tick += 1;
+        let (tick, lags) = (self.tick, &self.lags);
+        self.passes.retain(|(_, home), pass| {
+            let home_now = Timestamp::from_secs(tick - lags[usize::from(home.number())]);
+            home_now < pass.expires_at
+        });
+    }
+
+    fn ask(&mut self, site: usize, visitor: VisitorId) {
+        let now = self.now_at(site);
+        match self.sites[site].admit(visitor, now) {
+            Admission::Admit(pass) => self.hand_out(pass),
+            Admission::Borrow { ask, .. } => self.network.send_up(ask),
+            _ => {}
+        }
+    }
+
+    fn ask_in_vain(&mut self, bounds: &Bounds, site: usize, visitor: VisitorId) {
+        let now = self.now_at(site);
+        if bounds.mutant != Mutant::WithdrawSent {
+            let _not_sent = self.sites[site].admit(visitor, now);
+        }
+        self.sites[site].withdraw(visitor, now);
+    }
+
+    fn show(&mut self, bounds: &Bounds, site: usize, pass: &SitePass) {
+        let now = self.now_at(site);
+        let before = self.sites[site].clone();
+        match self.sites[site].prolong(pass, now) {
+            Prolonged::Borrow { ask, .. } => {
+                if bounds.mutant == Mutant::ClaimBeforeSession {
+                    self.sites[site] = before;
+                }
+                self.network.send_up(ask);
+            }
+            Prolonged::Renew { pass, claim } => {
+                self.hand_out(pass);
+                self.network.send_up(claim);
+            }
+            _ => {}
+        }
+    }
+
+    fn act(&mut self, actions: Vec<SiteAction>) {
+        for action in actions {
+            match action {
+                SiteAction::Admit(pass) => self.hand_out(pass),
+                SiteAction::Send(message) => self.network.send_up(message),
+                _ => {}
+            }
+        }
+    }
+
+    fn hand_out(&mut self, pass: SitePass) {
+        self.passes.insert((pass.visitor, pass.home), pass);
+    }
+
+    fn send_down(&mut self, bounds: &Bounds, messages: Vec<Outgoing>) {
+        let now = self.now();
+        for Outgoing { to, message, .. } in messages.into_iter().take(bounds.replies) {
+            let message = bounds.mutant.rewrite_sent(message, to, self);
+            self.network.down.insert((now, to, message));
+        }
+    }
+}
