@@ -29,7 +29,6 @@
 mod cookie;
 mod keys;
 mod payload;
-mod seal;
 mod tokens;
 mod transport;
 

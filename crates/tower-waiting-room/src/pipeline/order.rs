@@ -196,9 +196,7 @@ impl<St: Store> Pipeline<St> {
     ) -> ControlFlow<Stop> {
         journey.now = self.store.now();
         let flow = match resumed {
-            Resumed::Charged(reply) => {
-                Self::rated(journey, self.limits.replied(reply, journey.now))
-            }
+            Resumed::Charged(reply) => self.rated(journey, self.limits.replied(reply, journey.now)),
             Resumed::Decided(verdict) => self.decided(head, journey, verdict),
             Resumed::Turn => Continue(()),
             Resumed::Waited(waited) => {
@@ -267,32 +265,28 @@ impl<St: Store> Pipeline<St> {
             return Continue(());
         }
         let rated = self.limits.charge(&policies, &self.callers.of(head), journey.now);
-        Self::rated(journey, rated)
+        self.rated(journey, rated)
     }
 
-    fn rated(journey: &mut Journey, rated: Rated) -> ControlFlow<Stop> {
-        let reply = match rated {
-            Rated::Free => return Continue(()),
-            Rated::Pass(report) => {
-                journey.admitted = report.admitted.clone();
-                journey.report = Some(report);
-                return Continue(());
-            }
-            Rated::Delay(report, turn) => {
-                journey.admitted = report.admitted.clone();
-                journey.report = Some(report);
-                return Break(Stop::Wait(Pending::Turn(turn)));
-            }
+    fn rated(&self, journey: &mut Journey, rated: Rated) -> ControlFlow<Stop> {
+        let (report, flow) = match rated {
             Rated::Ask(charge) => return Break(Stop::Wait(Pending::Charge(charge))),
+            Rated::Delay(report, turn) => (report, Break(Stop::Wait(Pending::Turn(turn)))),
+            Rated::Free => return Continue(()),
+            Rated::Pass(report) => (report, Continue(())),
             Rated::Refuse(report) => {
                 let reply = Reply::over_limit(&report);
-                journey.report = Some(report);
-                reply
+                (report, Break(Stop::Reply(reply)))
             }
-            Rated::Unavailable => Reply::limits_unavailable(),
-            Rated::Unknown(policy) => Reply::key_missing(policy),
+            Rated::Unavailable => return Break(Stop::Reply(Reply::limits_unavailable())),
+            Rated::Unknown(policy) => return Break(Stop::Reply(Reply::key_missing(policy))),
         };
-        Break(Stop::Reply(reply))
+        // Where there is a room, it says why a request goes on.
+        if self.room.is_none() {
+            journey.admitted = report.admitted.clone();
+        }
+        journey.report = Some(report);
+        flow
     }
 
     fn enter_room(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {

@@ -1,5 +1,7 @@
 //! The operator's handle.
 
+use tower_waiting_room::{Key, Quota, RateLimit};
+
 use crate::support::{House, Visitor, config};
 
 #[tokio::test]
@@ -40,4 +42,19 @@ async fn queue_all_lets_nobody_in_and_nobody_out() {
     house.advance(waiting.header("retry-after").unwrap().parse().unwrap());
     assert!(bob.get(&house).await.is_inside());
     assert_eq!(Visitor::default().get(&house).await.reason, "refused:draining");
+}
+
+#[tokio::test]
+async fn a_suspended_room_says_so_in_whatever_order_a_request_comes_to_the_stages() {
+    let limit = RateLimit::new("all", Quota::per_minute(100), Key::everyone());
+    let house = House::new(config().rate_limit(limit));
+    let (mut inside, mut early) = (Visitor::default(), Visitor::default());
+    inside.get(&house).await;
+    assert!(!early.get(&house).await.is_inside());
+    house.handle().suspend().await.unwrap();
+    for visitor in [&mut inside, &mut early, &mut Visitor::default()] {
+        let seen = visitor.get(&house).await;
+        assert_eq!((seen.is_inside(), &*seen.reason), (true, "bypass:suspended"));
+        assert!(seen.header("x-ratelimit-limit").is_some(), "the limits stay");
+    }
 }
