@@ -16,6 +16,7 @@ use self::{
     columns::{Columns, line},
     minute::Style,
 };
+use crate::Trace;
 
 /// Requests in consecutive minutes of a day, as a file has them.
 ///
@@ -117,6 +118,12 @@ impl Day {
             _ => return None,
         };
         usize::try_from(offset).ok().filter(|index| *index < self.counts.len())
+    }
+}
+
+impl From<&Day> for Trace {
+    fn from(day: &Day) -> Self {
+        day.counts().iter().copied().collect()
     }
 }
 

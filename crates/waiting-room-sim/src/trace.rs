@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use crate::Day;
-
 /// Requests in each minute of some day, scaled as needed.
 ///
 /// ```
@@ -49,12 +47,6 @@ impl Trace {
         let end = minutes.end.min(self.counts.len());
         let start = minutes.start.min(end);
         Self { counts: self.counts[start..end].to_vec() }
-    }
-}
-
-impl From<&Day> for Trace {
-    fn from(day: &Day) -> Self {
-        day.counts().iter().copied().collect()
     }
 }
 

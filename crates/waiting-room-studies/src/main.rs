@@ -1,4 +1,5 @@
-//! `waiting-room-sim`: a whole day in front of a waiting room, and what its visitors saw.
+//! The studies: a whole day in front of a waiting room, and what its visitors saw; how exact rate
+//! limits are, what a gate makes of overload, and how many sites share one limit.
 //!
 //! Exits with 1 if a promise was broken, and with 2 if it could not be tried.
 
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("waiting-room-sim: {error}");
+            eprintln!("waiting-room-studies: {error}");
             ExitCode::from(2)
         }
     }

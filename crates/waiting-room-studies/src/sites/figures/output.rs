@@ -49,7 +49,7 @@ pub(super) fn markdown(
     let seeds: Vec<_> = seeds.iter().map(u64::to_string).collect();
     writeln!(
         page,
-        "Made by `waiting-room-sim figures` with the seeds {}. Each figure is the mean over the\n\
+        "Made by `waiting-room-studies figures` with the seeds {}. Each figure is the mean over the\n\
          seeds, and how far the seed that is the farthest off is from it.",
         seeds.join(", "),
     )?;

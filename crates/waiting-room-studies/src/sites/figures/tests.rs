@@ -1,5 +1,5 @@
 //! The figures held against what the article says. The bars are met or missed by
-//! `waiting-room-sim figures --quick`, which is a matter of seconds there and of minutes here.
+//! `waiting-room-studies figures --quick`, which is a matter of seconds there and of minutes here.
 
 use super::{
     bars, delays, output::markdown, pictures::pictures, study::Study, tables, worlds,
