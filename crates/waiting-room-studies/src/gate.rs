@@ -20,7 +20,6 @@
 //! have served of the requests that there were, and not of an average that no run quite has.
 
 mod agenda;
-mod bars;
 mod crowd;
 mod crowd_experiment;
 mod door;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{bars, crowd_experiment, experiments, open_loop::Span, traffic::Abandonment};
-use crate::sheets::{Bar, Sheet};
+use super::{crowd_experiment, experiments, open_loop::Span, traffic::Abandonment};
+use crate::sheets::{Bar, Bound, Sheet};
 
 /// What was measured.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl Study {
 
     /// What the gate has to reach, and whether it does.
     pub(crate) fn bars(&self) -> Vec<Bar> {
-        bars::bars(self)
+        bars(self)
     }
 }
 
@@ -94,4 +94,19 @@ impl Size {
             Self::Quick => 60,
         }
     }
+}
+
+/// All bars of a study.
+pub(super) fn bars(study: &Study) -> Vec<Bar> {
+    let default = |name: &str| name.starts_with("ControlledDelay (default)");
+    let fair = |name: &str| name.starts_with("FairByTenant(Each), 1 name");
+    let gates = |name: &str| name.starts_with("virtual slot");
+    [
+        Bar::of(&study.overload, "2x: goodput %", default, Bound::AtLeast(97.0)),
+        Bar::of(&study.overload_noticed, "2x: goodput %", default, Bound::AtLeast(97.0)),
+        Bar::of(&study.bursts, "success %", default, Bound::AtLeast(99.0)),
+        Bar::of(&study.fairness, "mice: success %", fair, Bound::AtLeast(99.0)),
+        Bar::of(&study.crowd, "attempts per client", gates, Bound::AtMost(2.5)),
+    ]
+    .concat()
 }

@@ -1,6 +1,7 @@
 //! Who is let in: the policies behind one door.
 
 mod escrow;
+mod question;
 mod slots;
 
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use rand_pcg::Pcg64Mcg;
 use waiting_room_core::ConfigError;
 use waiting_room_sites::WorldSnapshot;
 
-use self::{escrow::EscrowDoor, slots::SlotDoor};
+pub(super) use self::question::{Asker, Outcome, Say, Trips};
+use self::{escrow::EscrowDoor, question::Step, slots::SlotDoor};
 use super::{
     scenario::{Policy, Scenario},
     truth::Stranded,
@@ -32,53 +34,6 @@ enum Guard {
     /// One ledger that knows everything at once: what the others are measured against.
     Ideal,
     Slots(SlotDoor),
-}
-
-/// Round trips that visitors waited for, and messages in all.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Trips {
-    pub(super) site: u64,
-    pub(super) wan: u64,
-    /// Between ledgers, one way.
-    pub(super) messages: u64,
-    /// Of visitors with a pass.
-    pub(super) returning: u64,
-}
-
-/// Where a visitor stands who asks.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Asker {
-    pub(super) who: u32,
-    pub(super) site: u16,
-    pub(super) now: u32,
-    /// The site can reach the others.
-    pub(super) is_connected: bool,
-    /// A ledger that knows everything would let it in.
-    pub(super) is_next: bool,
-    /// It has never asked before.
-    pub(super) is_new: bool,
-    /// The number of the arrival.
-    pub(super) id: u32,
-}
-
-/// What became of somebody who had to wait for the door.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Outcome {
-    pub(super) who: u32,
-    pub(super) say: Say,
-}
-
-/// What the door says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Say {
-    Admit,
-    /// It has to ask somebody, and knows more then.
-    Later(u32),
-    /// A visitor with a pass has one now that ends then.
-    Prolong(u32),
-    Queue,
-    /// An [`Outcome`] will tell.
-    Wait,
 }
 
 impl Door {
@@ -218,14 +173,6 @@ impl Door {
         }
         Say::Later(asker.now + takes.min(TIMEOUT))
     }
-}
-
-/// Where a question goes.
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    Anywhere,
-    Say(Say),
-    Site,
 }
 
 const fn ideal(asker: &Asker) -> Say {

@@ -3,7 +3,6 @@
 //! The worlds are the scenario files of this crate, with other policies, delays and skews. The
 //! pictures are computed by running them and by nothing else.
 
-mod bars;
 mod delays;
 mod output;
 mod pictures;

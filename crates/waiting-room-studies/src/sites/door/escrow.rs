@@ -17,9 +17,9 @@ use waiting_room_sites::{
 use self::{
     guests::Guests,
     last_minute::LastMinute,
-    network::{Message, Network},
+    network::{Limit, Message, Network},
 };
-use super::{Outcome, Trips};
+use super::question::{Outcome, Trips};
 use crate::sites::{clock::timestamp, scenario::Scenario, truth::Stranded};
 
 /// All ledgers, and the messages between them.
@@ -36,13 +36,6 @@ pub(super) struct EscrowDoor {
     let_in: Vec<LastMinute>,
     trips: Trips,
     session: u32,
-}
-
-/// Which limit a ledger keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Limit {
-    Active,
-    New,
 }
 
 impl EscrowDoor {
@@ -188,15 +181,6 @@ impl EscrowDoor {
 
     fn reaches_index(&self, site: usize) -> bool {
         !self.is_dead[site] && !self.is_cut[site]
-    }
-}
-
-impl Limit {
-    const fn index(self) -> usize {
-        match self {
-            Self::Active => 0,
-            Self::New => 1,
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use waiting_room_sites::{
     WorldSnapshot,
 };
 
-use super::{Asker, Say, Step};
+use super::question::{Asker, Say, Step};
 use crate::sites::{
     clock::timestamp,
     scenario::{Policy, Scenario},

@@ -2,8 +2,12 @@
 //! `waiting-room-studies figures --quick`, which is a matter of seconds there and of minutes here.
 
 use super::{
-    bars, delays, output::markdown, pictures::pictures, study::Study, tables, worlds,
-    worlds::Contender,
+    delays,
+    output::markdown,
+    pictures::pictures,
+    study::{Study, of_escrow},
+    tables,
+    worlds::{self, Contender},
 };
 use crate::sheets::{Column, Sheet};
 
@@ -48,7 +52,7 @@ fn the_page_has_the_tables_and_the_bars_and_the_pictures_have_the_rest() {
 
 #[test]
 fn a_visitor_too_early_is_a_bar_that_is_missed() {
-    let is_met = |early| bars::of_escrow(&escrow(early)).iter().all(|bar| bar.is_met());
+    let is_met = |early| of_escrow(&escrow(early)).iter().all(|bar| bar.is_met());
     assert!(is_met(0.0));
     assert!(!is_met(1.0));
 }

@@ -3,7 +3,7 @@
 use waiting_room_core::VisitorId;
 use waiting_room_sites::escrow::{Admission, Prolonged, SiteAction};
 
-use super::{DOOR_WAIT, EscrowDoor, Limit, SPARE, guests::Guest};
+use super::{DOOR_WAIT, EscrowDoor, SPARE, guests::Guest, network::Limit};
 use crate::sites::{
     clock::{millis, timestamp},
     door::{Asker, Outcome, Say},

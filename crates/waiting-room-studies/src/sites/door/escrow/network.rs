@@ -8,7 +8,6 @@ use rustc_hash::FxHashMap;
 use waiting_room_core::Timestamp;
 use waiting_room_sites::escrow::{Outgoing, ToGlobal};
 
-use super::Limit;
 use crate::sites::clock::millis;
 
 /// What is under way, in the order in which it arrives.
@@ -28,6 +27,13 @@ pub(super) enum Message {
     Down(Limit, Outgoing),
     Tick(Limit, u16),
     Up(Limit, ToGlobal),
+}
+
+/// Which limit a ledger keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Limit {
+    Active,
+    New,
 }
 
 impl Network {
@@ -89,5 +95,14 @@ impl Network {
     fn one_way(&mut self) -> u32 {
         let [least, most] = self.rtt_ms;
         self.rng.random_range(least..=most) / 2
+    }
+}
+
+impl Limit {
+    pub(super) const fn index(self) -> usize {
+        match self {
+            Self::Active => 0,
+            Self::New => 1,
+        }
     }
 }
