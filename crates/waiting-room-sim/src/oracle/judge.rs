@@ -9,7 +9,7 @@ use super::{
     active::Active,
     bound::Bound,
     flights::{Departure, Flights},
-    limits::{Limits, Seen, VisitorNo},
+    limits::{Limits, Seen, Told, VisitorNo},
     line::Line,
     minute::Minute,
     order::{Admission, Fate, Order},
@@ -134,7 +134,7 @@ impl Oracle {
             Seen::Refused => self.refused(visitor, flight, at),
             Seen::Waiting { interval, waiting_since, position, returned_ticket } => {
                 let told =
-                    super::waiting::Told { interval, waiting_since, position, returned_ticket };
+                    Told { interval, waiting_since, position, returned_ticket };
                 self.waiting(visitor, flight, at, told);
             }
         }
