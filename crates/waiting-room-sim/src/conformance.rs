@@ -15,7 +15,6 @@
 //! estimate of the wait, and on whom the lot falls. The model is told, and follows.
 
 mod commands;
-mod divergence;
 mod model;
 mod plan;
 mod settings;
@@ -23,9 +22,8 @@ mod suite;
 
 pub use self::{
     commands::{Command, Commands},
-    divergence::Divergence,
     model::{Model, Numbers, Told},
-    plan::{Coverage, Memory, Plan},
+    plan::{Coverage, Divergence, Memory, Plan},
     settings::Settings,
     suite::conformance,
 };

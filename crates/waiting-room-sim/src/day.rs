@@ -1,8 +1,6 @@
 //! A day as it is in the file: one count for each minute.
 
-mod columns;
-mod error;
-mod minute;
+mod format;
 mod stretch;
 #[cfg(test)]
 mod tests;
@@ -11,11 +9,8 @@ use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
 
 use csv::{ReaderBuilder, Trim};
 
-pub use self::error::DayError;
-use self::{
-    columns::{Columns, line},
-    minute::Style,
-};
+pub use self::format::DayError;
+use self::format::{Columns, Style, label, line, parse};
 use crate::Trace;
 
 /// Requests in consecutive minutes of a day, as a file has them.
@@ -106,12 +101,12 @@ impl Day {
     #[must_use]
     pub fn label(&self, index: usize) -> String {
         let offset = i64::try_from(index).unwrap_or(i64::MAX);
-        minute::label(self.style, self.first.saturating_add(offset))
+        label(self.style, self.first.saturating_add(offset))
     }
 
     /// The index of a minute, written as in the file, or as a time of the (first) day.
     fn find(&self, text: &str) -> Option<usize> {
-        let (style, at) = minute::parse(text)?;
+        let (style, at) = parse(text)?;
         let offset = match (style, self.style) {
             (Style::Clock, Style::Date) => (at - self.first).rem_euclid(MINUTES_OF_A_DAY),
             (given, own) if given == own => at.checked_sub(self.first)?,
@@ -137,7 +132,7 @@ struct Rows {
 impl Rows {
     fn add(&mut self, line: u64, minute: &str, requests: &str) -> Result<(), DayError> {
         let wrong = |message: String| Err(DayError::at(line, message));
-        let Some((style, at)) = minute::parse(minute) else {
+        let Some((style, at)) = parse(minute) else {
             return wrong(format!(
                 "minute is {minute:?}, expected a whole minute such as 1998-06-30T14:05"
             ));
@@ -164,7 +159,7 @@ impl Rows {
         };
         let span = last.checked_sub(first).and_then(|span| usize::try_from(span).ok());
         let Some(span) = span.filter(|span| *span < Day::MAX_MINUTES) else {
-            let (first, last) = (minute::label(style, first), minute::label(style, last));
+            let (first, last) = (label(style, first), label(style, last));
             let limit = Day::MAX_MINUTES;
             let message =
                 format!("it goes from {first} to {last}, expected at most {limit} minutes");

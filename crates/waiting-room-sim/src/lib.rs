@@ -53,14 +53,13 @@ mod oracle;
 mod person;
 mod scenario;
 mod seeds;
-mod trace;
 mod visitors;
 mod world;
 
 #[cfg(feature = "day")]
 pub use self::day::{Day, DayError};
 pub use self::{
-    arrivals::Arrivals,
+    arrivals::{Arrivals, Trace},
     conformance::{
         Command, Commands, Coverage, Divergence, Memory, Model, Numbers, Plan, Settings, Told,
         conformance,
@@ -68,7 +67,6 @@ pub use self::{
     oracle::{Alarm, AlarmKind, Limits, Oracle, Report, Seen, VisitorNo},
     scenario::Scenario,
     seeds::{SEED_VARIABLE, fresh_seeds, seeds},
-    trace::Trace,
     visitors::Habits,
     world::World,
 };

@@ -29,19 +29,17 @@
 //! It judges rooms that let visitors in by order of arrival, prolong sessions with each request
 //! and test no cookies. It has no opinion on lotteries, on `queue_all` or on estimated waits.
 
-mod active;
 mod admitted;
 mod bound;
-mod flights;
+mod certain;
 mod judge;
 mod limits;
 mod line;
-mod minute;
 mod order;
+mod pending;
 mod report;
 mod settle;
 mod tally;
-mod timers;
 mod visitor;
 mod waiting;
 

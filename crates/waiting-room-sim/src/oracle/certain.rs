@@ -1,13 +1,16 @@
-//! How many visitors were certainly active at one instant.
+//! What certainly was: so many visitors active at one instant, so many let in within 60 seconds.
 //!
-//! A visitor is certainly active from the arrival of an admitted answer until its session may have
-//! ended. A request under way may turn out to have been a checkout, which ends the session at its
-//! departure, so the count lags: it is settled only up to the oldest request under way.
+//! Both are lower bounds. A visitor is certainly active from the arrival of an admitted answer until
+//! its session may have ended. A request under way may turn out to have been a checkout, which ends
+//! the session at its departure, so that count lags: it is settled only up to the oldest request under
+//! way.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use rustc_hash::FxHashMap;
 use waiting_room_core::Timestamp;
+
+use super::{limits::Limits, visitor::Span};
 
 /// Counts overlapping intervals of certain activity, half open: `[start, end)`.
 #[derive(Clone, Debug, Default)]
@@ -99,6 +102,38 @@ impl Active {
     }
 }
 
+/// Counts admissions whose whole interval lies within one half-open window `(t, t + 60 s]`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Minute {
+    departures: BinaryHeap<Reverse<Timestamp>>,
+    highest: u64,
+}
+
+impl Minute {
+    /// An admission. They come in the order of their answers, so the window that ends with this
+    /// one is the fullest that holds it.
+    pub(super) fn record(&mut self, decided: Span) {
+        self.departures.push(Reverse(decided.from));
+        let begin = decided.to.before(Limits::MINUTE);
+        // Before the first minute of time there is nothing to leave out.
+        while decided.to.as_nanos() >= nanos_of_a_minute()
+            && self.departures.peek().is_some_and(|Reverse(from)| *from <= begin)
+        {
+            self.departures.pop();
+        }
+        self.highest = self.highest.max(self.departures.len() as u64);
+    }
+
+    /// The highest count so far.
+    pub(super) const fn highest(&self) -> u64 {
+        self.highest
+    }
+}
+
+const fn nanos_of_a_minute() -> u64 {
+    Limits::MINUTE.as_secs() * 1_000_000_000
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,5 +192,29 @@ mod tests {
         assert_eq!(active.highest(), 1);
         active.settle(at(6));
         assert_eq!(active.highest(), 2);
+    }
+
+    fn decided(from: u64, to: u64) -> Span {
+        Span { from: Timestamp::from_secs(1_000 + from), to: Timestamp::from_secs(1_000 + to) }
+    }
+
+    #[test]
+    fn two_admissions_a_minute_apart_share_no_window() {
+        let mut minute = Minute::default();
+        minute.record(decided(0, 0));
+        minute.record(decided(60, 60));
+        assert_eq!(minute.highest(), 1);
+        minute.record(decided(119, 119));
+        assert_eq!(minute.highest(), 2);
+    }
+
+    #[test]
+    fn an_interval_that_sticks_out_of_the_window_is_not_counted() {
+        let mut minute = Minute::default();
+        minute.record(decided(0, 30));
+        minute.record(decided(40, 61));
+        assert_eq!(minute.highest(), 1);
+        minute.record(decided(39, 62));
+        assert_eq!(minute.highest(), 2);
     }
 }
