@@ -18,7 +18,6 @@
 //! Times are whole microseconds, as clocks of servers give them. The sliding log of a minute has
 //! ticks of 100 ns and is exact at such times; between two ticks it would err, to the safe side.
 
-mod adversary;
 mod candidate;
 mod crowd;
 mod exact;
@@ -27,7 +26,6 @@ mod plot;
 mod rates;
 mod row;
 mod study;
-mod tally;
 mod traffic;
 mod trial;
 

@@ -4,22 +4,25 @@
 //! Exits with 1 if a promise was broken, and with 2 if it could not be tried.
 
 mod accuracy;
+mod bar;
+mod chart;
 mod cli;
 mod gate;
-mod parallel;
 mod report;
-mod sheets;
+mod sheet;
 mod sites;
 
-use std::{
-    io::{self, Write},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
 use clap::Parser;
+use rayon::prelude::*;
 use waiting_room_sim::{World, fresh_seeds};
 
-use crate::cli::{Cli, Task};
+use crate::{
+    bar::Bar,
+    cli::{Cli, Task},
+    report::say,
+};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -46,10 +49,10 @@ fn simulate(args: &cli::Simulate) -> Result<bool, Box<dyn std::error::Error>> {
     let trace = args.trace()?;
     let seeds = args.chance.seeds();
     eprintln!("seeds: {seeds:?}");
-    let runs = parallel::map(&seeds, |&seed| {
-        World::new(&args.scenario(seed, &trace), &trace).map(World::run)
-    });
-    let reports = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let runs = seeds
+        .par_iter()
+        .map(|&seed| World::new(&args.scenario(seed, &trace), &trace).map(World::run));
+    let reports = runs.collect::<Result<Vec<_>, _>>()?;
     if args.json {
         say(serde_json::to_string_pretty(&reports)?)?;
     } else {
@@ -66,7 +69,8 @@ fn conformance(args: &cli::Conformance) -> Result<bool, Box<dyn std::error::Erro
     let seeds = args.chance.seeds();
     eprintln!("seeds: {seeds:?}");
     let commands = args.commands;
-    let runs = parallel::map(&seeds, |&seed| cli::hold_against_the_model(seed, commands));
+    let runs: Vec<_> =
+        seeds.par_iter().map(|&seed| cli::hold_against_the_model(seed, commands)).collect();
     let mut tried = waiting_room_sim::Coverage::default();
     let mut agreed = true;
     for run in runs {
@@ -87,7 +91,7 @@ fn accuracy(args: &cli::Accuracy) -> Result<bool, Box<dyn std::error::Error>> {
     let traffic = args.traffic()?;
     let seed = args.seed();
     eprintln!("seed: {seed}");
-    let study = accuracy::Study::run(seed, &traffic, parallel::cores());
+    let study = accuracy::Study::run(seed, &traffic);
     if args.json {
         say(serde_json::to_string_pretty(study.rows())?)?;
     } else {
@@ -130,7 +134,7 @@ fn figures(args: &cli::Figures) -> Result<bool, Box<dyn std::error::Error>> {
         sites::figures::write(&study, directory)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
-    Ok(study.bars().iter().all(sheets::Bar::is_met))
+    Ok(study.bars().iter().all(Bar::is_met))
 }
 
 /// Measures what a concurrency gate makes of too many requests. Answers whether every bar was met.
@@ -143,13 +147,5 @@ fn gate(args: &cli::Gate) -> Result<bool, Box<dyn std::error::Error>> {
         gate::write(&study, directory)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
-    Ok(study.bars().iter().all(sheets::Bar::is_met))
-}
-
-/// Prints. Whoever has read enough of it may stop listening.
-fn say(what: impl std::fmt::Display) -> io::Result<()> {
-    match writeln!(io::stdout(), "{what}") {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        said => said,
-    }
+    Ok(study.bars().iter().all(Bar::is_met))
 }

@@ -1,4 +1,6 @@
-//! The reports as a table, and what was broken.
+//! What is printed: the reports of days as a table, and which promises were broken.
+
+use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 use waiting_room_sim::Report;
@@ -19,7 +21,15 @@ pub(crate) fn table(reports: &[Report]) -> Table {
     table
 }
 
-/// Says on standard error which promises were broken, with the first examples.
+/// Prints to standard output. A reader that has closed it is no error.
+pub(crate) fn say(what: impl std::fmt::Display) -> io::Result<()> {
+    match writeln!(io::stdout(), "{what}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        said => said,
+    }
+}
+
+/// Writes to standard error which promises were broken, with the first examples.
 pub(crate) fn print_violations(report: &Report) {
     let violations = report.violations();
     if violations.is_empty() {

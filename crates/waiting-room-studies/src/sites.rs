@@ -26,14 +26,12 @@ mod line;
 mod news;
 mod notes;
 mod output;
-mod pace;
+mod recent;
 mod report;
 mod run;
 mod scenario;
-mod skew;
 mod truth;
 mod visitor;
-mod wheel;
 mod world;
 
 pub(crate) use self::{output::table, run::run, scenario::Scenario};

@@ -5,10 +5,8 @@ use waiting_room_core::{
 };
 
 use super::{
-    adversary::attack,
     exact::Truth,
-    tally::Tally,
-    trial::{Used, try_out},
+    trial::{Tally, Used, attack, try_out},
 };
 
 /// An algorithm of the study. The token bucket decides as GCRA does, and so does the leaky queue.

@@ -1,11 +1,10 @@
 //! A real crowd: people who come when the trace of a day is busy, and look at pages.
 
 use rand::RngExt;
-use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_sim::Trace;
 
-use super::rates::{TAIL, log_normal, pareto};
+use super::rates::{TAIL, exponential, log_normal, pareto};
 
 /// Clients whose first requests are spread over a day as the requests of a trace are.
 ///
@@ -58,11 +57,6 @@ impl Crowd {
         let minute = self.sums.partition_point(|&sum| sum <= drawn);
         60.0 * (minute as f64 + rng.random::<f64>())
     }
-}
-
-fn exponential(mean: f64, rng: &mut Pcg64Mcg) -> f64 {
-    let sample: f64 = Exp1.sample(rng);
-    mean * sample
 }
 
 const MEDIAN_SECONDS_TO_THINK: f64 = 20.0;

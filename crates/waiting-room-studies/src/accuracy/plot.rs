@@ -1,27 +1,21 @@
 //! The figures as a picture: wrong decisions on the left, the fullest window on the right.
 //!
-//! Each kind of traffic is a band, and each algorithm a line in it. The background is left free and
-//! the colours are of a middle lightness, to be read on white and on black.
+//! Each kind of traffic is a band, and each algorithm a line in it.
 
 use svg::{
     Document,
-    node::element::{Circle, Line, Rectangle, Text},
+    node::element::{Circle, Rectangle},
 };
 
 use super::{candidate::Candidate, row::Row, study::Study};
+use crate::chart::{self, WIDTH, colour, frame, round, rule, text};
 
 /// Draws the whole picture.
 pub(super) fn plot(study: &Study) -> Document {
     let bands = study.rows().chunks(Candidate::ALL.len());
     let height = TOP + BAND * bands.len() as f64 + 48.0;
-    let mut picture = Document::new()
-        .set("viewBox", format!("0 0 {WIDTH} {height}"))
-        .set("font-family", "system-ui, sans-serif")
-        .set("font-size", 13)
-        .set("fill", INK)
-        .add(text("Rate limits against an exact log", 16.0, 26.0).set("font-size", 18))
-        .add(text(&subtitle(study), 16.0, 46.0));
-    picture = with_legend(picture);
+    let title = "Rate limits against an exact log";
+    let mut picture = with_legend(frame(title, Some(&subtitle(study)), height));
     for panel in [&WRONG, &FULLEST] {
         picture = with_axis(picture, panel, TOP + BAND * bands.len() as f64);
     }
@@ -41,9 +35,9 @@ fn subtitle(study: &Study) -> String {
 
 /// Which colour is which algorithm, and which dot is which loop.
 fn with_legend(mut picture: Document) -> Document {
-    for (candidate, x) in Candidate::ALL.into_iter().zip([16.0, 146.0, 286.0, 366.0]) {
-        let name = candidate.name();
-        picture = picture.add(dot(name, x + 5.0, 66.0, true)).add(text(name, x + 16.0, 70.5));
+    for (index, x) in [16.0, 146.0, 286.0, 366.0].into_iter().enumerate() {
+        let name = text(Candidate::ALL[index].name(), x + 16.0, 70.5);
+        picture = picture.add(dot(index, x + 5.0, 66.0)).add(name);
     }
     picture.add(text("● open loop", 480.0, 70.5)).add(text("○ closed loop", 570.0, 70.5))
 }
@@ -63,9 +57,9 @@ fn with_axis(mut picture: Document, panel: &Panel, bottom: f64) -> Document {
 /// One kind of traffic.
 fn with_band(mut picture: Document, band: &[Row], top: f64) -> Document {
     picture = picture.add(rule(16.0, top, WIDTH - 16.0, top));
-    for (line, row) in (0..).zip(band) {
-        let y = top + 14.0 + LINE * f64::from(line);
-        if line == 0 {
+    for (index, row) in band.iter().enumerate() {
+        let y = top + 14.0 + LINE * index as f64;
+        if index == 0 {
             picture = picture.add(text(row.traffic, 16.0, y + 9.0)).add(text(
                 &format!("{} in {} s", row.limit, row.window_s),
                 16.0,
@@ -74,12 +68,12 @@ fn with_band(mut picture: Document, band: &[Row], top: f64) -> Document {
         }
         // The filled dot is drawn first, so that the ring around it stays visible.
         if let Some(share) = row.open_wrong_share {
-            picture = picture.add(dot(row.algorithm, (WRONG.place)(share), y, true));
+            picture = picture.add(dot(index, (WRONG.place)(share), y));
         }
         let most = (FULLEST.place)(row.most_by_limit);
         picture = picture
-            .add(dot(row.algorithm, (WRONG.place)(row.closed_wrong_share), y, false))
-            .add(bar(row.algorithm, y, most))
+            .add(ring(index, (WRONG.place)(row.closed_wrong_share), y))
+            .add(bar(index, y, most))
             .add(
                 text(&row.most_in_any_window.to_string(), most + 6.0, y + 4.0).set("font-size", 11),
             );
@@ -87,51 +81,30 @@ fn with_band(mut picture: Document, band: &[Row], top: f64) -> Document {
     picture
 }
 
-fn dot(algorithm: &str, x: f64, y: f64, filled: bool) -> Circle {
-    let circle = Circle::new().set("cx", round(x)).set("cy", y).set("stroke", colour(algorithm));
-    match filled {
-        true => circle.set("r", 4).set("fill", colour(algorithm)),
-        false => circle.set("r", 5.5).set("fill", "none").set("stroke-width", 1.6),
-    }
+/// A filled dot, as large as an empty one is inside.
+fn dot(index: usize, x: f64, y: f64) -> Circle {
+    chart::dot(index, x, y).set("stroke", colour(index))
 }
 
-fn bar(algorithm: &str, y: f64, end: f64) -> Rectangle {
+/// An empty dot.
+fn ring(index: usize, x: f64, y: f64) -> Circle {
+    Circle::new()
+        .set("cx", round(x))
+        .set("cy", round(y))
+        .set("r", 5.5)
+        .set("fill", "none")
+        .set("stroke", colour(index))
+        .set("stroke-width", 1.6)
+}
+
+fn bar(index: usize, y: f64, end: f64) -> Rectangle {
     let start = (FULLEST.place)(0.0);
     Rectangle::new()
         .set("x", start)
         .set("y", y - 4.0)
         .set("width", round(end - start))
         .set("height", 8)
-        .set("fill", colour(algorithm))
-}
-
-fn rule(x1: f64, y1: f64, x2: f64, y2: f64) -> Line {
-    Line::new()
-        .set("x1", round(x1))
-        .set("y1", y1)
-        .set("x2", round(x2))
-        .set("y2", y2)
-        .set("stroke", INK)
-        .set("stroke-opacity", 0.35)
-}
-
-fn text(content: &str, x: f64, y: f64) -> Text {
-    Text::new(content).set("x", round(x)).set("y", y)
-}
-
-/// To a tenth of a pixel.
-fn round(x: f64) -> f64 {
-    (10.0 * x).round() / 10.0
-}
-
-/// Of a palette that people with any kind of colour vision can tell apart.
-fn colour(algorithm: &str) -> &'static str {
-    match algorithm {
-        "fixed window" => "#d55e00",
-        "sliding counter" => "#3b8fd1",
-        "GCRA" => "#009e73",
-        _ => "#b06fa0",
-    }
+        .set("fill", colour(index))
 }
 
 /// One of the two axes, and where a value lies on it.
@@ -168,8 +141,6 @@ const FULLEST: Panel = Panel {
     place: |multiple| 640.0 + 125.0 * multiple,
 };
 
-const WIDTH: f64 = 960.0;
 const TOP: f64 = 122.0;
 const BAND: f64 = 72.0;
 const LINE: f64 = 15.0;
-const INK: &str = "#7d8590";

@@ -1,7 +1,7 @@
 //! How busy sources are.
 
 use rand::RngExt;
-use rand_distr::{Distribution, OpenClosed01, StandardNormal};
+use rand_distr::{Distribution, Exp1, OpenClosed01, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 
 /// Requests a minute of one source, which differ from source to source.
@@ -40,6 +40,12 @@ impl Rates {
 pub(super) fn pareto(least: f64, tail: f64, rng: &mut Pcg64Mcg) -> f64 {
     let chance: f64 = OpenClosed01.sample(rng);
     least * chance.powf(-1.0 / tail)
+}
+
+/// An exponential distribution.
+pub(super) fn exponential(mean: f64, rng: &mut Pcg64Mcg) -> f64 {
+    let sample: f64 = Exp1.sample(rng);
+    mean * sample
 }
 
 /// A lognormal distribution.

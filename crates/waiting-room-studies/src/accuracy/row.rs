@@ -5,8 +5,7 @@ use waiting_room_core::Quota;
 
 use super::{
     candidate::Candidate,
-    tally::{Tally, Wrong},
-    trial::Used,
+    trial::{Tally, Used, Wrong},
 };
 
 /// The columns of the table and of the file. What was not measured is `None`.

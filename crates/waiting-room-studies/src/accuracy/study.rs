@@ -4,10 +4,10 @@ use std::{iter, ops::Range};
 
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use rayon::prelude::*;
 use waiting_room_core::Quota;
 
-use super::{candidate::Candidate, exact::Truth, row::Row, tally::Tally, traffic::Traffic};
-use crate::parallel;
+use super::{candidate::Candidate, exact::Truth, row::Row, traffic::Traffic, trial::Tally};
 
 /// What was measured with one seed.
 #[derive(Clone, Debug)]
@@ -18,10 +18,10 @@ pub(crate) struct Study {
 
 impl Study {
     /// Runs everything. The result depends on the seed and the traffic, not on the threads.
-    pub(crate) fn run(seed: u64, traffic: &[Traffic], threads: usize) -> Self {
+    pub(crate) fn run(seed: u64, traffic: &[Traffic]) -> Self {
         let mut rows = Vec::new();
         for (number, kind) in traffic.iter().enumerate() {
-            let tallies = run(chance(seed, number), kind, threads);
+            let tallies = run(chance(seed, number), kind);
             rows.extend(Candidate::ALL.iter().zip(tallies).map(|(&candidate, tally)| {
                 Row::new(seed, kind.name, &kind.quota, kind.sources, candidate, &tally)
             }));
@@ -50,12 +50,14 @@ impl Study {
 }
 
 /// What each algorithm did under this traffic.
-fn run(chance: u64, traffic: &Traffic, threads: usize) -> [Tally; 4] {
+fn run(chance: u64, traffic: &Traffic) -> [Tally; 4] {
     let batches: Vec<_> = (0..traffic.sources.div_ceil(BATCH))
         .map(|batch| batch * BATCH..traffic.sources.min((batch + 1) * BATCH))
         .collect();
     let mut sum = [Tally::default(); 4];
-    for tallies in parallel::map_on(threads, &batches, |batch| run_batch(chance, traffic, batch)) {
+    let tallies: Vec<_> =
+        batches.par_iter().map(|batch| run_batch(chance, traffic, batch)).collect();
+    for tallies in tallies {
         sum.iter_mut().zip(&tallies).for_each(|(sum, tally)| sum.add(tally));
     }
     sum
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn one_wrong_decision_of_the_log_fails_the_study_and_of_the_others_does_not() {
-        let study = Study::run(1, &small_traffic(1_000), 1);
+        let study = Study::run(1, &small_traffic(1_000));
         assert!(study.log_is_exact());
         for wrong in 0..study.rows.len() {
             let mut study = study.clone();

@@ -12,9 +12,8 @@ use super::{
     output::{csv, table},
     plot::plot,
     row::Row,
-    tally::{Tally, Wrong},
     traffic::START,
-    trial::{Used, try_out},
+    trial::{Tally, Used, Wrong, try_out},
     *,
 };
 
@@ -25,7 +24,8 @@ pub(super) fn small_traffic(requests: u64) -> Vec<Traffic> {
 }
 
 fn small_study(seed: u64, threads: usize) -> Study {
-    Study::run(seed, &small_traffic(60_000), threads)
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| Study::run(seed, &small_traffic(60_000)))
 }
 
 fn rows_of<'a>(study: &'a Study, algorithm: &str) -> Vec<&'a Row> {

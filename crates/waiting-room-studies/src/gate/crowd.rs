@@ -9,8 +9,7 @@ use waiting_room_core::{Arrival, GateRefused, GateRules, Timestamp};
 use super::{
     agenda::Agenda,
     door::{Door, Said},
-    hold::Hold,
-    traffic::{START, chance},
+    traffic::{Hold, START, chance},
 };
 
 /// What those who are refused are told.

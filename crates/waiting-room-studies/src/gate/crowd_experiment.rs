@@ -9,7 +9,7 @@ use super::{
     policies::Policy,
     tally::Tally,
 };
-use crate::sheets::{Column, Sheet, measure_each};
+use crate::sheet::{Column, Sheet, measure_each};
 
 /// How it ended, and how many requests came in each second of it.
 pub(super) fn crowd(seeds: &[u64]) -> (Sheet, Sheet) {

@@ -5,13 +5,12 @@ use std::time::Duration;
 use waiting_room_core::{Discipline, GateRules, Tenants};
 
 use super::{
-    hold::Hold,
     open_loop::{Span, run},
     policies::{Policy, QUEUE},
     tally::Tally,
-    traffic::{Abandonment, LIMIT, MEAN_HOLD, Source, Traffic},
+    traffic::{Abandonment, Hold, LIMIT, MEAN_HOLD, Source, Traffic},
 };
-use crate::sheets::{Column, Sheet};
+use crate::sheet::{Column, Sheet};
 
 /// How the longest wait decides about everything: twice the capacity, and a client with 250 ms.
 pub(super) fn cliff(seeds: &[u64], span: Span, step: u64) -> Sheet {

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use super::{crowd_experiment, experiments, open_loop::Span, traffic::Abandonment};
-use crate::sheets::{Bar, Bound, Sheet};
+use crate::{
+    bar::{Bar, Bound},
+    sheet::Sheet,
+};
 
 /// What was measured.
 #[derive(Clone, Debug)]

@@ -5,15 +5,14 @@ use std::time::Duration;
 use waiting_room_sim::seeds;
 
 use super::{
-    hold::Hold,
     open_loop::{Span, run},
-    pictures::pictures,
+    output::pictures,
     policies::{Policy, QUEUE},
     tally::Tally,
-    traffic::{Abandonment, CAPACITY, LIMIT, MEAN_HOLD, Source, Traffic},
+    traffic::{Abandonment, CAPACITY, Hold, LIMIT, MEAN_HOLD, Source, Traffic},
     *,
 };
-use crate::sheets::{Bar, csv};
+use crate::{bar::Bar, sheet::csv};
 
 fn traffic(percent: u32, patience: Duration) -> Traffic {
     Traffic {

@@ -5,7 +5,6 @@
 
 mod delays;
 mod output;
-mod pictures;
 mod study;
 mod tables;
 mod worlds;

@@ -1,12 +1,11 @@
 //! What is true in the world, which nobody in it knows.
 
-mod lately;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
-use self::lately::Lately;
+use super::recent::Lately;
 use super::{
     clock::{MINUTE, SECOND},
     line::Line,

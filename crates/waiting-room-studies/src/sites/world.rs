@@ -11,17 +11,16 @@ use rand_pcg::Pcg64Mcg;
 use waiting_room_core::ConfigError;
 
 use super::{
-    clock::{MINUTE, SECOND, from_seconds},
+    clock::{MINUTE, SECOND, Wheel, from_seconds},
     crowd::{Crowd, Newcomer},
     door::Door,
     news::News,
     notes::Notes,
-    pace::Pace,
+    recent::Pace,
     report::Report,
     scenario::{FaultKind, Policy, Scenario},
     truth::Truth,
     visitor::Visitors,
-    wheel::Wheel,
 };
 
 /// The sites of a scenario under one policy.

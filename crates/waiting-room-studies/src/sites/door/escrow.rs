@@ -3,7 +3,6 @@
 
 mod asking;
 mod guests;
-mod last_minute;
 mod network;
 
 use std::time::Duration;
@@ -16,10 +15,10 @@ use waiting_room_sites::{
 
 use self::{
     guests::Guests,
-    last_minute::LastMinute,
     network::{Limit, Message, Network},
 };
 use super::question::{Outcome, Trips};
+use crate::sites::recent::LastMinute;
 use crate::sites::{clock::timestamp, scenario::Scenario, truth::Stranded};
 
 /// All ledgers, and the messages between them.

@@ -11,8 +11,8 @@ use waiting_room_sites::{
 use super::question::{Asker, Say, Step};
 use crate::sites::{
     clock::timestamp,
+    crowd::Skew,
     scenario::{Policy, Scenario},
-    skew::Skew,
 };
 
 /// An usher at each node, and a counter for each pool. They are those of production.

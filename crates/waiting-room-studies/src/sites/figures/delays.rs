@@ -7,7 +7,7 @@ use super::{
     worlds::{self, Contender},
 };
 use crate::{
-    sheets::{Column, Sheet},
+    sheet::{Column, Sheet},
     sites::scenario::Scenario,
 };
 

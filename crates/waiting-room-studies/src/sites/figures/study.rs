@@ -1,7 +1,10 @@
 //! All tables, with all seeds.
 
 use super::{delays, tables};
-use crate::sheets::{Bar, Bound, Sheet};
+use crate::{
+    bar::{Bar, Bound},
+    sheet::Sheet,
+};
 
 /// What was measured.
 #[derive(Clone, Debug)]

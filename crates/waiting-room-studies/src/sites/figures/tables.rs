@@ -4,7 +4,7 @@ use waiting_room_sites::SlotPolicy;
 
 use super::worlds::{self, Contender};
 use crate::{
-    sheets::{Column, Sheet, measure_each},
+    sheet::{Column, Sheet, measure_each},
     sites::report::Report,
 };
 

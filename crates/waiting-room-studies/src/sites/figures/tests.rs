@@ -3,13 +3,12 @@
 
 use super::{
     delays,
-    output::markdown,
-    pictures::pictures,
+    output::{markdown, pictures},
     study::{Study, of_escrow},
     tables,
     worlds::{self, Contender},
 };
-use crate::sheets::{Column, Sheet};
+use crate::sheet::{Column, Sheet};
 
 #[test]
 fn v31_the_line_begins_when_the_room_is_full_and_ends_when_it_is_not() {

@@ -1,8 +1,8 @@
-//! What a study has to reach, with each seed.
+//! Bars: bounds that the figures of a study keep to, with each seed or on average.
 
 use std::fmt;
 
-use super::{sheet::Sheet, spread::Spread};
+use crate::sheet::{Sheet, Spread};
 
 /// A bar, and the figure that is the closest to it.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ impl fmt::Display for Bar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sheets::Column;
+    use crate::sheet::Column;
 
     /// A sheet with one figure of one policy, by seed.
     fn sheet(figures: &[f64]) -> Sheet {

@@ -1,6 +1,44 @@
-//! The least that a number has been in the last while.
+//! What happened in the last while: counts of events, and the least that a number has been.
 
 use std::collections::VecDeque;
+
+use super::clock::{MINUTE, SECOND};
+
+/// Counts events, second by second, for three minutes.
+#[derive(Debug)]
+pub(super) struct Pace {
+    seconds: [u32; Pace::LENGTH],
+    now: u32,
+}
+
+impl Pace {
+    const LENGTH: usize = 180;
+
+    pub(super) const fn new() -> Self {
+        Self { seconds: [0; Self::LENGTH], now: 0 }
+    }
+
+    pub(super) fn count(&mut self, now: u32) {
+        self.turn(now);
+        self.seconds[self.now as usize % Self::LENGTH] += 1;
+    }
+
+    /// How many in a second, over so many whole seconds up to three minutes.
+    pub(super) fn per_second(&mut self, over: u32, now: u32) -> f64 {
+        self.turn(now);
+        let first = self.now.saturating_sub(over);
+        let seconds = (first..self.now).map(|second| self.seconds[second as usize % Self::LENGTH]);
+        f64::from(seconds.sum::<u32>()) / f64::from(over)
+    }
+
+    fn turn(&mut self, now: u32) {
+        let present = now / SECOND;
+        while self.now < present {
+            self.now += 1;
+            self.seconds[self.now as usize % Self::LENGTH] = 0;
+        }
+    }
+}
 
 /// A number that changes now and then, and how low it was lately.
 #[derive(Debug)]
@@ -39,11 +77,43 @@ impl Lately {
     }
 }
 
+/// When something happened, for as long as it is not a minute ago.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastMinute(VecDeque<u32>);
+
+impl LastMinute {
+    pub(super) fn add(&mut self, now: u32) {
+        self.forget(now);
+        self.0.push_back(now);
+    }
+
+    pub(super) fn count(&mut self, now: u32) -> u32 {
+        self.forget(now);
+        u32::try_from(self.0.len()).unwrap_or(u32::MAX)
+    }
+
+    fn forget(&mut self, now: u32) {
+        while self.0.front().is_some_and(|at| at + MINUTE <= now) {
+            self.0.pop_front();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn what_is_longer_ago_does_not_count() {
+        let mut pace = Pace::new();
+        [500, 1_000, 1_999, 60_000].into_iter().for_each(|at| pace.count(at));
+        assert!((pace.per_second(60, 60_999) - 3.0 / 60.0).abs() < 1e-9);
+        assert!((pace.per_second(60, 61_000) - 3.0 / 60.0).abs() < 1e-9);
+        assert!((pace.per_second(60, 62_000) - 1.0 / 60.0).abs() < 1e-9);
+        assert!(pace.per_second(60, 400_000) < 1e-9);
+    }
 
     proptest! {
         #[test]
