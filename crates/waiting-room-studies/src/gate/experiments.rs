@@ -121,7 +121,7 @@ pub(super) fn fairness(seeds: &[u64], span: Span) -> Sheet {
         let traffic = Traffic { sources, ..impatient(Source::steady(0)) };
         let mut mice = run(rules, &traffic, span, seed);
         let elephant = mice.pop().unwrap_or_default();
-        let mice = sum(&mice);
+        let mice = Tally::sum(&mice);
         vec![
             mice.success(),
             mice.percentile(0.5),
@@ -144,13 +144,7 @@ fn impatient(source: Source) -> Traffic {
 
 /// What became of all clients.
 fn one(rules: &GateRules, traffic: &Traffic, span: Span, seed: u64) -> Tally {
-    sum(&run(rules, traffic, span, seed))
-}
-
-fn sum(tallies: &[Tally]) -> Tally {
-    let mut sum = Tally::default();
-    tallies.iter().for_each(|tally| sum.add(tally));
-    sum
+    Tally::sum(&run(rules, traffic, span, seed))
 }
 
 fn by_name(policies: Vec<Policy>) -> Vec<(String, GateRules)> {

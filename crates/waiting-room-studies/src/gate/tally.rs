@@ -18,8 +18,14 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Both in one.
-    pub(super) fn add(&mut self, other: &Self) {
+    /// The tally of several sources together.
+    pub(super) fn sum(tallies: &[Self]) -> Self {
+        let mut sum = Self::default();
+        tallies.iter().for_each(|tally| sum.add(tally));
+        sum
+    }
+
+    fn add(&mut self, other: &Self) {
         self.came += other.came;
         self.succeeded += other.succeeded;
         self.useful += other.useful;
