@@ -12,7 +12,7 @@ mod targets;
 mod wrk;
 
 pub(crate) use self::{
-    alone::CASES as ALONE,
+    alone::ALONE,
     bench::{run, run_refusals},
     house::serve,
     load::LoadKind,

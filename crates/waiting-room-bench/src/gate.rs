@@ -14,11 +14,11 @@ mod tasks;
 mod waiters;
 
 pub(crate) use self::{
-    admitted::CASES as ADMITTED,
+    admitted::ADMITTED,
     bench::run,
-    handed_on::ON_ONE_THREAD as HANDED_ON,
+    handed_on::HANDED_ON,
     overload::{Contender, Work, serve},
-    permits::CASES as PERMITS,
-    refused::CASES as REFUSED,
-    waiters::CASES as WAITERS,
+    permits::PERMITS,
+    refused::REFUSED,
+    waiters::WAITERS,
 };

@@ -10,10 +10,10 @@ mod routers;
 mod turns;
 
 pub(crate) use self::{
-    admitted::CASES as ADMITTED,
-    algorithms::CASES as ALGORITHMS,
+    admitted::ADMITTED,
+    algorithms::ALGORITHMS,
     bench::run,
     keyed::{MILLION, ONE, THOUSAND, TWO_THREADS},
-    memory::CASES as KEY_MEMORY,
-    refused::{CASES as REFUSED, REFUSING, Refusing},
+    memory::KEY_MEMORY,
+    refused::{REFUSED, REFUSING, Refusing},
 };

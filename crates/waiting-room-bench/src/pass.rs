@@ -5,6 +5,4 @@ mod bench;
 mod cookie_jar;
 mod without_axum;
 
-pub(crate) use self::{
-    behind_axum::CASES as BEHIND_AXUM, bench::run, without_axum::CASES as WITHOUT_AXUM,
-};
+pub(crate) use self::{behind_axum::BEHIND_AXUM, bench::run, without_axum::WITHOUT_AXUM};

@@ -5,4 +5,4 @@ mod memory;
 mod verbs;
 mod visitors;
 
-pub(crate) use self::{bench::run, memory::CASES as MEMORY, verbs::CASES as VERBS};
+pub(crate) use self::{bench::run, memory::MEMORY, verbs::VERBS};

@@ -4,4 +4,4 @@ mod bench;
 mod ciphers;
 mod requests;
 
-pub(crate) use self::{bench::run, ciphers::CASES as CIPHERS, requests::CASES as TOKENS};
+pub(crate) use self::{bench::run, ciphers::CIPHERS, requests::TOKENS};

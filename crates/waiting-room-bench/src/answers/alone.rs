@@ -5,18 +5,21 @@ use tower::Layer;
 
 use super::rooms::{full_room, still_room};
 use crate::{
-    case::{Case, Repeat},
+    case::{Case, Group, Repeat},
     setting::{Ready, Template, drive, runtime},
 };
 
 /// The answers that are asked for over loopback as well.
-pub(crate) const CASES: &[Case] = &[
-    Case { name: "JSON, early ticket", set_up: || early(JSON, DATA) },
-    Case { name: "JSON, first touch", set_up: || first_touch(JSON, DATA) },
-    Case { name: "JSON, check-in", set_up: check_in },
-    Case { name: "HTML, early ticket", set_up: || early(HTML, PAGE) },
-    Case { name: "HTML, first touch", set_up: || first_touch(HTML, PAGE) },
-];
+pub(crate) const ALONE: Group = Group::new(
+    "answers",
+    &[
+        Case { name: "JSON, early ticket", set_up: || early(JSON, DATA) },
+        Case { name: "JSON, first touch", set_up: || first_touch(JSON, DATA) },
+        Case { name: "JSON, check-in", set_up: check_in },
+        Case { name: "HTML, early ticket", set_up: || early(HTML, PAGE) },
+        Case { name: "HTML, first touch", set_up: || first_touch(HTML, PAGE) },
+    ],
+);
 
 fn early(types: &'static str, status: StatusCode) -> Repeat {
     let room = runtime().block_on(full_room()).expect("the room can be made");

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::{
+    alone::ALONE,
     client,
     house::Address,
     load::{CONNECTIONS, LoadKind},
@@ -12,7 +13,6 @@ use super::{
     targets::{Target, refusals, targets},
 };
 use crate::{
-    case::Group,
     effort::Effort,
     measure::{Counting, Samples},
     report::{Bar, NONE, Report, figure, spread},
@@ -59,7 +59,7 @@ fn over_loopback(
 fn alone(effort: Effort, counting: Counting) -> Result<()> {
     let columns = ["answer", "ns/op", "min..max", "instr/op", "allocs/op", "bytes/op"];
     let mut report = Report::new("Answers without a network", "answers", effort, &columns);
-    report.costs(Group::Answers, effort, counting)?;
+    report.costs(ALONE, effort, counting)?;
     report.note("The time of the layer with that of the request, as in the tables of `pass`.");
     println!("{report}");
     Ok(())

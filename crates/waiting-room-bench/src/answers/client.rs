@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{load::Load, targets::Target};
+use super::targets::{Load, Target};
 use crate::setting::runtime;
 
 /// Makes sure that a target answers as it should.

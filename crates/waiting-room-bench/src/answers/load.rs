@@ -5,7 +5,11 @@ use std::{thread, time::Duration};
 use anyhow::Result;
 use clap::ValueEnum;
 
-use super::{client, targets::Target, wrk};
+use super::{
+    client,
+    targets::{Load, Target},
+    wrk,
+};
 use crate::measure::pin_to;
 
 /// What sends the requests.
@@ -37,15 +41,6 @@ impl LoadKind {
             load.join().expect("what can go wrong with a load is an error")
         })
     }
-}
-
-/// What came of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Load {
-    pub(super) requests: f64,
-    pub(super) per_second: f64,
-    pub(super) p50_ms: f64,
-    pub(super) p99_ms: f64,
 }
 
 /// As many clients ask at a time.

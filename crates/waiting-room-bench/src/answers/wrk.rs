@@ -4,7 +4,7 @@ use std::{process::Command, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{load::Load, targets::Target};
+use super::targets::{Load, Target};
 
 pub(super) fn is_installed() -> bool {
     // It has no option that only says so: asked for its version, it says it and fails.

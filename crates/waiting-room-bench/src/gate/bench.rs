@@ -3,13 +3,16 @@
 use anyhow::Result;
 
 use super::{
+    admitted::ADMITTED,
     connections,
-    handed_on::{ON_TWO_THREADS, WAITING},
+    handed_on::{HANDED_ON, ON_TWO_THREADS, WAITING},
     overload,
+    permits::PERMITS,
+    refused::REFUSED,
     tasks::CROWDS,
+    waiters::WAITERS,
 };
 use crate::{
-    case::Group,
     effort::Effort,
     measure::{Counting, Samples, Weight, count, time, time_by_wall, weigh},
     report::{Bar, NONE, REQUESTS, Report, cell, figure, range, requests},
@@ -31,7 +34,7 @@ fn permits(effort: Effort, counting: Counting) -> Result<Report> {
     let columns = ["permit", "ns/op", "min..max", "instr/op", "allocs/op", "bar"];
     let title = "A permit that nobody else wants, and giving it back";
     let mut report = Report::new(title, "gate", effort, &columns);
-    let group = Group::Permits;
+    let group = PERMITS;
     let (times, counts) = (time(group.cases(), effort), count(group, effort, counting)?);
     for (index, (case, ns)) in group.cases().iter().zip(&times).enumerate() {
         let bar = (index == 0).then(|| Bar::at_most("ns", 20.0, ns.median()).to_string());
@@ -75,7 +78,7 @@ fn handed_on(effort: Effort, counting: Counting) -> Result<Report> {
     let on_two = ["two threads, ns", "min..max", "x tokio"];
     let columns = [&["permit"][..], &on_one, &on_two, &["bar"]].concat();
     let mut report = Report::new(&title, "gate", effort, &columns);
-    let (group, cases) = (Group::HandedOn, Group::HandedOn.cases());
+    let (group, cases) = (HANDED_ON, HANDED_ON.cases());
     let counts = count(group, effort, counting)?;
     let (one, two) = (time(cases, effort), time_by_wall(ON_TWO_THREADS, effort));
     for (index, case) in cases.iter().enumerate() {
@@ -107,7 +110,7 @@ fn handed_on(effort: Effort, counting: Counting) -> Result<Report> {
 fn admitted(effort: Effort, counting: Counting) -> Result<Report> {
     let title = "Admitted by a gate, through axum's Router::layer";
     let mut report = Report::new(title, "gate", effort, &REQUESTS);
-    requests(&mut report, Group::GateAdmitted, effort, counting, |_, _, _| None)?;
+    requests(&mut report, ADMITTED, effort, counting, |_, _, _| None)?;
     report.note("One thread; every request is a clone of one with four headers and four cookies.");
     Ok(report)
 }
@@ -115,7 +118,7 @@ fn admitted(effort: Effort, counting: Counting) -> Result<Report> {
 fn refused(effort: Effort, counting: Counting) -> Result<Report> {
     let title = "Refused by a gate that is full, through axum's Router::layer";
     let mut report = Report::new(title, "gate", effort, &REQUESTS);
-    requests(&mut report, Group::GateRefused, effort, counting, |_, _, _| None)?;
+    requests(&mut report, REFUSED, effort, counting, |_, _, _| None)?;
     report.note("The same request, of a program. Others answer 503 with nothing more.");
     Ok(report)
 }
@@ -123,7 +126,7 @@ fn refused(effort: Effort, counting: Counting) -> Result<Report> {
 fn waiters(effort: Effort, counting: Counting) -> Result<Report> {
     let columns = ["who waits", "heap bytes", "at the worst", "resident bytes", "allocations"];
     let mut report = Report::new("What a waiter weighs", "gate", effort, &columns);
-    let (group, waiters) = (Group::GateWaiters, effort.crowd());
+    let (group, waiters) = (WAITERS, effort.crowd());
     for case in group.cases() {
         let Weight { resident, heap } = weigh(group, case.name, waiters, counting)?;
         let [kept, peak, allocations] = heap.map_or([NONE; 3].map(str::to_owned), |heap| {
@@ -142,22 +145,23 @@ mod tests {
         super::admitted::{DECIDES, OURS},
         *,
     };
+    use crate::case::Group;
 
     /// How many allocations a case makes more than another of its group.
     fn more(group: Group, name: &str, than: &str) -> u64 {
-        let case = |name| group.cases().iter().find(|case| case.name == name);
-        let [ours, other] = [name, than].map(|name| case(name).expect("it is there").allocations());
+        let case = |name| group.case(name).expect("it is there");
+        let [ours, other] = [name, than].map(|name| case(name).allocations());
         ours.saturating_sub(other)
     }
 
     #[test]
     fn a_permit_that_nobody_else_wants_allocates_nothing() {
-        assert!(Group::Permits.cases()[..2].iter().all(|case| case.allocations() == 0));
+        assert!(PERMITS.cases()[..2].iter().all(|case| case.allocations() == 0));
     }
 
     #[test]
     fn a_gate_allocates_five_times_at_most_more_than_a_layer_that_decides() {
-        let more = more(Group::GateAdmitted, OURS, DECIDES);
+        let more = more(ADMITTED, OURS, DECIDES);
         assert!(more <= 5, "{more}");
     }
 }

@@ -17,10 +17,10 @@ use super::{
     sources::{Acquire, Ours, OursFifo, Source, TimedAcquire},
     tasks::on,
 };
-use crate::case::{Case, Repeat};
+use crate::case::{Case, Group, Repeat};
 
 /// With all of them on one thread.
-pub(crate) const ON_ONE_THREAD: &[Case] = &cases::<1>();
+pub(crate) const HANDED_ON: Group = Group::new("handed-on", &cases::<1>());
 /// With the tasks on two threads.
 pub(super) const ON_TWO_THREADS: &[Case] = &cases::<2>();
 

@@ -6,19 +6,22 @@ use waiting_room_core::{Arrival, Discipline, Entry};
 
 use super::sources::{Acquire, ENOUGH, Ours, Source, TimedAcquire, TryAcquire, gate, semaphore};
 use crate::{
-    case::{Case, Repeat},
+    case::{Case, Group, Repeat},
     setting::runtime,
 };
 
 /// Ours, and tokio's.
-pub(crate) const CASES: &[Case] = &[
-    Case { name: "Gate, the time given", set_up: the_time_given },
-    Case { name: "Gate, its clock read", set_up: of::<Ours> },
-    Case { name: "Semaphore, try_acquire", set_up: borrowed },
-    Case { name: "Semaphore, try_acquire_owned", set_up: of::<TryAcquire> },
-    Case { name: "Semaphore, acquire_owned", set_up: of::<Acquire> },
-    Case { name: "Semaphore, timeout(acquire_owned)", set_up: of::<TimedAcquire> },
-];
+pub(crate) const PERMITS: Group = Group::new(
+    "permits",
+    &[
+        Case { name: "Gate, the time given", set_up: the_time_given },
+        Case { name: "Gate, its clock read", set_up: of::<Ours> },
+        Case { name: "Semaphore, try_acquire", set_up: borrowed },
+        Case { name: "Semaphore, try_acquire_owned", set_up: of::<TryAcquire> },
+        Case { name: "Semaphore, acquire_owned", set_up: of::<Acquire> },
+        Case { name: "Semaphore, timeout(acquire_owned)", set_up: of::<TimedAcquire> },
+    ],
+);
 
 fn of<S: Source>() -> Repeat {
     let (source, runtime) = (S::of(ENOUGH), runtime());

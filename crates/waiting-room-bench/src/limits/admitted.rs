@@ -8,22 +8,25 @@ use super::{
     turns::Outcome::Allowed,
 };
 use crate::{
-    case::{Case, Repeat},
+    case::{Case, Group, Repeat},
     setting::{Deciding, Forwarding, Template, drive_router, hello},
 };
 
 /// The bare router, the two layers that do nothing, ours, and others; the floor first.
-pub(crate) const CASES: &[Case] = &[
-    Case { name: "bare Router (the floor)", set_up: || sent_to(hello()) },
-    Case { name: "+ a layer that forwards", set_up: forwarding },
-    Case { name: "+ a layer that decides, then forwards", set_up: deciding },
-    Case { name: "+ ours, a limit by IP, all headers", set_up: || limited(Headers::All) },
-    Case { name: "+ ours, a limit by IP, no headers", set_up: || limited(Headers::None) },
-    Case { name: "+ ours, two limits, all headers", set_up: || sent_to(two_of_ours()) },
-    Case { name: "+ tower_governor, by IP", set_up: || governed(Headers::None) },
-    Case { name: "+ tower_governor, by IP, use_headers", set_up: || governed(Headers::All) },
-    Case { name: "+ tower-resilience, no key", set_up: || sent_to(resilience(Allowed)) },
-];
+pub(crate) const ADMITTED: Group = Group::new(
+    "admitted",
+    &[
+        Case { name: "bare Router (the floor)", set_up: || sent_to(hello()) },
+        Case { name: "+ a layer that forwards", set_up: forwarding },
+        Case { name: "+ a layer that decides, then forwards", set_up: deciding },
+        Case { name: "+ ours, a limit by IP, all headers", set_up: || limited(Headers::All) },
+        Case { name: "+ ours, a limit by IP, no headers", set_up: || limited(Headers::None) },
+        Case { name: "+ ours, two limits, all headers", set_up: || sent_to(two_of_ours()) },
+        Case { name: "+ tower_governor, by IP", set_up: || governed(Headers::None) },
+        Case { name: "+ tower_governor, by IP, use_headers", set_up: || governed(Headers::All) },
+        Case { name: "+ tower-resilience, no key", set_up: || sent_to(resilience(Allowed)) },
+    ],
+);
 
 fn forwarding() -> Repeat {
     sent_to(hello().layer(layer_fn(Forwarding)))

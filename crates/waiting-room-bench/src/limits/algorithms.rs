@@ -6,17 +6,20 @@ use super::{
     keyed::{hasher, number},
     turns::{Outcome, Spread, Turns},
 };
-use crate::case::{Case, Repeat};
+use crate::case::{Case, Group, Repeat};
 
 /// Each of them.
-pub(crate) const CASES: &[Case] = &[
-    Case { name: "fixed window", set_up: || checked(Algorithm::FixedWindow(Alignment::Epoch)) },
-    Case { name: "GCRA", set_up: || checked(Algorithm::Gcra) },
-    Case { name: "leaky queue", set_up: || checked(Algorithm::LeakyQueue) },
-    Case { name: "sliding counter", set_up: || checked(Algorithm::SlidingCounter) },
-    Case { name: "sliding log", set_up: || checked(Algorithm::SlidingLog(Refusals::Ignore)) },
-    Case { name: "token bucket", set_up: || checked(Algorithm::TokenBucket) },
-];
+pub(crate) const ALGORITHMS: Group = Group::new(
+    "algorithms",
+    &[
+        Case { name: "fixed window", set_up: || checked(Algorithm::FixedWindow(Alignment::Epoch)) },
+        Case { name: "GCRA", set_up: || checked(Algorithm::Gcra) },
+        Case { name: "leaky queue", set_up: || checked(Algorithm::LeakyQueue) },
+        Case { name: "sliding counter", set_up: || checked(Algorithm::SlidingCounter) },
+        Case { name: "sliding log", set_up: || checked(Algorithm::SlidingLog(Refusals::Ignore)) },
+        Case { name: "token bucket", set_up: || checked(Algorithm::TokenBucket) },
+    ],
+);
 
 /// A limit of twice what each key asks for.
 fn checked(algorithm: Algorithm) -> Repeat {

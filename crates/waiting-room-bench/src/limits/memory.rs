@@ -9,24 +9,30 @@ use super::{
     keyed::{address, governor_quota, hasher, number},
     turns::{OPENING, Outcome},
 };
-use crate::case::{Case, Repeat};
+use crate::case::{Case, Group, Repeat};
 
 /// Ours first, with GCRA.
-pub(crate) const CASES: &[Case] = &[
-    Case { name: "Limiter, GCRA, any key", set_up: || ours(Algorithm::Gcra) },
-    Case {
-        name: "Limiter, fixed window, any key",
-        set_up: || ours(Algorithm::FixedWindow(Alignment::Epoch)),
-    },
-    Case { name: "Limiter, sliding counter, any key", set_up: || ours(Algorithm::SlidingCounter) },
-    Case {
-        name: "Limiter, sliding log of one event, any key",
-        set_up: || ours(Algorithm::SlidingLog(Refusals::Ignore)),
-    },
-    Case { name: "governor, u64", set_up: || governor(number) },
-    Case { name: "governor, IpAddr", set_up: || governor(address) },
-    Case { name: "governor, String", set_up: || governor(|key| address(key).to_string()) },
-];
+pub(crate) const KEY_MEMORY: Group = Group::new(
+    "key-memory",
+    &[
+        Case { name: "Limiter, GCRA, any key", set_up: || ours(Algorithm::Gcra) },
+        Case {
+            name: "Limiter, fixed window, any key",
+            set_up: || ours(Algorithm::FixedWindow(Alignment::Epoch)),
+        },
+        Case {
+            name: "Limiter, sliding counter, any key",
+            set_up: || ours(Algorithm::SlidingCounter),
+        },
+        Case {
+            name: "Limiter, sliding log of one event, any key",
+            set_up: || ours(Algorithm::SlidingLog(Refusals::Ignore)),
+        },
+        Case { name: "governor, u64", set_up: || governor(number) },
+        Case { name: "governor, IpAddr", set_up: || governor(address) },
+        Case { name: "governor, String", set_up: || governor(|key| address(key).to_string()) },
+    ],
+);
 
 fn ours(algorithm: Algorithm) -> Repeat {
     Repeat::new(move |keys| {

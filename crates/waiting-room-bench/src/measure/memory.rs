@@ -65,7 +65,7 @@ pub(crate) fn weigh(group: Group, case: &str, things: u64, counting: Counting) -
 
 fn resident(group: Group, case: &str, things: u64) -> Result<f64> {
     let output = Command::new(env::current_exe()?)
-        .args(["repeat", &group.argument(), case, "0", &things.to_string()])
+        .args(["repeat", group.name(), case, "0", &things.to_string()])
         .output()?;
     ensure!(output.status.success(), "{case:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?.trim().parse()?)

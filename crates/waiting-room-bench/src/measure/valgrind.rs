@@ -129,7 +129,7 @@ fn run(tool: &[&str], group: Group, case: &str, times: [u64; 2]) -> Result<Strin
     let output = Command::new("valgrind")
         .args(tool)
         .arg(env::current_exe()?)
-        .args(["repeat", &group.argument(), case])
+        .args(["repeat", group.name(), case])
         .args(times.map(|times| times.to_string()))
         .output()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

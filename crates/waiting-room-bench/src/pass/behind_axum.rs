@@ -9,20 +9,23 @@ use tower_waiting_room::WaitingRoomLayer;
 
 use super::cookie_jar;
 use crate::{
-    case::{Case, Repeat},
+    case::{Case, Group, Repeat},
     setting::{Deciding, Forwarding, Template, config, drive_router, hello, runtime, token},
 };
 
 /// The bare router, the two layers that do nothing, ours, and others; the floor first.
-pub(crate) const CASES: &[Case] = &[
-    Case { name: "bare Router (the floor)", set_up: || behind(hello(), "other=1") },
-    Case { name: "+ a layer that forwards", set_up: forwarding },
-    Case { name: "+ a layer that decides, then forwards", set_up: deciding },
-    Case { name: "+ waiting room, valid pass", set_up: waiting_room },
-    Case { name: "+ tower_governor, peer IP, 1 key", set_up: governor },
-    Case { name: "+ PrivateCookieJar, read and rewrite", set_up: private_cookie_jar },
-    Case { name: "the request alone: cloned and dropped", set_up: request_alone },
-];
+pub(crate) const BEHIND_AXUM: Group = Group::new(
+    "behind-axum",
+    &[
+        Case { name: "bare Router (the floor)", set_up: || behind(hello(), "other=1") },
+        Case { name: "+ a layer that forwards", set_up: forwarding },
+        Case { name: "+ a layer that decides, then forwards", set_up: deciding },
+        Case { name: "+ waiting room, valid pass", set_up: waiting_room },
+        Case { name: "+ tower_governor, peer IP, 1 key", set_up: governor },
+        Case { name: "+ PrivateCookieJar, read and rewrite", set_up: private_cookie_jar },
+        Case { name: "the request alone: cloned and dropped", set_up: request_alone },
+    ],
+);
 
 fn forwarding() -> Repeat {
     behind(hello().layer(layer_fn(Forwarding)), "other=1")

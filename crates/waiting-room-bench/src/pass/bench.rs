@@ -5,6 +5,7 @@ use http::StatusCode;
 use tower::{Layer, Service, ServiceExt};
 use tower_waiting_room::{MemoryStore, StoreFailure, WaitingRoomLayer};
 
+use super::{behind_axum::BEHIND_AXUM, without_axum::WITHOUT_AXUM};
 use crate::{
     case::Group,
     effort::Effort,
@@ -16,8 +17,8 @@ use crate::{
 /// Measures, and prints.
 pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
     for (group, title) in [
-        (Group::BehindAxum, "A visitor with a valid pass, through axum's Router::layer"),
-        (Group::WithoutAxum, "A visitor with a valid pass, without axum"),
+        (BEHIND_AXUM, "A visitor with a valid pass, through axum's Router::layer"),
+        (WITHOUT_AXUM, "A visitor with a valid pass, without axum"),
     ] {
         println!("{}", report(group, title, effort, counting)?);
     }
@@ -129,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_cases_that_are_compared_stand_where_they_are_looked_for() {
-        for group in [Group::BehindAxum, Group::WithoutAxum] {
+        for group in [BEHIND_AXUM, WITHOUT_AXUM] {
             assert!(group.cases()[FLOOR].name.contains("floor"));
             assert_eq!(group.cases()[FORWARDING].name, "+ a layer that forwards");
             assert!(ours(group) > FORWARDING);
@@ -138,14 +139,13 @@ mod tests {
 
     #[test]
     fn a_layer_that_forwards_allocates_nothing_itself() {
-        let [floor, forwarding] =
-            [FLOOR, FORWARDING].map(|case| allocations(Group::WithoutAxum, case));
+        let [floor, forwarding] = [FLOOR, FORWARDING].map(|case| allocations(WITHOUT_AXUM, case));
         assert_eq!(floor, forwarding);
     }
 
     #[test]
     fn a_valid_pass_allocates_twice_at_most_more_than_a_layer_that_forwards() {
-        let group = Group::BehindAxum;
+        let group = BEHIND_AXUM;
         let [forwarding, ours] = [FORWARDING, ours(group)].map(|case| allocations(group, case));
         assert!(ours <= forwarding + 2, "{ours} against {forwarding}");
     }

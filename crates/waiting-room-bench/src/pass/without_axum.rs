@@ -4,18 +4,21 @@ use tower::{Layer, layer::layer_fn};
 use tower_waiting_room::{RoomSwitch, WaitingRoomLayer};
 
 use crate::{
-    case::{Case, Repeat},
+    case::{Case, Group, Repeat},
     setting::{Deciding, Forwarding, Ready, Template, config, drive, runtime, token},
 };
 
 /// The bare service, the two layers that do nothing, and ours; the floor first.
-pub(crate) const CASES: &[Case] = &[
-    Case { name: "a ready service (the floor)", set_up: floor },
-    Case { name: "+ a layer that forwards", set_up: forwarding },
-    Case { name: "+ a layer that decides, then forwards", set_up: deciding },
-    Case { name: "+ waiting room, valid pass", set_up: valid_pass },
-    Case { name: "+ waiting room, suspended", set_up: suspended },
-];
+pub(crate) const WITHOUT_AXUM: Group = Group::new(
+    "without-axum",
+    &[
+        Case { name: "a ready service (the floor)", set_up: floor },
+        Case { name: "+ a layer that forwards", set_up: forwarding },
+        Case { name: "+ a layer that decides, then forwards", set_up: deciding },
+        Case { name: "+ waiting room, valid pass", set_up: valid_pass },
+        Case { name: "+ waiting room, suspended", set_up: suspended },
+    ],
+);
 
 fn floor() -> Repeat {
     drive(Ready, Template::new(["other=1"]), || ())

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
+use super::{memory::MEMORY, verbs::VERBS};
 use crate::{
-    case::Group,
     effort::Effort,
     measure::{Counting, Weight, weigh},
     report::{NONE, Report, figure},
@@ -19,7 +19,7 @@ pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
 fn verbs(effort: Effort, counting: Counting) -> Result<Report> {
     let columns = ["verb", "ns/op", "min..max", "instr/op", "allocs/op", "bytes/op"];
     let mut report = Report::new("The verbs of a room", "room", effort, &columns);
-    report.costs(Group::Verbs, effort, counting)?;
+    report.costs(VERBS, effort, counting)?;
     report
         .note("Without the lock of the store, and with the time given: what the lock is held for.");
     Ok(report)
@@ -29,8 +29,8 @@ fn memory(effort: Effort, counting: Counting) -> Result<Report> {
     let columns = ["what", "heap bytes", "at the worst", "resident bytes", "allocations"];
     let mut report = Report::new("What a visitor weighs", "room", effort, &columns);
     let visitors = effort.crowd();
-    for case in Group::Memory.cases() {
-        let Weight { resident, heap } = weigh(Group::Memory, case.name, visitors, counting)?;
+    for case in MEMORY.cases() {
+        let Weight { resident, heap } = weigh(MEMORY, case.name, visitors, counting)?;
         let [kept, peak, allocations] = heap.map_or([NONE; 3].map(str::to_owned), |heap| {
             [heap.kept, heap.peak, heap.allocations].map(figure)
         });

@@ -3,13 +3,16 @@
 use std::mem;
 
 use super::visitors::{OPENING, admit, full, line_up, wide};
-use crate::case::{Case, Repeat};
+use crate::case::{Case, Group, Repeat};
 
 /// Visitors inside, and visitors in line.
-pub(crate) const CASES: &[Case] = &[
-    Case { name: "an active visitor", set_up: active },
-    Case { name: "a waiting visitor", set_up: waiting },
-];
+pub(crate) const MEMORY: Group = Group::new(
+    "memory",
+    &[
+        Case { name: "an active visitor", set_up: active },
+        Case { name: "a waiting visitor", set_up: waiting },
+    ],
+);
 
 fn active() -> Repeat {
     Repeat::new(|visitors| {

@@ -5,18 +5,21 @@ use std::{hint::black_box, time::Duration};
 use waiting_room_core::Renewal;
 
 use super::visitors::{INTERVAL, OPENING, admit, full, line_up, visitor, wait, wide};
-use crate::case::{Case, Repeat};
+use crate::case::{Case, Group, Repeat};
 
 /// Each verb, with few visitors and with many.
-pub(crate) const CASES: &[Case] = &[
-    Case { name: "enter and be let in, 1 000 active", set_up: || enter(1_000) },
-    Case { name: "enter and be let in, 100 000 active", set_up: || enter(100_000) },
-    Case { name: "enter and get a first ticket, 100 000 in line", set_up: first_ticket },
-    Case { name: "check_in, 1 000 in line", set_up: || check_in(1_000) },
-    Case { name: "check_in, 100 000 in line", set_up: || check_in(100_000) },
-    Case { name: "renew, 1 000 active", set_up: || renew(1_000) },
-    Case { name: "renew, 100 000 active", set_up: || renew(100_000) },
-];
+pub(crate) const VERBS: Group = Group::new(
+    "verbs",
+    &[
+        Case { name: "enter and be let in, 1 000 active", set_up: || enter(1_000) },
+        Case { name: "enter and be let in, 100 000 active", set_up: || enter(100_000) },
+        Case { name: "enter and get a first ticket, 100 000 in line", set_up: first_ticket },
+        Case { name: "check_in, 1 000 in line", set_up: || check_in(1_000) },
+        Case { name: "check_in, 100 000 in line", set_up: || check_in(100_000) },
+        Case { name: "renew, 1 000 active", set_up: || renew(1_000) },
+        Case { name: "renew, 100 000 active", set_up: || renew(100_000) },
+    ],
+);
 
 /// One visitor comes as one session lapses.
 fn enter(active: u32) -> Repeat {

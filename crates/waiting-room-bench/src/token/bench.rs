@@ -2,7 +2,10 @@
 
 use anyhow::Result;
 
-use super::requests::TICKETS;
+use super::{
+    ciphers::CIPHERS,
+    requests::{TICKETS, TOKENS},
+};
 use crate::{
     case::Group,
     effort::Effort,
@@ -12,8 +15,8 @@ use crate::{
 
 /// Measures, and prints.
 pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
-    let tokens = Measured::of(Group::Tokens, effort, counting)?;
-    let ciphers = Measured::of(Group::Ciphers, effort, counting)?;
+    let tokens = Measured::of(TOKENS, effort, counting)?;
+    let ciphers = Measured::of(CIPHERS, effort, counting)?;
     let mut report = Report::new("A token", "token", effort, &COLUMNS);
 
     let open = tokens.over(WITH_TICKETS, A_PASS, TICKETS);
@@ -26,7 +29,7 @@ pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
         &seal,
         NONE.to_owned(),
     );
-    for (index, case) in Group::Ciphers.cases().iter().enumerate() {
+    for (index, case) in CIPHERS.cases().iter().enumerate() {
         row(&mut report, case.name, &ciphers.alone(index), NONE.to_owned());
     }
 

@@ -10,16 +10,19 @@ use aes_gcm::{
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use xaes_256_gcm::Xaes256Gcm;
 
-use crate::case::{Case, Repeat};
+use crate::case::{Case, Group, Repeat};
 
 /// The references; the one of the bar first.
-pub(crate) const CASES: &[Case] = &[
-    Case { name: "AES-256-GCM open alone", set_up: || open::<Aes256Gcm>() },
-    Case { name: "XAES-256-GCM open alone", set_up: || open::<Xaes256Gcm>() },
-    Case { name: "AES-256-GCM seal alone", set_up: || seal::<Aes256Gcm>() },
-    Case { name: "XAES-256-GCM seal alone", set_up: || seal::<Xaes256Gcm>() },
-    Case { name: "base64url decode alone", set_up: decode },
-];
+pub(crate) const CIPHERS: Group = Group::new(
+    "ciphers",
+    &[
+        Case { name: "AES-256-GCM open alone", set_up: || open::<Aes256Gcm>() },
+        Case { name: "XAES-256-GCM open alone", set_up: || open::<Xaes256Gcm>() },
+        Case { name: "AES-256-GCM seal alone", set_up: || seal::<Aes256Gcm>() },
+        Case { name: "XAES-256-GCM seal alone", set_up: || seal::<Xaes256Gcm>() },
+        Case { name: "base64url decode alone", set_up: decode },
+    ],
+);
 
 fn open<C: AeadInOut + KeyInit + 'static>() -> Repeat {
     let (cipher, nonce) = (C::new(&Array::default()), Array::default());

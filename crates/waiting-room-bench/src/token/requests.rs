@@ -9,16 +9,19 @@ use tower::{Layer, ServiceExt};
 use tower_waiting_room::{KeyRing, WaitingRoomLayer};
 
 use crate::{
-    case::{Case, Repeat},
+    case::{Case, Group, Repeat},
     setting::{Ready, Template, config, drive, key, runtime, token},
 };
 
 /// The requests, in the order of the constants of the table.
-pub(crate) const CASES: &[Case] = &[
-    Case { name: "a pass", set_up: || with_tickets(0) },
-    Case { name: "three tickets and a pass", set_up: || with_tickets(TICKETS) },
-    Case { name: "a pass of an old key", set_up: of_an_old_key },
-];
+pub(crate) const TOKENS: Group = Group::new(
+    "tokens",
+    &[
+        Case { name: "a pass", set_up: || with_tickets(0) },
+        Case { name: "three tickets and a pass", set_up: || with_tickets(TICKETS) },
+        Case { name: "a pass of an old key", set_up: of_an_old_key },
+    ],
+);
 
 /// So many tickets stand before the pass: with it, as many tokens as the layer looks at.
 pub(super) const TICKETS: usize = 3;
