@@ -5,25 +5,27 @@
 //! is told to come back later, it does. Beside them, somebody passes by who only wants to know
 //! whether the server is well.
 
-mod back_off;
-mod client;
-mod process;
-mod seen;
-
 use std::{
+    env,
     error::Error,
     io::{self, Write},
+    net::SocketAddr,
+    process::Stdio,
 };
 
 use axum::body::Bytes;
-use tokio::{task::JoinSet, time::Instant};
+use tokio::{
+    process::{Child, Command},
+    task::JoinSet,
+    time::Instant,
+};
 
-use self::client::{Client, pass_by};
-pub(crate) use self::{process::Clients, seen::Seen};
 use crate::{
     app::{CONVERT, HEALTH},
-    cli::ClientsOrder,
+    cli::{ClientsOrder, Plan},
+    client::{Client, pass_by},
     picture,
+    seen::Seen,
 };
 
 /// Lives the life of all clients, and tells what they saw on standard output.
@@ -55,3 +57,33 @@ pub(crate) async fn live(order: &ClientsOrder) -> Result<(), Box<dyn Error>> {
 /// What each picture measures that is sent: a conversion then takes some hundredths of a second.
 const WIDTH: u32 = 1280;
 const HEIGHT: u32 = 960;
+
+/// Clients that are asking. They end when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Clients(Child);
+
+impl Clients {
+    /// Sends them to a server.
+    pub(crate) fn send(server: SocketAddr, plan: &Plan) -> io::Result<Self> {
+        let Plan { clients, length, .. } = plan;
+        Command::new(env::current_exe()?)
+            .arg("clients")
+            .args(["--server", &server.to_string()])
+            .args(["--clients", &clients.to_string()])
+            .args(["--length", &humantime::format_duration(*length).to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map(Self)
+    }
+
+    /// Waits until they are done, and says what they saw.
+    pub(crate) async fn seen(self) -> Result<Seen, Box<dyn Error>> {
+        let output = self.0.wait_with_output().await?;
+        if !output.status.success() {
+            return Err(format!("the clients have failed: {}", output.status).into());
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+}

@@ -4,8 +4,7 @@ use std::{error::Error, fs, path::Path, time::Duration};
 
 use serde::Serialize;
 
-use super::{Report, plot::plot};
-use crate::run::Run;
+use crate::{plot::plot, report::Report, run::Run};
 
 /// A line of `converter.csv`.
 #[derive(Serialize)]
@@ -36,8 +35,13 @@ struct Point {
     others_percent: Option<f64>,
 }
 
-/// Writes `converter.csv`, `converter-cpu.csv` and `converter.svg`.
-pub(super) fn write(report: &Report, directory: &Path) -> Result<(), Box<dyn Error>> {
+/// Writes the runs, their curves and a picture of them: `converter.csv`, `converter-cpu.csv` and
+/// `converter.svg`, and the directory if there is none.
+///
+/// # Errors
+///
+/// Whatever keeps a file from being written.
+pub(crate) fn write(report: &Report, directory: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(directory)?;
     fs::write(directory.join("converter.csv"), csv(report.runs.iter().map(line))?)?;
     fs::write(directory.join("converter-cpu.csv"), csv(report.runs.iter().flat_map(points))?)?;

@@ -8,11 +8,10 @@ use svg::{
     node::element::{Line, Path, Polyline, Text, path::Data},
 };
 
-use super::Report;
-use crate::{cpu::Used, run::Run};
+use crate::{cpu::Used, report::Report, run::Run};
 
 /// Draws the whole picture.
-pub(super) fn plot(report: &Report) -> Document {
+pub(crate) fn plot(report: &Report) -> Document {
     let lengths = report.runs.iter().map(|run| run.curve.length().as_secs_f64());
     let seconds = lengths.fold(1.0, f64::max);
     let height = TOP + BAND * report.runs.len() as f64 + 12.0;

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seen {
     /// From the first question to the picture, for each that was served.
-    pub(super) waits_us: Vec<u64>,
+    pub(crate) waits_us: Vec<u64>,
     /// How many pictures each client got.
-    pub(super) served_each: Vec<usize>,
+    pub(crate) served_each: Vec<usize>,
     /// How long it took to be told that the server is well.
-    pub(super) health_us: Vec<u64>,
+    pub(crate) health_us: Vec<u64>,
     /// Told that there was no room: 429.
     pub(crate) refused: u64,
     /// Told that it took too long: 504.
@@ -36,7 +36,7 @@ impl Seen {
     }
 
     /// Adds what another client saw.
-    pub(super) fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.waits_us.extend(other.waits_us);
         self.served_each.extend(other.served_each);
         self.health_us.extend(other.health_us);
