@@ -7,19 +7,16 @@ use std::fmt::Write;
 use axum::{extract::Path, http::StatusCode, response::Html};
 use axum_extra::extract::CookieJar;
 
-use super::{
-    cart::Cart,
-    catalogue::{CATALOGUE, Product, price},
-};
+use crate::goods::{CATALOGUE, Cart, Product, price};
 
 /// `GET /`: everything that is for sale, and the cart.
-pub(super) async fn home(jar: CookieJar) -> Html<String> {
+pub(crate) async fn home(jar: CookieJar) -> Html<String> {
     let cards: String = CATALOGUE.iter().map(card).collect();
     Html(page("Slow Goods", &format!("<ul>{cards}</ul>{}", summary(&Cart::of(&jar)))))
 }
 
 /// `GET /products/{id}`: one product.
-pub(super) async fn product(
+pub(crate) async fn product(
     jar: CookieJar,
     Path(id): Path<String>,
 ) -> Result<Html<String>, (StatusCode, &'static str)> {
@@ -30,7 +27,7 @@ pub(super) async fn product(
 }
 
 /// What is shown after the checkout.
-pub(super) fn thanks(cart: &Cart) -> String {
+pub(crate) fn thanks(cart: &Cart) -> String {
     let body = match cart.len() {
         0 => "<p>You bought nothing, and that took no time at all.</p>".to_owned(),
         _ => format!("<p>That was {}.</p>", price(cart.total_cents())),

@@ -1,5 +1,8 @@
 //! The router, and the layers in front of it.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use axum::{
@@ -15,7 +18,11 @@ use tower_http::{compression::CompressionLayer, trace::TraceLayer};
 use tower_waiting_room::{Store, WaitingRoomLayer, reason_of};
 use tracing::Span;
 
-use super::{api, cart, checkout, pages};
+use crate::{
+    api::{add_to_cart, by_api, by_form, cart, products},
+    goods::add_by_form,
+    pages::{home, product},
+};
 
 /// The shop behind its waiting room.
 ///
@@ -38,13 +45,13 @@ pub fn app_that_works<St: Store>(room: WaitingRoomLayer<St>, work: Duration) -> 
         .layer(room)
         .layer(CompressionLayer::new());
     Router::new()
-        .route("/", get(pages::home))
-        .route("/products/{id}", get(pages::product))
-        .route("/cart", post(cart::add_by_form))
-        .route("/checkout", post(checkout::by_form))
-        .route("/api/products", get(api::products))
-        .route("/api/cart", get(api::cart).post(api::add_to_cart))
-        .route("/api/checkout", post(checkout::by_api))
+        .route("/", get(home))
+        .route("/products/{id}", get(product))
+        .route("/cart", post(add_by_form))
+        .route("/checkout", post(by_form))
+        .route("/api/products", get(products))
+        .route("/api/cart", get(cart).post(add_to_cart))
+        .route("/api/checkout", post(by_api))
         .layer(from_fn(worked))
         .route("/healthz", get(async || "fine\n"))
         .layer(layers)
@@ -55,6 +62,3 @@ fn log<B>(response: &Response<B>, latency: Duration, _: &Span) {
     let (status, reason) = (response.status().as_u16(), reason_of(response));
     tracing::info!(status, reason = reason.map(tracing::field::display), ?latency, "answered");
 }
-
-#[cfg(test)]
-mod tests;
