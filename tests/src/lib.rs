@@ -11,25 +11,46 @@
 //! come back every two or three seconds, and [`until`] waits for what they do then.
 //!
 //! A client that is not installed fails the test that needs it, with the command that installs it.
+//!
+//! # How a test reads
+//!
+//! ```no_run
+//! use tests::{House, Visitor, config};
+//!
+//! # async fn the_next_in_line_is_let_in() {
+//! let (house, guest) = House::full(config()).await;
+//! let next = Visitor::of(&house).queue().await;
+//! house.has_waiting(1).await;
+//! guest.leave().await;
+//! next.await.expect("the visitor comes back by itself");
+//! house.close().await;
+//! # }
+//! ```
+//!
+//! A test never sleeps for as long as something should take: it asks [`until`] it is so, and fails
+//! after half a minute with what it waited for. What a client of another language sees is printed
+//! by a small program beside the tests and compared here.
+//!
+//! # What is tested elsewhere
+//!
+//! Whatever needs no socket: the layer has its own tests with virtual time, and the rules of the room
+//! theirs in the core. The stores are held against a model by the conformance suite.
 
 #![expect(clippy::missing_panics_doc, reason = "a test that cannot go on panics")]
 #![expect(clippy::unwrap_used, reason = "a test fails where what it needs is not there")]
 
-mod application;
 mod browser;
 mod driver;
-mod house;
 mod process;
 mod program;
-mod until;
+mod server;
 mod visitor;
 
+pub use self::visitor::{obey, until};
 pub use crate::{
-    application::application,
     browser::Browser,
-    house::{House, config},
     process::Process,
     program::{Program, installed, workspace},
-    until::{obey, until},
+    server::{House, application, config},
     visitor::{Seen, Visitor},
 };

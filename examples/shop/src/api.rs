@@ -14,7 +14,7 @@ use tower_waiting_room::{COMMAND_HEADER, Visit};
 
 use crate::{
     goods::{CATALOGUE, Cart, Contents, Product, Refusal, Wish, emptied},
-    pages,
+    pages::thanks,
 };
 
 /// `GET /api/products`: everything that is for sale.

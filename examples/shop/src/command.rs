@@ -7,7 +7,7 @@ use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
-    app,
+    app::app,
     cli::{Cli, Mode},
     crowd,
 };

@@ -19,6 +19,17 @@
 //!                 └─► Crowd ─► visitors, each with its cookies ─► Oracle ─► Outcome
 //! ```
 //!
+//! # Example
+//!
+//! ```
+//! use tower_waiting_room::{ConfigError, WaitingRoomConfig, WaitingRoomLayer};
+//!
+//! let config = WaitingRoomConfig::builder("shop").total_active_users(20).build()?;
+//! let router = shop::app(WaitingRoomLayer::new(config));
+//! # drop(router);
+//! # Ok::<(), ConfigError>(())
+//! ```
+//!
 //! # What the shop knows of the room
 //!
 //! Two things. The checkout, in `api.rs`, ends the visitor's session, so that the slot goes to the

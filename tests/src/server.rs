@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
-use axum::Router;
+use axum::{
+    Router,
+    extract::ws::{WebSocket, WebSocketUpgrade},
+    http::{Method, Uri},
+    response::{Html, IntoResponse, Response},
+    routing::{any, get},
+};
 use tower_waiting_room::{
     CookieSettings, KeyRing, Snapshot, TokenKey, WaitingRoomConfig, WaitingRoomConfigBuilder,
     WaitingRoomHandle, WaitingRoomLayer,
 };
 
-use crate::{Process, Visitor, application, until};
+use crate::{Process, Visitor, visitor};
 
 /// A room for one visitor at a time, who stays until told to go; the others ask again every two
 /// or three seconds. `/about` is no matter of the room.
@@ -116,4 +122,41 @@ impl House {
     pub async fn close(self) {
         self.process.stop().await;
     }
+}
+
+impl Visitor {
+    /// A visitor of this house who has not been there yet.
+    #[must_use]
+    pub fn of(house: &House) -> Self {
+        Self::at(&house.url(""))
+    }
+}
+
+/// An application that says what it was asked for, so that a test sees what got through to it.
+///
+/// `/leave` ends the session of who asks, and `/echo` is a WebSocket.
+pub fn application() -> Router {
+    Router::new().route("/leave", get(leave)).route("/echo", any(echo)).fallback(inside)
+}
+
+async fn inside(method: Method, uri: Uri, body: String) -> Html<String> {
+    // The icon is there so that browsers do not ask for one.
+    Html(format!(
+        "<!doctype html><html lang=en><title>Inside</title><link rel=icon href=\"data:,\">\
+         <h1 id=inside>inside</h1><p id=asked>{method} {uri}</p><p id=sent>{body}</p>"
+    ))
+}
+
+async fn leave() -> Response {
+    ([("waiting-room-command", "revoke")], "Goodbye.").into_response()
+}
+
+async fn echo(upgrade: WebSocketUpgrade) -> Response {
+    upgrade.on_upgrade(async |mut socket: WebSocket| {
+        while let Some(Ok(message)) = socket.recv().await {
+            if socket.send(message).await.is_err() {
+                return;
+            }
+        }
+    })
 }
