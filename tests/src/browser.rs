@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use url::{ParseError, Url};
 
-use crate::{driver::Driver, installed, visitor};
+use crate::{driver::Driver, installed, until};
 
 /// A browser with a profile of its own, closed when it is dropped.
 #[derive(Debug)]

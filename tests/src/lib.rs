@@ -28,8 +28,11 @@
 //! ```
 //!
 //! A test never sleeps for as long as something should take: it asks [`until`] it is so, and fails
-//! after half a minute with what it waited for. What a client of another language sees is printed
-//! by a small program beside the tests and compared here.
+//! after half a minute with what it waited for. Clients in other languages are small programs in
+//! `tests/it/clients` and `tests/it/interop`, which a [`Program`] runs.
+//!
+//! Pictures of the waiting page, as in the README, are made with the same parts:
+//! `cargo run -p tests --bin screenshot`.
 //!
 //! # What is tested elsewhere
 //!
@@ -46,11 +49,10 @@ mod program;
 mod server;
 mod visitor;
 
-pub use self::visitor::{obey, until};
 pub use crate::{
     browser::Browser,
     process::Process,
     program::{Program, installed, workspace},
     server::{House, application, config},
-    visitor::{Seen, Visitor},
+    visitor::{Seen, Visitor, obey, until},
 };

@@ -14,7 +14,7 @@ use tower_waiting_room::{
     WaitingRoomHandle, WaitingRoomLayer,
 };
 
-use crate::{Process, Visitor, visitor};
+use crate::{Process, Visitor, until};
 
 /// A room for one visitor at a time, who stays until told to go; the others ask again every two
 /// or three seconds. `/about` is no matter of the room.
