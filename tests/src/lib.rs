@@ -31,6 +31,9 @@
 //! after half a minute with what it waited for. Clients in other languages are small programs in
 //! `tests/it/clients` and `tests/it/interop`, which a [`Program`] runs.
 //!
+//! A test of a restart opens the second server on the port of the first, with [`House::open_at`]; its
+//! visitors then come back without knowing that anything has happened.
+//!
 //! Pictures of the waiting page, as in the README, are made with the same parts:
 //! `cargo run -p tests --bin screenshot`.
 //!
