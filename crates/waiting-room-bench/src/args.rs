@@ -6,7 +6,7 @@ use crate::{
     answers::LoadKind,
     effort::EffortArgs,
     gate::{Contender, Work},
-    measure::Counting,
+    valgrind::Counting,
 };
 
 /// Measures what the waiting room costs.

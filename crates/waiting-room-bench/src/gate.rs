@@ -1,10 +1,8 @@
 //! What a gate costs, beside tokio's semaphore and the limits of others, and what it is good for
 //! when more is asked than can be done.
 
-mod admitted;
 mod bench;
 mod connections;
-mod handed_on;
 mod overload;
 mod permits;
 mod refused;
@@ -14,11 +12,10 @@ mod tasks;
 mod waiters;
 
 pub(crate) use self::{
-    admitted::ADMITTED,
     bench::run,
-    handed_on::HANDED_ON,
     overload::{Contender, Work, serve},
-    permits::PERMITS,
+    permits::{HANDED_ON, PERMITS},
     refused::REFUSED,
+    routers::ADMITTED,
     waiters::WAITERS,
 };

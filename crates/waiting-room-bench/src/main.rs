@@ -30,16 +30,22 @@
 mod answers;
 mod args;
 mod case;
+mod child;
 mod effort;
+mod figure;
 mod gate;
 mod limits;
-mod measure;
 mod nodes;
 mod pass;
 mod report;
+mod requests;
 mod room;
-mod setting;
+mod rounds;
+mod services;
 mod token;
+mod usage;
+mod valgrind;
+mod visitors;
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -90,7 +96,7 @@ fn repeat(group: &str, name: &str, first: u64, then: u64) -> Result<()> {
         repeat.run(first);
     }
     repeat.counted(then);
-    println!("{}", measure::resident_bytes()?);
+    println!("{}", usage::resident_bytes()?);
     Ok(())
 }
 

@@ -2,7 +2,6 @@
 
 mod asked;
 mod bench;
-mod clients;
 mod crowd;
 mod deciders;
 mod limiters;

@@ -5,17 +5,18 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::{
-    alone::ALONE,
     client,
-    house::Address,
     load::{CONNECTIONS, LoadKind},
-    server::Server,
+    rooms::ALONE,
+    server::{Address, Server},
     targets::{Target, refusals, targets},
 };
 use crate::{
     effort::Effort,
-    measure::{Counting, Samples},
-    report::{Bar, NONE, Report, figure, spread},
+    figure::{Bar, NONE, figure, spread},
+    report::Report,
+    rounds::Samples,
+    valgrind::Counting,
 };
 
 /// Measures, and prints.

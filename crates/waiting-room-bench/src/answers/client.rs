@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::targets::{Load, Target};
-use crate::setting::runtime;
+use crate::requests::runtime;
 
 /// Makes sure that a target answers as it should.
 pub(super) fn check(target: &Target) -> Result<()> {

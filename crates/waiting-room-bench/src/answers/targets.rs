@@ -3,8 +3,8 @@
 use http::StatusCode;
 
 use super::{
-    alone::{DATA, HTML, JSON, PAGE},
-    house::Address,
+    rooms::{DATA, HTML, JSON, PAGE},
+    server::Address,
 };
 use crate::limits::{REFUSING, Refusing};
 

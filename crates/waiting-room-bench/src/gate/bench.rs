@@ -3,19 +3,20 @@
 use anyhow::Result;
 
 use super::{
-    admitted::ADMITTED,
-    connections,
-    handed_on::{HANDED_ON, ON_TWO_THREADS, WAITING},
-    overload,
-    permits::PERMITS,
+    connections, overload,
+    permits::{HANDED_ON, ON_TWO_THREADS, PERMITS, WAITING},
     refused::REFUSED,
+    routers::ADMITTED,
     tasks::CROWDS,
     waiters::WAITERS,
 };
 use crate::{
     effort::Effort,
-    measure::{Counting, Samples, Weight, count, time, time_by_wall, weigh},
-    report::{Bar, NONE, REQUESTS, Report, cell, figure, range, requests},
+    figure::{Bar, NONE, cell, figure, range},
+    report::{REQUESTS, Report, requests},
+    rounds::{Samples, time, time_by_wall},
+    usage::{Weight, weigh},
+    valgrind::{Counting, count},
 };
 
 /// Measures, and prints.
@@ -141,11 +142,11 @@ fn waiters(effort: Effort, counting: Counting) -> Result<Report> {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::admitted::{DECIDES, OURS},
-        *,
+    use super::*;
+    use crate::{
+        case::Group,
+        gate::routers::{DECIDES, OURS},
     };
-    use crate::case::Group;
 
     /// How many allocations a case makes more than another of its group.
     fn more(group: Group, name: &str, than: &str) -> u64 {

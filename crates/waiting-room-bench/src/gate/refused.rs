@@ -14,7 +14,7 @@ use super::routers::{bulkhead, ours, shedding};
 use crate::{
     case::{Case, Group, Repeat},
     limits::REFUSING,
-    setting::{Template, drive_router, runtime},
+    requests::{Template, drive_router, runtime},
 };
 
 /// The floor first; then ours, and others.

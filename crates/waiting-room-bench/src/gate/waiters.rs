@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     case::{Case, Group, Repeat},
-    setting::{Template, runtime},
+    requests::{Template, runtime},
 };
 
 /// Without a request first.

@@ -3,17 +3,19 @@
 use anyhow::Result;
 
 use super::{
-    admitted::ADMITTED,
-    algorithms::ALGORITHMS,
+    algorithms::{ALGORITHMS, KEY_MEMORY},
     keyed::{MILLION, ONE, THOUSAND, TWO_THREADS},
-    memory::KEY_MEMORY,
     refused::REFUSED,
+    routers::ADMITTED,
 };
 use crate::{
     case::Group,
     effort::Effort,
-    measure::{Counting, Weight, count, time, time_by_wall, weigh},
-    report::{Bar, NONE, REQUESTS, Report, cell, figure, range, requests},
+    figure::{Bar, NONE, cell, figure, range},
+    report::{REQUESTS, Report, requests},
+    rounds::{time, time_by_wall},
+    usage::{Weight, weigh},
+    valgrind::{Counting, count},
 };
 
 /// Measures, and prints.

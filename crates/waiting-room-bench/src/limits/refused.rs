@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     case::{Case, Group, Repeat},
-    setting::{Template, drive_router, hello, runtime},
+    requests::{Template, drive_router, hello, runtime},
 };
 
 /// An application that refuses everything.

@@ -1,11 +1,32 @@
-//! Layers that do nothing: what every layer costs.
+//! Services to put layers around, and layers that do nothing.
 
 use std::{
+    convert::Infallible,
+    future::{self, ready},
     mem,
     task::{Context, Poll},
 };
 
+use http::{Request, Response};
 use tower::{Service, util::Oneshot};
+
+/// Answers at once, with nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready;
+
+impl Service<Request<()>> for Ready {
+    type Response = Response<()>;
+    type Error = Infallible;
+    type Future = future::Ready<Result<Response<()>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<()>) -> Self::Future {
+        ready(Ok(Response::new(())))
+    }
+}
 
 /// Hands every request on.
 #[derive(Clone, Debug)]

@@ -1,11 +1,4 @@
-//! Instructions and allocations, as valgrind counts them in a child process.
-//!
-//! Callgrind counts only the repetitions after the first ones, by the name of a function. DHAT
-//! counts all of a process, so it is run twice: what two runs of one case differ in is what the
-//! additional repetitions took.
-//!
-//! Valgrind shows programs a processor without AVX-512 and VAES, so code that would choose these
-//! at run time takes the path of an older machine; times are always of the real one.
+//! Instructions and allocations of a case, counted by valgrind in child processes.
 
 use std::{env, process::Command, thread};
 
@@ -81,20 +74,20 @@ pub(crate) fn count(
 }
 
 /// What DHAT says of a run of one case: bytes and blocks in all, at the peak and at the end.
-pub(super) fn dhat(group: Group, case: &str, times: u64) -> Result<Heap> {
+pub(crate) fn dhat(group: Group, case: &str, times: u64) -> Result<Heap> {
     let said = run(&["--tool=dhat", "--dhat-out-file=/dev/null"], group, case, [0, times])?;
     Heap::parse(&said).with_context(|| format!("DHAT said: {said}"))
 }
 
 /// The heap of one process.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Heap {
+pub(crate) struct Heap {
     /// Bytes and blocks that were ever allocated.
-    pub(super) total: [f64; 2],
+    pub(crate) total: [f64; 2],
     /// Bytes and blocks at the time of most bytes.
-    pub(super) peak: [f64; 2],
+    pub(crate) peak: [f64; 2],
     /// Bytes and blocks that were left at the end.
-    pub(super) end: [f64; 2],
+    pub(crate) end: [f64; 2],
 }
 
 impl Heap {
@@ -109,7 +102,7 @@ impl Heap {
     }
 }
 
-pub(super) fn is_installed() -> bool {
+pub(crate) fn is_installed() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|said| said.status.success())
 }
 

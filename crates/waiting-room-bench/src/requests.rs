@@ -1,9 +1,15 @@
-//! The request that is sent again and again, and what is to come of it.
+//! A request that is sent again and again without a network, and its expected status.
 
-use std::net::SocketAddr;
+use std::{fmt::Debug, hint::black_box, net::SocketAddr};
 
-use axum::extract::ConnectInfo;
-use http::{Extensions, HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
+use axum::{Router, body::Body, extract::ConnectInfo, routing::get};
+use http::{
+    Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
+};
+use tokio::runtime::{Builder, Runtime};
+use tower::{Service, ServiceExt};
+
+use crate::case::Repeat;
 
 /// Cookies of others that a visitor of a shop may have: before ours, and after it.
 const OTHER_COOKIES: [&str; 3] = [
@@ -87,3 +93,44 @@ const BROWSER: [(header::HeaderName, &str); 4] = [
     (header::ACCEPT, "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
     (header::ACCEPT_LANGUAGE, "en-GB,en;q=0.7,de;q=0.3"),
 ];
+
+/// Sends clones of one request to a service, and wants each answered with its status.
+pub(crate) fn drive<S, B, R>(mut service: S, template: Template, body: fn() -> B) -> Repeat
+where
+    S: Service<Request<B>, Response = Response<R>, Error: Debug> + 'static,
+    B: 'static,
+{
+    let (runtime, status) = (runtime(), template.status());
+    Repeat::new(move |times| {
+        runtime.block_on(async {
+            for _ in 0..times {
+                let request = template.request(body());
+                let service = service.ready().await.expect("no service here fails");
+                let response = service.call(request).await.expect("no service here fails");
+                assert_eq!(response.status(), status, "the case measures something else");
+                black_box(response);
+            }
+        });
+    })
+}
+
+/// The same to a router, after the first thousand: a layer may look at these more closely.
+pub(crate) fn drive_router(router: Router, template: Template) -> Repeat {
+    // As `axum::serve` does: otherwise the layers are put around the handler for every request.
+    let mut repeat = drive(router.with_state::<()>(()), template, Body::empty);
+    repeat.run(1_024);
+    repeat
+}
+
+/// The smallest application that says something.
+pub(crate) fn hello() -> Router {
+    Router::new().route("/", get(|| async { "Hello, world!" }))
+}
+
+/// A runtime on this thread.
+pub(crate) fn runtime() -> Runtime {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("the machine has what a runtime needs")
+}

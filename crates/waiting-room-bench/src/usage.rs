@@ -1,14 +1,63 @@
-//! Bytes: of this process, and for each of many things that a case keeps.
+//! Resources of processes: CPU time, cores, memory and open connections.
 
 use std::{
-    env, fs,
+    env, fs, io,
     process::{self, Command},
+    thread,
+    time::Duration,
 };
 
 use anyhow::{Context, Result, ensure};
+use rustix::{
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+    thread::{CpuSet, sched_setaffinity},
+    time::{ClockId, clock_gettime},
+};
 
-use super::valgrind::{self, Counting};
-use crate::case::Group;
+use crate::{
+    case::Group,
+    valgrind::{Counting, dhat},
+};
+
+/// How long this thread has run.
+pub(crate) fn thread_cpu_time() -> Duration {
+    let spent = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(spent).expect("a thread has not run for less than no time")
+}
+
+/// A clock of the whole machine, for what several threads do together.
+pub(crate) fn wall_time() -> Duration {
+    let since_start = clock_gettime(ClockId::Monotonic);
+    Duration::try_from(since_start).expect("a machine has not run for less than no time")
+}
+
+/// How long the main thread of another process has run.
+///
+/// The kernel brings the figure up to date when the thread is scheduled: good to a few
+/// milliseconds.
+pub(crate) fn process_cpu_time(pid: u32) -> Result<Duration> {
+    let path = format!("/proc/{pid}/schedstat");
+    let text = fs::read_to_string(&path).with_context(|| path.clone())?;
+    let nanos = text.split(' ').next().and_then(|field| field.parse().ok()).context(path)?;
+    Ok(Duration::from_nanos(nanos))
+}
+
+/// Keeps this thread, and every process that it starts, on one core; if there is only one, does
+/// nothing.
+pub(crate) fn pin_to(core: usize) -> io::Result<()> {
+    if thread::available_parallelism()?.get() > core {
+        let mut cores = CpuSet::new();
+        cores.set(core);
+        sched_setaffinity(None, &cores)?;
+    }
+    Ok(())
+}
+
+/// Has this process, and those that it starts, have as many connections as the machine lets it.
+pub(crate) fn allow_many_connections() -> io::Result<()> {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?)
+}
 
 /// How many bytes of this process are in memory.
 pub(crate) fn resident_bytes() -> Result<u64> {
@@ -53,8 +102,8 @@ pub(crate) fn weigh(group: Group, case: &str, things: u64, counting: Counting) -
     if counting.excuse().is_some() {
         return Ok(Weight { resident, heap: None });
     }
-    let all = valgrind::dhat(group, case, things)?;
-    let none = valgrind::dhat(group, case, 0)?;
+    let all = dhat(group, case, things)?;
+    let none = dhat(group, case, 0)?;
     let heap = HeapWeight {
         kept: each(all.end[0], none.end[0])?,
         peak: each(all.peak[0], none.peak[0])?,
