@@ -1,4 +1,4 @@
-//! How busy each minute is, and when visitors arrive then: a Poisson process that follows a trace.
+//! Traces of requests by the minute, and arrivals that follow one: a Poisson process.
 
 use std::{ops::Range, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What the command line asks for, done: the shop is served, or a crowd is sent and judged.
+//! Runs the command line: serves the shop, or sends a crowd and judges what it saw.
 
 use std::{error::Error, io, net::SocketAddr, process::ExitCode};
 

@@ -1,4 +1,4 @@
-//! What is for sale, and what a visitor is about to buy, kept in a cookie of its own.
+//! The catalogue, and a visitor's cart, kept in a cookie of its own.
 //!
 //! The cookie holds ids of products and nothing else, so it needs no seal: whoever changes it changes a
 //! cart that they could as well have filled.

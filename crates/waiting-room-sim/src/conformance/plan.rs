@@ -1,4 +1,4 @@
-//! What a run of the suite does, what it has tried, and where a store and the model disagreed.
+//! The plan of a run of the suite, its coverage, and where a store and the model diverged.
 
 use std::{collections::BTreeMap, error::Error, fmt};
 

@@ -1,4 +1,4 @@
-//! How a file writes a day: its columns, its minutes, and what can be wrong with them.
+//! The format of a day's file: its columns, its minutes, and its errors.
 
 use std::{error::Error, fmt};
 

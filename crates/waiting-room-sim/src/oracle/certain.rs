@@ -1,9 +1,9 @@
-//! What certainly was: so many visitors active at one instant, so many let in within 60 seconds.
+//! Lower bounds: visitors who were certainly active at one instant, and admissions that certainly
+//! fell within 60 seconds.
 //!
-//! Both are lower bounds. A visitor is certainly active from the arrival of an admitted answer until
-//! its session may have ended. A request under way may turn out to have been a checkout, which ends
-//! the session at its departure, so that count lags: it is settled only up to the oldest request under
-//! way.
+//! A visitor is certainly active from the arrival of an admitted answer until its session may have
+//! ended. A request under way may turn out to have been a checkout, which ends the session at its
+//! departure, so that count lags: it is settled only up to the oldest request under way.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 

@@ -1,4 +1,4 @@
-//! What is still to come: the answers to requests under way, and the changes that time brings.
+//! Pending events: requests under way, and the changes that time brings.
 
 use std::{
     cmp::Reverse,

@@ -1,4 +1,4 @@
-//! The time of a run: milliseconds since its start, and what is due when.
+//! The time of a run in milliseconds since its start, and a timing wheel.
 
 use waiting_room_core::Timestamp;
 

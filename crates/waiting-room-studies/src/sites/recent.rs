@@ -1,4 +1,4 @@
-//! What happened in the last while: counts of events, and the least that a number has been.
+//! Sliding windows: counts of recent events, and the lowest recent value of a number.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! A question at a door, the answer to it, and what it cost to find out.
+//! A question at a door, its answer, and the round trips that it cost.
 
 /// Round trips that visitors waited for, and messages in all.
 #[derive(Clone, Copy, Debug, Default)]
