@@ -19,7 +19,6 @@
 //! times, and each needs the same time. A share of the capacity is one of what the permits could
 //! have served of the requests that there were, and not of an average that no run quite has.
 
-mod agenda;
 mod crowd;
 mod crowd_experiment;
 mod door;

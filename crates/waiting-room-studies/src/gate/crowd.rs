@@ -7,8 +7,7 @@ use rand_pcg::Pcg64Mcg;
 use waiting_room_core::{Arrival, GateRefused, GateRules, Timestamp};
 
 use super::{
-    agenda::Agenda,
-    door::{Door, Said},
+    door::{Agenda, Door, Said},
     traffic::{Hold, START, chance},
 };
 

@@ -7,8 +7,7 @@ use waiting_room_core::{GateRules, Timestamp};
 use waiting_room_sim::Arrivals;
 
 use super::{
-    agenda::Agenda,
-    door::{Door, Said},
+    door::{Agenda, Door, Said},
     tally::Tally,
     traffic::{Abandonment, START, Source, Traffic, chance},
 };

@@ -5,8 +5,10 @@ use std::{fs, path::Path};
 use toml::Spanned;
 
 use super::{
-    Limits, Network, Policy, Scenario, ScenarioError, Sites, SlotSettings, Visitors,
-    capacity_per_minute,
+    error::ScenarioError,
+    settings::{
+        Limits, Network, Policy, Scenario, Sites, SlotSettings, Visitors, capacity_per_minute,
+    },
     source::Source,
     tables::{
         FileTable, LimitsTable, NetworkTable, PacingName, SitesTable, SlotsTable, VisitorsTable,
@@ -14,17 +16,6 @@ use super::{
 };
 
 impl Scenario {
-    /// No world has more sites.
-    pub(crate) const MAX_SITES: usize = 1_000;
-    /// No site has more nodes.
-    const MAX_NODES: u16 = 1_000;
-    /// No message takes longer there and back.
-    pub(super) const MAX_RTT_MS: u32 = 120_000;
-    /// No scenario goes on for longer, in minutes: thirty days.
-    pub(super) const MAX_MINUTES: u32 = 30 * 24 * 60;
-    /// A longer session the ledgers refuse, which keep it for a moment longer than it is.
-    const MAX_SESSION: u32 = 24 * 60 * 60 - 1;
-
     /// Reads a scenario file.
     ///
     /// # Errors

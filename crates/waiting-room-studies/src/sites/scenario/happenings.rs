@@ -3,7 +3,8 @@
 use toml::Spanned;
 
 use super::{
-    Fault, FaultKind, Move, Scenario, ScenarioError,
+    error::ScenarioError,
+    settings::{Fault, FaultKind, Move, Scenario},
     source::Source,
     tables::{FaultTable, MoveTable},
 };

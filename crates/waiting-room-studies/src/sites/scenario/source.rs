@@ -4,7 +4,7 @@ use std::{fmt::Display, ops::Range, path::Path};
 
 use toml::Spanned;
 
-use super::{Scenario, ScenarioError};
+use super::{error::ScenarioError, settings::Scenario};
 
 /// The text of a file, to say where in it something is wrong.
 pub(super) struct Source<'a> {

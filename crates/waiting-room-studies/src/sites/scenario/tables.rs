@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{FaultKind, Policy};
+use super::settings::{FaultKind, Policy};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

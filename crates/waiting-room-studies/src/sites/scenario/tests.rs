@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use super::*;
+use super::{error::ScenarioError, *};
 
 mod errors;
 

@@ -6,7 +6,8 @@ use toml::Spanned;
 use waiting_room_sim::{Day, Trace};
 
 use super::{
-    Scenario, ScenarioError, Traffic,
+    error::ScenarioError,
+    settings::{Scenario, Traffic},
     source::Source,
     tables::{TrafficTable, Unit},
 };
