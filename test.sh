@@ -30,14 +30,14 @@ step "loom: the gate in every interleaving of two threads"
 scripts/loom.sh
 
 step "a short simulation with a fresh seed"
-cargo run --quiet -p waiting-room-sim -- \
+cargo run --quiet -p waiting-room-studies -- \
     --trace examples/shop/data/worldcup98-1998-06-30.csv --visits 20000 --limit 20 --rate 20 --seeds 2
 
 step "rate limits against an exact log, with a fresh seed"
-cargo run --quiet -p waiting-room-sim -- accuracy --requests 20000
+cargo run --quiet -p waiting-room-studies -- accuracy --requests 20000
 
 step "a short simulation of the gate, with a fresh seed"
-cargo run --quiet -p waiting-room-sim -- gate --quick
+cargo run --quiet -p waiting-room-studies -- gate --quick
 
 step "four nodes in trouble, with fresh seeds"
 for trouble in "redis none store-lost" "valkey failover"; do
@@ -49,7 +49,7 @@ for trouble in "redis none store-lost" "valkey failover"; do
 done
 
 step "many sites, in short: what each policy is known for"
-cargo run --release --quiet -p waiting-room-sim -- figures --quick
+cargo run --release --quiet -p waiting-room-studies -- figures --quick
 
 step "dependencies"
 if command -v cargo-deny >/dev/null; then

@@ -5,14 +5,14 @@ cd "$(dirname "$0")/.."
 day=examples/shop/data/worldcup98-1998-06-30.csv
 
 echo "== a whole day at full rate in virtual time, ten seeds, two settings of the limits"
-cargo run --release -p waiting-room-sim -- --trace "$day" --visits 10000000 --seeds 10
-cargo run --release -p waiting-room-sim -- --trace "$day" --visits 10000000 --seeds 10 --peak-factor 3
+cargo run --release -p waiting-room-studies -- --trace "$day" --visits 10000000 --seeds 10
+cargo run --release -p waiting-room-studies -- --trace "$day" --visits 10000000 --seeds 10 --peak-factor 3
 
 echo "== how often rate-limit algorithms are wrong"
-cargo run --release -p waiting-room-sim -- accuracy --trace "$day" --seed 17 --out docs/figures
+cargo run --release -p waiting-room-studies -- accuracy --trace "$day" --seed 17 --out docs/figures
 
 echo "== what a gate makes of too many requests"
-cargo run --release -p waiting-room-sim -- gate \
+cargo run --release -p waiting-room-studies -- gate \
     --seed 17 --seed 18 --seed 19 --seed 20 --seed 21 --out docs/figures
 
 echo "== its steepest hour over loopback"

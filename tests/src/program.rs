@@ -9,7 +9,7 @@ use std::{
 
 use tokio::{process::Command, time};
 
-use crate::until::PATIENCE;
+use crate::visitor::PATIENCE;
 
 /// A run of a program, with nothing of the caller's environment but the path.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
-//! A well-behaved visitor: keeps its cookies, and comes back when it was told to.
+//! A well-behaved visitor, who keeps its cookies and comes back when it was told to; and the waiting of
+//! tests for what others do.
 
-use std::time::Duration;
+use std::{future::Future, time::Duration};
 
 use http::{HeaderMap, StatusCode};
 use reqwest::{Client, Method, redirect::Policy};
@@ -8,8 +9,6 @@ use tokio::{
     task::{self, JoinHandle},
     time,
 };
-
-use crate::{House, obey, until::PATIENCE};
 
 /// A client with a cookie jar. Clones are the same visitor.
 #[derive(Clone, Debug)]
@@ -19,12 +18,6 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// A visitor of this house who has not been there yet.
-    #[must_use]
-    pub fn of(house: &House) -> Self {
-        Self::at(&house.url(""))
-    }
-
     /// A visitor of the server at this address.
     #[must_use]
     pub fn at(origin: &str) -> Self {
@@ -112,3 +105,35 @@ impl Seen {
         serde_json::from_str(&self.body).unwrap()
     }
 }
+
+/// Asks until there is an answer, and returns it.
+///
+/// # Panics
+///
+/// If there is none for half a minute. The message says `what` was waited for.
+pub async fn until<T, F>(what: &str, mut ask: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Option<T>>,
+{
+    let mut beat = time::interval(Duration::from_millis(50));
+    let asking = async {
+        loop {
+            beat.tick().await;
+            if let Some(answer) = ask().await {
+                return answer;
+            }
+        }
+    };
+    match time::timeout(PATIENCE, asking).await {
+        Ok(answer) => answer,
+        Err(_) => panic!("waited {PATIENCE:?} in vain: {what}"),
+    }
+}
+
+/// Stays away as long as an answer says, as a well-behaved client does.
+pub async fn obey(retry_after: Duration) {
+    time::sleep(retry_after).await;
+}
+
+/// How long anything may take. Far more than it does, on a machine that has other things to do.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

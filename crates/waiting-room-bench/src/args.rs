@@ -4,10 +4,9 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     answers::LoadKind,
-    case::Group,
     effort::EffortArgs,
     gate::{Contender, Work},
-    measure::Counting,
+    valgrind::Counting,
 };
 
 /// Measures what the waiting room costs.
@@ -47,7 +46,7 @@ pub(crate) enum What {
     #[command(hide = true)]
     Repeat {
         /// The group of the case.
-        group: Group,
+        group: String,
         /// The name of the case.
         case: String,
         /// How often, uncounted, before.

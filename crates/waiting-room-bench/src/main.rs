@@ -30,21 +30,30 @@
 mod answers;
 mod args;
 mod case;
+mod child;
 mod effort;
+mod figure;
 mod gate;
 mod limits;
-mod measure;
 mod nodes;
 mod pass;
 mod report;
+mod requests;
 mod room;
-mod setting;
+mod rounds;
+mod services;
 mod token;
+mod usage;
+mod valgrind;
+mod visitors;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Parser;
 
-use crate::args::{Args, What};
+use crate::{
+    args::{Args, What},
+    case::Group,
+};
 
 fn main() -> Result<()> {
     let Args { what, effort, counting, load } = Args::parse();
@@ -53,7 +62,8 @@ fn main() -> Result<()> {
         What::All => {
             pass::run(effort, counting)?;
             token::run(effort, counting)?;
-            limits::run(effort, counting, load)?;
+            limits::run(effort, counting)?;
+            answers::run_refusals(effort, load)?;
             gate::run(effort, counting)?;
             nodes::run(effort)?;
             room::run(effort, counting)?;
@@ -62,12 +72,54 @@ fn main() -> Result<()> {
         What::Answers => answers::run(effort, counting, load),
         What::Gate => gate::run(effort, counting),
         What::Nodes => nodes::run(effort),
-        What::Limits => limits::run(effort, counting, load),
+        What::Limits => {
+            limits::run(effort, counting)?;
+            answers::run_refusals(effort, load)
+        }
         What::Pass => pass::run(effort, counting),
-        What::Repeat { group, case, first, then } => case::repeat(group, &case, first, then),
+        What::Repeat { group, case, first, then } => repeat(&group, &case, first, then),
         What::Room => room::run(effort, counting),
         What::Serve => answers::serve(),
         What::ServeGated { contender, work } => gate::serve(contender, work),
         What::Token => token::run(effort, counting),
     }
 }
+
+/// Runs one case in this process, and prints how many bytes are resident then.
+fn repeat(group: &str, name: &str, first: u64, then: u64) -> Result<()> {
+    let found = GROUPS.iter().find(|it| it.name() == group);
+    let found = found.with_context(|| format!("there is no group {group:?}"))?;
+    let case =
+        found.case(name).with_context(|| format!("there is no case {name:?} in {group:?}"))?;
+    let mut repeat = (case.set_up)();
+    if first > 0 {
+        repeat.run(first);
+    }
+    repeat.counted(then);
+    println!("{}", usage::resident_bytes()?);
+    Ok(())
+}
+
+/// Every group of cases that a child process can be asked for.
+const GROUPS: &[Group] = &[
+    answers::ALONE,
+    gate::ADMITTED,
+    gate::HANDED_ON,
+    gate::PERMITS,
+    gate::REFUSED,
+    gate::WAITERS,
+    limits::ADMITTED,
+    limits::ALGORITHMS,
+    limits::KEY_MEMORY,
+    limits::MILLION,
+    limits::ONE,
+    limits::REFUSED,
+    limits::THOUSAND,
+    limits::TWO_THREADS,
+    pass::BEHIND_AXUM,
+    pass::WITHOUT_AXUM,
+    room::MEMORY,
+    room::VERBS,
+    token::CIPHERS,
+    token::TOKENS,
+];

@@ -1,6 +1,7 @@
-//! One server process.
+//! The servers that there are, and one process of them.
 
 use std::{
+    fmt,
     io::{BufRead, BufReader},
     net::TcpListener,
     process::{Child, Command, Stdio},
@@ -9,8 +10,6 @@ use std::{
 use anyhow::{Context, Error, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-
-use crate::Engine;
 
 /// What a server keeps when it is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,6 +187,45 @@ fn is_taken(error: &Error) -> bool {
 const CLUSTER_PORTS: u16 = 10_000;
 /// So many ports are tried.
 const TRIES: u32 = 5;
+
+/// A server that speaks the protocol of Redis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "all that there are tests for")]
+pub enum Engine {
+    /// <https://redis.io>.
+    Redis,
+    /// <https://valkey.io>.
+    Valkey,
+}
+
+impl Engine {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Redis, Self::Valkey];
+
+    /// The name of the program, which is that of Debian's package too.
+    #[must_use]
+    pub const fn program(self) -> &'static str {
+        match self {
+            Self::Redis => "redis-server",
+            Self::Valkey => "valkey-server",
+        }
+    }
+
+    /// Whether the program is there.
+    #[must_use]
+    pub fn is_installed(self) -> bool {
+        Command::new(self.program()).arg("--version").output().is_ok()
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Redis => "Redis",
+            Self::Valkey => "Valkey",
+        })
+    }
+}
 
 #[cfg(test)]
 mod tests {

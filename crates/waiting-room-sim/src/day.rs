@@ -1,21 +1,17 @@
 //! A day as it is in the file: one count for each minute.
 
-mod columns;
-mod error;
-mod minute;
-mod stretch;
+mod format;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, fs::File, io::Read, path::Path};
+use std::{collections::BTreeMap, fs::File, io::Read, ops::Range, path::Path};
 
 use csv::{ReaderBuilder, Trim};
 
-pub use self::error::DayError;
-use self::{
-    columns::{Columns, line},
-    minute::Style,
-};
+use self::format::{Columns, Style, label, line, parse};
+use crate::Trace;
+
+pub use self::format::DayError;
 
 /// Requests in consecutive minutes of a day, as a file has them.
 ///
@@ -105,18 +101,73 @@ impl Day {
     #[must_use]
     pub fn label(&self, index: usize) -> String {
         let offset = i64::try_from(index).unwrap_or(i64::MAX);
-        minute::label(self.style, self.first.saturating_add(offset))
+        label(self.style, self.first.saturating_add(offset))
     }
 
     /// The index of a minute, written as in the file, or as a time of the (first) day.
     fn find(&self, text: &str) -> Option<usize> {
-        let (style, at) = minute::parse(text)?;
+        let (style, at) = parse(text)?;
         let offset = match (style, self.style) {
             (Style::Clock, Style::Date) => (at - self.first).rem_euclid(MINUTES_OF_A_DAY),
             (given, own) if given == own => at.checked_sub(self.first)?,
             _ => return None,
         };
         usize::try_from(offset).ok().filter(|index| *index < self.counts.len())
+    }
+}
+
+impl Day {
+    /// The stretch of `minutes` with the steepest rise: where the busiest minute exceeds the
+    /// *first* by the most. Of equal ones it is the one with the most requests, and then the
+    /// last, so that a rush is not cut off behind its summit.
+    ///
+    /// A day that is shorter is taken whole.
+    ///
+    /// # Errors
+    ///
+    /// There are no requests in it.
+    pub fn steepest(&self, minutes: u32) -> Result<Range<usize>, DayError> {
+        let length = length(minutes).min(self.counts.len());
+        let mut best = ((0, 0), 0..length);
+        for start in 0..=self.counts.len() - length {
+            let stretch = start..start + length;
+            let counts = &self.counts[stretch.clone()];
+            let steepness = (rise(counts), total(counts));
+            if steepness >= best.0 {
+                best = (steepness, stretch);
+            }
+        }
+        match best {
+            ((_, total), stretch) if total > 0 => Ok(stretch),
+            _ => Err(DayError::new("there are no requests in it")),
+        }
+    }
+
+    /// The stretch of `minutes` that begins at this one, or what the day has of it.
+    ///
+    /// # Errors
+    ///
+    /// The day does not have this minute, or no requests from there on.
+    pub fn from(&self, from: &str, minutes: u32) -> Result<Range<usize>, DayError> {
+        let last = self.counts.len() - 1;
+        let Some(start) = self.find(from) else {
+            let (first, last) = (self.label(0), self.label(last));
+            let message = format!("--from is {from:?}, expected a minute from {first} to {last}");
+            return Err(DayError::new(message));
+        };
+        let stretch = start..(start + length(minutes)).min(last + 1);
+        if total(&self.counts[stretch.clone()]) == 0 {
+            let (first, last) = (self.label(start), self.label(stretch.end - 1));
+            let message = format!("there are no requests from {first} to {last}");
+            return Err(DayError::new(message));
+        }
+        Ok(stretch)
+    }
+}
+
+impl From<&Day> for Trace {
+    fn from(day: &Day) -> Self {
+        day.counts().iter().copied().collect()
     }
 }
 
@@ -130,7 +181,7 @@ struct Rows {
 impl Rows {
     fn add(&mut self, line: u64, minute: &str, requests: &str) -> Result<(), DayError> {
         let wrong = |message: String| Err(DayError::at(line, message));
-        let Some((style, at)) = minute::parse(minute) else {
+        let Some((style, at)) = parse(minute) else {
             return wrong(format!(
                 "minute is {minute:?}, expected a whole minute such as 1998-06-30T14:05"
             ));
@@ -157,7 +208,7 @@ impl Rows {
         };
         let span = last.checked_sub(first).and_then(|span| usize::try_from(span).ok());
         let Some(span) = span.filter(|span| *span < Day::MAX_MINUTES) else {
-            let (first, last) = (minute::label(style, first), minute::label(style, last));
+            let (first, last) = (label(style, first), label(style, last));
             let limit = Day::MAX_MINUTES;
             let message =
                 format!("it goes from {first} to {last}, expected at most {limit} minutes");
@@ -204,6 +255,19 @@ fn of_csv(error: csv::Error) -> DayError {
         Some(line) => DayError::at(line, message),
         None => DayError::new(message),
     }
+}
+
+fn rise(counts: &[u32]) -> u32 {
+    let highest = counts.iter().copied().max().unwrap_or(0);
+    highest - counts.first().copied().unwrap_or(0)
+}
+
+fn total(counts: &[u32]) -> u64 {
+    counts.iter().map(|&count| u64::from(count)).sum()
+}
+
+fn length(minutes: u32) -> usize {
+    usize::try_from(minutes).unwrap_or(usize::MAX)
 }
 
 const MINUTES_OF_A_DAY: i64 = 24 * 60;

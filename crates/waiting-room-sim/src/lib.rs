@@ -39,30 +39,34 @@
 //!
 //! It opens no socket and reads no clock, except for fresh seeds. The simulated layer knows no
 //! HTTP; the `shop` example runs the same oracle against the real one.
+//!
+//! # Features
+//!
+//! `day`, off by default: `Day` reads the traffic of a real day from a CSV file.
 
 mod arrivals;
 mod conformance;
+#[cfg(feature = "day")]
 mod day;
 mod desk;
 mod oracle;
 mod person;
 mod scenario;
 mod seeds;
-mod trace;
 mod visitors;
 mod world;
 
+#[cfg(feature = "day")]
+pub use self::day::{Day, DayError};
 pub use self::{
-    arrivals::Arrivals,
+    arrivals::{Arrivals, Trace},
     conformance::{
         Command, Commands, Coverage, Divergence, Memory, Model, Numbers, Plan, Settings, Told,
         conformance,
     },
-    day::{Day, DayError},
     oracle::{Alarm, AlarmKind, Limits, Oracle, Report, Seen, VisitorNo},
     scenario::Scenario,
     seeds::{SEED_VARIABLE, fresh_seeds, seeds},
-    trace::Trace,
     visitors::Habits,
     world::World,
 };

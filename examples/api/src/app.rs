@@ -1,15 +1,27 @@
-//! The router, and the layers in front of it.
+//! The router, the layers in front of it, and the server.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+};
 
 use axum::{
     Router,
     http::{HeaderName, Method, header},
     routing::{get, post},
 };
+use tokio::{net::TcpListener, signal};
 use tower::ServiceBuilder;
 use tower_http::cors::{Any, CorsLayer};
 use tower_waiting_room::{EXPOSED_HEADERS, WaitingRoomLayer};
 
-use crate::{essays, keys::KEY_HEADER, login, quotes};
+use crate::{
+    endpoints::{list, log_in, one, write},
+    limits::KEY_HEADER,
+};
 
 /// The API behind its limits.
 ///
@@ -22,13 +34,29 @@ pub(crate) fn app(limits: WaitingRoomLayer) -> Router {
         .allow_headers([header::CONTENT_TYPE, HeaderName::from_static(KEY_HEADER)])
         .expose_headers(EXPOSED_HEADERS);
     Router::new()
-        .route("/quotes", get(quotes::list))
-        .route("/quotes/{id}", get(quotes::one))
-        .route("/essays", post(essays::write))
-        .route("/login", post(login::log_in))
+        .route("/quotes", get(list))
+        .route("/quotes/{id}", get(one))
+        .route("/essays", post(write))
+        .route("/login", post(log_in))
         .route("/healthz", get(async || "fine\n"))
         .layer(ServiceBuilder::new().layer(cors).layer(limits))
 }
 
-#[cfg(test)]
-mod tests;
+/// Serves until ctrl-c, with the address of each client for those limits that go by it.
+pub(crate) async fn serve(app: Router, port: u16) -> io::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    println!("the API is on {url}; ctrl-c ends it. Try:\n");
+    println!("  curl -i {url}/quotes");
+    println!("  curl -i -X POST -H 'x-api-key: gold-demo' '{url}/essays?words=100'");
+    println!("  curl -i {url}/login --json '{{\"name\": \"ann\", \"password\": \"guess\"}}'\n");
+    let service = app.into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, service).with_graceful_shutdown(stop()).await
+}
+
+/// Waits for ctrl-c. Without a way to be told, it serves until it is killed.
+async fn stop() {
+    if signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

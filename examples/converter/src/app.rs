@@ -17,9 +17,8 @@ use tower_waiting_room::{
 
 use crate::{
     order::{self, LetIn, Order},
-    pace::Pace,
+    pace::{Held, Pace, compute},
     picture,
-    worker::{self, Held},
 };
 
 /// The gate in front of the conversions: so many at once, the others in order.
@@ -63,7 +62,7 @@ async fn convert(
     source: Bytes,
 ) -> Result<impl IntoResponse, StatusCode> {
     let held = Held { permit: permit.map(|it| it.0), since: request.at, pace };
-    let converted = worker::compute(held, move || picture::convert(&source)).await;
+    let converted = compute(held, move || picture::convert(&source)).await;
     order.finish(request);
     let converted = converted.map_err(|_panic| StatusCode::INTERNAL_SERVER_ERROR)?;
     let picture = converted.map_err(|_unreadable| StatusCode::UNPROCESSABLE_ENTITY)?;

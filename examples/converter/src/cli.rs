@@ -4,8 +4,6 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::run::Way;
-
 /// Converts pictures for a crowd of clients, without a gate and with one, and measures the CPU.
 #[derive(Debug, Parser)]
 #[command(version, about, args_conflicts_with_subcommands = true)]
@@ -50,6 +48,17 @@ pub(crate) struct Plan {
     pub(crate) out: Option<PathBuf>,
 }
 
+/// How it is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// With a limit that is found by measuring the CPU.
+    Adaptive,
+    /// With a limit and a pace that come to the share that is asked for.
+    Fixed,
+    /// Everybody converts at once.
+    Ungated,
+}
+
 /// What the clients are to do.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ClientsOrder {
@@ -66,6 +75,17 @@ impl Plan {
     pub(crate) fn ways(&self) -> impl Iterator<Item = Way> {
         let adaptive = self.adaptive.then_some(Way::Adaptive);
         [Way::Ungated, Way::Fixed].into_iter().chain(adaptive)
+    }
+}
+
+impl Way {
+    /// How it is called in tables.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Adaptive => "adaptive limit",
+            Self::Fixed => "fixed limit",
+            Self::Ungated => "without a gate",
+        }
     }
 }
 

@@ -15,21 +15,24 @@
 //!  └──────────────────────────────────────────────────┘
 //! ```
 //!
-//! [`app`] is the application and [`worker`] where it spends its CPU time; [`pace`] is how 70 % of
-//! two cores can be a limit, and [`controller`] how such a limit can be found. [`clients`] is who
-//! asks, [`mod@run`] what is tried, and [`report`] what it is judged by.
+//! [`app`] is the application; [`pace`] shows how 70 % of two cores can be a limit, and where the CPU
+//! time is spent; [`controller`] finds such a limit. [`clients`] are the crowd, [`mod@run`] is one
+//! run of it, and [`report`] judges the runs.
 
 mod app;
 mod cli;
+mod client;
 mod clients;
 mod controller;
 mod cpu;
+mod files;
 mod order;
 mod pace;
 mod picture;
+mod plot;
 mod report;
 mod run;
-mod worker;
+mod seen;
 
 use std::{error::Error, process::ExitCode};
 
@@ -71,7 +74,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Box<dyn Error>> {
     println!("{}", report.table());
     eprintln!("{}", report.verdict());
     if let Some(directory) = &cli.plan.out {
-        report.write(directory)?;
+        files::write(&report, directory)?;
     }
     Ok(if report.is_met() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

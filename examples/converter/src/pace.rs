@@ -1,4 +1,4 @@
-//! How a share of the CPU becomes a limit on concurrency.
+//! How a share of the CPU becomes a limit on concurrency, and how conversions keep to it.
 //!
 //! A conversion keeps one core busy, so on two cores a limit of 1 is half of the CPU and a limit of
 //! 2 is all of it; 70 % lies between. But a permit need not be free as soon as the work is done:
@@ -15,6 +15,14 @@
 //! that was lost counts as rest.
 
 use std::time::Duration;
+
+use tokio::{
+    task::{JoinError, spawn_blocking},
+    time::{Instant, sleep},
+};
+use tower_waiting_room::PermitHandle;
+
+use crate::cpu;
 
 /// A limit, and how much of a core each of its permits stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +53,46 @@ impl Pace {
     pub(crate) fn rest(&self, worked: Duration, held: Duration) -> Duration {
         worked.div_f64(self.duty).saturating_sub(held)
     }
+}
+
+/// A permit that is held since then, and how it is to be used.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) permit: Option<PermitHandle>,
+    pub(crate) since: Instant,
+    pub(crate) pace: Pace,
+}
+
+/// Computes on another thread.
+///
+/// The permit goes with the work, which cannot be stopped: when a client goes away, and with it the
+/// future of its response, the permit is held on for as long as a core is in fact busy.
+///
+/// # Errors
+///
+/// The work has panicked.
+///
+/// # Cancel safety
+///
+/// The work goes on to its end, and nobody learns the result.
+pub(crate) async fn compute<T: Send + 'static>(
+    held: Held,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    let compute = move || {
+        let Held { permit, since, pace } = held;
+        let before = cpu::of_thread();
+        let result = work();
+        let rest = pace.rest(cpu::of_thread() - before, since.elapsed());
+        if permit.is_some() {
+            tokio::spawn(async move {
+                sleep(rest).await;
+                drop(permit);
+            });
+        }
+        result
+    };
+    spawn_blocking(compute).await
 }
 
 #[cfg(test)]

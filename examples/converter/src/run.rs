@@ -17,24 +17,14 @@ use tokio::{
 
 use crate::{
     app,
-    cli::Plan,
-    clients::{Clients, Seen},
+    cli::{Plan, Way},
+    clients::Clients,
     controller::control,
     cpu::{Meter, Used},
     order::{Order, Overtaking},
     pace::Pace,
+    seen::Seen,
 };
-
-/// How it is tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// With a limit that is found by measuring the CPU.
-    Adaptive,
-    /// With a limit and a pace that come to the share that is asked for.
-    Fixed,
-    /// Everybody converts at once.
-    Ungated,
-}
 
 /// What there was to see.
 #[derive(Clone, Debug)]
@@ -49,17 +39,6 @@ pub(crate) struct Run {
 /// What was used of the CPU, one part of a second after the other.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Curve(pub(crate) Vec<Used>);
-
-impl Way {
-    /// How it is called in tables.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Adaptive => "adaptive limit",
-            Self::Fixed => "fixed limit",
-            Self::Ungated => "without a gate",
-        }
-    }
-}
 
 /// Tries it in one of the ways.
 ///

@@ -9,7 +9,7 @@ use std::{
 use clap::{ArgGroup, Args, Parser};
 use tower_waiting_room::{ConfigError, CookieSettings, WaitingRoomConfig};
 
-use crate::room::RoomArgs;
+use crate::room::{RoomArgs, duration};
 
 /// A small shop behind a waiting room, and a crowd to try it with.
 #[derive(Debug, Parser)]
@@ -160,18 +160,6 @@ impl Cli {
             (None, None) => return Mode::Serve,
         };
         Mode::Crowd(CrowdOrder { arrivals, options: options.clone() })
-    }
-}
-
-/// A time: `90s`, `1m 30s`, or a bare number of seconds.
-///
-/// # Errors
-///
-/// It is written otherwise.
-pub fn duration(text: &str) -> Result<Duration, humantime::DurationError> {
-    match text.trim().parse::<u32>() {
-        Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
-        Err(_) => humantime::parse_duration(text),
     }
 }
 

@@ -1,10 +1,15 @@
-//! What the command line asks for, done.
+//! Runs the command line: serves the shop, or sends a crowd and judges what it saw.
 
-use std::{error::Error, process::ExitCode};
+use std::{error::Error, io, net::SocketAddr, process::ExitCode};
+
+use tokio::{net::TcpListener, signal};
+use tower_waiting_room::{WaitingRoomConfig, WaitingRoomLayer};
+use tracing_subscriber::EnvFilter;
 
 use crate::{
+    app::app,
     cli::{Cli, Mode},
-    crowd, log, serve,
+    crowd,
 };
 
 /// Serves, or runs a crowd and judges what it saw: then the code says whether every promise was
@@ -14,10 +19,10 @@ use crate::{
 ///
 /// It could not be tried.
 pub async fn run(cli: Cli) -> Result<ExitCode, Box<dyn Error>> {
-    log::start(&cli.mode());
+    start_log(&cli.mode());
     match cli.mode() {
         Mode::Serve => {
-            serve::serve(cli.config()?, cli.listen).await?;
+            serve(cli.config()?, cli.listen).await?;
             Ok(ExitCode::SUCCESS)
         }
         Mode::Crowd(order) => {
@@ -26,4 +31,39 @@ pub async fn run(cli: Cli) -> Result<ExitCode, Box<dyn Error>> {
             Ok(if outcome.is_kept() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
     }
+}
+
+/// Serves on this address until ctrl-c, then finishes the requests under way.
+pub(crate) async fn serve(config: WaitingRoomConfig, listen: SocketAddr) -> io::Result<()> {
+    let room = WaitingRoomLayer::new(config);
+    let listener = TcpListener::bind(listen).await?;
+    eprintln!("the shop is open on http://{}; ctrl-c closes it", listener.local_addr()?);
+    axum::serve(listener, app(room)).with_graceful_shutdown(stop()).await
+}
+
+/// Waits for ctrl-c, or for what `docker stop` and systemd send.
+async fn stop() {
+    #[cfg(unix)]
+    if let Ok(mut terminate) = signal::unix::signal(signal::unix::SignalKind::terminate()) {
+        tokio::select! {
+            _ = signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+        return;
+    }
+    // Without a way to be told, it serves until it is killed.
+    if signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Starts the log. `RUST_LOG` decides what is in it; otherwise a server tells every request, and
+/// a crowd only what is wrong.
+pub(crate) fn start_log(mode: &Mode) {
+    let default = match mode {
+        Mode::Crowd(_) => "warn",
+        Mode::Serve => "info",
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
 }

@@ -9,8 +9,6 @@ use tower_waiting_room::{
 };
 use waiting_room_sim::Limits;
 
-use crate::cli::duration;
-
 /// The rules of the room.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Waiting room")]
@@ -153,5 +151,17 @@ impl From<RecoveryName> for Recovery {
             RecoveryName::Admit => Self::AdmitAtOnce,
             RecoveryName::Hold => Self::Hold,
         }
+    }
+}
+
+/// A time: `90s`, `1m 30s`, or a bare number of seconds.
+///
+/// # Errors
+///
+/// It is written otherwise.
+pub fn duration(text: &str) -> Result<Duration, humantime::DurationError> {
+    match text.trim().parse::<u32>() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
+        Err(_) => humantime::parse_duration(text),
     }
 }

@@ -17,7 +17,7 @@ use tokio::{
 };
 use tower_waiting_room::{WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer};
 
-use crate::shop;
+use crate::app::app;
 
 /// A room that exists, and does not serve yet.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Closed {
         let inside = runtime.enter();
         let listener = listen(address)?;
         let address = listener.local_addr()?;
-        let app = shop::app(self.room);
+        let app = app(self.room);
         runtime.spawn(async move {
             if let Err(error) = axum::serve(listener, app).await {
                 tracing::error!(%error, "the server has stopped");

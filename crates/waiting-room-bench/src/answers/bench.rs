@@ -6,16 +6,17 @@ use anyhow::Result;
 
 use super::{
     client,
-    house::Address,
     load::{CONNECTIONS, LoadKind},
-    server::Server,
+    rooms::ALONE,
+    server::{Address, Server},
     targets::{Target, refusals, targets},
 };
 use crate::{
-    case::Group,
     effort::Effort,
-    measure::{Counting, Samples},
-    report::{Bar, NONE, Report, figure, spread},
+    figure::{Bar, NONE, figure, spread},
+    report::Report,
+    rounds::Samples,
+    valgrind::Counting,
 };
 
 /// Measures, and prints.
@@ -59,7 +60,7 @@ fn over_loopback(
 fn alone(effort: Effort, counting: Counting) -> Result<()> {
     let columns = ["answer", "ns/op", "min..max", "instr/op", "allocs/op", "bytes/op"];
     let mut report = Report::new("Answers without a network", "answers", effort, &columns);
-    report.costs(Group::Answers, effort, counting)?;
+    report.costs(ALONE, effort, counting)?;
     report.note("The time of the layer with that of the request, as in the tables of `pass`.");
     println!("{report}");
     Ok(())

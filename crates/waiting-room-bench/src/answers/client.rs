@@ -14,8 +14,8 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{load::Load, targets::Target};
-use crate::setting::runtime;
+use super::targets::{Load, Target};
+use crate::requests::runtime;
 
 /// Makes sure that a target answers as it should.
 pub(super) fn check(target: &Target) -> Result<()> {

@@ -1,11 +1,23 @@
-//! The handle on the process that is asked.
+//! The process that is asked, several servers on one thread of one core, and the handle on it.
 
-use std::time::Duration;
+use std::{io, net::SocketAddr, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
+use axum::{Router, body::Body, extract::Request, routing::get};
+use bytes::Bytes;
+use http::{Response, header};
+use http_body_util::BodyExt;
+use serde::{Deserialize, Serialize};
+use tokio::{net::TcpListener, task::JoinSet};
+use tower::ServiceExt;
 
-use super::house::Address;
-use crate::{measure::process_cpu_time, setting::Process};
+use super::rooms::{HTML, JSON, full_room, still_room};
+use crate::{
+    child::{Process, end_with_starter, say},
+    limits::REFUSING,
+    requests::{hello, runtime},
+    usage::{pin_to, process_cpu_time},
+};
 
 /// A process that serves, until this is dropped.
 #[derive(Debug)]
@@ -24,4 +36,80 @@ impl Server {
     pub(super) fn cpu_time(&self) -> Result<Duration> {
         process_cpu_time(self.process.id())
     }
+}
+
+/// What one must know to ask the servers. The process says it in one line, as JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Address {
+    /// The port of the application alone.
+    pub(super) hello: u16,
+    /// The port of the application behind a full room.
+    pub(super) room: u16,
+    /// The port of the application behind a full room whose clock stands still.
+    pub(super) still: u16,
+    /// The port of an application that always gives the room's answer to its ticket, in JSON.
+    pub(super) json: u16,
+    /// The same in HTML.
+    pub(super) html: u16,
+    /// The pass that fills the room.
+    pub(super) pass: String,
+    /// A ticket of the room that is shown too early for as long as it is measured.
+    pub(super) early: String,
+    /// A ticket of the room that stands still which is due.
+    pub(super) due: String,
+    /// The ports of the applications that refuse everything.
+    pub(super) refusing: Vec<u16>,
+}
+
+/// Serves until standard input ends.
+pub(crate) fn serve() -> Result<()> {
+    pin_to(0)?;
+    end_with_starter();
+    runtime().block_on(async {
+        let (room, still) = (full_room().await?, still_room().await?);
+        let app = hello().layer(room.layer);
+        let cookie = format!("__Host-wr-shop={}", room.ticket);
+        let mut servers = JoinSet::new();
+        let mut refusing = Vec::new();
+        for case in REFUSING {
+            refusing.push(listen(&mut servers, (case.app)()).await?);
+        }
+        let address = Address {
+            hello: listen(&mut servers, hello()).await?,
+            json: listen(&mut servers, ready_made(&app, JSON, &cookie).await?).await?,
+            html: listen(&mut servers, ready_made(&app, HTML, &cookie).await?).await?,
+            room: listen(&mut servers, app).await?,
+            still: listen(&mut servers, hello().layer(still.layer)).await?,
+            pass: room.pass,
+            early: room.ticket,
+            due: still.ticket,
+            refusing,
+        };
+        say(&address)?;
+        match servers.join_next().await {
+            Some(ended) => Ok(ended??),
+            None => Err(anyhow!("there are servers")),
+        }
+    })
+}
+
+async fn listen(servers: &mut JoinSet<io::Result<()>>, app: Router) -> Result<u16> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let port = listener.local_addr()?.port();
+    let app = app.into_make_service_with_connect_info::<SocketAddr>();
+    servers.spawn(axum::serve(listener, app).into_future());
+    Ok(port)
+}
+
+/// One that always answers what `app` answers now to a request with this cookie: what is left to
+/// pay where nothing is decided and nothing is written, but as many bytes are sent.
+pub(super) async fn ready_made(app: &Router, types: &str, cookie: &str) -> Result<Router> {
+    let request = Request::get("/").header(header::ACCEPT, types).header(header::COOKIE, cookie);
+    let Ok(response) = app.clone().oneshot(request.body(Body::empty())?).await;
+    let (mut head, body) = response.into_parts();
+    // The server sets it, and would find it twice.
+    head.headers.remove(header::CONTENT_LENGTH);
+    let answer: Response<Bytes> = Response::from_parts(head, body.collect().await?.to_bytes());
+    let repeat = move || std::future::ready(answer.clone().map(Body::from));
+    Ok(Router::new().route("/", get(repeat)))
 }

@@ -1,10 +1,10 @@
-//! What is asked.
+//! The requests of a measurement, and what came of them.
 
 use http::StatusCode;
 
 use super::{
-    alone::{DATA, HTML, JSON, PAGE},
-    house::Address,
+    rooms::{DATA, HTML, JSON, PAGE},
+    server::Address,
 };
 use crate::limits::{REFUSING, Refusing};
 
@@ -42,6 +42,15 @@ impl Target {
         self.bar = Some(ratio);
         self
     }
+}
+
+/// The figures of one target under load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Load {
+    pub(super) requests: f64,
+    pub(super) per_second: f64,
+    pub(super) p50_ms: f64,
+    pub(super) p99_ms: f64,
 }
 
 /// Requests that are refused: a bare layer that does so first, which is the floor.

@@ -3,16 +3,20 @@
 use anyhow::Result;
 
 use super::{
-    connections,
-    handed_on::{ON_TWO_THREADS, WAITING},
-    overload,
+    connections, overload,
+    permits::{HANDED_ON, ON_TWO_THREADS, PERMITS, WAITING},
+    refused::REFUSED,
+    routers::ADMITTED,
     tasks::CROWDS,
+    waiters::WAITERS,
 };
 use crate::{
-    case::Group,
     effort::Effort,
-    measure::{Counting, Samples, Weight, count, time, time_by_wall, weigh},
-    report::{Bar, NONE, REQUESTS, Report, cell, figure, range, requests},
+    figure::{Bar, NONE, cell, figure, range},
+    report::{REQUESTS, Report, requests},
+    rounds::{Samples, time, time_by_wall},
+    usage::{Weight, weigh},
+    valgrind::{Counting, count},
 };
 
 /// Measures, and prints.
@@ -31,7 +35,7 @@ fn permits(effort: Effort, counting: Counting) -> Result<Report> {
     let columns = ["permit", "ns/op", "min..max", "instr/op", "allocs/op", "bar"];
     let title = "A permit that nobody else wants, and giving it back";
     let mut report = Report::new(title, "gate", effort, &columns);
-    let group = Group::Permits;
+    let group = PERMITS;
     let (times, counts) = (time(group.cases(), effort), count(group, effort, counting)?);
     for (index, (case, ns)) in group.cases().iter().zip(&times).enumerate() {
         let bar = (index == 0).then(|| Bar::at_most("ns", 20.0, ns.median()).to_string());
@@ -75,7 +79,7 @@ fn handed_on(effort: Effort, counting: Counting) -> Result<Report> {
     let on_two = ["two threads, ns", "min..max", "x tokio"];
     let columns = [&["permit"][..], &on_one, &on_two, &["bar"]].concat();
     let mut report = Report::new(&title, "gate", effort, &columns);
-    let (group, cases) = (Group::HandedOn, Group::HandedOn.cases());
+    let (group, cases) = (HANDED_ON, HANDED_ON.cases());
     let counts = count(group, effort, counting)?;
     let (one, two) = (time(cases, effort), time_by_wall(ON_TWO_THREADS, effort));
     for (index, case) in cases.iter().enumerate() {
@@ -107,7 +111,7 @@ fn handed_on(effort: Effort, counting: Counting) -> Result<Report> {
 fn admitted(effort: Effort, counting: Counting) -> Result<Report> {
     let title = "Admitted by a gate, through axum's Router::layer";
     let mut report = Report::new(title, "gate", effort, &REQUESTS);
-    requests(&mut report, Group::GateAdmitted, effort, counting, |_, _, _| None)?;
+    requests(&mut report, ADMITTED, effort, counting, |_, _, _| None)?;
     report.note("One thread; every request is a clone of one with four headers and four cookies.");
     Ok(report)
 }
@@ -115,7 +119,7 @@ fn admitted(effort: Effort, counting: Counting) -> Result<Report> {
 fn refused(effort: Effort, counting: Counting) -> Result<Report> {
     let title = "Refused by a gate that is full, through axum's Router::layer";
     let mut report = Report::new(title, "gate", effort, &REQUESTS);
-    requests(&mut report, Group::GateRefused, effort, counting, |_, _, _| None)?;
+    requests(&mut report, REFUSED, effort, counting, |_, _, _| None)?;
     report.note("The same request, of a program. Others answer 503 with nothing more.");
     Ok(report)
 }
@@ -123,7 +127,7 @@ fn refused(effort: Effort, counting: Counting) -> Result<Report> {
 fn waiters(effort: Effort, counting: Counting) -> Result<Report> {
     let columns = ["who waits", "heap bytes", "at the worst", "resident bytes", "allocations"];
     let mut report = Report::new("What a waiter weighs", "gate", effort, &columns);
-    let (group, waiters) = (Group::GateWaiters, effort.crowd());
+    let (group, waiters) = (WAITERS, effort.crowd());
     for case in group.cases() {
         let Weight { resident, heap } = weigh(group, case.name, waiters, counting)?;
         let [kept, peak, allocations] = heap.map_or([NONE; 3].map(str::to_owned), |heap| {
@@ -138,26 +142,27 @@ fn waiters(effort: Effort, counting: Counting) -> Result<Report> {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::admitted::{DECIDES, OURS},
-        *,
+    use super::*;
+    use crate::{
+        case::Group,
+        gate::routers::{DECIDES, OURS},
     };
 
     /// How many allocations a case makes more than another of its group.
     fn more(group: Group, name: &str, than: &str) -> u64 {
-        let case = |name| group.cases().iter().find(|case| case.name == name);
-        let [ours, other] = [name, than].map(|name| case(name).expect("it is there").allocations());
+        let case = |name| group.case(name).expect("it is there");
+        let [ours, other] = [name, than].map(|name| case(name).allocations());
         ours.saturating_sub(other)
     }
 
     #[test]
     fn a_permit_that_nobody_else_wants_allocates_nothing() {
-        assert!(Group::Permits.cases()[..2].iter().all(|case| case.allocations() == 0));
+        assert!(PERMITS.cases()[..2].iter().all(|case| case.allocations() == 0));
     }
 
     #[test]
     fn a_gate_allocates_five_times_at_most_more_than_a_layer_that_decides() {
-        let more = more(Group::GateAdmitted, OURS, DECIDES);
+        let more = more(ADMITTED, OURS, DECIDES);
         assert!(more <= 5, "{more}");
     }
 }

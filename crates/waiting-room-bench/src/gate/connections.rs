@@ -9,9 +9,10 @@ use tokio::{task::JoinSet, time::sleep};
 use super::overload::{Client, Contender, Server, Work};
 use crate::{
     effort::Effort,
-    measure::{allow_many_connections, resident_bytes_of},
-    report::{Bar, NONE, Report, figure},
-    setting::runtime,
+    figure::{Bar, NONE, figure},
+    report::Report,
+    requests::runtime,
+    usage::{allow_many_connections, resident_bytes_of},
 };
 
 /// A table of what the process grows by for each client, before and after it asks.

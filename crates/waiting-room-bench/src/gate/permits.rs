@@ -1,24 +1,40 @@
-//! A permit that nobody else wants: to get it, and to give it back.
+//! One permit, taken and given back: uncontended, and with many tasks waiting for it.
 
-use std::hint::black_box;
+use std::{
+    future::{Future, poll_fn},
+    hint::black_box,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    task::Poll,
+};
 
+use tokio::task::{JoinSet, yield_now};
 use waiting_room_core::{Arrival, Discipline, Entry};
 
-use super::sources::{Acquire, ENOUGH, Ours, Source, TimedAcquire, TryAcquire, gate, semaphore};
+use super::{
+    sources::{Acquire, ENOUGH, Ours, OursFifo, Source, TimedAcquire, TryAcquire, gate, semaphore},
+    tasks::on,
+};
 use crate::{
-    case::{Case, Repeat},
-    setting::runtime,
+    case::{Case, Group, Repeat},
+    requests::runtime,
 };
 
 /// Ours, and tokio's.
-pub(crate) const CASES: &[Case] = &[
-    Case { name: "Gate, the time given", set_up: the_time_given },
-    Case { name: "Gate, its clock read", set_up: of::<Ours> },
-    Case { name: "Semaphore, try_acquire", set_up: borrowed },
-    Case { name: "Semaphore, try_acquire_owned", set_up: of::<TryAcquire> },
-    Case { name: "Semaphore, acquire_owned", set_up: of::<Acquire> },
-    Case { name: "Semaphore, timeout(acquire_owned)", set_up: of::<TimedAcquire> },
-];
+pub(crate) const PERMITS: Group = Group::new(
+    "permits",
+    &[
+        Case { name: "Gate, the time given", set_up: the_time_given },
+        Case { name: "Gate, its clock read", set_up: of::<Ours> },
+        Case { name: "Semaphore, try_acquire", set_up: borrowed },
+        Case { name: "Semaphore, try_acquire_owned", set_up: of::<TryAcquire> },
+        Case { name: "Semaphore, acquire_owned", set_up: of::<Acquire> },
+        Case { name: "Semaphore, timeout(acquire_owned)", set_up: of::<TimedAcquire> },
+    ],
+);
 
 fn of<S: Source>() -> Repeat {
     let (source, runtime) = (S::of(ENOUGH), runtime());
@@ -52,3 +68,58 @@ fn borrowed() -> Repeat {
         }
     })
 }
+
+/// With all of them on one thread.
+pub(crate) const HANDED_ON: Group = Group::new("handed-on", &cases::<1>());
+/// With the tasks on two threads.
+pub(super) const ON_TWO_THREADS: &[Case] = &cases::<2>();
+
+const fn cases<const THREADS: usize>() -> [Case; 4] {
+    [
+        Case { name: "Semaphore, acquire_owned", set_up: || handed_on::<Acquire>(THREADS) },
+        Case {
+            name: "Semaphore, timeout(acquire_owned)",
+            set_up: || handed_on::<TimedAcquire>(THREADS),
+        },
+        Case { name: "Gate", set_up: || handed_on::<Ours>(THREADS) },
+        Case { name: "Gate, Fifo", set_up: || handed_on::<OursFifo>(THREADS) },
+    ]
+}
+
+/// Each task takes the permit as often as any other, gives it back at once, and waits again.
+fn handed_on<S: Source>(threads: usize) -> Repeat {
+    let (source, runtime) = (Arc::new(S::of(1)), on(threads));
+    Repeat::new(move |times| {
+        let each = times.div_ceil(u64::from(WAITING));
+        runtime.block_on(async {
+            let first = source.take().await;
+            let (mut crowd, waiting) = (JoinSet::new(), Arc::new(AtomicU32::new(0)));
+            for _ in 0..WAITING {
+                let (source, waiting) = (Arc::clone(&source), Arc::clone(&waiting));
+                crowd.spawn(async move {
+                    drop(black_box(counted(source.take(), &waiting).await));
+                    for _ in 1..each {
+                        drop(black_box(source.take().await));
+                    }
+                });
+            }
+            // So that all of them wait before there is anything to hand on.
+            while waiting.load(Ordering::Relaxed) < WAITING {
+                yield_now().await;
+            }
+            drop(first);
+            crowd.join_all().await;
+        });
+    })
+}
+
+/// Counts somebody once it is in the queue.
+async fn counted<T>(take: impl Future<Output = T>, waiting: &AtomicU32) -> T {
+    let mut take = pin!(take);
+    let at_once = poll_fn(|cx| Poll::Ready(take.as_mut().poll(cx))).await;
+    assert!(at_once.is_pending(), "the case measures something else");
+    waiting.fetch_add(1, Ordering::Relaxed);
+    take.await
+}
+
+pub(super) const WAITING: u32 = 256;

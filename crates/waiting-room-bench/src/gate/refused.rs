@@ -12,35 +12,38 @@ use tower_waiting_room::Concurrency;
 
 use super::routers::{bulkhead, ours, shedding};
 use crate::{
-    case::{Case, Repeat},
+    case::{Case, Group, Repeat},
     limits::REFUSING,
-    setting::{Template, drive_router, runtime},
+    requests::{Template, drive_router, runtime},
 };
 
 /// The floor first; then ours, and others.
-pub(crate) const CASES: &[Case] = &[
-    Case {
-        name: "a layer answering 429, no body (the floor)",
-        set_up: || drive_router((REFUSING[0].app)(), refused(StatusCode::TOO_MANY_REQUESTS)),
-    },
-    Case {
-        name: OURS,
-        set_up: || {
-            full(ours(busy(), Concurrency::limit(1).queue(0)), StatusCode::TOO_MANY_REQUESTS)
+pub(crate) const REFUSED: Group = Group::new(
+    "gate-refused",
+    &[
+        Case {
+            name: "a layer answering 429, no body (the floor)",
+            set_up: || drive_router((REFUSING[0].app)(), refused(StatusCode::TOO_MANY_REQUESTS)),
         },
-    },
-    Case {
-        name: "tower's limit, LoadShed",
-        set_up: || full(shedding(busy(), 1), StatusCode::SERVICE_UNAVAILABLE),
-    },
-    Case {
-        name: "tower-resilience bulkhead, reject_when_full",
-        set_up: || {
-            let router = bulkhead(busy(), 1, |options| options.reject_when_full());
-            full(router, StatusCode::SERVICE_UNAVAILABLE)
+        Case {
+            name: OURS,
+            set_up: || {
+                full(ours(busy(), Concurrency::limit(1).queue(0)), StatusCode::TOO_MANY_REQUESTS)
+            },
         },
-    },
-];
+        Case {
+            name: "tower's limit, LoadShed",
+            set_up: || full(shedding(busy(), 1), StatusCode::SERVICE_UNAVAILABLE),
+        },
+        Case {
+            name: "tower-resilience bulkhead, reject_when_full",
+            set_up: || {
+                let router = bulkhead(busy(), 1, |options| options.reject_when_full());
+                full(router, StatusCode::SERVICE_UNAVAILABLE)
+            },
+        },
+    ],
+);
 
 /// An application that never answers.
 pub(super) fn busy() -> Router {

@@ -1,4 +1,4 @@
-//! Applications behind gates: ours, and the limits of others.
+//! Applications behind gates, ours and the limits of others, and requests that they admit at once.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,11 +6,18 @@ use axum::{Router, error_handling::HandleErrorLayer};
 use http::StatusCode;
 use tokio::sync::Semaphore;
 use tower::{
-    ServiceBuilder, limit::GlobalConcurrencyLimitLayer, load_shed::LoadShedLayer,
+    ServiceBuilder, layer::layer_fn, limit::GlobalConcurrencyLimitLayer, load_shed::LoadShedLayer,
     timeout::TimeoutLayer,
 };
 use tower_resilience_bulkhead::{BulkheadConfigBuilder, BulkheadLayer};
-use tower_waiting_room::{Concurrency, WaitingRoomConfig, WaitingRoomLayer};
+use tower_waiting_room::{Concurrency, Hold, WaitingRoomConfig, WaitingRoomLayer};
+
+use super::sources::ENOUGH;
+use crate::{
+    case::{Case, Group, Repeat},
+    requests::{Template, drive_router, hello},
+    services::{Deciding, Forwarding},
+};
 
 /// Behind our layer, with this gate alone.
 pub(super) fn ours(app: Router, gate: Concurrency) -> Router {
@@ -67,3 +74,37 @@ fn count(limit: u32) -> usize {
 async fn failed<E>(_: E) -> StatusCode {
     StatusCode::SERVICE_UNAVAILABLE
 }
+
+/// The bare router, the two layers that do nothing, ours, and others; the floor first.
+pub(crate) const ADMITTED: Group = Group::new(
+    "gate-admitted",
+    &[
+        Case { name: "bare Router (the floor)", set_up: || sent_to(hello()) },
+        Case { name: FORWARDS, set_up: || sent_to(hello().layer(layer_fn(Forwarding))) },
+        Case { name: DECIDES, set_up: || sent_to(hello().layer(layer_fn(Deciding))) },
+        Case { name: OURS, set_up: || sent_to(ours(hello(), limit())) },
+        Case { name: "+ ours, held to the head", set_up: || sent_to(ours(hello(), to_head())) },
+        Case { name: "+ tower's limit", set_up: || sent_to(tower(hello(), ENOUGH)) },
+        Case { name: "+ tower's limit, LoadShed", set_up: || sent_to(shedding(hello(), ENOUGH)) },
+        Case {
+            name: "+ tower-resilience bulkhead",
+            set_up: || sent_to(bulkhead(hello(), ENOUGH, |options| options)),
+        },
+    ],
+);
+
+fn limit() -> Concurrency {
+    Concurrency::limit(ENOUGH)
+}
+
+fn to_head() -> Concurrency {
+    limit().hold(Hold::Head)
+}
+
+fn sent_to(router: Router) -> Repeat {
+    drive_router(router, Template::new(["other=1"]).with_peer())
+}
+
+pub(super) const FORWARDS: &str = "+ a layer that forwards";
+pub(super) const DECIDES: &str = "+ a layer that decides, then forwards";
+pub(super) const OURS: &str = "+ ours";

@@ -10,7 +10,7 @@ use tokio::{
 use super::sources::{Acquire, ENOUGH, Nothing, Ours, Source, TimedAcquire, TryAcquire};
 use crate::{
     case::{Case, Repeat},
-    setting::runtime,
+    requests::runtime,
 };
 
 /// So many tasks on so many threads.

@@ -20,22 +20,25 @@ use super::{
     sources::{LONG, gate, semaphore},
 };
 use crate::{
-    case::{Case, Repeat},
-    setting::{Template, runtime},
+    case::{Case, Group, Repeat},
+    requests::{Template, runtime},
 };
 
 /// Without a request first.
-pub(crate) const CASES: &[Case] = &[
-    Case { name: "a place at a Gate", set_up: places },
-    Case { name: "Semaphore, acquire_owned", set_up: acquiring },
-    Case { name: "Semaphore, timeout(acquire_owned)", set_up: timed },
-    Case { name: "a request in its handler, axum alone", set_up: || requests(busy) },
-    Case { name: "a request that waits at our layer", set_up: || requests(queueing) },
-    Case {
-        name: "a request that waits at tower's limit",
-        set_up: || requests(|| tower(busy(), 1)),
-    },
-];
+pub(crate) const WAITERS: Group = Group::new(
+    "gate-waiters",
+    &[
+        Case { name: "a place at a Gate", set_up: places },
+        Case { name: "Semaphore, acquire_owned", set_up: acquiring },
+        Case { name: "Semaphore, timeout(acquire_owned)", set_up: timed },
+        Case { name: "a request in its handler, axum alone", set_up: || requests(busy) },
+        Case { name: "a request that waits at our layer", set_up: || requests(queueing) },
+        Case {
+            name: "a request that waits at tower's limit",
+            set_up: || requests(|| tower(busy(), 1)),
+        },
+    ],
+);
 
 fn places() -> Repeat {
     waiting(|| {

@@ -1,22 +1,28 @@
-//! The six algorithms, with a thousand keys and the time given.
+//! The cost of a check by each of the six algorithms, and the memory of a key.
 
+use std::{hash::Hash, mem};
+
+use governor::RateLimiter;
 use waiting_room_core::{Algorithm, Alignment, Limiter, Quota, Refusals};
 
 use super::{
-    keyed::{hasher, number},
-    turns::{Outcome, Spread, Turns},
+    keyed::{address, governor_quota, hasher, number},
+    turns::{OPENING, Outcome, Spread, Turns},
 };
-use crate::case::{Case, Repeat};
+use crate::case::{Case, Group, Repeat};
 
 /// Each of them.
-pub(crate) const CASES: &[Case] = &[
-    Case { name: "fixed window", set_up: || checked(Algorithm::FixedWindow(Alignment::Epoch)) },
-    Case { name: "GCRA", set_up: || checked(Algorithm::Gcra) },
-    Case { name: "leaky queue", set_up: || checked(Algorithm::LeakyQueue) },
-    Case { name: "sliding counter", set_up: || checked(Algorithm::SlidingCounter) },
-    Case { name: "sliding log", set_up: || checked(Algorithm::SlidingLog(Refusals::Ignore)) },
-    Case { name: "token bucket", set_up: || checked(Algorithm::TokenBucket) },
-];
+pub(crate) const ALGORITHMS: Group = Group::new(
+    "algorithms",
+    &[
+        Case { name: "fixed window", set_up: || checked(Algorithm::FixedWindow(Alignment::Epoch)) },
+        Case { name: "GCRA", set_up: || checked(Algorithm::Gcra) },
+        Case { name: "leaky queue", set_up: || checked(Algorithm::LeakyQueue) },
+        Case { name: "sliding counter", set_up: || checked(Algorithm::SlidingCounter) },
+        Case { name: "sliding log", set_up: || checked(Algorithm::SlidingLog(Refusals::Ignore)) },
+        Case { name: "token bucket", set_up: || checked(Algorithm::TokenBucket) },
+    ],
+);
 
 /// A limit of twice what each key asks for.
 fn checked(algorithm: Algorithm) -> Repeat {
@@ -26,4 +32,54 @@ fn checked(algorithm: Algorithm) -> Repeat {
     Turns::new(1_000, Spread::Uniform).check(Outcome::Allowed, move |key, now| {
         limiter.charge(hasher.hash(&number(key)), 0, 1, now).is_ok()
     })
+}
+
+/// Ours first, with GCRA.
+pub(crate) const KEY_MEMORY: Group = Group::new(
+    "key-memory",
+    &[
+        Case { name: "Limiter, GCRA, any key", set_up: || ours(Algorithm::Gcra) },
+        Case {
+            name: "Limiter, fixed window, any key",
+            set_up: || ours(Algorithm::FixedWindow(Alignment::Epoch)),
+        },
+        Case {
+            name: "Limiter, sliding counter, any key",
+            set_up: || ours(Algorithm::SlidingCounter),
+        },
+        Case {
+            name: "Limiter, sliding log of one event, any key",
+            set_up: || ours(Algorithm::SlidingLog(Refusals::Ignore)),
+        },
+        Case { name: "governor, u64", set_up: || governor(number) },
+        Case { name: "governor, IpAddr", set_up: || governor(address) },
+        Case { name: "governor, String", set_up: || governor(|key| address(key).to_string()) },
+    ],
+);
+
+fn ours(algorithm: Algorithm) -> Repeat {
+    Repeat::new(move |keys| {
+        let places = usize::try_from(keys.max(1)).expect("there are fewer keys than bytes");
+        let limiter = Limiter::new(algorithm, &[Quota::per_day(1_000)], places);
+        let (limiter, hasher) = (limiter.expect("the quota can be kept"), hasher());
+        for key in numbered(keys) {
+            let charged = limiter.charge(hasher.hash(&number(key)), 0, 1, OPENING);
+            assert!(charged.is_ok(), "a new key is allowed");
+        }
+        mem::forget(limiter);
+    })
+}
+
+fn governor<K: Hash + Eq + Clone + 'static>(key: fn(u32) -> K) -> Repeat {
+    Repeat::new(move |keys| {
+        let limiter = RateLimiter::keyed(governor_quota(Outcome::Allowed));
+        for number in numbered(keys) {
+            assert!(limiter.check_key(&key(number)).is_ok(), "a new key is allowed");
+        }
+        mem::forget(limiter);
+    })
+}
+
+fn numbered(keys: u64) -> std::ops::Range<u32> {
+    0..u32::try_from(keys).expect("there are fewer")
 }

@@ -2,21 +2,29 @@
 
 use anyhow::Result;
 
+use super::{
+    algorithms::{ALGORITHMS, KEY_MEMORY},
+    keyed::{MILLION, ONE, THOUSAND, TWO_THREADS},
+    refused::REFUSED,
+    routers::ADMITTED,
+};
 use crate::{
-    answers::{self, LoadKind},
     case::Group,
     effort::Effort,
-    measure::{Counting, Weight, count, time, time_by_wall, weigh},
-    report::{Bar, NONE, REQUESTS, Report, cell, figure, range, requests},
+    figure::{Bar, NONE, cell, figure, range},
+    report::{REQUESTS, Report, requests},
+    rounds::{time, time_by_wall},
+    usage::{Weight, weigh},
+    valgrind::{Counting, count},
 };
 
 /// Measures, and prints.
-pub(crate) fn run(effort: Effort, counting: Counting, load: Option<LoadKind>) -> Result<()> {
+pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
     // To make a million keys known takes valgrind minutes, and instructions do not depend on it.
     for (group, keys, limit, counting) in [
-        (Group::KeyOfOne, "1 key", None, counting),
-        (Group::KeyOfThousand, "1 000 keys", Some(0.8), counting),
-        (Group::KeyOfMillion, "1 000 000 keys", Some(0.5), Counting::Off),
+        (ONE, "1 key", None, counting),
+        (THOUSAND, "1 000 keys", Some(0.8), counting),
+        (MILLION, "1 000 000 keys", Some(0.5), Counting::Off),
     ] {
         println!("{}", checks(group, keys, limit, effort, counting)?);
     }
@@ -25,7 +33,7 @@ pub(crate) fn run(effort: Effort, counting: Counting, load: Option<LoadKind>) ->
     println!("{}", memory(effort, counting)?);
     println!("{}", admitted(effort, counting)?);
     println!("{}", refused(effort, counting)?);
-    answers::run_refusals(effort, load)
+    Ok(())
 }
 
 /// Ours beside governor with its default map: the checks of the same keys with the same outcome.
@@ -70,7 +78,7 @@ fn on_two_threads(effort: Effort) -> Report {
     let columns = ["check", "ns/op", "min..max", "x governor"];
     let title = "The check of a key on two threads at a time";
     let mut report = Report::new(title, "limits", effort, &columns);
-    let cases = Group::KeyOnTwoThreads.cases();
+    let cases = TWO_THREADS.cases();
     let times = time_by_wall(cases, effort);
     for (case, ns) in cases.iter().zip(&times) {
         let peer = case.name.replace("Limiter", "governor");
@@ -88,7 +96,7 @@ fn algorithms(effort: Effort, counting: Counting) -> Result<Report> {
     let columns = ["algorithm", "ns/op", "min..max", "instr/op", "allocs/op", "bytes/op"];
     let title = "The algorithms, 1 000 keys, the time given";
     let mut report = Report::new(title, "limits", effort, &columns);
-    report.costs(Group::Algorithms, effort, counting)?;
+    report.costs(ALGORITHMS, effort, counting)?;
     report.note("A limit of 2 000 a second, half of which each key uses.");
     Ok(report)
 }
@@ -97,8 +105,8 @@ fn memory(effort: Effort, counting: Counting) -> Result<Report> {
     let columns = ["what", "heap bytes", "at the worst", "resident bytes", "allocations", "bar"];
     let mut report = Report::new("What a key weighs", "limits", effort, &columns);
     let keys = effort.keys();
-    for (index, case) in Group::KeyMemory.cases().iter().enumerate() {
-        let Weight { resident, heap } = weigh(Group::KeyMemory, case.name, keys, counting)?;
+    for (index, case) in KEY_MEMORY.cases().iter().enumerate() {
+        let Weight { resident, heap } = weigh(KEY_MEMORY, case.name, keys, counting)?;
         let [kept, peak, allocations] = heap.map_or([NONE; 3].map(str::to_owned), |heap| {
             [heap.kept, heap.peak, heap.allocations].map(figure)
         });
@@ -114,7 +122,7 @@ fn memory(effort: Effort, counting: Counting) -> Result<Report> {
 fn admitted(effort: Effort, counting: Counting) -> Result<Report> {
     let title = "Admitted, through axum's Router::layer";
     let mut report = Report::new(title, "limits", effort, &REQUESTS);
-    requests(&mut report, Group::Admitted, effort, counting, |name, added, _| {
+    requests(&mut report, ADMITTED, effort, counting, |name, added, _| {
         let has_bar = name == "+ ours, a limit by IP, all headers";
         has_bar.then(|| Bar::at_most("added ns", 250.0, added))
     })?;
@@ -125,7 +133,7 @@ fn admitted(effort: Effort, counting: Counting) -> Result<Report> {
 fn refused(effort: Effort, counting: Counting) -> Result<Report> {
     let title = "Refused, through axum's Router::layer";
     let mut report = Report::new(title, "limits", effort, &REQUESTS);
-    requests(&mut report, Group::Refused, effort, counting, |name, _, ratio| {
+    requests(&mut report, REFUSED, effort, counting, |name, _, ratio| {
         let has_bar = name == "ours, all headers and a problem document";
         has_bar.then(|| Bar::at_most("x floor", 1.5, ratio))
     })?;
@@ -157,7 +165,7 @@ mod tests {
     #[test]
     fn a_limit_allocates_twice_at_most_more_than_a_layer_that_forwards_and_its_headers_four_times()
     {
-        let more = |name| more(Group::Admitted, name, "+ a layer that forwards");
+        let more = |name| more(ADMITTED, name, "+ a layer that forwards");
         let none = more("+ ours, a limit by IP, no headers");
         let all = more("+ ours, a limit by IP, all headers");
         assert!(none <= 2 && all <= none + 4, "{none} without headers, {all} with all");
@@ -166,7 +174,7 @@ mod tests {
     #[test]
     fn a_refusal_allocates_ten_times_at_most_more_than_a_bare_one() {
         let floor = "a layer answering 429, no body (the floor)";
-        let more = more(Group::Refused, "ours, all headers and a problem document", floor);
+        let more = more(REFUSED, "ours, all headers and a problem document", floor);
         assert!(more <= 10, "{more}");
     }
 }

@@ -24,28 +24,31 @@ use super::turns::{
     Spread::{self, Uniform, Zipf},
     Turns,
 };
-use crate::case::{Case, Repeat};
+use crate::case::{Case, Group, Repeat};
 
 /// With one key.
-pub(crate) const ONE: &[Case] = &cases::<1>();
+pub(crate) const ONE: Group = Group::new("key-of-one", &cases::<1>());
 /// With a thousand, which the caches of a core hold.
-pub(crate) const THOUSAND: &[Case] = &cases::<1_000>();
+pub(crate) const THOUSAND: Group = Group::new("key-of-thousand", &cases::<1_000>());
 /// With so many that they are in memory.
-pub(crate) const MILLION: &[Case] = &cases::<MANY>();
+pub(crate) const MILLION: Group = Group::new("key-of-million", &cases::<MANY>());
 
 /// On two threads at a time.
-pub(crate) const TWO_THREADS: &[Case] = &[
-    Case { name: "Limiter, 1 key", set_up: || ours_on_two(1, Uniform) },
-    Case { name: "Limiter, 1 000 keys", set_up: || ours_on_two(1_000, Uniform) },
-    Case { name: "Limiter, 1 000 keys, zipf", set_up: || ours_on_two(1_000, Zipf) },
-    Case { name: "Limiter, 1 000 000 keys", set_up: || ours_on_two(MANY, Uniform) },
-    Case { name: "Limiter, 1 000 000 keys, zipf", set_up: || ours_on_two(MANY, Zipf) },
-    Case { name: "governor, 1 key", set_up: || governor_on_two(1, Uniform) },
-    Case { name: "governor, 1 000 keys", set_up: || governor_on_two(1_000, Uniform) },
-    Case { name: "governor, 1 000 keys, zipf", set_up: || governor_on_two(1_000, Zipf) },
-    Case { name: "governor, 1 000 000 keys", set_up: || governor_on_two(MANY, Uniform) },
-    Case { name: "governor, 1 000 000 keys, zipf", set_up: || governor_on_two(MANY, Zipf) },
-];
+pub(crate) const TWO_THREADS: Group = Group::new(
+    "key-on-two-threads",
+    &[
+        Case { name: "Limiter, 1 key", set_up: || ours_on_two(1, Uniform) },
+        Case { name: "Limiter, 1 000 keys", set_up: || ours_on_two(1_000, Uniform) },
+        Case { name: "Limiter, 1 000 keys, zipf", set_up: || ours_on_two(1_000, Zipf) },
+        Case { name: "Limiter, 1 000 000 keys", set_up: || ours_on_two(MANY, Uniform) },
+        Case { name: "Limiter, 1 000 000 keys, zipf", set_up: || ours_on_two(MANY, Zipf) },
+        Case { name: "governor, 1 key", set_up: || governor_on_two(1, Uniform) },
+        Case { name: "governor, 1 000 keys", set_up: || governor_on_two(1_000, Uniform) },
+        Case { name: "governor, 1 000 keys, zipf", set_up: || governor_on_two(1_000, Zipf) },
+        Case { name: "governor, 1 000 000 keys", set_up: || governor_on_two(MANY, Uniform) },
+        Case { name: "governor, 1 000 000 keys, zipf", set_up: || governor_on_two(MANY, Zipf) },
+    ],
+);
 
 /// Without optimization, where no time means anything, it takes too long to make a million known.
 const MANY: u32 = if cfg!(debug_assertions) { 5_000 } else { 1_000_000 };

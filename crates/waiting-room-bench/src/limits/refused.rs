@@ -17,8 +17,8 @@ use super::{
     turns::Outcome,
 };
 use crate::{
-    case::{Case, Repeat},
-    setting::{Template, drive_router, hello, runtime},
+    case::{Case, Group, Repeat},
+    requests::{Template, drive_router, hello, runtime},
 };
 
 /// An application that refuses everything.
@@ -38,15 +38,18 @@ pub(crate) const REFUSING: &[Refusing] = &[
 ];
 
 /// The same as cases, and the page that a browser gets.
-pub(crate) const CASES: &[Case] = &[
-    case::<0>(),
-    case::<1>(),
-    case::<2>(),
-    case::<3>(),
-    case::<4>(),
-    case::<5>(),
-    Case { name: "ours, to a browser: the page", set_up: || sent(ours(), Template::new([""])) },
-];
+pub(crate) const REFUSED: Group = Group::new(
+    "refused",
+    &[
+        case::<0>(),
+        case::<1>(),
+        case::<2>(),
+        case::<3>(),
+        case::<4>(),
+        case::<5>(),
+        Case { name: "ours, to a browser: the page", set_up: || sent(ours(), Template::new([""])) },
+    ],
+);
 
 const fn case<const INDEX: usize>() -> Case {
     let set_up = || sent((REFUSING[INDEX].app)(), Template::new(["other=1"]).of_a_program());

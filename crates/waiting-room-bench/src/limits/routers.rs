@@ -1,16 +1,20 @@
-//! Applications behind limits: ours, and those of others.
+//! Applications behind limits, ours and those of others, and requests that they allow.
 
 use std::time::Duration;
 
 use axum::{Router, error_handling::HandleErrorLayer};
 use http::StatusCode;
-use tower::ServiceBuilder;
+use tower::{ServiceBuilder, layer::layer_fn};
 use tower_governor::{GovernorLayer, governor::GovernorConfigBuilder};
 use tower_resilience_ratelimiter::RateLimiterLayer;
 use tower_waiting_room::{Quota, RateHeaders, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
 
-use super::turns::Outcome;
-use crate::setting::hello;
+use super::turns::Outcome::{self, Allowed};
+use crate::{
+    case::{Case, Group, Repeat},
+    requests::{Template, drive_router, hello},
+    services::{Deciding, Forwarding},
+};
 
 /// Whether the answers tell about the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,3 +91,39 @@ const BURST: u32 = 100;
 
 /// Longer than anything here is measured.
 const LONG: Duration = Duration::from_secs(900);
+
+/// The bare router, the two layers that do nothing, ours, and others; the floor first.
+pub(crate) const ADMITTED: Group = Group::new(
+    "admitted",
+    &[
+        Case { name: "bare Router (the floor)", set_up: || sent_to(hello()) },
+        Case { name: "+ a layer that forwards", set_up: forwarding },
+        Case { name: "+ a layer that decides, then forwards", set_up: deciding },
+        Case { name: "+ ours, a limit by IP, all headers", set_up: || limited(Headers::All) },
+        Case { name: "+ ours, a limit by IP, no headers", set_up: || limited(Headers::None) },
+        Case { name: "+ ours, two limits, all headers", set_up: || sent_to(two_of_ours()) },
+        Case { name: "+ tower_governor, by IP", set_up: || governed(Headers::None) },
+        Case { name: "+ tower_governor, by IP, use_headers", set_up: || governed(Headers::All) },
+        Case { name: "+ tower-resilience, no key", set_up: || sent_to(resilience(Allowed)) },
+    ],
+);
+
+fn forwarding() -> Repeat {
+    sent_to(hello().layer(layer_fn(Forwarding)))
+}
+
+fn deciding() -> Repeat {
+    sent_to(hello().layer(layer_fn(Deciding)))
+}
+
+fn limited(headers: Headers) -> Repeat {
+    sent_to(ours(Allowed, headers))
+}
+
+fn governed(headers: Headers) -> Repeat {
+    sent_to(governor(Allowed, headers))
+}
+
+fn sent_to(router: Router) -> Repeat {
+    drive_router(router, Template::new(["other=1"]).with_peer())
+}

@@ -6,7 +6,7 @@ use anyhow::Result;
 use tokio::{task::JoinSet, time::Instant};
 use waiting_room_engines::EngineServer;
 
-use crate::measure::process_cpu_time;
+use crate::usage::process_cpu_time;
 
 /// What callers have seen, and what the server has used.
 #[derive(Debug)]

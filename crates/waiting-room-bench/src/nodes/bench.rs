@@ -6,15 +6,11 @@ use waiting_room_engines::{Engine, EngineServer, Persistence};
 
 use super::{
     asked::Asked,
-    clients,
     crowd::{Crowd, crowd},
-    deciders::Decider,
+    deciders::{Decider, script_by_fred, script_by_redis},
     limiters::SharedLimiter,
 };
-use crate::{
-    effort::Effort,
-    report::{Report, figure},
-};
+use crate::{effort::Effort, figure::figure, report::Report};
 
 /// Measures, and prints.
 pub(crate) fn run(effort: Effort) -> Result<()> {
@@ -86,9 +82,9 @@ async fn two_clients(engine: Engine, effort: Effort) -> Result<Report> {
     let mut report = Report::new(&title, "nodes", effort, &COLUMNS);
     for callers in [1, 2, 16] {
         let server = EngineServer::start(engine, Persistence::Never)?;
-        let asked = clients::redis(&server, callers, effort.load()).await?;
+        let asked = script_by_redis(&server, callers, effort.load()).await?;
         row(&mut report, "redis", callers, &asked);
-        let asked = clients::fred(&server, callers, effort.load()).await?;
+        let asked = script_by_fred(&server, callers, effort.load()).await?;
         row(&mut report, "fred", callers, &asked);
     }
     Ok(report)

@@ -9,7 +9,7 @@ use waiting_room_core::{Pass, Store, Timestamp, VisitorId};
 use waiting_room_engines::EngineServer;
 
 use super::deciders::{connection, full, line};
-use crate::measure::process_cpu_time;
+use crate::usage::process_cpu_time;
 
 /// What the server needs for a line.
 #[derive(Debug)]

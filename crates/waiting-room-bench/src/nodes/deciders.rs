@@ -1,8 +1,9 @@
-//! What decides, and what it is beside.
+//! The deciders of a node, what they are compared with, and a bare script by two clients.
 
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use fred::prelude::{Builder, ClientLike, Config, LuaInterface};
 use redis::{Script, aio::MultiplexedConnection};
 use waiting_room_core::{MemoryStore, RoomRules, Store, Ticket, Verdict, VisitorId};
 use waiting_room_engines::EngineServer;
@@ -148,4 +149,43 @@ async fn place(store: &RedisStore, number: u32) -> Result<Ticket> {
 async fn enter(store: impl Store, id: VisitorId) -> Result<()> {
     store.enter(id).await?;
     Ok(())
+}
+
+const SCRIPT: &str = "return redis.call('INCR', KEYS[1])";
+
+/// Runs a bare script by the crate `redis`, on one connection.
+pub(super) async fn script_by_redis(
+    server: &EngineServer,
+    callers: u32,
+    duration: Duration,
+) -> Result<Asked> {
+    let (connection, script) = (connection(server).await?, Script::new(SCRIPT));
+    ask(Some(server), callers, duration, move |_| {
+        let (mut connection, script) = (connection.clone(), script.clone());
+        async move {
+            let () = script.key("{bench}:clients").invoke_async(&mut connection).await?;
+            Ok(())
+        }
+    })
+    .await
+}
+
+/// Runs a bare script by the crate `fred`, on one connection.
+pub(super) async fn script_by_fred(
+    server: &EngineServer,
+    callers: u32,
+    duration: Duration,
+) -> Result<Asked> {
+    let client = Builder::from_config(Config::from_url(&server.url())?).build()?;
+    client.init().await?;
+    let hash: String = client.script_load(SCRIPT).await?;
+    ask(Some(server), callers, duration, move |_| {
+        let (client, hash) = (client.clone(), hash.clone());
+        async move {
+            let (keys, arguments) = (vec!["{bench}:clients"], Vec::<String>::new());
+            let _: i64 = client.evalsha(hash, keys, arguments).await?;
+            Ok(())
+        }
+    })
+    .await
 }

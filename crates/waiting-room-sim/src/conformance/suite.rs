@@ -9,9 +9,8 @@ use waiting_room_core::{
 
 use super::{
     commands::{Command, Commands},
-    divergence::Divergence,
     model::{Model, Numbers, Told},
-    plan::{Coverage, Memory, Plan},
+    plan::{Coverage, Divergence, Memory, Plan},
     settings::Settings,
 };
 

@@ -6,8 +6,8 @@ use super::{
     judge::Oracle,
     limits::{Limits, VisitorNo},
     order::{Admission, Fate},
+    pending::Timer,
     report::AlarmKind,
-    timers::Timer,
     visitor::{Flight, Session, Span},
 };
 

@@ -6,16 +6,14 @@ use rustc_hash::FxHashMap;
 use waiting_room_core::Timestamp;
 
 use super::{
-    active::Active,
     bound::Bound,
-    flights::{Departure, Flights},
-    limits::{Limits, Seen, VisitorNo},
+    certain::{Active, Minute},
+    limits::{Limits, Seen, Told, VisitorNo},
     line::Line,
-    minute::Minute,
     order::{Admission, Fate, Order},
+    pending::{Departure, Flights, Timer, Timers},
     report::{Alarm, AlarmKind, Report},
     tally::Tally,
-    timers::{Timer, Timers},
     visitor::{Flight, Span, Visitor},
 };
 
@@ -133,8 +131,7 @@ impl Oracle {
             Seen::Admitted => self.admitted(visitor, flight, at),
             Seen::Refused => self.refused(visitor, flight, at),
             Seen::Waiting { interval, waiting_since, position, returned_ticket } => {
-                let told =
-                    super::waiting::Told { interval, waiting_since, position, returned_ticket };
+                let told = Told { interval, waiting_since, position, returned_ticket };
                 self.waiting(visitor, flight, at, told);
             }
         }

@@ -75,3 +75,12 @@ pub enum Seen {
         returned_ticket: bool,
     },
 }
+
+/// The details of an answer that tells a visitor to wait, as in [`Seen::Waiting`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub interval: Duration,
+    pub waiting_since: Option<Timestamp>,
+    pub position: Option<u32>,
+    pub returned_ticket: bool,
+}

@@ -2,7 +2,7 @@
 
 use waiting_room_core::Timestamp;
 
-use super::{judge::Oracle, limits::VisitorNo, timers::Timer, visitor::Visitor};
+use super::{judge::Oracle, limits::VisitorNo, pending::Timer, visitor::Visitor};
 
 impl Oracle {
     /// Lets the time pass. Answers the time that it is now.

@@ -6,20 +6,11 @@ use waiting_room_core::Timestamp;
 
 use super::{
     judge::Oracle,
-    limits::VisitorNo,
+    limits::{Told, VisitorNo},
     order::{Admission, Waiter},
     report::AlarmKind,
     visitor::{Flight, Place, Span, Visitor},
 };
-
-/// What the answer said.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
-    pub interval: Duration,
-    pub waiting_since: Option<Timestamp>,
-    pub position: Option<u32>,
-    pub returned_ticket: bool,
-}
 
 impl Oracle {
     /// The visitor was told to wait.

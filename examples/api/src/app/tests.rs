@@ -16,7 +16,7 @@ use tower_waiting_room::{
 };
 
 use super::*;
-use crate::cli::Cli;
+use crate::Cli;
 
 struct Api {
     app: Router,

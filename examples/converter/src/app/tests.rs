@@ -70,7 +70,7 @@ async fn a_client_that_goes_away_does_not_free_the_core_that_its_work_is_on() {
         let ended = Arc::clone(&ended);
         let held = Held { permit: Some(permit), since: Instant::now(), pace: Pace::restless(1) };
         async move {
-            _ = worker::compute(held, move || ended.lock().unwrap().recv()).await;
+            _ = compute(held, move || ended.lock().unwrap().recv()).await;
         }
     };
     let app = Router::new().route(CONVERT, post(work)).layer(gate);

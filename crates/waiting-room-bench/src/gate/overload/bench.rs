@@ -3,18 +3,18 @@
 use anyhow::Result;
 
 use super::{
-    PATIENCE,
     contender::Contender,
     found::Found,
     haproxy::Haproxy,
-    load::{closed_loop, open_loop},
+    load::{PATIENCE, closed_loop, open_loop},
     server::Server,
     work::Work,
 };
 use crate::{
     effort::Effort,
-    measure::allow_many_connections,
-    report::{Bar, NONE, Report, figure},
+    figure::{Bar, NONE, figure},
+    report::Report,
+    usage::allow_many_connections,
 };
 
 /// Measures, and prints.

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result};
 use tokio::{net::TcpStream, time::sleep};
 
-use crate::setting::{Process, runtime};
+use crate::{child::Process, requests::runtime};
 
 /// A proxy that has a queue, until this is dropped.
 #[derive(Debug)]

@@ -4,18 +4,18 @@ use std::{sync::Arc, thread, time::Duration};
 
 use anyhow::Result;
 use http::StatusCode;
+use rand::{RngExt, SeedableRng, rngs::Xoshiro256PlusPlus};
+use rand_distr::Exp1;
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep_until, timeout_at},
 };
 
 use super::{
-    PATIENCE,
-    arrivals::Arrivals,
     client::Client,
     found::{Found, Outcome},
 };
-use crate::{measure::pin_to, setting::runtime};
+use crate::{requests::runtime, usage::pin_to};
 
 /// Sends so many requests a second, drawn from a seed. After a time to warm up, those count that
 /// come in the next so long.
@@ -110,6 +110,33 @@ async fn ask_until(client: Arc<Client>, from: Instant, end: Instant) -> Result<u
     Ok(answers)
 }
 
+/// A Poisson process: the times of arrival in order, without an end.
+pub(super) struct Arrivals {
+    chance: Xoshiro256PlusPlus,
+    per_second: f64,
+    now: Duration,
+}
+
+impl Arrivals {
+    pub(super) fn new(per_second: f64, seed: u64) -> Self {
+        let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+        Self { chance, per_second, now: Duration::ZERO }
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let gap: f64 = self.chance.sample(Exp1);
+        self.now += Duration::from_secs_f64(gap / self.per_second);
+        Some(self.now)
+    }
+}
+
+/// For how long a client waits.
+pub(super) const PATIENCE: Duration = Duration::from_millis(250);
+
 #[cfg(test)]
 mod tests {
     use axum::{Router, routing::get};
@@ -148,5 +175,13 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_was_to_leave_before_it_has_an_answer_is_gone() {
         assert_eq!(come_late(PATIENCE).await, Outcome::Gone);
+    }
+
+    #[test]
+    fn clients_come_at_the_rate_that_was_asked_for_and_at_the_same_times_again() {
+        let come = |seed| Arrivals::new(100.0, seed).take_while(|at| at.as_secs() < 100);
+        let many = come(1).count();
+        assert!((9_700..10_300).contains(&many), "{many}");
+        assert!(come(1).eq(come(1)) && !come(1).eq(come(2)));
     }
 }

@@ -1,12 +1,17 @@
-//! The handle on the process with the service, and on the proxy before it.
+//! The process with the service, the proxy before it, and the handle on both.
 
 use std::thread;
 
 use anyhow::Result;
 use clap::ValueEnum;
+use tokio::net::TcpListener;
 
 use super::{contender::Contender, haproxy::Haproxy, work::Work};
-use crate::{measure::pin_to, setting::Process};
+use crate::{
+    child::{Process, end_with_starter, say},
+    requests::runtime,
+    usage::pin_to,
+};
 
 /// A service behind a gate, until this is dropped.
 #[derive(Debug)]
@@ -45,4 +50,17 @@ impl Server {
 fn argument(value: impl ValueEnum) -> String {
     let value = value.to_possible_value().expect("none is skipped");
     value.get_name().to_owned()
+}
+
+/// Serves until standard input ends.
+pub(crate) fn serve(contender: Contender, work: Work) -> Result<()> {
+    pin_to(0)?;
+    end_with_starter();
+    runtime().block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        say(&listener.local_addr()?.port())?;
+        // Made once, not for each connection: otherwise some of these would be a limit for each.
+        let app = contender.app(work).into_make_service();
+        Ok(axum::serve(listener, app).await?)
+    })
 }

@@ -13,7 +13,7 @@ use tokio::{sync::Semaphore, task, time::sleep};
 use tower_waiting_room::PermitHandle;
 
 use super::super::sources::{OPEN, semaphore};
-use crate::measure::thread_cpu_time;
+use crate::usage::thread_cpu_time;
 
 /// What a request has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

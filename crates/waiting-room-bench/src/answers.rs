@@ -1,0 +1,15 @@
+//! Answers a second to those who wait, over loopback.
+
+mod bench;
+mod client;
+mod load;
+mod rooms;
+mod server;
+mod targets;
+
+pub(crate) use self::{
+    bench::{run, run_refusals},
+    load::LoadKind,
+    rooms::ALONE,
+    server::serve,
+};

@@ -1,0 +1,108 @@
+//! Figures with as many digits as they deserve, and the bars that they must keep to.
+
+use std::fmt;
+
+use crate::{rounds::Samples, valgrind::Counts};
+
+/// What stands where there is no figure.
+pub(crate) const NONE: &str = "-";
+
+/// Three digits for small figures, whole ones for large.
+pub(crate) fn figure(value: f64) -> String {
+    match value.abs() {
+        _ if !value.is_finite() => NONE.to_owned(),
+        // A small difference of two runs may come out on the wrong side of nothing.
+        size if size < 0.005 => "0".to_owned(),
+        size if size < 10.0 => format!("{value:.2}"),
+        size if size < 100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// What was counted, if it was.
+pub(crate) fn cell(counts: &Option<Counts>, field: fn(&Counts) -> f64) -> String {
+    counts.as_ref().map_or(NONE.to_owned(), |counts| figure(field(counts)))
+}
+
+/// `min..max`.
+pub(crate) fn range(samples: &Samples) -> String {
+    format!("{}..{}", figure(samples.min()), figure(samples.max()))
+}
+
+/// `median (min..max)`.
+pub(crate) fn spread(samples: &Samples) -> String {
+    format!("{} ({})", figure(samples.median()), range(samples))
+}
+
+/// A limit, and the figure that is held against it.
+#[derive(Clone, Debug)]
+pub(crate) struct Bar {
+    what: &'static str,
+    limit: Limit,
+    found: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Bar {
+    /// A figure that is good if it is low. `None` if it was not measured.
+    pub(crate) fn at_most(what: &'static str, limit: f64, found: impl Into<Option<f64>>) -> Self {
+        Self { what, limit: Limit::AtMost(limit), found: found.into() }
+    }
+
+    /// A figure that is good if it is high.
+    pub(crate) fn at_least(what: &'static str, limit: f64, found: impl Into<Option<f64>>) -> Self {
+        Self { what, limit: Limit::AtLeast(limit), found: found.into() }
+    }
+
+    /// Several bars in one cell.
+    pub(crate) fn all(bars: &[Self]) -> String {
+        bars.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl fmt::Display for Bar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, limit, found } = self;
+        let (sign, limit) = match limit {
+            Limit::AtLeast(limit) => ('≥', *limit),
+            Limit::AtMost(limit) => ('≤', *limit),
+        };
+        write!(f, "{what} {sign} {limit}: ")?;
+        let Some(found) = *found else { return f.write_str("not measured") };
+        // What is measured to a thousandth is not judged by a millionth.
+        let slack = limit.abs().max(1.0) * 1e-6;
+        let is_met = if sign == '≤' { found <= limit + slack } else { found >= limit - slack };
+        write!(f, "{} {}", figure(found), if is_met { "met" } else { "MISSED" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_has_the_digits_it_deserves() {
+        let shown = [0.001, 1.234, 12.34, 1234.5, f64::NAN].map(figure);
+        assert_eq!(shown, ["0", "1.23", "12.3", "1234", "-"]);
+    }
+
+    #[test]
+    fn a_bar_says_what_was_found_and_whether_that_is_enough() {
+        let bars = [
+            Bar::at_most("ns", 1000.0, 640.0),
+            Bar::at_most("allocations", 2.0, 3.0),
+            Bar::at_least("ratio", 0.8, 0.85),
+            Bar::at_least("ratio", 0.8, None),
+        ];
+        assert_eq!(
+            Bar::all(&bars),
+            "ns ≤ 1000: 640 met; allocations ≤ 2: 3.00 MISSED; ratio ≥ 0.8: 0.85 met; \
+             ratio ≥ 0.8: not measured"
+        );
+    }
+}

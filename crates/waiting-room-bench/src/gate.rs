@@ -1,0 +1,21 @@
+//! What a gate costs, beside tokio's semaphore and the limits of others, and what it is good for
+//! when more is asked than can be done.
+
+mod bench;
+mod connections;
+mod overload;
+mod permits;
+mod refused;
+mod routers;
+mod sources;
+mod tasks;
+mod waiters;
+
+pub(crate) use self::{
+    bench::run,
+    overload::{Contender, Work, serve},
+    permits::{HANDED_ON, PERMITS},
+    refused::REFUSED,
+    routers::ADMITTED,
+    waiters::WAITERS,
+};

@@ -1,8 +1,0 @@
-//! What the verbs of a room cost, and what a visitor weighs.
-
-mod bench;
-mod memory;
-mod verbs;
-mod visitors;
-
-pub(crate) use self::{bench::run, memory::CASES as MEMORY, verbs::CASES as VERBS};

@@ -1,0 +1,121 @@
+//! Resources of processes: CPU time, cores, memory and open connections.
+
+use std::{
+    env, fs, io,
+    process::{self, Command},
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use rustix::{
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+    thread::{CpuSet, sched_setaffinity},
+    time::{ClockId, clock_gettime},
+};
+
+use crate::{
+    case::Group,
+    valgrind::{Counting, dhat},
+};
+
+/// How long this thread has run.
+pub(crate) fn thread_cpu_time() -> Duration {
+    let spent = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(spent).expect("a thread has not run for less than no time")
+}
+
+/// A clock of the whole machine, for what several threads do together.
+pub(crate) fn wall_time() -> Duration {
+    let since_start = clock_gettime(ClockId::Monotonic);
+    Duration::try_from(since_start).expect("a machine has not run for less than no time")
+}
+
+/// How long the main thread of another process has run.
+///
+/// The kernel brings the figure up to date when the thread is scheduled: good to a few
+/// milliseconds.
+pub(crate) fn process_cpu_time(pid: u32) -> Result<Duration> {
+    let path = format!("/proc/{pid}/schedstat");
+    let text = fs::read_to_string(&path).with_context(|| path.clone())?;
+    let nanos = text.split(' ').next().and_then(|field| field.parse().ok()).context(path)?;
+    Ok(Duration::from_nanos(nanos))
+}
+
+/// Keeps this thread, and every process that it starts, on one core; if there is only one, does
+/// nothing.
+pub(crate) fn pin_to(core: usize) -> io::Result<()> {
+    if thread::available_parallelism()?.get() > core {
+        let mut cores = CpuSet::new();
+        cores.set(core);
+        sched_setaffinity(None, &cores)?;
+    }
+    Ok(())
+}
+
+/// Has this process, and those that it starts, have as many connections as the machine lets it.
+pub(crate) fn allow_many_connections() -> io::Result<()> {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?)
+}
+
+/// How many bytes of this process are in memory.
+pub(crate) fn resident_bytes() -> Result<u64> {
+    resident_bytes_of(process::id())
+}
+
+/// How many bytes of a process are in memory.
+pub(crate) fn resident_bytes_of(pid: u32) -> Result<u64> {
+    let path = format!("/proc/{pid}/status");
+    let status = fs::read_to_string(&path).with_context(|| path.clone())?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    Ok(kibibytes.with_context(|| format!("no VmRSS in {path}"))?.parse::<u64>()? * 1_024)
+}
+
+/// What each of the things weighs that a case keeps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weight {
+    /// Bytes that the process grows by.
+    pub(crate) resident: f64,
+    /// On the heap; `None` if it is not counted.
+    pub(crate) heap: Option<HeapWeight>,
+}
+
+/// What a thing weighs on the heap.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeapWeight {
+    /// Bytes that are kept.
+    pub(crate) kept: f64,
+    /// Bytes at the worst time of the growth.
+    pub(crate) peak: f64,
+    /// Allocations over the growth.
+    pub(crate) allocations: f64,
+}
+
+/// Weighs so many things against none, in child processes.
+pub(crate) fn weigh(group: Group, case: &str, things: u64, counting: Counting) -> Result<Weight> {
+    let each = |all: f64, none: f64| -> Result<f64> {
+        Ok((all - none) / f64::from(u32::try_from(things)?))
+    };
+    let resident = each(resident(group, case, things)?, resident(group, case, 0)?)?;
+    if counting.excuse().is_some() {
+        return Ok(Weight { resident, heap: None });
+    }
+    let all = dhat(group, case, things)?;
+    let none = dhat(group, case, 0)?;
+    let heap = HeapWeight {
+        kept: each(all.end[0], none.end[0])?,
+        peak: each(all.peak[0], none.peak[0])?,
+        allocations: each(all.total[1], none.total[1])?,
+    };
+    Ok(Weight { resident, heap: Some(heap) })
+}
+
+fn resident(group: Group, case: &str, things: u64) -> Result<f64> {
+    let output = Command::new(env::current_exe()?)
+        .args(["repeat", group.name(), case, "0", &things.to_string()])
+        .output()?;
+    ensure!(output.status.success(), "{case:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?.trim().parse()?)
+}

@@ -1,0 +1,162 @@
+//! Instructions and allocations of a case, counted by valgrind in child processes.
+
+use std::{env, process::Command, thread};
+
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
+
+use crate::{
+    case::{Case, Group},
+    effort::Effort,
+};
+
+/// Whether to count instructions and allocations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Counting {
+    /// Times only.
+    Off,
+    /// By valgrind, if it is installed.
+    #[default]
+    On,
+}
+
+impl Counting {
+    /// Why nothing was counted, if nothing was.
+    pub(crate) fn excuse(self) -> Option<&'static str> {
+        match self {
+            Self::Off => Some("Instructions and allocations were not counted: --counting off."),
+            Self::On if is_installed() => None,
+            Self::On => {
+                Some("Instructions and allocations were not counted: valgrind is not installed.")
+            }
+        }
+    }
+}
+
+/// What one repetition of a case takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    pub(crate) instructions: f64,
+    pub(crate) allocations: f64,
+    pub(crate) bytes: f64,
+}
+
+/// What one repetition of each case of a group takes; `None` if it is not counted.
+pub(crate) fn count(
+    group: Group,
+    effort: Effort,
+    counting: Counting,
+) -> Result<Vec<Option<Counts>>> {
+    let cases = group.cases();
+    if counting.excuse().is_some() {
+        return Ok(vec![None; cases.len()]);
+    }
+    let (few, many) = effort.counted();
+    let repetitions = f64::from(u32::try_from(many - few)?);
+    // The two tools are slow, and nothing is timed meanwhile: each has a core.
+    let (instructions, heap) = thread::scope(|scope| {
+        let heap = scope.spawn(|| -> Result<Vec<[f64; 2]>> {
+            let dhat = |case: &Case, times| dhat(group, case.name, times).map(|heap| heap.total);
+            let both = |case| Ok((dhat(case, few)?, dhat(case, many)?));
+            let each = |(less, more): ([f64; 2], [f64; 2])| {
+                [0, 1].map(|field| (more[field] - less[field]) / repetitions)
+            };
+            cases.iter().map(|case| both(case).map(each)).collect()
+        });
+        let instructions: Result<Vec<f64>> =
+            cases.iter().map(|case| callgrind(group, case.name, few, many - few)).collect();
+        (instructions, heap.join().expect("the thread only runs valgrind"))
+    });
+    let counts = |(instructions, [bytes, allocations]): (f64, [f64; 2])| {
+        Some(Counts { instructions: instructions / repetitions, allocations, bytes })
+    };
+    Ok(instructions?.into_iter().zip(heap?).map(counts).collect())
+}
+
+/// What DHAT says of a run of one case: bytes and blocks in all, at the peak and at the end.
+pub(crate) fn dhat(group: Group, case: &str, times: u64) -> Result<Heap> {
+    let said = run(&["--tool=dhat", "--dhat-out-file=/dev/null"], group, case, [0, times])?;
+    Heap::parse(&said).with_context(|| format!("DHAT said: {said}"))
+}
+
+/// The heap of one process.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Heap {
+    /// Bytes and blocks that were ever allocated.
+    pub(crate) total: [f64; 2],
+    /// Bytes and blocks at the time of most bytes.
+    pub(crate) peak: [f64; 2],
+    /// Bytes and blocks that were left at the end.
+    pub(crate) end: [f64; 2],
+}
+
+impl Heap {
+    fn parse(said: &str) -> Option<Self> {
+        let line = |label| Some(numbers(after(said, label)?)).filter(|line| line.len() >= 2);
+        let pair = |label| line(label).map(|line| [line[0], line[1]]);
+        Some(Self {
+            total: pair(" Total: ")?,
+            peak: pair(" At t-gmax: ")?,
+            end: pair(" At t-end: ")?,
+        })
+    }
+}
+
+pub(crate) fn is_installed() -> bool {
+    Command::new("valgrind").arg("--version").output().is_ok_and(|said| said.status.success())
+}
+
+/// The instructions of the repetitions that come after the first ones.
+fn callgrind(group: Group, case: &str, first: u64, then: u64) -> Result<f64> {
+    let inside = "--toggle-collect=*case::Repeat::counted*";
+    let tool = ["--tool=callgrind", "--callgrind-out-file=/dev/null", inside];
+    let said = run(&tool, group, case, [first, then])?;
+    let collected = after(&said, " Collected : ").map(numbers).unwrap_or_default();
+    let instructions = collected.first().copied().with_context(|| format!("callgrind: {said}"))?;
+    ensure!(instructions > 0.0, "callgrind found no function for {inside}");
+    Ok(instructions)
+}
+
+/// What valgrind says on its standard error about a run of one case.
+fn run(tool: &[&str], group: Group, case: &str, times: [u64; 2]) -> Result<String> {
+    let output = Command::new("valgrind")
+        .args(tool)
+        .arg(env::current_exe()?)
+        .args(["repeat", group.name(), case])
+        .args(times.map(|times| times.to_string()))
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "{tool:?} on {case:?}: {}: {said}", output.status);
+    Ok(said)
+}
+
+/// The rest of the line after a label.
+fn after<'a>(said: &'a str, label: &str) -> Option<&'a str> {
+    said.lines().find_map(|line| line.split_once(label)).map(|(_, rest)| rest)
+}
+
+/// The numbers in a line, which may have commas between thousands.
+fn numbers(line: &str) -> Vec<f64> {
+    line.split_ascii_whitespace().filter_map(|word| word.replace(',', "").parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_dhat_says_is_read() {
+        let said = "==7== \n==7== Total:     1,002,048 bytes in 1,017 blocks\n\
+                    ==7== At t-gmax: 4,096 bytes in 3 blocks\n\
+                    ==7== At t-end:  0 bytes in 0 blocks\n";
+        let heap = Heap { total: [1_002_048.0, 1_017.0], peak: [4_096.0, 3.0], end: [0.0; 2] };
+        assert_eq!(Heap::parse(said), Some(heap));
+        assert_eq!(Heap::parse("==7== Total: none"), None);
+    }
+
+    #[test]
+    fn what_callgrind_says_is_read() {
+        let said = "==7== Events    : Ir\n==7== Collected : 37268523\n";
+        assert_eq!(after(said, " Collected : ").map(numbers), Some(vec![37_268_523.0]));
+    }
+}

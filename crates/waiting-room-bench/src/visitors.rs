@@ -1,0 +1,114 @@
+//! A room whose store counts how often it is asked, and visitors who get their tokens at its door.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use http::{Request, Response, header};
+use tower::{Layer, ServiceExt};
+use tower_waiting_room::{
+    KeyRing, MemoryStore, RoomRules, Snapshot, Store, StoreError, Timestamp, TokenKey,
+    WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomLayer,
+};
+use waiting_room_core::{Pass, Renewal, Ticket, Verdict, VisitorId};
+
+use crate::services::Ready;
+
+/// A room with one slot, and sessions so long that no pass is due for renewal while it is measured.
+pub(crate) fn config() -> WaitingRoomConfigBuilder {
+    WaitingRoomConfig::builder("shop")
+        .total_active_users(1)
+        .session_duration(Duration::from_secs(24 * 60 * 60))
+        .keys(KeyRing::new(key(1)))
+}
+
+/// A key that every process of a benchmark knows.
+pub(crate) fn key(byte: u8) -> TokenKey {
+    TokenKey::from_bytes([byte; TokenKey::LEN])
+}
+
+/// The token that a new visitor gets: a pass as long as there is a slot, then a ticket.
+pub(crate) async fn token<St: Store>(layer: &WaitingRoomLayer<St>) -> String {
+    let request = Request::get("/").body(()).expect("the request is well formed");
+    let Ok(response) = layer.layer(Ready).oneshot(request).await;
+    cookie_of(&response).expect("the room has slots or a line")
+}
+
+/// The value of the first cookie that a response sets.
+pub(crate) fn cookie_of<B>(response: &Response<B>) -> Option<String> {
+    let line = response.headers().get(header::SET_COOKIE)?.to_str().ok()?;
+    let (_, value) = line.split(';').next()?.split_once('=')?;
+    Some(value.to_owned())
+}
+
+/// A [`MemoryStore`], and how many of its verbs were called.
+#[derive(Clone, Debug)]
+pub(crate) struct CountingStore {
+    store: MemoryStore,
+    calls: Arc<AtomicU32>,
+}
+
+impl CountingStore {
+    pub(crate) fn new(store: MemoryStore) -> Self {
+        Self { store, calls: Arc::default() }
+    }
+
+    /// How many verbs were called so far.
+    pub(crate) fn calls(&self) -> u32 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    fn counted(&self) -> &MemoryStore {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        &self.store
+    }
+}
+
+impl Store for CountingStore {
+    fn now(&self) -> Timestamp {
+        self.store.now()
+    }
+
+    fn remembers_since(&self) -> Timestamp {
+        self.store.remembers_since()
+    }
+
+    fn rules(&self) -> Arc<RoomRules> {
+        self.store.rules()
+    }
+
+    async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
+        self.counted().enter(id).await
+    }
+
+    async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        self.counted().check_in(ticket).await
+    }
+
+    async fn renew(&self, pass: Pass) -> Result<Renewal, StoreError> {
+        self.counted().renew(pass).await
+    }
+
+    async fn leave(&self, id: VisitorId) -> Result<(), StoreError> {
+        self.counted().leave(id).await
+    }
+
+    async fn sweep(&self) -> Result<(), StoreError> {
+        self.counted().sweep().await
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        self.counted().snapshot().await
+    }
+
+    async fn configure(
+        &self,
+        change: impl Fn(RoomRules) -> RoomRules + Send,
+    ) -> Result<(), StoreError> {
+        self.counted().configure(change).await
+    }
+}

@@ -1,0 +1,220 @@
+//! Lower bounds: visitors who were certainly active at one instant, and admissions that certainly
+//! fell within 60 seconds.
+//!
+//! A visitor is certainly active from the arrival of an admitted answer until its session may have
+//! ended. A request under way may turn out to have been a checkout, which ends the session at its
+//! departure, so that count lags: it is settled only up to the oldest request under way.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use rustc_hash::FxHashMap;
+use waiting_room_core::Timestamp;
+
+use super::{limits::Limits, visitor::Span};
+
+/// Counts overlapping intervals of certain activity, half open: `[start, end)`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Active {
+    intervals: FxHashMap<u64, Interval>,
+    edges: BinaryHeap<Reverse<(Timestamp, Edge, u64)>>,
+    next_key: u64,
+    current: u64,
+    highest: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    end: Timestamp,
+    counted: bool,
+}
+
+/// At equal times an end comes before a start: the slot is handed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Edge {
+    End,
+    Start,
+}
+
+impl Active {
+    /// A visitor is active in `[start, end)`. Answers the key of the interval.
+    pub(super) fn begin(&mut self, start: Timestamp, end: Timestamp) -> u64 {
+        let key = self.next_key;
+        self.next_key += 1;
+        if start < end {
+            self.intervals.insert(key, Interval { end, counted: false });
+            self.edges.push(Reverse((start, Edge::Start, key)));
+            self.edges.push(Reverse((end, Edge::End, key)));
+        }
+        key
+    }
+
+    /// A visitor active under `key` is so until `end`, or begins anew at `at` if that had ended.
+    /// Answers the key that holds from now on.
+    pub(super) fn extend(&mut self, key: u64, at: Timestamp, end: Timestamp) -> u64 {
+        match self.intervals.get_mut(&key) {
+            Some(old) if at <= old.end => {
+                old.end = end.max(old.end);
+                key
+            }
+            _ => self.begin(at, end),
+        }
+    }
+
+    /// The interval ends at `end` at the latest.
+    pub(super) fn cut(&mut self, key: u64, end: Timestamp) {
+        if let Some(old) = self.intervals.get_mut(&key)
+            && end < old.end
+        {
+            old.end = end;
+            self.edges.push(Reverse((end, Edge::End, key)));
+        }
+    }
+
+    /// Counts everything before `until`; nothing there can change any more.
+    pub(super) fn settle(&mut self, until: Timestamp) {
+        while let Some(&Reverse((at, edge, key))) = self.edges.peek() {
+            if at >= until {
+                return;
+            }
+            self.edges.pop();
+            let Some(interval) = self.intervals.get_mut(&key) else {
+                continue;
+            };
+            let over = interval.end <= at;
+            match edge {
+                Edge::End if !over => self.edges.push(Reverse((interval.end, Edge::End, key))),
+                Edge::Start if !over => {
+                    interval.counted = true;
+                    self.current += 1;
+                    self.highest = self.highest.max(self.current);
+                }
+                Edge::End | Edge::Start => {
+                    self.current -= u64::from(interval.counted);
+                    self.intervals.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// The highest count so far.
+    pub(super) const fn highest(&self) -> u64 {
+        self.highest
+    }
+}
+
+/// Counts admissions whose whole interval lies within one half-open window `(t, t + 60 s]`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Minute {
+    departures: BinaryHeap<Reverse<Timestamp>>,
+    highest: u64,
+}
+
+impl Minute {
+    /// An admission. They come in the order of their answers, so the window that ends with this
+    /// one is the fullest that holds it.
+    pub(super) fn record(&mut self, decided: Span) {
+        self.departures.push(Reverse(decided.from));
+        let begin = decided.to.before(Limits::MINUTE);
+        // Before the first minute of time there is nothing to leave out.
+        while decided.to.as_nanos() >= nanos_of_a_minute()
+            && self.departures.peek().is_some_and(|Reverse(from)| *from <= begin)
+        {
+            self.departures.pop();
+        }
+        self.highest = self.highest.max(self.departures.len() as u64);
+    }
+
+    /// The highest count so far.
+    pub(super) const fn highest(&self) -> u64 {
+        self.highest
+    }
+}
+
+const fn nanos_of_a_minute() -> u64 {
+    Limits::MINUTE.as_secs() * 1_000_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> Timestamp {
+        Timestamp::from_secs(secs)
+    }
+
+    #[test]
+    fn a_slot_handed_on_at_one_instant_is_one_slot() {
+        let mut active = Active::default();
+        active.begin(at(1), at(5));
+        active.begin(at(5), at(9));
+        active.settle(Timestamp::MAX);
+        assert_eq!(active.highest(), 1);
+    }
+
+    #[test]
+    fn an_interval_is_extended_only_while_it_lasts() {
+        let mut active = Active::default();
+        let first = active.begin(at(1), at(5));
+        assert_eq!(active.extend(first, at(5), at(8)), first);
+        assert_ne!(active.extend(first, at(9), at(12)), first);
+        active.begin(at(8), at(9));
+        active.settle(Timestamp::MAX);
+        assert_eq!(active.highest(), 1);
+    }
+
+    #[test]
+    fn a_cut_interval_ends_early_and_once() {
+        let mut active = Active::default();
+        let first = active.begin(at(1), at(50));
+        active.settle(at(2));
+        active.cut(first, at(3));
+        active.begin(at(3), at(50));
+        active.settle(Timestamp::MAX);
+        assert_eq!((active.highest(), active.current), (1, 0));
+    }
+
+    #[test]
+    fn an_interval_cut_to_nothing_never_was() {
+        let mut active = Active::default();
+        let first = active.begin(at(5), at(50));
+        active.cut(first, at(4));
+        active.begin(at(4), at(60));
+        active.settle(Timestamp::MAX);
+        assert_eq!((active.highest(), active.current), (1, 0));
+    }
+
+    #[test]
+    fn what_may_still_change_is_not_counted() {
+        let mut active = Active::default();
+        active.begin(at(1), at(9));
+        active.begin(at(5), at(9));
+        active.settle(at(5));
+        assert_eq!(active.highest(), 1);
+        active.settle(at(6));
+        assert_eq!(active.highest(), 2);
+    }
+
+    fn decided(from: u64, to: u64) -> Span {
+        Span { from: Timestamp::from_secs(1_000 + from), to: Timestamp::from_secs(1_000 + to) }
+    }
+
+    #[test]
+    fn two_admissions_a_minute_apart_share_no_window() {
+        let mut minute = Minute::default();
+        minute.record(decided(0, 0));
+        minute.record(decided(60, 60));
+        assert_eq!(minute.highest(), 1);
+        minute.record(decided(119, 119));
+        assert_eq!(minute.highest(), 2);
+    }
+
+    #[test]
+    fn an_interval_that_sticks_out_of_the_window_is_not_counted() {
+        let mut minute = Minute::default();
+        minute.record(decided(0, 30));
+        minute.record(decided(40, 61));
+        assert_eq!(minute.highest(), 1);
+        minute.record(decided(39, 62));
+        assert_eq!(minute.highest(), 2);
+    }
+}

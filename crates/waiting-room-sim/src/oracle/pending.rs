@@ -1,0 +1,116 @@
+//! Pending events: requests under way, and the changes that time brings.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+};
+
+use waiting_room_core::Timestamp;
+
+use super::limits::VisitorNo;
+
+/// The requests under way. What departs later stands later, so the oldest is always in front.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flights {
+    queue: VecDeque<Option<Departure>>,
+    first: u64,
+}
+
+/// One request under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departure {
+    pub visitor: VisitorNo,
+    pub sent: Timestamp,
+    pub epoch: u64,
+}
+
+impl Flights {
+    /// A request departs. Answers the number to [`land`](Self::land) it by.
+    pub(super) fn depart(&mut self, departure: Departure) -> u64 {
+        self.queue.push_back(Some(departure));
+        self.first + self.queue.len() as u64 - 1
+    }
+
+    /// A request is over.
+    pub(super) fn land(&mut self, no: u64) {
+        let index = usize::try_from(no.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        if let Some(entry) = self.queue.get_mut(index) {
+            *entry = None;
+        }
+        while self.queue.front().is_some_and(Option::is_none) {
+            self.queue.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// The request that has been under way for longest.
+    pub(super) fn oldest(&self) -> Option<&Departure> {
+        self.queue.front().and_then(Option::as_ref)
+    }
+
+    /// Who has a request under way.
+    pub(super) fn visitors(&self) -> impl Iterator<Item = VisitorNo> {
+        self.queue.iter().flatten().map(|departure| departure.visitor)
+    }
+}
+
+/// The changes to come, soonest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timers(BinaryHeap<Reverse<(Timestamp, Timer)>>);
+
+/// A change that time brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    /// An admission has left the minute.
+    LeaveMinute,
+    /// From here on this request, if it is still under way, may be a new admission.
+    MayBeNew(VisitorNo, u64),
+    /// From here on this request, if it is still under way, may take a slot beside the one that
+    /// its visitor has.
+    MayTakeSlot(VisitorNo, u64),
+    /// This session may have lapsed.
+    Session(VisitorNo, u64),
+    /// A slot that a visitor may hold without knowing it is free again.
+    StraySlot,
+}
+
+impl Timers {
+    pub(super) fn set(&mut self, at: Timestamp, timer: Timer) {
+        self.0.push(Reverse((at, timer)));
+    }
+
+    /// The next change that is due at `now`.
+    pub(super) fn pop_due(&mut self, now: Timestamp) -> Option<(Timestamp, Timer)> {
+        if self.0.peek()?.0.0 > now {
+            return None;
+        }
+        self.0.pop().map(|Reverse(due)| due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_is_in_front_in_whatever_order_they_land() {
+        let mut flights = Flights::default();
+        let depart = |flights: &mut Flights, secs| {
+            flights.depart(Departure {
+                visitor: VisitorNo(secs),
+                sent: Timestamp::from_secs(secs),
+                epoch: secs,
+            })
+        };
+        let numbers: Vec<_> = (1..=3).map(|secs| depart(&mut flights, secs)).collect();
+        flights.land(numbers[1]);
+        assert_eq!(flights.oldest().unwrap().epoch, 1);
+        assert_eq!(flights.visitors().count(), 2);
+        flights.land(numbers[0]);
+        assert_eq!(flights.oldest().unwrap().epoch, 3);
+        flights.land(numbers[2]);
+        assert!(flights.oldest().is_none());
+        let fourth = depart(&mut flights, 4);
+        assert_eq!(fourth, 3);
+    }
+}

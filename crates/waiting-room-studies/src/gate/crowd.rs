@@ -1,0 +1,195 @@
+//! A crowd that comes at once, and comes back when it is told to.
+
+use std::time::Duration;
+
+use rand::RngExt;
+use rand_pcg::Pcg64Mcg;
+use waiting_room_core::{Arrival, GateRefused, GateRules, Timestamp};
+
+use super::{
+    door::{Agenda, Door, Said},
+    traffic::{Hold, START, chance},
+};
+
+/// What those who are refused are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Advice {
+    /// Always the same.
+    Constant(Duration),
+    /// The time after which the queue of now is served.
+    Depth,
+    /// What the gate itself says: a time of its own for each.
+    Gate,
+}
+
+/// What became of a crowd.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Outcome {
+    /// Requests in each second.
+    pub(super) per_second: Vec<u32>,
+    /// From its first request to its answer, for each client.
+    pub(super) waits: Vec<Duration>,
+    /// Until the last of them was served.
+    pub(super) makespan: Duration,
+    /// Refusals that said no time to come back.
+    pub(super) untold: u32,
+}
+
+/// A crowd in front of a gate, until all are served.
+pub(super) fn run(rules: &GateRules, advice: Advice, seed: u64) -> Outcome {
+    let mut crowd = Crowd::new(rules, advice, seed);
+    while let Some((now, event)) = crowd.agenda.next() {
+        crowd.door.advance_to(now);
+        crowd.happens(now, event);
+        for (who, said) in crowd.door.called() {
+            crowd.hears(who, said, now);
+        }
+    }
+    crowd.outcome
+}
+
+struct Crowd {
+    advice: Advice,
+    door: Door,
+    agenda: Agenda<Event>,
+    /// When each came for the first time.
+    came: Vec<Timestamp>,
+    rng: Pcg64Mcg,
+    outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Come(usize),
+    Deadline(usize),
+    Finish(usize),
+}
+
+impl Outcome {
+    /// How often each has asked, on average.
+    pub(super) fn attempts(&self) -> f64 {
+        f64::from(self.per_second.iter().sum::<u32>()) / self.waits.len() as f64
+    }
+
+    /// Requests in the busiest second, once the rush itself is over.
+    pub(super) fn peak(&self) -> f64 {
+        self.per_second.iter().skip(5).copied().max().map_or(0.0, f64::from)
+    }
+}
+
+impl Crowd {
+    fn new(rules: &GateRules, advice: Advice, seed: u64) -> Self {
+        let (mut rng, mut agenda) = (chance(seed, 0), Agenda::new());
+        let came: Vec<_> = (0..CLIENTS).map(|_| START + RUSH.mul_f64(rng.random())).collect();
+        came.iter().enumerate().for_each(|(who, &at)| agenda.set(at, Event::Come(who)));
+        let door = Door::new(rules, seed);
+        Self { advice, door, agenda, came, rng, outcome: Outcome::default() }
+    }
+
+    fn happens(&mut self, now: Timestamp, event: Event) {
+        match event {
+            Event::Come(who) => {
+                self.count(now);
+                let said = self.door.enter(who, Arrival::default());
+                self.hears(who, said, now);
+            }
+            Event::Deadline(who) => {
+                if let Some(said) = self.door.time_out(who) {
+                    self.hears(who, said, now);
+                }
+            }
+            Event::Finish(who) => {
+                self.door.finish(who);
+                self.outcome.waits.push(now.since(self.came[who]));
+                self.outcome.makespan = now.since(START);
+            }
+        }
+    }
+
+    fn hears(&mut self, who: usize, said: Said, now: Timestamp) {
+        match said {
+            Said::Refused(refused) => {
+                let told = self.told(&refused);
+                let late = LATENESS.mul_f64(self.rng.random());
+                self.agenda.set(now + told + late, Event::Come(who));
+            }
+            Said::Run => {
+                let hold = HOLD.sample(&mut self.rng);
+                self.agenda.set(now + hold, Event::Finish(who));
+            }
+            Said::Wait(deadline) => self.agenda.set(deadline, Event::Deadline(who)),
+        }
+    }
+
+    /// In how long somebody is to come back who was refused, in whole seconds.
+    fn told(&mut self, refused: &GateRefused) -> Duration {
+        match self.advice {
+            Advice::Constant(constant) => constant,
+            Advice::Depth => {
+                let seconds = self.door.queued().div_ceil(CROWD_CAPACITY);
+                Duration::from_secs(seconds.max(1).into())
+            }
+            Advice::Gate => refused.retry_after.unwrap_or_else(|| {
+                self.outcome.untold += 1;
+                Duration::from_secs(1)
+            }),
+        }
+    }
+
+    fn count(&mut self, now: Timestamp) {
+        let second = usize::try_from(now.since(START).as_secs()).expect("a crowd ends in hours");
+        let per_second = &mut self.outcome.per_second;
+        per_second.resize(per_second.len().max(second + 1), 0);
+        per_second[second] += 1;
+    }
+}
+
+/// As many people as the service serves in half a minute.
+pub(super) const CLIENTS: usize = 6_000;
+/// Within this time all of them come.
+const RUSH: Duration = Duration::from_secs(2);
+/// So many of the crowd are served in a second.
+const CROWD_CAPACITY: u32 = 200;
+const HOLD: Hold = Hold::Exponential(Duration::from_millis(80));
+/// So much later than it was told a client comes back at most: timers of clients and the way.
+const LATENESS: Duration = Duration::from_millis(200);
+
+#[cfg(test)]
+mod tests {
+    use waiting_room_core::Discipline;
+    use waiting_room_sim::seeds;
+
+    use super::{super::traffic::LIMIT, *};
+
+    fn crowd(advice: Advice, seed: u64) -> Outcome {
+        run(&GateRules::new(LIMIT).queue(100).discipline(Discipline::Fifo), advice, seed)
+    }
+
+    #[test]
+    fn all_are_served_once_and_no_faster_than_the_service_can() {
+        for seed in seeds(2) {
+            for advice in [Advice::Constant(Duration::from_secs(1)), Advice::Gate] {
+                let outcome = crowd(advice, seed);
+                assert_eq!(outcome.waits.len(), CLIENTS);
+                assert!(outcome.makespan > Duration::from_secs(28), "{:?}", outcome.makespan);
+                assert!(outcome.waits.iter().all(|wait| *wait <= outcome.makespan));
+            }
+        }
+    }
+
+    #[test]
+    fn the_capacity_is_that_of_the_limit_and_of_the_time_that_a_request_takes() {
+        let Hold::Exponential(mean) = HOLD else { panic!("the crowd's requests are alike") };
+        let capacity = f64::from(LIMIT) / mean.as_secs_f64();
+        assert!((capacity - f64::from(CROWD_CAPACITY)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn told_to_come_back_in_a_second_nobody_comes_sooner_or_much_later() {
+        let outcome = crowd(Advice::Constant(Duration::from_secs(1)), 7);
+        // Whoever is still there has asked about once in 1.1 s.
+        let rounds = outcome.makespan.as_secs_f64() / 1.1;
+        assert!((0.35 * rounds..0.6 * rounds).contains(&outcome.attempts()));
+        assert!((3_500.0..5_200.0).contains(&outcome.peak()), "{}", outcome.peak());
+    }
+}

@@ -1,0 +1,115 @@
+//! All experiments, with all seeds.
+
+use std::time::Duration;
+
+use super::{crowd_experiment, experiments, open_loop::Span, traffic::Abandonment};
+use crate::{
+    bar::{Bar, Bound},
+    sheet::Sheet,
+};
+
+/// What was measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Study {
+    pub(super) seeds: Vec<u64>,
+    pub(super) cliff: Sheet,
+    pub(super) overload: Sheet,
+    pub(super) overload_noticed: Sheet,
+    pub(super) bursts: Sheet,
+    pub(super) tail: Sheet,
+    pub(super) fairness: Sheet,
+    pub(super) crowd: Sheet,
+    pub(super) crowd_seconds: Sheet,
+}
+
+/// How long it all takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// As in the documentation.
+    Full,
+    /// Long enough to see a bar that is missed.
+    Quick,
+}
+
+impl Study {
+    /// Runs everything. The result depends on the seeds and the size, not on the threads.
+    pub(crate) fn run(seeds: &[u64], size: Size) -> Self {
+        let span = size.span();
+        let (crowd, crowd_seconds) = crowd_experiment::crowd(seeds);
+        Self {
+            seeds: seeds.to_vec(),
+            cliff: experiments::cliff(seeds, span, size.steps()),
+            overload: experiments::overload(seeds, span, Abandonment::Unnoticed),
+            overload_noticed: experiments::overload(seeds, span, Abandonment::Noticed),
+            bursts: experiments::bursts(seeds, size.bursts()),
+            tail: experiments::tail(seeds, span),
+            fairness: experiments::fairness(seeds, span),
+            crowd,
+            crowd_seconds,
+        }
+    }
+
+    /// Every table.
+    pub(super) fn sheets(&self) -> [&Sheet; 8] {
+        [
+            &self.cliff,
+            &self.overload,
+            &self.overload_noticed,
+            &self.bursts,
+            &self.tail,
+            &self.fairness,
+            &self.crowd,
+            &self.crowd_seconds,
+        ]
+    }
+
+    /// What the gate has to reach, and whether it does.
+    pub(crate) fn bars(&self) -> Vec<Bar> {
+        bars(self)
+    }
+}
+
+impl Size {
+    /// Of a run under a steady load. The first interval of controlled delay, and the queue that is
+    /// left of it, are over by the time that is counted.
+    const fn span(self) -> Span {
+        let (warm_up, counted) = match self {
+            Self::Full => (5, 20),
+            Self::Quick => (2, 1),
+        };
+        Span { warm_up: Duration::from_secs(warm_up), counted: Duration::from_secs(counted) }
+    }
+
+    /// Of a run under bursts, which come every two seconds. Chance alone makes some of them so large
+    /// that a queue of half a second cannot hold them: of six in a row often enough to miss a bar.
+    const fn bursts(self) -> Span {
+        let counted = match self {
+            Self::Full => 120,
+            Self::Quick => 30,
+        };
+        Span { warm_up: Duration::from_secs(4), counted: Duration::from_secs(counted) }
+    }
+
+    /// Of the longest wait, from one to the next.
+    const fn steps(self) -> u64 {
+        match self {
+            Self::Full => 10,
+            Self::Quick => 60,
+        }
+    }
+}
+
+/// All bars of a study.
+pub(super) fn bars(study: &Study) -> Vec<Bar> {
+    let default = |name: &str| name.starts_with("ControlledDelay (default)");
+    let fair = |name: &str| name.starts_with("FairByTenant(Each), 1 name");
+    let gates = |name: &str| name.starts_with("virtual slot");
+    [
+        Bar::of(&study.overload, "2x: goodput %", default, Bound::AtLeast(97.0)),
+        Bar::of(&study.overload_noticed, "2x: goodput %", default, Bound::AtLeast(97.0)),
+        Bar::of(&study.bursts, "success %", default, Bound::AtLeast(99.0)),
+        Bar::of(&study.fairness, "mice: success %", fair, Bound::AtLeast(99.0)),
+        Bar::of(&study.crowd, "attempts per client", gates, Bound::AtMost(2.5)),
+    ]
+    .concat()
+}

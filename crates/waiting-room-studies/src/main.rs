@@ -1,0 +1,151 @@
+//! The studies: a whole day in front of a waiting room, and what its visitors saw; how exact rate
+//! limits are, what a gate makes of overload, and how many sites share one limit.
+//!
+//! Exits with 1 if a promise was broken, and with 2 if it could not be tried.
+
+mod accuracy;
+mod bar;
+mod chart;
+mod cli;
+mod gate;
+mod report;
+mod sheet;
+mod sites;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use rayon::prelude::*;
+use waiting_room_sim::{World, fresh_seeds};
+
+use crate::{
+    bar::Bar,
+    cli::{Cli, Task},
+    report::say,
+};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let kept = match &cli.task {
+        Some(Task::Accuracy(args)) => accuracy(args),
+        Some(Task::Conformance(args)) => conformance(args),
+        Some(Task::Gate(args)) => gate(args),
+        Some(Task::Figures(args)) => figures(args),
+        Some(Task::Run(args)) => run(args),
+        None => simulate(&cli.simulate),
+    };
+    match kept {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("waiting-room-studies: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs the day once for each seed. Answers whether every promise was kept.
+fn simulate(args: &cli::Simulate) -> Result<bool, Box<dyn std::error::Error>> {
+    let trace = args.trace()?;
+    let seeds = args.chance.seeds();
+    eprintln!("seeds: {seeds:?}");
+    let runs = seeds
+        .par_iter()
+        .map(|&seed| World::new(&args.scenario(seed, &trace), &trace).map(World::run));
+    let reports = runs.collect::<Result<Vec<_>, _>>()?;
+    if args.json {
+        say(serde_json::to_string_pretty(&reports)?)?;
+    } else {
+        say(report::table(&reports))?;
+    }
+    for report in &reports {
+        report::print_violations(report);
+    }
+    Ok(reports.iter().all(|report| report.violations().is_empty()))
+}
+
+/// Holds the room in memory against the naive model. Answers whether they agreed.
+fn conformance(args: &cli::Conformance) -> Result<bool, Box<dyn std::error::Error>> {
+    let seeds = args.chance.seeds();
+    eprintln!("seeds: {seeds:?}");
+    let commands = args.commands;
+    let runs: Vec<_> =
+        seeds.par_iter().map(|&seed| cli::hold_against_the_model(seed, commands)).collect();
+    let mut tried = waiting_room_sim::Coverage::default();
+    let mut agreed = true;
+    for run in runs {
+        match run {
+            Ok(coverage) => tried.add(&coverage),
+            Err(divergence) => {
+                agreed = false;
+                eprintln!("{divergence}");
+            }
+        }
+    }
+    print!("{tried}");
+    Ok(agreed)
+}
+
+/// Holds rate-limit algorithms against an exact log. Answers whether the sliding log agreed with it.
+fn accuracy(args: &cli::Accuracy) -> Result<bool, Box<dyn std::error::Error>> {
+    let traffic = args.traffic()?;
+    let seed = args.seed();
+    eprintln!("seed: {seed}");
+    let study = accuracy::Study::run(seed, &traffic);
+    if args.json {
+        say(serde_json::to_string_pretty(study.rows())?)?;
+    } else {
+        say(accuracy::table(&study))?;
+    }
+    if let Some(directory) = &args.out {
+        accuracy::write(&study, directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+    }
+    if !study.log_is_exact() {
+        eprintln!("seed {seed}: the sliding log was wrong");
+    }
+    Ok(study.log_is_exact())
+}
+
+/// Runs scenarios of many sites. Answers yes: a scenario has no bars.
+fn run(args: &cli::Run) -> Result<bool, Box<dyn std::error::Error>> {
+    let mut reports = Vec::new();
+    let scenarios = args.scenarios.iter().map(|file| sites::Scenario::open(file));
+    for scenario in scenarios.collect::<Result<Vec<_>, _>>()? {
+        let seed = args.seed.or(scenario.seed()).unwrap_or_else(|| fresh_seeds(1)[0]);
+        eprintln!("{}: seed {seed}", scenario.name());
+        reports.extend(sites::run(&scenario, seed)?);
+    }
+    if args.json {
+        say(serde_json::to_string_pretty(&reports)?)?;
+    } else {
+        say(sites::table(&reports))?;
+    }
+    Ok(true)
+}
+
+/// Measures what the policies for many sites are known for. Answers whether every bar was met.
+fn figures(args: &cli::Figures) -> Result<bool, Box<dyn std::error::Error>> {
+    let seeds = args.seeds();
+    eprintln!("seeds: {seeds:?}");
+    let study = sites::figures::Study::run(&seeds, args.size());
+    sites::figures::print(&study);
+    if let Some(directory) = &args.out {
+        sites::figures::write(&study, directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+    }
+    Ok(study.bars().iter().all(Bar::is_met))
+}
+
+/// Measures what a concurrency gate makes of too many requests. Answers whether every bar was met.
+fn gate(args: &cli::Gate) -> Result<bool, Box<dyn std::error::Error>> {
+    let seeds = args.seeds();
+    eprintln!("seeds: {seeds:?}");
+    let study = gate::Study::run(&seeds, args.size());
+    gate::print(&study);
+    if let Some(directory) = &args.out {
+        gate::write(&study, directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+    }
+    Ok(study.bars().iter().all(Bar::is_met))
+}

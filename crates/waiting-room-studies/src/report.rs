@@ -1,0 +1,69 @@
+//! What is printed: the reports of days as a table, and which promises were broken.
+
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use waiting_room_sim::Report;
+
+/// One row for each figure, one column for each run.
+pub(crate) fn table(reports: &[Report]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    let seeds =
+        reports.iter().map(|report| report.seed.map_or_else(String::new, |seed| seed.to_string()));
+    table.set_header(std::iter::once("seed".to_owned()).chain(seeds));
+    for (name, figure) in FIGURES {
+        table.add_row(std::iter::once((*name).to_owned()).chain(reports.iter().map(figure)));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// Prints to standard output. A reader that has closed it is no error.
+pub(crate) fn say(what: impl std::fmt::Display) -> io::Result<()> {
+    match writeln!(io::stdout(), "{what}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        said => said,
+    }
+}
+
+/// Writes to standard error which promises were broken, with the first examples.
+pub(crate) fn print_violations(report: &Report) {
+    let violations = report.violations();
+    if violations.is_empty() {
+        return;
+    }
+    eprintln!("seed {:?}: broken: {}", report.seed, violations.join(", "));
+    for alarm in &report.alarms {
+        eprintln!("  {alarm:?}");
+    }
+}
+
+type Figure = fn(&Report) -> String;
+
+const FIGURES: &[(&str, Figure)] = &[
+    ("total_active_users", |report| report.total_active_users.to_string()),
+    ("new_users_per_minute", |report| {
+        report
+            .new_users_per_minute
+            .map_or_else(|| "unlimited".to_owned(), |users| users.to_string())
+    }),
+    ("session_duration_s", |report| report.session_duration_s.to_string()),
+    ("visitors", |report| report.visitors.to_string()),
+    ("admitted", |report| report.admitted.to_string()),
+    ("refused", |report| report.refused.to_string()),
+    ("abandoned", |report| report.abandoned.to_string()),
+    ("max_active", |report| report.max_active.to_string()),
+    ("max_new_in_any_60s", |report| report.max_new_in_any_60s.to_string()),
+    ("queued_while_free", |report| report.queued_while_free.to_string()),
+    ("order_inversions", |report| report.order_inversions.to_string()),
+    ("lost_places", |report| report.lost_places.to_string()),
+    ("position_rises", |report| report.position_rises.to_string()),
+    ("wait_p50_s", |report| format!("{:.1}", report.wait_p50_s)),
+    ("wait_p95_s", |report| format!("{:.1}", report.wait_p95_s)),
+    ("wait_max_s", |report| format!("{:.1}", report.wait_max_s)),
+    ("requests", |report| report.requests.to_string()),
+    ("answers", |report| report.answers.to_string()),
+];

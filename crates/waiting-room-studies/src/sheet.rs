@@ -1,0 +1,180 @@
+//! Tables of figures, one value for each seed: policies by figures, as text and as files.
+
+use std::error::Error;
+
+use comfy_table::{CellAlignment, Table, presets};
+use rayon::prelude::*;
+
+/// One table of the study.
+#[derive(Clone, Debug)]
+pub(crate) struct Sheet {
+    /// In file names.
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) columns: &'static [Column],
+    pub(crate) lines: Vec<Line>,
+}
+
+/// A figure of a sheet, as it is called with its unit, and how many decimals of it mean anything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    pub(crate) decimals: usize,
+}
+
+/// What was measured of one policy.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) name: String,
+    /// A figure for each column.
+    pub(crate) figures: Vec<Spread>,
+}
+
+impl Sheet {
+    /// Measures each of `items` with each seed.
+    pub(crate) fn measure<T: Sync>(
+        head: (&'static str, &'static str),
+        columns: &'static [Column],
+        seeds: &[u64],
+        items: &[(String, T)],
+        measure: impl Fn(&T, u64) -> Vec<f64> + Sync,
+    ) -> Self {
+        let measured = measure_each(seeds, items, measure);
+        let names = items.iter().map(|(name, _)| name.clone());
+        Self::new(head, columns, names.zip(measured))
+    }
+
+    /// Of lines, each with its figures by seed.
+    pub(crate) fn new(
+        (name, title): (&'static str, &'static str),
+        columns: &'static [Column],
+        lines: impl Iterator<Item = (String, Vec<Vec<f64>>)>,
+    ) -> Self {
+        let lines = lines.map(|(name, by_seed)| {
+            let figure = |column| Spread(by_seed.iter().map(|figures| figures[column]).collect());
+            Line { name, figures: (0..columns.len()).map(figure).collect() }
+        });
+        Self { name, title, columns, lines: lines.collect() }
+    }
+
+    /// The figures in the column of this name, of each line that `wanted` says.
+    pub(crate) fn figures<'a>(
+        &'a self,
+        column: &'a str,
+        wanted: impl Fn(&str) -> bool + 'a,
+    ) -> impl Iterator<Item = (&'a str, &'a Spread)> {
+        let index = self.columns.iter().position(|it| it.name == column);
+        let index = index.expect("a column of this sheet");
+        let lines = self.lines.iter().filter(move |line| wanted(&line.name));
+        lines.map(move |line| (line.name.as_str(), &line.figures[index]))
+    }
+}
+
+impl Column {
+    pub(crate) const fn new(name: &'static str, decimals: usize) -> Self {
+        Self { name, decimals }
+    }
+}
+
+/// What is measured of each of `items` with each seed, whatever the threads.
+pub(crate) fn measure_each<T: Sync, R: Send>(
+    seeds: &[u64],
+    items: &[(String, T)],
+    measure: impl Fn(&T, u64) -> R + Sync,
+) -> Vec<Vec<R>> {
+    let runs: Vec<_> =
+        items.iter().flat_map(|(_, item)| seeds.iter().map(move |&seed| (item, seed))).collect();
+    let measured: Vec<_> = runs.par_iter().map(|&(item, seed)| measure(item, seed)).collect();
+    let mut measured = measured.into_iter();
+    items.iter().map(|_| measured.by_ref().take(seeds.len()).collect()).collect()
+}
+
+/// What was measured, once for each seed. Where nothing could be measured it is not a number.
+#[derive(Clone, Debug)]
+pub(crate) struct Spread(pub(crate) Vec<f64>);
+
+impl Spread {
+    pub(crate) fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len() as f64
+    }
+
+    /// The least, and not a number if one is not: what was not measured may be worse.
+    pub(crate) fn least(&self) -> f64 {
+        self.0.iter().copied().reduce(f64::min).map_or(f64::NAN, |least| self.known(least))
+    }
+
+    /// The most, and not a number if one is not.
+    pub(crate) fn most(&self) -> f64 {
+        self.0.iter().copied().reduce(f64::max).map_or(f64::NAN, |most| self.known(most))
+    }
+
+    fn known(&self, figure: f64) -> f64 {
+        if self.mean().is_nan() { f64::NAN } else { figure }
+    }
+
+    /// The mean, and how far the seed that is the farthest off is from it.
+    pub(crate) fn text(&self, decimals: usize) -> String {
+        let mean = self.mean();
+        if mean.is_nan() {
+            return "–".to_owned();
+        }
+        let off = (self.most() - mean).max(mean - self.least());
+        if self.0.len() == 1 {
+            return format!("{mean:.decimals$}");
+        }
+        format!("{mean:.decimals$} ±{off:.decimals$}")
+    }
+}
+
+/// A line for each line of the sheet, with the mean of each figure.
+pub(crate) fn table(sheet: &Sheet) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    table.set_header([""].into_iter().chain(sheet.columns.iter().map(|column| column.name)));
+    for line in &sheet.lines {
+        let figures = line.figures.iter().zip(sheet.columns);
+        let figures = figures.map(|(figure, column)| figure.text(column.decimals));
+        table.add_row([line.name.clone()].into_iter().chain(figures));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// A line for each line of the sheet and seed, with all decimals. `what` the lines are is the name
+/// of the first column.
+///
+/// # Errors
+///
+/// Whatever keeps the file from being made.
+pub(crate) fn csv(sheet: &Sheet, what: &str, seeds: &[u64]) -> Result<String, Box<dyn Error>> {
+    let mut file = csv::Writer::from_writer(Vec::new());
+    file.write_record(
+        [what, "seed"].into_iter().chain(sheet.columns.iter().map(|column| column.name)),
+    )?;
+    for line in &sheet.lines {
+        for (index, seed) in seeds.iter().enumerate() {
+            let figures = line.figures.iter().map(|figure| number(figure.0[index]));
+            file.write_record([line.name.clone(), seed.to_string()].into_iter().chain(figures))?;
+        }
+    }
+    Ok(String::from_utf8(file.into_inner()?)?)
+}
+
+/// To a thousandth; nothing where there is none.
+fn number(figure: f64) -> String {
+    if figure.is_nan() { String::new() } else { format!("{}", (1e3 * figure).round() / 1e3) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_is_its_mean_and_the_farthest_seed() {
+        assert_eq!(Spread(vec![1.0, 2.0, 6.0]).text(1), "3.0 ±3.0");
+        assert_eq!(Spread(vec![1.25]).text(1), "1.2");
+        assert_eq!(Spread(vec![f64::NAN, 1.0]).text(1), "–");
+    }
+}

@@ -1,0 +1,147 @@
+//! The time of a run in milliseconds since its start, and a timing wheel.
+
+use waiting_room_core::Timestamp;
+
+/// When a run begins by the clocks in it: midnight before the day of the article, a whole minute.
+const START: Timestamp = Timestamp::from_secs(1_694_390_400);
+
+/// What a clock in the run shows.
+pub(super) fn timestamp(now: u32) -> Timestamp {
+    Timestamp::from_millis(START.as_millis() + u64::from(now))
+}
+
+/// The millisecond of the run at which a clock in it shows this.
+pub(super) fn millis(at: Timestamp) -> u32 {
+    u32::try_from(at.as_millis().saturating_sub(START.as_millis())).unwrap_or(u32::MAX)
+}
+
+/// Seconds as milliseconds, rounded.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+pub(super) fn from_seconds(seconds: f64) -> u32 {
+    (1_000.0 * seconds).round() as u32
+}
+
+pub(super) const SECOND: u32 = 1_000;
+pub(super) const MINUTE: u32 = 60 * SECOND;
+
+/// The times at which visitors are due, in milliseconds: a timing wheel with a slot for each of them.
+///
+/// A visitor is due at one time at most, so the lists of the slots run through one table, and
+/// nothing is allocated for an event. A heap would need half a microsecond for each.
+#[derive(Debug)]
+pub(super) struct Wheel {
+    /// The first of each slot. Who is due in a later turn of the wheel is in there too.
+    slots: Vec<u32>,
+    /// The rest of the slot that is being gone through.
+    rest: u32,
+    links: Vec<Link>,
+    now: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    due: u32,
+    next: u32,
+}
+
+impl Wheel {
+    /// A bit more than two minutes: most events are nearer than one turn.
+    const SLOTS: usize = 1 << 17;
+    const NOBODY: u32 = u32::MAX;
+
+    pub(super) fn new() -> Self {
+        Self {
+            slots: vec![Self::NOBODY; Self::SLOTS],
+            rest: Self::NOBODY,
+            links: Vec::new(),
+            now: 0,
+        }
+    }
+
+    /// `who` is due at `due`, or at once if that is over. Who is due already must not be due twice.
+    pub(super) fn schedule(&mut self, who: u32, due: u32) {
+        let index = who as usize;
+        if index >= self.links.len() {
+            self.links.resize(index + 1, Link { due: 0, next: Self::NOBODY });
+        }
+        let due = due.max(self.now);
+        let list = match due == self.now {
+            true => &mut self.rest,
+            false => &mut self.slots[Self::slot(due)],
+        };
+        self.links[index] = Link { due, next: *list };
+        *list = who;
+    }
+
+    /// The next who is due no later than `until`. Without one it is then `until`.
+    pub(super) fn pop(&mut self, until: u32) -> Option<(u32, u32)> {
+        loop {
+            while self.rest != Self::NOBODY {
+                let who = self.rest;
+                let link = self.links[who as usize];
+                self.rest = link.next;
+                if link.due == self.now {
+                    return Some((self.now, who));
+                }
+                let slot = &mut self.slots[Self::slot(link.due)];
+                self.links[who as usize].next = *slot;
+                *slot = who;
+            }
+            if self.now >= until {
+                return None;
+            }
+            self.now += 1;
+            let slot = &mut self.slots[Self::slot(self.now)];
+            self.rest = std::mem::replace(slot, Self::NOBODY);
+        }
+    }
+
+    const fn slot(due: u32) -> usize {
+        due as usize % Self::SLOTS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn everybody_comes_when_due_and_once(
+            dues in proptest::collection::vec((0..500_000_u32, 0..3_000_u32), 1..200),
+        ) {
+            let mut wheel = Wheel::new();
+            for (who, (due, _)) in (0..).zip(&dues) {
+                wheel.schedule(who, *due);
+            }
+            let mut seen = vec![Vec::new(); dues.len()];
+            let mut until = 0;
+            while until < 600_000 {
+                // In strides, as they are between the other events of a world.
+                until += 977;
+                while let Some((at, who)) = wheel.pop(until) {
+                    prop_assert!(at <= until);
+                    let times = &mut seen[who as usize];
+                    times.push(at);
+                    if times.len() == 1 {
+                        wheel.schedule(who, at + dues[who as usize].1);
+                    }
+                }
+            }
+            for ((due, again), times) in dues.iter().zip(seen) {
+                prop_assert_eq!(times, vec![*due, due + again]);
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_late_is_due_at_once() {
+        let mut wheel = Wheel::new();
+        assert_eq!(wheel.pop(100), None);
+        wheel.schedule(3, 7);
+        assert_eq!(wheel.pop(100), Some((100, 3)));
+        assert_eq!(wheel.pop(1_000), None);
+    }
+}

@@ -1,0 +1,218 @@
+//! Who comes, when, and where.
+
+use rand::{RngExt, SeedableRng};
+use rand_distr::{Distribution, Exp1};
+use rand_pcg::Pcg64Mcg;
+
+use super::{
+    clock::{SECOND, from_seconds},
+    scenario::{Move, Scenario, Visitors},
+};
+
+/// The visitors of a scenario, in the order of arrival.
+///
+/// Who comes depends on the seed and on nothing that is decided: every policy meets the same
+/// people, at the same times and places.
+#[derive(Debug)]
+pub(super) struct Crowd {
+    rng: Pcg64Mcg,
+    points: Vec<(f64, f64)>,
+    /// The point at which the present line begins.
+    line: usize,
+    visitors: Visitors,
+    weights: Vec<f64>,
+    is_open: Vec<bool>,
+    by_site: Skew,
+    moves: Vec<Move>,
+    second: u32,
+    /// Within the second, from 0 to 1.
+    place: f64,
+    ends: u32,
+}
+
+/// Somebody who comes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Newcomer {
+    pub(super) at: u32,
+    pub(super) site: u16,
+    pub(super) browsing: u32,
+    pub(super) is_bot: bool,
+}
+
+impl Crowd {
+    pub(super) fn new(scenario: &Scenario, seed: u64) -> Self {
+        let weights = scenario.sites.weights.clone();
+        Self {
+            rng: Pcg64Mcg::seed_from_u64(seed),
+            points: scenario.traffic.points.clone(),
+            line: 0,
+            visitors: scenario.visitors,
+            by_site: Skew::by(weights.iter().copied()),
+            is_open: vec![true; weights.len()],
+            weights,
+            moves: scenario.moves.clone(),
+            second: 0,
+            place: 0.0,
+            ends: scenario.length_ms() / SECOND,
+        }
+    }
+
+    /// Nobody comes to this site any more; its visitors go to the others.
+    pub(super) fn close(&mut self, site: usize) {
+        self.is_open[site] = false;
+        self.weights[site] = 0.0;
+        self.by_site = Skew::by(self.weights.iter().copied());
+    }
+
+    /// The site to which somebody goes whose own is closed.
+    pub(super) fn site_at(&self, place: f64) -> u16 {
+        u16::try_from(self.by_site.choose(place)).expect("as many sites as a scenario may have")
+    }
+
+    /// Visitors a minute in this second.
+    fn per_minute(&mut self) -> f64 {
+        let at = f64::from(self.second) + 0.5;
+        while self.points.get(self.line + 1).is_some_and(|(end, _)| *end <= at) {
+            self.line += 1;
+        }
+        let (from, first) = self.points[self.line];
+        match self.points.get(self.line + 1) {
+            Some((to, last)) if at >= from => first + (last - first) * (at - from) / (to - from),
+            _ => 0.0,
+        }
+    }
+
+    fn site(&mut self, at: u32) -> u16 {
+        let [place, moves]: [f64; 2] = self.rng.random();
+        let second = f64::from(at) / f64::from(SECOND);
+        let moved = self.moves.iter().rev().find(|it| it.at <= second && moves < it.share);
+        match moved {
+            Some(it) if self.is_open[it.to] => {
+                u16::try_from(it.to).expect("as many sites as a scenario may have")
+            }
+            _ => self.site_at(place),
+        }
+    }
+}
+
+impl Iterator for Crowd {
+    type Item = Newcomer;
+
+    fn next(&mut self) -> Option<Newcomer> {
+        while self.second < self.ends {
+            let rate = self.per_minute() / 60.0;
+            let gap: f64 = Exp1.sample(&mut self.rng);
+            // Without visitors it is no number, or a place far beyond the second.
+            self.place += gap / rate;
+            if self.place < 1.0 {
+                let at = SECOND * self.second + from_seconds(self.place).min(SECOND - 1);
+                let site = self.site(at);
+                let stay: f64 = Exp1.sample(&mut self.rng);
+                let browsing = from_seconds(stay * self.visitors.browsing);
+                let is_bot = self.rng.random_bool(self.visitors.bots);
+                return Some(Newcomer { at, site, browsing, is_bot });
+            }
+            // A process without memory may begin again with each second.
+            self.second += 1;
+            self.place = 0.0;
+        }
+        None
+    }
+}
+
+/// Weights to choose by.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Skew {
+    /// The sums of the weights so far; the last is 1.
+    sums: Vec<f64>,
+}
+
+impl Skew {
+    /// In proportion to these weights, of which one at least is more than 0.
+    pub(super) fn by(weights: impl IntoIterator<Item = f64>) -> Self {
+        let mut sum = 0.0;
+        let mut sums: Vec<f64> = Vec::new();
+        for weight in weights {
+            sum += weight;
+            sums.push(sum);
+        }
+        debug_assert!(sum > 0.0, "somebody has to be chosen");
+        sums.iter_mut().for_each(|part| *part /= sum);
+        Self { sums }
+    }
+
+    /// The `n`-th of `count` in proportion to `1 / n^exponent`; 0 is evenly.
+    pub(super) fn zipf(count: usize, exponent: f64) -> Self {
+        Self::by((1..=count.max(1)).map(|rank| (rank as f64).powf(-exponent)))
+    }
+
+    /// The one at this place from 0 to 1.
+    pub(super) fn choose(&self, place: f64) -> usize {
+        self.sums.partition_point(|sum| *sum <= place).min(self.sums.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Where those come to who come in the first minute and in the second.
+    fn sites(more: &str) -> [Vec<u16>; 2] {
+        let file = format!(
+            "policies = [\"ideal\"]
+             [limits]
+             total_active_users = 100
+             new_users_per_minute = 100
+             [sites]
+             nodes = [1, 1, 1]
+             weights = [3, 1, 0]
+             [traffic]
+             unit = \"per_minute\"
+             points = [[0, 50], [2, 50]]
+             {more}"
+        );
+        let scenario = Scenario::parse("test".to_owned(), &file, Path::new("")).unwrap();
+        let (first, second): (Vec<_>, Vec<_>) =
+            Crowd::new(&scenario, 1).partition(|it| it.at < 60 * SECOND);
+        [first, second].map(|minute| minute.into_iter().map(|it| it.site).collect())
+    }
+
+    /// Of two moves the later holds, wherever it stands in the file.
+    #[test]
+    fn traffic_can_move_and_move_on() {
+        let later = "[[move]]\nat_min = 1\nshare = 1\nto = 2\n";
+        let at_once = "[[move]]\nat_min = 0\nshare = 1\nto = 1\n";
+        for moves in [format!("{later}{at_once}"), format!("{at_once}{later}")] {
+            let [first, second] = sites(&moves);
+            assert!(first.iter().all(|site| *site == 1), "{first:?}");
+            assert!(second.iter().all(|site| *site == 2), "{second:?}");
+        }
+    }
+
+    #[test]
+    fn traffic_can_move_to_a_site_that_had_none() {
+        let [first, second] = sites("[[move]]\nat_min = 1\nshare = 1\nto = 2\n");
+        assert!(first.iter().all(|site| *site < 2) && first.len() > 20, "{first:?}");
+        assert!(second.iter().all(|site| *site == 2) && second.len() > 20, "{second:?}");
+    }
+
+    #[test]
+    fn everybody_is_chosen_in_proportion_to_the_weight() {
+        let skew = Skew::by([1.0, 0.0, 3.0]);
+        let chosen = [0.0, 0.24, 0.25, 0.9, 1.0].map(|place| skew.choose(place));
+        assert_eq!(chosen, [0, 0, 2, 2, 2]);
+    }
+
+    #[test]
+    fn zipf_gives_the_second_a_part_by_the_exponent() {
+        let ratio = |exponent| {
+            let Skew { sums } = Skew::zipf(5, exponent);
+            sums[0] / (sums[1] - sums[0])
+        };
+        assert!((ratio(0.0) - 1.0).abs() < 1e-9);
+        assert!((ratio(1.0) - 2.0).abs() < 1e-9);
+        assert!((ratio(2.0) - 4.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,191 @@
+//! The escrow: a ledger at each site and one of the whole world, for active visitors and for new
+//! ones. They are those of production; the network between them is not.
+
+mod asking;
+mod guests;
+mod network;
+
+use std::time::Duration;
+
+use waiting_room_core::ConfigError;
+use waiting_room_sites::{
+    SiteId,
+    escrow::{EscrowRules, GlobalLedger, Incarnation, SiteLedger, Term, ToGlobal},
+};
+
+use self::{
+    guests::Guests,
+    network::{Limit, Message, Network},
+};
+use super::question::{Outcome, Trips};
+use crate::sites::recent::LastMinute;
+use crate::sites::{clock::timestamp, scenario::Scenario, truth::Stranded};
+
+/// All ledgers, and the messages between them.
+#[derive(Debug)]
+pub(super) struct EscrowDoor {
+    worlds: [GlobalLedger; 2],
+    sites: Vec<[SiteLedger; 2]>,
+    is_dead: Vec<bool>,
+    is_cut: Vec<bool>,
+    network: Network,
+    guests: Guests,
+    outcomes: Vec<Outcome>,
+    /// Whom each site has let in.
+    let_in: Vec<LastMinute>,
+    trips: Trips,
+    session: u32,
+}
+
+impl EscrowDoor {
+    pub(super) fn new(scenario: &Scenario, seed: u64) -> Result<Self, ConfigError> {
+        let limits = scenario.limits;
+        let session = 1_000 * limits.session;
+        let kept = Duration::from_millis(u64::from(session + SPARE));
+        let wait = Duration::from_millis(DOOR_WAIT.into());
+        let active = EscrowRules::new().session(kept);
+        let rules = [active, EscrowRules::rolling_minute()].map(|rules| rules.borrow_wait(wait));
+        let count = u16::try_from(scenario.sites.nodes.len()).expect("1000 sites at most");
+        let site = |number| -> Result<_, ConfigError> {
+            let ledger = |rules| {
+                let incarnation = Incarnation::new(u64::from(number));
+                SiteLedger::new(SiteId::new(number), incarnation, rules, timestamp(0))
+            };
+            Ok([ledger(rules[0])?, ledger(rules[1])?])
+        };
+        let world = |limit, rules| {
+            GlobalLedger::new(limit, (0..count).map(SiteId::new), Term::new(1), rules)
+        };
+        let mut door = Self {
+            worlds: [
+                world(limits.total_active_users, rules[0])?,
+                world(limits.new_users_per_minute, rules[1])?,
+            ],
+            sites: (0..count).map(site).collect::<Result<_, _>>()?,
+            is_dead: vec![false; count.into()],
+            is_cut: vec![false; count.into()],
+            network: Network::new(scenario.network.wan_rtt_ms, seed),
+            guests: Guests::default(),
+            outcomes: Vec::new(),
+            let_in: vec![LastMinute::default(); count.into()],
+            trips: Trips::default(),
+            session,
+        };
+        for site in 0..count {
+            for limit in [Limit::Active, Limit::New] {
+                door.tick(site, limit, 0);
+            }
+        }
+        Ok(door)
+    }
+
+    /// A session is over.
+    pub(super) fn lapse(&mut self, who: u32) {
+        self.guests.leave(who);
+    }
+
+    /// What visitors waited for, and what ledgers said to each other.
+    pub(super) fn trips(&self) -> Trips {
+        Trips { messages: self.network.messages(), ..self.trips }
+    }
+
+    /// When something happens in the network or at a ledger.
+    pub(super) fn next_wake(&self) -> Option<u32> {
+        self.network.next()
+    }
+
+    /// What has happened since; the visitors whom it is about.
+    pub(super) fn wake(&mut self, now: u32) -> Vec<Outcome> {
+        while let Some(message) = self.network.pop(now) {
+            match message {
+                Message::Down(limit, outgoing) => {
+                    let site = outgoing.to.number();
+                    if self.reaches(site) {
+                        let ledger = &mut self.sites[usize::from(site)][limit.index()];
+                        let actions = ledger.receive(&outgoing.message, timestamp(now));
+                        self.act(site, limit, actions, now);
+                        self.tick(site, limit, now);
+                    }
+                }
+                Message::Up(limit, message) => {
+                    if self.reaches(message.from().number()) {
+                        let world = &mut self.worlds[limit.index()];
+                        let replies = world.receive(&message, timestamp(now));
+                        replies.into_iter().for_each(|it| self.network.down(limit, it, now));
+                    }
+                }
+                Message::Tick(limit, site) => self.tick(site, limit, now),
+            }
+        }
+        std::mem::take(&mut self.outcomes)
+    }
+
+    /// No message reaches this site, and none of its own arrives.
+    pub(super) fn cut(&mut self, site: usize) {
+        self.is_cut[site] = true;
+    }
+
+    /// Messages arrive again.
+    pub(super) fn join(&mut self, site: usize) {
+        self.is_cut[site] = false;
+    }
+
+    /// The site is gone with all that it knew: the visitors who were waiting to hear from it.
+    pub(super) fn kill(&mut self, site: u16) -> Vec<u32> {
+        self.is_dead[usize::from(site)] = true;
+        self.guests.forget_calls_of(site)
+    }
+
+    /// Slots that nobody can use: of sites that are gone, and unused ones of sites that are cut off.
+    pub(super) fn stranded(&mut self, now: u32) -> Stranded {
+        let mut stranded = Stranded::default();
+        for site in 0..self.sites.len() {
+            if self.reaches_index(site) {
+                continue;
+            }
+            let number = u16::try_from(site).unwrap_or(u16::MAX);
+            let unused = |limit: Limit, used: u32| {
+                let held = self.worlds[limit.index()].held_by(SiteId::new(number));
+                u32::try_from(held).unwrap_or(u32::MAX).saturating_sub(used)
+            };
+            stranded.active += unused(Limit::Active, self.guests.at_home(number));
+            stranded.new += unused(Limit::New, self.let_in[site].count(now));
+        }
+        stranded
+    }
+
+    fn send(&mut self, site: u16, limit: Limit, message: Option<ToGlobal>, now: u32) {
+        if let Some(message) = message
+            && self.reaches(site)
+        {
+            self.network.up(limit, message, now);
+        }
+    }
+
+    /// Lets a ledger do what is due, and notes when it wants to be woken next.
+    fn tick(&mut self, site: u16, limit: Limit, now: u32) {
+        if self.is_dead[usize::from(site)] {
+            return;
+        }
+        let ledger = &mut self.sites[usize::from(site)][limit.index()];
+        let actions = ledger.tick(timestamp(now));
+        let next = ledger.next_wake();
+        self.network.wake(limit, site, next, now);
+        self.act(site, limit, actions, now);
+    }
+
+    fn reaches(&self, site: u16) -> bool {
+        self.reaches_index(usize::from(site))
+    }
+
+    fn reaches_index(&self, site: usize) -> bool {
+        !self.is_dead[site] && !self.is_cut[site]
+    }
+}
+
+/// For so many milliseconds a visitor is kept at the door: the default of `EscrowRules`.
+const DOOR_WAIT: u32 = 1_200;
+
+/// So many milliseconds longer a slot is kept than a pass is used: of two things that happen in one
+/// millisecond it must not matter which comes first.
+const SPARE: u32 = 1;

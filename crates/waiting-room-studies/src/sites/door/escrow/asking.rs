@@ -1,0 +1,138 @@
+//! Visitors at the door: those who are new ask one ledger after the other.
+
+use waiting_room_core::VisitorId;
+use waiting_room_sites::escrow::{Admission, Prolonged, SiteAction};
+
+use super::{DOOR_WAIT, EscrowDoor, SPARE, guests::Guest, network::Limit};
+use crate::sites::{
+    clock::{millis, timestamp},
+    door::{Asker, Outcome, Say},
+};
+
+impl EscrowDoor {
+    /// Somebody asks for a slot. Whoever asks for the first time counts as demand.
+    pub(in crate::sites::door) fn arrive(&mut self, asker: &Asker) -> Say {
+        if asker.is_new {
+            for ledger in &mut self.sites[usize::from(asker.site)] {
+                ledger.arrived();
+            }
+        }
+        let guest = Guest::new(asker.id, asker.site, asker.now + DOOR_WAIT);
+        self.guests.welcome(asker.who, guest);
+        self.admit(asker.who, Limit::Active, asker.now)
+    }
+
+    /// When the pass of somebody ends. It was made when the first of the two ledgers let it in.
+    pub(in crate::sites::door) fn pass_ends(&self, who: u32) -> u32 {
+        let pass = self.guests.of(who).pass.expect("whoever is let in has a pass");
+        millis(pass.expires_at).saturating_sub(SPARE)
+    }
+
+    /// A visitor with a pass asks for a page: when the pass ends now.
+    pub(in crate::sites::door) fn prolong(&mut self, asker: &Asker, ends: u32) -> u32 {
+        let Some(pass) = self.guests.of(asker.who).pass else { return ends };
+        let now = timestamp(asker.now);
+        let site = &mut self.sites[usize::from(asker.site)][Limit::Active.index()];
+        let prolonged = site.prolong(&pass, now);
+        let (ends, ask) = match prolonged {
+            Prolonged::Renew { pass, claim } => {
+                self.guests.hold(asker.who, pass);
+                (asker.now + self.session, claim)
+            }
+            Prolonged::Borrow { ask, .. } => {
+                self.guests.wait(asker.who);
+                self.trips.returning += 1;
+                (ends, ask)
+            }
+            _ => (ends, None),
+        };
+        self.send(asker.site, Limit::Active, ask, asker.now);
+        self.tick(asker.site, Limit::Active, asker.now);
+        ends
+    }
+
+    /// Asks one ledger, and the next one if it has a slot.
+    fn admit(&mut self, who: u32, limit: Limit, now: u32) -> Say {
+        let Guest { id, site, deadline, .. } = *self.guests.of(who);
+        let visitor = VisitorId::new(id.into());
+        let ledger = &mut self.sites[usize::from(site)][limit.index()];
+        let admission = ledger.admit_by(visitor, timestamp(deadline), timestamp(now));
+        let say = match admission {
+            Admission::Admit(pass) => {
+                if limit == Limit::Active {
+                    self.guests.hold(who, pass);
+                }
+                self.admitted(who, limit, now)
+            }
+            Admission::Borrow { ask, .. } => {
+                self.guests.wait(who);
+                self.trips.wan += 1;
+                self.send(site, limit, ask, now);
+                Say::Wait
+            }
+            _ => self.refused(who, limit, now),
+        };
+        self.tick(site, limit, now);
+        say
+    }
+
+    fn admitted(&mut self, who: u32, limit: Limit, now: u32) -> Say {
+        match limit {
+            Limit::Active => self.admit(who, Limit::New, now),
+            Limit::New => {
+                self.let_in[usize::from(self.guests.of(who).site)].add(now);
+                Say::Admit
+            }
+        }
+    }
+
+    fn refused(&mut self, who: u32, limit: Limit, now: u32) -> Say {
+        if limit == Limit::New {
+            let Guest { id, site, .. } = *self.guests.of(who);
+            let ledger = &mut self.sites[usize::from(site)][Limit::Active.index()];
+            ledger.withdraw(VisitorId::new(id.into()), timestamp(now));
+            self.tick(site, Limit::Active, now);
+        }
+        self.guests.leave(who);
+        Say::Queue
+    }
+
+    /// Does what a ledger asks for.
+    pub(super) fn act(&mut self, site: u16, limit: Limit, actions: Vec<SiteAction>, now: u32) {
+        for action in actions {
+            match action {
+                SiteAction::Admit(pass) => {
+                    if let Some(who) = self.guests.called(pass.visitor) {
+                        let is_returning = self.guests.of(who).pass.is_some();
+                        if limit == Limit::Active {
+                            self.guests.hold(who, pass);
+                        }
+                        let say = match limit {
+                            Limit::Active if is_returning => Say::Prolong(now + self.session),
+                            limit => self.admitted(who, limit, now),
+                        };
+                        self.tell(who, say);
+                    }
+                }
+                SiteAction::GiveUp(visitor) => {
+                    if let Some(who) = self.guests.called(visitor) {
+                        let is_returning =
+                            limit == Limit::Active && self.guests.of(who).pass.is_some();
+                        if !is_returning {
+                            let say = self.refused(who, limit, now);
+                            self.tell(who, say);
+                        }
+                    }
+                }
+                SiteAction::Send(message) => self.send(site, limit, Some(message), now),
+                _ => {}
+            }
+        }
+    }
+
+    fn tell(&mut self, who: u32, say: Say) {
+        if say != Say::Wait {
+            self.outcomes.push(Outcome { who, say });
+        }
+    }
+}

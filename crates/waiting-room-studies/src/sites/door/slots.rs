@@ -1,0 +1,147 @@
+//! The policies of the article: the ushers of all nodes, and the counters of all sites.
+
+use std::sync::Arc;
+
+use waiting_room_core::ConfigError;
+use waiting_room_sites::{
+    Pacing, Pool, Ruling, SiteId, SlotAsk, SlotPolicy, SlotRules, TicketCounter, Usher,
+    WorldSnapshot,
+};
+
+use super::question::{Asker, Say, Step};
+use crate::sites::{
+    clock::timestamp,
+    crowd::Skew,
+    scenario::{Policy, Scenario},
+};
+
+/// An usher at each node, and a counter for each pool. They are those of production.
+#[derive(Debug)]
+pub(super) struct SlotDoor {
+    sites: Vec<Site>,
+    anywhere: TicketCounter,
+    /// Questions on their way, by who asks.
+    asked: Vec<Option<Question>>,
+}
+
+/// What a node asks a counter.
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    ask: SlotAsk,
+    node: u16,
+    /// The reply comes later than the node waits for it.
+    is_late: bool,
+}
+
+#[derive(Debug)]
+struct Site {
+    nodes: Vec<Node>,
+    by_node: Skew,
+    counter: TicketCounter,
+}
+
+#[derive(Debug)]
+struct Node {
+    usher: Usher,
+    /// The version of the newest snapshot that it was given.
+    version: u64,
+}
+
+impl SlotDoor {
+    pub(super) fn new(policy: Policy, scenario: &Scenario) -> Result<Self, ConfigError> {
+        let rules = rules(policy, scenario);
+        let site = |(index, nodes): (u16, &u16)| {
+            let usher = || Usher::new(rules, SiteId::new(index));
+            let nodes: Result<Vec<_>, _> =
+                (0..*nodes).map(|_| Ok(Node { usher: usher()?, version: 0 })).collect();
+            let nodes = nodes?;
+            let by_node = Skew::zipf(nodes.len(), scenario.sites.node_skew);
+            Ok(Site { nodes, by_node, counter: TicketCounter::new() })
+        };
+        let sites = (0..).zip(&scenario.sites.nodes).map(site).collect::<Result<_, _>>()?;
+        Ok(Self { sites, anywhere: TicketCounter::new(), asked: Vec::new() })
+    }
+
+    /// Somebody comes to a node, which one is decided by this place from 0 to 1.
+    pub(super) fn arrive(
+        &mut self,
+        asker: &Asker,
+        world: Option<&Arc<WorldSnapshot>>,
+        place: f64,
+    ) -> Step {
+        let site = &mut self.sites[usize::from(asker.site)];
+        let at = site.by_node.choose(place);
+        let node = &mut site.nodes[at];
+        node.observe(world);
+        let ruling = node.usher.arrive(timestamp(asker.now));
+        self.step(asker.who, ruling, u16::try_from(at).expect("a site has 1000 nodes at most"))
+    }
+
+    /// The counter is reached that somebody asks.
+    pub(super) fn resume(&mut self, asker: &Asker, world: Option<&Arc<WorldSnapshot>>) -> Step {
+        let Some(Question { ask, node: at, is_late }) = self.asked[asker.who as usize].take()
+        else {
+            return Step::Say(Say::Queue);
+        };
+        let site = &mut self.sites[usize::from(asker.site)];
+        let now = timestamp(asker.now);
+        let node = &mut site.nodes[usize::from(at)];
+        node.observe(world);
+        let reply = match ask.pool {
+            Pool::Anywhere if !asker.is_connected => None,
+            Pool::Anywhere => Some(self.anywhere.take(&ask, now)),
+            Pool::Site => Some(site.counter.take(&ask, now)),
+        };
+        let ruling = match reply.filter(|_| !is_late) {
+            Some(reply) => node.usher.hear(&ask, reply, now),
+            None => node.usher.miss(&ask, now),
+        };
+        self.step(asker.who, ruling, at)
+    }
+
+    /// The node will have given up when the reply is there. The slot is drawn all the same.
+    pub(super) fn lose_patience(&mut self, who: u32) {
+        if let Some(question) = &mut self.asked[who as usize] {
+            question.is_late = true;
+        }
+    }
+
+    fn step(&mut self, who: u32, ruling: Ruling, node: u16) -> Step {
+        match ruling {
+            Ruling::Admit => Step::Say(Say::Admit),
+            Ruling::Ask(ask) => {
+                let who = who as usize;
+                if who >= self.asked.len() {
+                    self.asked.resize(who + 1, None);
+                }
+                self.asked[who] = Some(Question { ask, node, is_late: false });
+                if ask.pool == Pool::Site { Step::Site } else { Step::Anywhere }
+            }
+            Ruling::Queue => Step::Say(Say::Queue),
+        }
+    }
+}
+
+impl Node {
+    fn observe(&mut self, world: Option<&Arc<WorldSnapshot>>) {
+        if let Some(world) = world
+            && world.version() > self.version
+        {
+            self.version = world.version();
+            self.usher.observe(Arc::clone(world));
+        }
+    }
+}
+
+fn rules(policy: Policy, scenario: &Scenario) -> SlotRules {
+    let settings = scenario.slots;
+    let policy = match policy {
+        Policy::Curve => SlotPolicy::Curve { curve_factor: settings.curve_factor },
+        Policy::Even => SlotPolicy::Even,
+        _ => SlotPolicy::Counters,
+    };
+    SlotRules::new(scenario.limits.total_active_users, policy)
+        .new_users_per_minute(scenario.limits.new_users_per_minute)
+        .any_floor(settings.any_floor)
+        .pacing(if settings.is_paced { Pacing::Linear } else { Pacing::None })
+}

@@ -1,0 +1,101 @@
+//! All tables, with all seeds.
+
+use super::{delays, tables};
+use crate::{
+    bar::{Bar, Bound},
+    sheet::Sheet,
+};
+
+/// What was measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Study {
+    pub(super) seeds: Vec<u64>,
+    pub(super) sheets: Vec<Sheet>,
+}
+
+/// How long it all takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// As in the documentation.
+    Full,
+    /// What the bars need, and nothing else.
+    Quick,
+}
+
+impl Study {
+    /// Runs everything. The result depends on the seeds and the size, not on the threads.
+    pub(crate) fn run(seeds: &[u64], size: Size) -> Self {
+        let mut sheets = vec![tables::first_queue(seeds), tables::spike(seeds)];
+        sheets.extend([delays::delays(seeds), delays::turn(seeds)]);
+        sheets.push(tables::dead_site(seeds));
+        if size == Size::Full {
+            sheets.extend(seeds.first().map(|&seed| tables::two_days(seed)));
+            sheets.push(tables::curve());
+            sheets.extend(tables::ramp(seeds));
+            sheets.extend([tables::movement(seeds), tables::cut_site(seeds)]);
+        }
+        Self { seeds: seeds.to_vec(), sheets }
+    }
+
+    /// What the policies are known for, and whether it is so.
+    pub(crate) fn bars(&self) -> Vec<Bar> {
+        bars(self)
+    }
+
+    /// The table of this name.
+    pub(super) fn sheet(&self, name: &str) -> Option<&Sheet> {
+        self.sheets.iter().find(|sheet| sheet.name == name)
+    }
+
+    /// The seeds that a table has a value for each of.
+    pub(super) fn seeds_of(&self, sheet: &Sheet) -> &[u64] {
+        let count = sheet.lines.first().and_then(|line| line.figures.first());
+        let count = count.map_or(0, |figure| figure.0.len());
+        if sheet.name == "curve" { &[] } else { &self.seeds[..count] }
+    }
+}
+
+/// All bars of a study.
+pub(super) fn bars(study: &Study) -> Vec<Bar> {
+    let sheet = |name| study.sheet(name).expect("a table of every study");
+    let (first, spike) = (sheet("first-queue"), sheet("spike"));
+    let (delay, turn) = (sheet("delay"), sheet("turn"));
+    let of = |sheet, column, line: &'static str, bound| {
+        Bar::of(sheet, column, move |name| name.starts_with(line), bound)
+    };
+    // "Usually", says the article of its first policy; with a seed it may be a little more or less.
+    let usual = |column, bound| Bar::of_mean(first, column, |name| name == "Even", bound);
+    let in_full = |name, column| {
+        study
+            .sheet(name)
+            .map_or_else(Vec::new, |sheet| of(sheet, column, "Escrow", Bound::AtMost(100.0)))
+    };
+    [
+        usual("nodes alike %", Bound::AtLeast(65.0)),
+        usual("nodes alike %", Bound::AtMost(80.0)),
+        usual("skew 0.5 %", Bound::AtLeast(65.0)),
+        usual("skew 0.5 %", Bound::AtMost(80.0)),
+        of(spike, "highest active %", "Curve, factor 1", Bound::AtLeast(130.0)),
+        of(first, "nodes alike %", "Counters", Bound::AtLeast(88.0)),
+        of(delay, "of 1 + N·staleness/60/L", "Counters", Bound::AtMost(1.0)),
+        of(turn, "of the bound", "Counters", Bound::AtMost(1.0)),
+        of_escrow(sheet("dead-site")),
+        of(delay, "highest active %", "Escrow", Bound::AtMost(100.0)),
+        of(turn, "highest active %", "Escrow", Bound::AtMost(100.0)),
+        of(delay, "too early", "Escrow, 120 s", Bound::AtMost(0.0)),
+        // Who has to wait for a reply longer than a door may keep a visitor has to wait in line.
+        of(delay, "too early", "Escrow, round trip 70 ms", Bound::AtMost(0.0)),
+        of(delay, "too early", "Escrow, round trip 300 ms", Bound::AtMost(0.0)),
+        in_full("cut-site", "highest active %"),
+        in_full("overload", "idle slots, of one that knows all %"),
+    ]
+    .concat()
+}
+
+/// The escrow makes nobody wait too early, and is never above the limit.
+pub(super) fn of_escrow(sheet: &Sheet) -> Vec<Bar> {
+    let bar = |column, most| {
+        Bar::of(sheet, column, |name| name.starts_with("Escrow"), Bound::AtMost(most))
+    };
+    [bar("too early", 0.0), bar("highest active %", 100.0)].concat()
+}

@@ -1,0 +1,225 @@
+//! What is measured, as tables.
+
+use waiting_room_sites::SlotPolicy;
+
+use super::worlds::{self, Contender};
+use crate::{
+    sheet::{Column, Sheet, measure_each},
+    sites::report::Report,
+};
+
+/// The article's two days, every ten minutes, with the first seed.
+pub(super) fn two_days(seed: u64) -> Sheet {
+    let report = Contender::COUNTERS.run(&worlds::two_days(), seed);
+    let lines = report.timeline.iter().enumerate().step_by(10).map(|(minute, state)| {
+        let hour = format!("{:.3}", minute as f64 / 60.0);
+        let figures = [state.active, state.new, state.waiting].map(f64::from);
+        (hour, vec![figures.to_vec()])
+    });
+    Sheet::new(("two-days", "Two days at 200 active users and 200 new ones a minute"), DAYS, lines)
+}
+
+/// Slots of a node over the utilization, as the curve has it.
+pub(super) fn curve() -> Sheet {
+    let lines = (1..=100).map(|percent| {
+        let at = f64::from(percent) / 100.0;
+        let even = SlotPolicy::Even.per_node(113, 10, at);
+        let curves = [0.25, 1.0, 2.0]
+            .map(|curve_factor| SlotPolicy::Curve { curve_factor }.per_node(113, 10, at));
+        let figures = [even].into_iter().chain(curves).map(f64::from);
+        (percent.to_string(), vec![figures.collect()])
+    });
+    Sheet::new(("curve", "What one of ten nodes may admit of 113 slots"), CURVE, lines)
+}
+
+/// How full the room is when the first visitor has to wait.
+pub(super) fn first_queue(seeds: &[u64]) -> Sheet {
+    let head = ("first-queue", "How full the room is when the first visitor has to wait");
+    let skewed = [0.0, 0.5, 1.2].map(worlds::ramp);
+    Sheet::measure(head, FIRST_QUEUE, seeds, &contenders(), |contender, seed| {
+        let first = |world| percent(contender.run(world, seed).util_at_first_queue);
+        skewed.iter().map(first).collect()
+    })
+}
+
+/// The ramp under each policy: what it costs, and what it is worth.
+pub(super) fn ramp(seeds: &[u64]) -> Vec<Sheet> {
+    let world = worlds::ramp(0.0);
+    let names = contenders();
+    let runs = measure_each(seeds, &names, |contender, seed| contender.run(&world, seed));
+    let ideal = runs.last().expect("the last is the ideal one").clone();
+    let sheet = |head, columns, figures: &dyn Fn(&Report, &Report) -> Vec<f64>| {
+        let lines = names.iter().zip(&runs).map(|((name, _), reports)| {
+            let by_seed = reports.iter().zip(&ideal).map(|(report, ideal)| figures(report, ideal));
+            (name.clone(), by_seed.collect())
+        });
+        Sheet::new(head, columns, lines)
+    };
+    vec![
+        sheet(("latency", "What a new visitor waits for the first answer"), LATENCY, &|it, _| {
+            vec![
+                it.answer_p50_ms as f64,
+                it.answer_p95_ms as f64,
+                it.answer_max_ms as f64,
+                it.told_to_wait_max_ms as f64,
+                it.site_trips_per_new,
+                it.wan_trips_per_new,
+                it.trips_per_returning,
+                it.ledger_messages_per_s,
+            ]
+        }),
+        sheet(
+            ("overload", "Visitors let in while more come than can be served"),
+            OVERLOAD,
+            &|it, ideal| {
+                vec![
+                    it.admitted as f64,
+                    100.0 * it.admitted as f64 / ideal.admitted as f64,
+                    100.0 * it.early_slot_seconds / ideal.early_slot_seconds,
+                    100.0 * it.max_active_over_limit,
+                ]
+            },
+        ),
+        sheet(("order", "The order of the line, and the wait that was shown"), ORDER, &|it, _| {
+            vec![
+                100.0 * it.inversions as f64 / it.admitted as f64,
+                f64::from(it.worst_inversion_s),
+                it.wait_p50_s.unwrap_or(f64::NAN),
+                it.wait_error_p50_s.unwrap_or(f64::NAN),
+                it.wait_error_p95_s.unwrap_or(f64::NAN),
+            ]
+        }),
+    ]
+}
+
+/// From a tenth of the limit to one and a half times what may come in.
+pub(super) fn spike(seeds: &[u64]) -> Sheet {
+    let head = ("spike", "Highest number of active users after a spike from a tenth of the limit");
+    let world = worlds::spike();
+    Sheet::measure(head, SPIKE, seeds, &contenders(), |contender, seed| {
+        let report = contender.run(&world, seed);
+        vec![
+            100.0 * report.max_active_over_limit,
+            report.overshoot_user_seconds,
+            100.0 * report.max_new_in_any_minute_over_limit,
+        ]
+    })
+}
+
+/// Nine tenths of the traffic go to one small site.
+pub(super) fn movement(seeds: &[u64]) -> Sheet {
+    let head = ("move", "Visitors who have to wait in a room that is three fifths full");
+    let world = worlds::movement();
+    Sheet::measure(head, MOVE, seeds, &contenders(), |contender, seed| {
+        let report = contender.run(&world, seed);
+        vec![100.0 * report.early_queued_share, 100.0 * report.max_active_over_limit]
+    })
+}
+
+/// The largest site is gone, for good.
+pub(super) fn dead_site(seeds: &[u64]) -> Sheet {
+    let head = ("dead-site", "The largest of eight sites is gone");
+    let world = worlds::dead_site();
+    Sheet::measure(head, DEAD_SITE, seeds, &contenders(), |contender, seed| {
+        let report = contender.run(&world, seed);
+        vec![
+            percent(report.util_at_first_early_queue),
+            report.early_queued as f64,
+            percent(report.util_at_first_early_queue_with_stranded),
+            report.early_queued_with_stranded as f64,
+            100.0 * report.max_active_over_limit,
+            f64::from(report.max_stranded_slots),
+            report.recovery_s.unwrap_or(f64::NAN),
+        ]
+    })
+}
+
+/// The largest site is cut off for a quarter of an hour, and its visitors keep coming to it.
+pub(super) fn cut_site(seeds: &[u64]) -> Sheet {
+    let head = ("cut-site", "The largest of eight sites is cut off from the others");
+    let world = worlds::cut_site();
+    Sheet::measure(head, CUT_SITE, seeds, &contenders(), |contender, seed| {
+        let report = contender.run(&world, seed);
+        vec![
+            percent(report.util_at_first_early_queue),
+            report.early_queued as f64,
+            report.admitted as f64,
+            100.0 * report.max_active_over_limit,
+            report.told_to_wait_max_ms as f64,
+        ]
+    })
+}
+
+fn contenders() -> Vec<(String, Contender)> {
+    Contender::ALL.iter().map(|it| (it.name.to_owned(), *it)).collect()
+}
+
+/// A share as a percentage; no number where there is none.
+pub(super) fn percent(share: Option<f64>) -> f64 {
+    share.map_or(f64::NAN, |share| 100.0 * share)
+}
+
+const DAYS: &[Column] =
+    &[Column::new("active", 0), Column::new("new in a minute", 0), Column::new("waiting", 0)];
+
+const CURVE: &[Column] = &[
+    Column::new("even", 0),
+    Column::new("factor 0.25", 0),
+    Column::new("factor 1", 0),
+    Column::new("factor 2", 0),
+];
+
+const FIRST_QUEUE: &[Column] =
+    &[Column::new("nodes alike %", 1), Column::new("skew 0.5 %", 1), Column::new("skew 1.2 %", 1)];
+
+const LATENCY: &[Column] = &[
+    Column::new("p50 ms", 0),
+    Column::new("p95 ms", 0),
+    Column::new("longest ms", 0),
+    Column::new("longest to the queue ms", 0),
+    Column::new("site trips", 2),
+    Column::new("world trips", 2),
+    Column::new("trips of who returns", 2),
+    Column::new("messages a second", 0),
+];
+
+const OVERLOAD: &[Column] = &[
+    Column::new("admitted", 0),
+    Column::new("of one that knows all %", 1),
+    Column::new("idle slots, of one that knows all %", 1),
+    Column::new("highest active %", 1),
+];
+
+const ORDER: &[Column] = &[
+    Column::new("let in before others %", 1),
+    Column::new("before others by at most s", 0),
+    Column::new("wait p50 s", 0),
+    Column::new("wait wrong by p50 s", 0),
+    Column::new("wait wrong by p95 s", 0),
+];
+
+const SPIKE: &[Column] = &[
+    Column::new("highest active %", 1),
+    Column::new("user-seconds above", 0),
+    Column::new("new in any minute %", 1),
+];
+
+const MOVE: &[Column] = &[Column::new("wait too early %", 1), Column::new("highest active %", 1)];
+
+const DEAD_SITE: &[Column] = &[
+    Column::new("first too early %", 1),
+    Column::new("too early", 0),
+    Column::new("first, with stranded %", 1),
+    Column::new("too early, with stranded", 0),
+    Column::new("highest active %", 1),
+    Column::new("stranded slots", 0),
+    Column::new("for s", 0),
+];
+
+const CUT_SITE: &[Column] = &[
+    Column::new("first too early %", 1),
+    Column::new("too early", 0),
+    Column::new("admitted", 0),
+    Column::new("highest active %", 1),
+    Column::new("longest to the queue ms", 0),
+];

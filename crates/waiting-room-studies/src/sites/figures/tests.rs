@@ -1,0 +1,97 @@
+//! The figures held against what the article says. The bars are met or missed by
+//! `waiting-room-studies figures --quick`, which is a matter of seconds there and of minutes here.
+
+use super::{
+    delays,
+    output::{markdown, pictures},
+    study::{Study, of_escrow},
+    tables,
+    worlds::{self, Contender},
+};
+use crate::sheet::{Column, Sheet};
+
+#[test]
+fn v31_the_line_begins_when_the_room_is_full_and_ends_when_it_is_not() {
+    let sheet = tables::two_days(1);
+    let at = |column| {
+        let figures = sheet.figures(column, |_| true);
+        figures.map(|(hour, it)| (hour.parse::<f64>().unwrap(), it.mean())).collect::<Vec<_>>()
+    };
+    let (active, waiting) = (at("active"), at("waiting"));
+    // Nobody waits on the first day. On the second it begins at 11:45 and is over by 12:30, and
+    // begins again at three.
+    let hours: Vec<_> =
+        waiting.iter().filter(|(_, count)| *count > 0.0).map(|(hour, _)| *hour).collect();
+    let (noon, later): (Vec<f64>, Vec<f64>) = hours.iter().partition(|hour| **hour < 38.0);
+    let (begins, ends) = (noon[0], noon[noon.len() - 1]);
+    assert!((35.7..35.9).contains(&begins) && (36.2..36.6).contains(&ends), "{noon:?}");
+    assert!((38.9..39.2).contains(&later[0]) && later[later.len() - 1] < 40.0, "{later:?}");
+    for ((_, active), (hour, waiting)) in active.iter().zip(&waiting) {
+        assert!(*waiting < 1.0 || *active > 150.0, "{active} active and {waiting} wait at {hour}");
+    }
+}
+
+#[test]
+fn v33_divided_evenly_queueing_begins_a_fifth_to_a_third_below_the_limit() {
+    let world = worlds::ramp(0.5);
+    let seeds = [1, 2, 3];
+    let first = seeds.map(|seed| Contender::EVEN.run(&world, seed).util_at_first_queue.unwrap());
+    let mean = first.iter().sum::<f64>() / 3.0;
+    assert!((0.65..=0.80).contains(&mean), "{first:?}");
+}
+
+#[test]
+fn the_page_has_the_tables_and_the_bars_and_the_pictures_have_the_rest() {
+    let study = Study { seeds: vec![7], sheets: vec![tables::curve(), escrow(0.0)] };
+    let page = markdown(&study.seeds, &study.sheets, &[]).unwrap();
+    assert!(page.contains("with the seeds 7") && page.contains("| Escrow |"), "{page}");
+    let drawn: Vec<_> = pictures(&study).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(drawn, ["curve"]);
+}
+
+#[test]
+fn a_visitor_too_early_is_a_bar_that_is_missed() {
+    let is_met = |early| of_escrow(&escrow(early)).iter().all(|bar| bar.is_met());
+    assert!(is_met(0.0));
+    assert!(!is_met(1.0));
+}
+
+/// The delay of the news is nothing to the ledgers, which send messages of their own.
+#[test]
+fn ledgers_that_are_farther_away_are_not_the_same_world() {
+    let sheet = delays::delays(&[1]);
+    let escrow = sheet.figures("of one that knows all %", |name| name.starts_with("Escrow, round"));
+    let mut admitted: Vec<_> = escrow.map(|(_, it)| it.mean().to_bits()).collect();
+    admitted.dedup();
+    assert!(admitted.len() > 2, "{sheet:?}");
+}
+
+#[test]
+fn the_escrow_is_the_same_whatever_the_age_of_the_news() {
+    let report = |delay| {
+        let world = worlds::with_delay(worlds::spike(), delay);
+        format!("{:?}", Contender::ESCROW.run(&world, 1))
+    };
+    assert_eq!(report(2.0), report(120.0));
+}
+
+#[test]
+fn a_crowd_before_the_turn_of_a_minute_is_met_by_the_slots_of_two() {
+    let sheet = delays::turn(&[1]);
+    let of =
+        |column, line| sheet.figures(column, move |name| name == line).next().unwrap().1.mean();
+    let crowd = "Counters, 30000 a minute";
+    assert!(of("of 1 + N·staleness/60/L", crowd) > 1.5, "{sheet:?}");
+    assert!((0.9..=1.0).contains(&of("of the bound", crowd)), "{sheet:?}");
+    assert!(of("highest active %", "Escrow, 30000 a minute") <= 100.0, "{sheet:?}");
+}
+
+/// A table in which the escrow made so many wait too early.
+fn escrow(early: f64) -> Sheet {
+    let columns = &[
+        Column { name: "too early", decimals: 0 },
+        Column { name: "highest active %", decimals: 1 },
+    ];
+    let lines = [("Escrow".to_owned(), vec![vec![early, 100.0]])];
+    Sheet::new(("dead-site", "One of eight sites is gone"), columns, lines.into_iter())
+}

@@ -1,0 +1,110 @@
+//! What happens to traffic and sites.
+
+use toml::Spanned;
+
+use super::{
+    error::ScenarioError,
+    settings::{Fault, FaultKind, Move, Scenario},
+    source::Source,
+    tables::{FaultTable, MoveTable},
+};
+
+impl Source<'_> {
+    /// All faults: one at a time of each site, and some site is left to go to.
+    pub(super) fn faults(
+        &self,
+        tables: &[FaultTable],
+        weights: &[f64],
+        end: f64,
+    ) -> Result<Vec<Fault>, ScenarioError> {
+        let mut faults: Vec<Fault> = Vec::new();
+        for table in tables {
+            let fault = self.fault(table, weights.len(), end)?;
+            if let Some(other) = faults.iter().find(|other| other.meets(&fault)) {
+                let message =
+                    format!("which overlaps with the fault of this site {}", other.lasts());
+                let from = table.from_min.get_ref();
+                return self.wrong(table.from_min.span(), format!("is {from}, {message}"));
+            }
+            faults.push(fault);
+        }
+        let mut open = weights.to_vec();
+        for (table, fault) in tables.iter().zip(&faults) {
+            if fault.what == FaultKind::Dead {
+                open[fault.site] = 0.0;
+            }
+            if open.iter().sum::<f64>() <= 0.0 {
+                let message = format!(
+                    "is {}, the last site that visitors come to, and nobody would be left to \
+                     take them",
+                    fault.site
+                );
+                return self.wrong(table.site.span(), message);
+            }
+        }
+        Ok(faults)
+    }
+
+    /// All moves of traffic in the order of time, each to a site that is there.
+    pub(super) fn moves(
+        &self,
+        tables: &[MoveTable],
+        (sites, end): (usize, f64),
+        faults: &[Fault],
+    ) -> Result<Vec<Move>, ScenarioError> {
+        let movement = |table: &MoveTable| {
+            let at = self.minute(&table.at_min, end)?;
+            let to = self.within(&table.to, 0, sites - 1)?;
+            let is_dead = |it: &Fault| it.what == FaultKind::Dead && it.site == to && it.from <= at;
+            if faults.iter().any(is_dead) {
+                return self
+                    .wrong(table.to.span(), format!("is {to}, a site that is dead by then"));
+            }
+            Ok(Move { at, share: self.within(&table.share, 0.0, 1.0)?, to })
+        };
+        let mut moves: Vec<_> = tables.iter().map(movement).collect::<Result<_, _>>()?;
+        moves.sort_by(|one, other| one.at.total_cmp(&other.at));
+        Ok(moves)
+    }
+
+    fn fault(&self, table: &FaultTable, sites: usize, end: f64) -> Result<Fault, ScenarioError> {
+        let from = self.minute(&table.from_min, end)?;
+        let until = table.until_min.as_ref();
+        let most = f64::from(Scenario::MAX_MINUTES);
+        let until = until.map(|it| self.within(it, *table.from_min.get_ref(), most)).transpose()?;
+        if let (FaultKind::Dead, Some(until)) = (table.kind, &table.until_min) {
+            return self.wrong(until.span(), "contradicts kind: who is dead does not come back");
+        }
+        Ok(Fault {
+            what: table.kind,
+            site: self.within(&table.site, 0, sites - 1)?,
+            from,
+            until: until.map_or(f64::INFINITY, |until| 60.0 * until),
+        })
+    }
+
+    /// A minute before the traffic ends, in seconds.
+    fn minute(&self, minute: &Spanned<f64>, end: f64) -> Result<f64, ScenarioError> {
+        let at = 60.0 * self.within(minute, 0.0, f64::from(Scenario::MAX_MINUTES))?;
+        if at >= end {
+            let message = format!("is {}, when the traffic is over", minute.get_ref());
+            return self.wrong(minute.span(), message);
+        }
+        Ok(at)
+    }
+}
+
+impl Fault {
+    /// Both are faults of one site, and there is no time between them.
+    fn meets(&self, other: &Self) -> bool {
+        self.site == other.site && self.from <= other.until && other.from <= self.until
+    }
+
+    fn lasts(&self) -> String {
+        let (from, until) = (self.from / 60.0, self.until / 60.0);
+        match until.is_finite() {
+            true => format!("from minute {from} to {until}"),
+            false => format!("from minute {from} on"),
+        }
+    }
+}

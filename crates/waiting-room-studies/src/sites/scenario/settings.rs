@@ -1,0 +1,164 @@
+//! The settings of a world, once they are known to make sense.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// One world and what comes to it. Times are in seconds, unless the name says otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Scenario {
+    pub(in crate::sites) name: String,
+    pub(in crate::sites) policies: Vec<Policy>,
+    pub(in crate::sites) seed: Option<u64>,
+    pub(in crate::sites) limits: Limits,
+    pub(in crate::sites) slots: SlotSettings,
+    pub(in crate::sites) sites: Sites,
+    pub(in crate::sites) visitors: Visitors,
+    pub(in crate::sites) network: Network,
+    pub(in crate::sites) traffic: Traffic,
+    pub(in crate::sites) moves: Vec<Move>,
+    pub(in crate::sites) faults: Vec<Fault>,
+}
+
+/// Who decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Policy {
+    Counters,
+    Curve,
+    Escrow,
+    Even,
+    Ideal,
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Counters => "counters",
+            Self::Curve => "curve",
+            Self::Escrow => "escrow",
+            Self::Even => "even",
+            Self::Ideal => "ideal",
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::sites) struct Limits {
+    pub(in crate::sites) total_active_users: u32,
+    pub(in crate::sites) new_users_per_minute: u32,
+    pub(in crate::sites) session: u32,
+}
+
+/// What the policies of the article can be told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::sites) struct SlotSettings {
+    pub(in crate::sites) any_floor: f64,
+    pub(in crate::sites) curve_factor: f64,
+    pub(in crate::sites) is_paced: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::sites) struct Sites {
+    /// Nodes of each site.
+    pub(in crate::sites) nodes: Vec<u16>,
+    /// The share of each site of the traffic.
+    pub(in crate::sites) weights: Vec<f64>,
+    /// Zipf's exponent for the nodes of a site.
+    pub(in crate::sites) node_skew: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::sites) struct Visitors {
+    /// The mean time from the first page to the last.
+    pub(in crate::sites) browsing: f64,
+    /// The mean time between two pages.
+    pub(in crate::sites) think: f64,
+    /// Who waits asks this often, and up to three tenths less often.
+    pub(in crate::sites) refresh: f64,
+    /// The mean time after which somebody who waits gives up; `None` for never.
+    pub(in crate::sites) patience: Option<f64>,
+    /// Share of the arrivals that are programs without cookies: each request is a new visitor.
+    pub(in crate::sites) bots: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::sites) struct Network {
+    /// How old a snapshot is when a site hears of it.
+    pub(in crate::sites) news_delay: f64,
+    /// How often one is made.
+    pub(in crate::sites) news_every: f64,
+    /// Milliseconds there and back within a site, at least and at most.
+    pub(in crate::sites) site_rtt_ms: [u32; 2],
+    /// Milliseconds there and back to the counter of Anywhere or to the global ledger.
+    pub(in crate::sites) wan_rtt_ms: [u32; 2],
+}
+
+/// How many come, as straight lines between points in time.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::sites) struct Traffic {
+    /// Seconds from the start, and visitors in a minute.
+    pub(in crate::sites) points: Vec<(f64, f64)>,
+}
+
+/// From a time on, a share of the traffic goes to one site instead.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::sites) struct Move {
+    pub(in crate::sites) at: f64,
+    pub(in crate::sites) share: f64,
+    pub(in crate::sites) to: usize,
+}
+
+/// Something happens to a site.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::sites) struct Fault {
+    pub(in crate::sites) what: FaultKind,
+    pub(in crate::sites) site: usize,
+    pub(in crate::sites) from: f64,
+    pub(in crate::sites) until: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::sites) enum FaultKind {
+    /// It cannot reach the other sites, nor they it. Its visitors go on.
+    Cut,
+    /// It is gone. Its visitors go to the others, with the passes they have.
+    Dead,
+}
+
+impl Scenario {
+    /// No world has more sites.
+    pub(crate) const MAX_SITES: usize = 1_000;
+    /// No site has more nodes.
+    pub(super) const MAX_NODES: u16 = 1_000;
+    /// No message takes longer there and back.
+    pub(super) const MAX_RTT_MS: u32 = 120_000;
+    /// No scenario goes on for longer, in minutes: thirty days.
+    pub(super) const MAX_MINUTES: u32 = 30 * 24 * 60;
+    /// A longer session the ledgers refuse, which keep it for a moment longer than it is.
+    pub(super) const MAX_SESSION: u32 = 24 * 60 * 60 - 1;
+
+    /// The name of the file, without its ending.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The seed that it asks for.
+    pub(crate) const fn seed(&self) -> Option<u64> {
+        self.seed
+    }
+
+    /// When the last point of the traffic is reached, in milliseconds.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "49 days at most")]
+    pub(in crate::sites) fn length_ms(&self) -> u32 {
+        (1_000.0 * self.traffic.ends()) as u32
+    }
+}
+
+/// So many visitors in a minute are as many as the room can serve for long.
+pub(super) fn capacity_per_minute(limits: &Limits, visitors: &Visitors) -> f64 {
+    let stay = f64::from(limits.session) + visitors.browsing;
+    let turnover = 60.0 * f64::from(limits.total_active_users) / stay;
+    turnover.min(f64::from(limits.new_users_per_minute))
+}

@@ -1,0 +1,75 @@
+//! What is said of a file that is wrong, and what is made of one that is right.
+
+use std::{fs, path::Path};
+
+use super::{error::ScenarioError, *};
+
+mod errors;
+
+const GOOD: &str = r#"policies = ["even", "ideal"]
+seed = 7
+
+[limits]
+total_active_users = 200
+new_users_per_minute = 100
+session_s = 60
+
+[sites]
+nodes = [3, 6, 1]
+
+[traffic]
+points = [[0, 0.5], [10, 1.0]]
+"#;
+
+fn parse(source: &str) -> Result<Scenario, ScenarioError> {
+    Scenario::parse("test".to_owned(), source, Path::new("")).map_err(|it| it.named("test.toml"))
+}
+
+#[test]
+fn what_is_not_said_has_a_default() {
+    let scenario = parse(GOOD).unwrap();
+    assert_eq!((scenario.name(), scenario.seed()), ("test", Some(7)));
+    assert_eq!(scenario.policies, [Policy::Even, Policy::Ideal]);
+    assert_eq!(scenario.sites.weights, [3.0, 6.0, 1.0]);
+    assert_eq!(scenario.network.site_rtt_ms, [2, 10]);
+    assert!(!scenario.slots.is_paced && scenario.visitors.patience.is_none());
+    assert_eq!(scenario.length_ms(), 600_000);
+    // 200 users who stay for 180 s are 66.7 a minute, and half of them come at first.
+    let [(_, first), (end, last)] = scenario.traffic.points[..] else { panic!("two points") };
+    assert!((first - 33.33).abs() < 0.01 && (last - 66.67).abs() < 0.01 && end > 599.0);
+}
+
+#[test]
+fn the_lower_limit_says_what_the_room_can_serve() {
+    let scenario = parse(&GOOD.replace("new_users_per_minute = 100", "new_users_per_minute = 40"));
+    assert!((scenario.unwrap().traffic.points[1].1 - 40.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_day_from_a_file_is_replayed_minute_by_minute() {
+    let directory = std::env::temp_dir().join(format!("sites-{}", std::process::id()));
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("day.csv"), "minute,requests\n09:00,30\n09:01,90\n").unwrap();
+    let replay = |traffic: &str| {
+        let file = GOOD.replace("points = [[0, 0.5], [10, 1.0]]", traffic);
+        Scenario::parse("test".to_owned(), &file, &directory).map_err(|it| it.to_string())
+    };
+    let scenario = replay("replay = \"day.csv\"\nvisitors = 12").unwrap();
+    let points = [(0.0, 3.0), (60.0, 3.0), (60.0, 9.0), (120.0, 9.0)];
+    assert_eq!(scenario.traffic.points, points);
+    let error = replay("replay = \"night.csv\"").unwrap_err();
+    assert!(error.starts_with(":13: traffic.replay: ") && error.contains("night.csv"), "{error}");
+    let error = replay("replay = \"day.csv\"\npoints = [[0, 1.0]]").unwrap_err();
+    assert_eq!(error, ":13: traffic.replay: contradicts points");
+    fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn every_scenario_of_this_crate_can_be_read() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    let files: Vec<_> = fs::read_dir(directory).unwrap().map(|it| it.unwrap().path()).collect();
+    assert!(files.len() >= 6);
+    for file in files {
+        Scenario::open(&file).unwrap();
+    }
+}

@@ -1,0 +1,217 @@
+//! Virtual time: who comes, who asks, and what is heard where.
+
+mod people;
+#[cfg(test)]
+mod tests;
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use waiting_room_core::ConfigError;
+
+use super::{
+    clock::{MINUTE, SECOND, Wheel, from_seconds},
+    crowd::{Crowd, Newcomer},
+    door::Door,
+    news::News,
+    notes::Notes,
+    recent::Pace,
+    report::Report,
+    scenario::{FaultKind, Policy, Scenario},
+    truth::Truth,
+    visitor::Visitors,
+};
+
+/// The sites of a scenario under one policy.
+#[derive(Debug)]
+pub(super) struct World<'a> {
+    scenario: &'a Scenario,
+    policy: Policy,
+    door: Door,
+    news: News,
+    truth: Truth,
+    crowd: Crowd,
+    next: Option<Newcomer>,
+    visitors: Visitors,
+    wheel: Wheel,
+    agenda: BinaryHeap<Reverse<(u32, Happening)>>,
+    habits: Pcg64Mcg,
+    /// Active visitors, by the site that they were at last.
+    active: Vec<u32>,
+    /// Nodes of each site that is up.
+    nodes: Vec<u16>,
+    admissions: Pace,
+    lapses: Pace,
+    notes: Notes,
+    length: u32,
+    now: u32,
+}
+
+/// What happens to the world as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    /// A fault begins.
+    Begin(usize),
+    /// A fault is over.
+    End(usize),
+    /// What a dead site has reported is too old.
+    Forget(usize),
+    Line,
+    Note,
+    Publish,
+}
+
+impl<'a> World<'a> {
+    /// So long the last report of a site is believed.
+    const REPORT_LIVES: u32 = 180 * SECOND;
+
+    pub(super) fn new(
+        scenario: &'a Scenario,
+        policy: Policy,
+        seed: u64,
+    ) -> Result<Self, ConfigError> {
+        let sites = scenario.sites.nodes.len();
+        let length = scenario.length_ms();
+        let mut seeds = Pcg64Mcg::seed_from_u64(seed);
+        let mut crowd = Crowd::new(scenario, seeds.random());
+        let next = crowd.next();
+        let delay = from_seconds(scenario.network.news_delay);
+        let line_delay = match policy {
+            // Heartbeats carry it, one a second.
+            Policy::Escrow => HEARTBEAT + scenario.network.wan_rtt_ms[1] / 2,
+            _ => delay,
+        };
+        let mut news = News::new(sites, delay, line_delay);
+        news.begin(&scenario.sites.nodes);
+        let ticks = [Happening::Line, Happening::Note, Happening::Publish];
+        let mut agenda: BinaryHeap<_> = ticks.map(|tick| Reverse((0, tick))).into();
+        for (index, fault) in scenario.faults.iter().enumerate() {
+            agenda.push(Reverse((from_seconds(fault.from), Happening::Begin(index))));
+            if fault.until.is_finite() {
+                agenda.push(Reverse((from_seconds(fault.until), Happening::End(index))));
+            }
+        }
+        Ok(Self {
+            policy,
+            door: Door::new(policy, scenario, seeds.random())?,
+            news,
+            truth: Truth::new(scenario.limits, length, HEARTBEAT + scenario.network.wan_rtt_ms[1]),
+            crowd,
+            next,
+            visitors: Visitors::default(),
+            wheel: Wheel::new(),
+            agenda,
+            habits: Pcg64Mcg::from_rng(&mut seeds),
+            active: vec![0; sites],
+            nodes: scenario.sites.nodes.clone(),
+            admissions: Pace::new(),
+            lapses: Pace::new(),
+            notes: Notes::new(),
+            length,
+            now: 0,
+            scenario,
+        })
+    }
+
+    /// Runs to the end of the traffic, and tells of each minute that is over.
+    pub(super) fn run(self, seed: u64, minute: impl FnMut(u32)) -> Report {
+        self.run_with_notes(seed, minute).0
+    }
+
+    fn run_with_notes(mut self, seed: u64, minute: impl FnMut(u32)) -> (Report, Notes) {
+        self.play(minute);
+        let (seen, most) = (self.truth.seen.clone(), self.visitors.most());
+        let trips = self.door.trips();
+        let at_end = self.truth.waiting_and_asking();
+        let facts = (&seen, &self.notes);
+        let report = Report::new(self.scenario, (self.policy, seed), facts, trips, at_end, most);
+        (report, self.notes)
+    }
+
+    /// Lets everything happen.
+    fn play(&mut self, mut minute: impl FnMut(u32)) {
+        loop {
+            let happening = self.agenda.peek().map_or(u32::MAX, |Reverse((at, _))| *at);
+            let arrival = self.next.map_or(u32::MAX, |next| next.at);
+            let wake = self.door.next_wake().unwrap_or(u32::MAX);
+            let until = happening.min(arrival).min(wake).min(self.length);
+            if let Some((at, who)) = self.wheel.pop(until) {
+                self.now = at;
+                self.notes.events += 1;
+                self.act(who);
+            } else if until == self.length {
+                break;
+            } else {
+                self.now = until;
+                if wake <= happening.min(arrival) {
+                    let outcomes = self.door.wake(until);
+                    outcomes.into_iter().for_each(|it| self.hear(it.who, it.say));
+                } else if happening <= arrival {
+                    if until.is_multiple_of(MINUTE) {
+                        minute(until / MINUTE);
+                    }
+                    self.happen();
+                } else if let Some(newcomer) = self.next {
+                    self.next = self.crowd.next();
+                    self.notes.events += 1;
+                    self.arrive(newcomer);
+                }
+            }
+        }
+        self.truth.advance(self.length);
+    }
+
+    fn happen(&mut self) {
+        let Some(Reverse((at, happening))) = self.agenda.pop() else { return };
+        let again = |every| Some((at + every, happening));
+        let next = match happening {
+            Happening::Begin(index) => {
+                let fault = self.scenario.faults[index];
+                self.news.cut(fault.site, at);
+                match fault.what {
+                    FaultKind::Cut => {
+                        self.door.cut(fault.site);
+                        None
+                    }
+                    FaultKind::Dead => {
+                        self.crowd.close(fault.site);
+                        self.nodes[fault.site] = 0;
+                        let lost = self.door.kill(fault.site);
+                        lost.into_iter().for_each(|who| self.lose_the_door(who));
+                        Some((at + Self::REPORT_LIVES, Happening::Forget(fault.site)))
+                    }
+                }
+            }
+            Happening::End(index) => {
+                self.news.join(self.scenario.faults[index].site);
+                self.door.join(self.scenario.faults[index].site);
+                None
+            }
+            Happening::Forget(site) => {
+                self.news.forget(site);
+                None
+            }
+            Happening::Line => {
+                self.look_for_stranded_slots();
+                let line = self.line_news();
+                self.news.publish_line(line, at);
+                again(SECOND)
+            }
+            Happening::Note => {
+                self.notes.minute(&mut self.truth, at);
+                again(MINUTE)
+            }
+            Happening::Publish => {
+                self.news.publish(&self.active, &self.nodes, at);
+                again(from_seconds(self.scenario.network.news_every))
+            }
+        };
+        self.agenda.extend(next.map(Reverse));
+    }
+}
+
+/// How often ledgers say how things stand while nobody waits, in milliseconds: the default of
+/// `EscrowRules`. A slot that has been free for less than this and a round trip is not held against
+/// anybody.
+const HEARTBEAT: u32 = SECOND;

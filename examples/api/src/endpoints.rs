@@ -1,0 +1,90 @@
+//! The endpoints: quotes that cost little, essays that cost more, and a login.
+
+use axum::{
+    Extension, Json,
+    extract::{Path, Query},
+    http::StatusCode,
+};
+use serde::{Deserialize, Serialize};
+use tower_waiting_room::{OverSoftLimit, Spend};
+
+use crate::limits::{PLAN, USERS};
+
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct Quote {
+    by: &'static str,
+    text: &'static str,
+}
+
+#[derive(Serialize)]
+pub(crate) struct List {
+    complete: bool,
+    quotes: &'static [Quote],
+}
+
+/// All of them; for who asks often, the first.
+pub(crate) async fn list(over: Option<Extension<OverSoftLimit>>) -> Json<List> {
+    let complete = over.is_none();
+    let quotes = if complete { &QUOTES } else { &QUOTES[..1] };
+    Json(List { complete, quotes })
+}
+
+/// One of them.
+pub(crate) async fn one(Path(id): Path<usize>) -> Result<Json<Quote>, StatusCode> {
+    QUOTES.get(id).copied().map(Json).ok_or(StatusCode::NOT_FOUND)
+}
+
+const QUOTES: [Quote; 3] = [
+    Quote { by: "Ovid", text: "The drop hollows the stone." },
+    Quote { by: "Horace", text: "Whoever has begun has half done." },
+    Quote { by: "Seneca", text: "While we are postponing, life speeds by." },
+];
+
+#[derive(Deserialize)]
+pub(crate) struct Wish {
+    words: u16,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Essay {
+    cost: u64,
+    text: String,
+}
+
+/// Writes `?words=` so many, and says what it has cost: 1 for every twenty.
+pub(crate) async fn write(
+    Query(wish): Query<Wish>,
+    spend: Option<Extension<Spend>>,
+) -> Json<Essay> {
+    let words = usize::from(wish.words).clamp(1, MAX_WORDS);
+    let text: Vec<_> = WORDS.into_iter().cycle().take(words).collect();
+    let cost = words.div_ceil(WORDS_FOR_ONE) as u64;
+    if let Some(Extension(spend)) = spend {
+        spend.settle_limit(PLAN, cost);
+    }
+    Json(Essay { cost, text: text.join(" ") })
+}
+
+const MAX_WORDS: usize = 1_000;
+const WORDS_FOR_ONE: usize = 20;
+const WORDS: [&str; 7] = ["well", "begun", "is", "half", "done", "and", "so"];
+
+#[derive(Deserialize)]
+pub(crate) struct Credentials {
+    name: String,
+    password: String,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Session {
+    key: &'static str,
+}
+
+/// The key of who knows the password.
+pub(crate) async fn log_in(
+    Json(credentials): Json<Credentials>,
+) -> Result<Json<Session>, StatusCode> {
+    let Credentials { name, password } = credentials;
+    let user = USERS.iter().find(|user| user.name == name && user.password == password);
+    user.map(|user| Json(Session { key: user.key })).ok_or(StatusCode::UNAUTHORIZED)
+}

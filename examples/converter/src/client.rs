@@ -1,0 +1,183 @@
+//! One client, and when it asks again.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use reqwest::{StatusCode, header::RETRY_AFTER};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+
+use crate::seen::Seen;
+
+/// A client with a connection of its own, and a picture to convert.
+#[derive(Debug)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    url: String,
+    source: Bytes,
+    spread: f64,
+    seen: Seen,
+}
+
+/// What one request came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// There is no room; come back after this time.
+    Refused(Option<Duration>),
+    /// Here is the picture.
+    Served,
+    /// There was no answer, or none that was to be expected.
+    Trouble,
+    /// It took too long.
+    TimedOut,
+}
+
+impl Client {
+    pub(crate) fn new(url: String, source: Bytes, spread: f64) -> Result<Self, reqwest::Error> {
+        Ok(Self { http: http()?, url, source, spread, seen: Seen::default() })
+    }
+
+    /// Has one picture after the other converted until this time, and the last to its end.
+    pub(crate) async fn live(mut self, until: Instant) -> Seen {
+        while Instant::now() < until {
+            if !self.get_served(until + PATIENCE).await {
+                self.seen.unserved += 1;
+            }
+        }
+        self.seen.served_each.push(self.seen.waits_us.len());
+        self.seen
+    }
+
+    /// Asks until it is served. Says whether it was.
+    async fn get_served(&mut self, until: Instant) -> bool {
+        let since = Instant::now();
+        let mut back_off = BackOff::new(self.spread);
+        while Instant::now() < until {
+            let retry_after = match self.ask().await {
+                Told::Served => {
+                    self.seen.waits_us.push(micros(since.elapsed()));
+                    return true;
+                }
+                Told::Refused(retry_after) => {
+                    self.seen.refused += 1;
+                    retry_after
+                }
+                Told::TimedOut => {
+                    self.seen.timed_out += 1;
+                    None
+                }
+                Told::Trouble => {
+                    self.seen.troubles += 1;
+                    None
+                }
+            };
+            sleep(back_off.pause(retry_after)).await;
+        }
+        false
+    }
+
+    async fn ask(&self) -> Told {
+        let request = self.http.post(&self.url).body(self.source.clone());
+        let Ok(response) = request.send().await else { return Told::Trouble };
+        let (status, headers) = (response.status(), response.headers());
+        let retry_after = seconds(headers.get(RETRY_AFTER).map(|value| value.as_bytes()));
+        match (status, response.bytes().await) {
+            (StatusCode::OK, Ok(picture)) if !picture.is_empty() => Told::Served,
+            (StatusCode::TOO_MANY_REQUESTS, _) => Told::Refused(retry_after),
+            (StatusCode::GATEWAY_TIMEOUT, _) => Told::TimedOut,
+            _ => Told::Trouble,
+        }
+    }
+}
+
+/// Asks now and then how the server is, and says how long each answer took, in microseconds.
+pub(crate) async fn pass_by(url: String, until: Instant) -> Result<Vec<u64>, reqwest::Error> {
+    let http = http()?;
+    let mut took = Vec::new();
+    let mut ticks = interval(NOW_AND_THEN);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while Instant::now() < until {
+        ticks.tick().await;
+        let asked = Instant::now();
+        http.get(&url).send().await?.bytes().await?;
+        took.push(micros(asked.elapsed()));
+    }
+    Ok(took)
+}
+
+fn http() -> Result<reqwest::Client, reqwest::Error> {
+    reqwest::Client::builder().no_proxy().pool_max_idle_per_host(1).timeout(PATIENCE).build()
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// For how long a client goes on with the last picture; nobody waits for longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const NOW_AND_THEN: Duration = Duration::from_millis(50);
+
+/// How long a client waits before it repeats a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BackOff {
+    next: Duration,
+    /// From 0 to 1, and different for each client, so that they do not come back together.
+    spread: f64,
+}
+
+impl BackOff {
+    pub(crate) const fn new(spread: f64) -> Self {
+        Self { next: FIRST, spread }
+    }
+
+    /// As long as the server says; if it does not, twice as long as the last time.
+    pub(crate) fn pause(&mut self, retry_after: Option<Duration>) -> Duration {
+        if let Some(told) = retry_after {
+            return told;
+        }
+        let pause = self.next.mul_f64(1.0 + self.spread);
+        self.next = (self.next * 2).min(LONGEST);
+        pause
+    }
+}
+
+/// The seconds of a `Retry-After`.
+pub(crate) fn seconds(retry_after: Option<&[u8]>) -> Option<Duration> {
+    let seconds = std::str::from_utf8(retry_after?).ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+const FIRST: Duration = Duration::from_millis(250);
+const LONGEST: Duration = Duration::from_secs(8);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_comes_back_when_it_is_told_to() {
+        let mut back_off = BackOff::new(0.5);
+        let told = Duration::from_secs(7);
+        assert_eq!(back_off.pause(Some(told)), told);
+        assert_eq!(back_off.pause(seconds(Some(b"3"))), Duration::from_secs(3));
+        assert_eq!(back_off.pause(None), Duration::from_millis(375), "what was told is no step");
+    }
+
+    #[test]
+    fn a_client_that_is_told_nothing_waits_twice_as_long_each_time() {
+        let pauses = |spread| {
+            let mut back_off = BackOff::new(spread);
+            [(); 8].map(|()| back_off.pause(None).as_millis())
+        };
+        assert_eq!(pauses(0.0), [250, 500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000]);
+        assert_eq!(pauses(0.5)[..3], [375, 750, 1_500]);
+    }
+
+    #[test]
+    fn what_is_no_number_of_seconds_says_nothing() {
+        for value in [&b""[..], b"soon", b"-1", b"1.5", b"Sat, 21 Nov 2026 08:00:00 GMT", b"\xff"] {
+            assert_eq!(seconds(Some(value)), None, "{value:?}");
+        }
+        assert_eq!(seconds(None), None);
+    }
+}

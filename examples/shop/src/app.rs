@@ -1,0 +1,64 @@
+//! The router, and the layers in front of it.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use axum::{
+    Router,
+    extract::Request,
+    middleware::{Next, from_fn},
+    response::Response,
+    routing::{get, post},
+};
+use tokio::time::sleep;
+use tower::ServiceBuilder;
+use tower_http::{compression::CompressionLayer, trace::TraceLayer};
+use tower_waiting_room::{Store, WaitingRoomLayer, reason_of};
+use tracing::Span;
+
+use crate::{
+    api::{add_to_cart, by_api, by_form, cart, products},
+    goods::add_by_form,
+    pages::{home, product},
+};
+
+/// The shop behind its waiting room.
+///
+/// Tracing stands outermost, so that it sees whoever waits too. The room comes before
+/// compression: its answers are small, and who waits shall not cost a compressor's time.
+pub fn app<St: Store>(room: WaitingRoomLayer<St>) -> Router {
+    app_that_works(room, Duration::ZERO)
+}
+
+/// The same, if every page takes this time to make.
+pub fn app_that_works<St: Store>(room: WaitingRoomLayer<St>, work: Duration) -> Router {
+    let worked = move |request: Request, next: Next| async move {
+        if !work.is_zero() {
+            sleep(work).await;
+        }
+        next.run(request).await
+    };
+    let layers = ServiceBuilder::new()
+        .layer(TraceLayer::new_for_http().on_response(log).on_failure(()))
+        .layer(room)
+        .layer(CompressionLayer::new());
+    Router::new()
+        .route("/", get(home))
+        .route("/products/{id}", get(product))
+        .route("/cart", post(add_by_form))
+        .route("/checkout", post(by_form))
+        .route("/api/products", get(products))
+        .route("/api/cart", get(cart).post(add_to_cart))
+        .route("/api/checkout", post(by_api))
+        .layer(from_fn(worked))
+        .route("/healthz", get(async || "fine\n"))
+        .layer(layers)
+}
+
+/// A waiting visitor's 503 is no failure, so each response is logged alike, with its reason.
+fn log<B>(response: &Response<B>, latency: Duration, _: &Span) {
+    let (status, reason) = (response.status().as_u16(), reason_of(response));
+    tracing::info!(status, reason = reason.map(tracing::field::display), ?latency, "answered");
+}
