@@ -11,6 +11,10 @@ scripts/install-test-parts.sh
 step "format"
 cargo fmt --all --check
 
+step "structure: no circles, no arrows that run up, no long functions"
+scripts/check-structure.py --self-test
+scripts/check-structure.py
+
 step "lints"
 cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
 
