@@ -26,7 +26,7 @@ pin_project! {
     #[project = KindProjection]
     enum Kind<B> {
         Answer { #[pin] body: Full<Bytes> },
-        Inner { #[pin] body: B, held: BodyPermits },
+        Inner { #[pin] body: B, permits: Option<BodyPermits> },
     }
 }
 
@@ -37,8 +37,9 @@ impl<B> ResponseBody<B> {
     }
 
     /// What the application answers, untouched, and the permits that it holds to its end.
-    pub(crate) const fn inner(body: B, held: Permits) -> Self {
-        Self { kind: Kind::Inner { body, held: BodyPermits::new(held) } }
+    pub(crate) fn inner(body: B, permits: Permits) -> Self {
+        let permits = (!permits.is_empty()).then(|| BodyPermits::new(permits));
+        Self { kind: Kind::Inner { body, permits } }
     }
 }
 
@@ -62,18 +63,19 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         match self.project().kind.project() {
-            KindProjection::Inner { mut body, held } => {
+            KindProjection::Inner { mut body, permits } => {
                 let polled = body.as_mut().poll_frame(cx);
+                let Some(permits) = permits else { return polled };
                 match &polled {
-                    Poll::Pending => held.asked(),
+                    Poll::Pending => permits.asked(),
                     // A body that has ended is not polled again, nor one after its trailers.
                     Poll::Ready(Some(Ok(frame))) if frame.is_data() && !body.is_end_stream() => {
-                        held.taken();
+                        permits.taken();
                     }
-                    Poll::Ready(Some(Err(_))) => held.let_go(),
+                    Poll::Ready(Some(Err(_))) => permits.let_go(),
                     Poll::Ready(_) => {
-                        held.over();
-                        held.let_go();
+                        permits.over();
+                        permits.let_go();
                     }
                 }
                 polled
@@ -90,11 +92,11 @@ where
     fn is_end_stream(&self) -> bool {
         match &self.kind {
             Kind::Answer { body } => body.is_end_stream(),
-            Kind::Inner { body, held } => {
+            Kind::Inner { body, permits } => {
                 let is_end = body.is_end_stream();
-                if is_end {
+                if let Some(permits) = permits.as_ref().filter(|_| is_end) {
                     // A server that hears so does not poll it, and drops it.
-                    held.over();
+                    permits.over();
                 }
                 is_end
             }

@@ -83,10 +83,11 @@ where
 {
     pub(crate) fn new(pipeline: Arc<Pipeline<St>>, inner: S, request: Request<B>) -> Self {
         let head = (&request).into();
-        let mut journey = pipeline.begin(head);
-        let flow = pipeline.advance(head, &mut journey);
-        let state = State::new(&pipeline, &mut journey, flow, inner, request);
-        Self { pipeline, state, journey }
+        // Made in its place: it is large, and moving it costs more than a stage.
+        let mut future = Self { state: State::Done, journey: pipeline.begin(head), pipeline };
+        let flow = future.pipeline.advance(head, &mut future.journey);
+        future.state = State::new(&future.pipeline, &mut future.journey, flow, inner, request);
+        future
     }
 }
 

@@ -12,6 +12,7 @@ mod stage;
 
 pub(crate) use self::{
     outage::BoxFuture,
-    stage::{Admission, Entrance, RoomStage, Token},
+    renewal::PassRenewal,
+    stage::{RoomStage, Token, Visitor},
 };
 pub use self::{outage::StoreFailure, sessions::Visit};

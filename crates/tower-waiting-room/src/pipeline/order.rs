@@ -15,7 +15,7 @@ use crate::{
     rate::{RateReport, RateStage, Rated},
     request::{Bypass, Callers, POLL_HEADER, RequestHead},
     respond::{Outcome, Responder},
-    room::{Admission, BoxFuture, Entrance, RoomStage, StoreFailure},
+    room::{BoxFuture, PassRenewal, RoomStage, StoreFailure, Token, Visitor},
     rules_file::{RulesSource, Watch},
     telemetry::Telemetry,
     token::{KeyRing, Opened, TokenKey, TokenSource, Transport},
@@ -29,7 +29,7 @@ pub(crate) struct Pipeline<St> {
     pub(super) room: Option<RoomStage<St>>,
     pub(crate) gates: GateStage,
     /// [`Stage::order`], unless a test adds a stage.
-    pub(super) order: fn(Option<&Opened>, Timestamp) -> &'static [Stage],
+    pub(super) order: fn(&Visitor, Timestamp) -> &'static [Stage],
     pub(crate) rules_file: Option<RulesSource>,
     /// Keeps the limits to what their file says.
     _watch: Option<Watch>,
@@ -49,12 +49,14 @@ pub(crate) struct Journey {
     arrived: Timestamp,
     /// The time at which it was last looked at.
     pub(super) now: Timestamp,
-    /// The pass or ticket in its token.
-    proof: Option<Opened>,
     /// How its token came, and how the next one leaves.
     pub(super) source: TokenSource,
-    /// Its session, once the room has let it in.
-    pub(crate) admission: Admission,
+    /// The token on its way to the client.
+    pub(super) token: Option<Token>,
+    /// Its visitor, by its token and by the room.
+    pub(super) visitor: Visitor,
+    /// The renewal of its pass, if that is due.
+    pub(super) renewal: Option<Box<PassRenewal>>,
     /// The decisions of its rate limits.
     pub(super) report: Option<Box<RateReport>>,
     /// The permits of the gates that it has passed.
@@ -92,13 +94,16 @@ impl Stage {
     /// This is also the rule for when a request is charged. Without a token, and with a pass, it is
     /// charged first; with a ticket that is shown too early it is answered from the ticket alone,
     /// before it is charged.
-    pub(super) fn order(proof: Option<&Opened>, now: Timestamp) -> &'static [Self] {
-        match proof {
-            None | Some(Opened::Pass(_)) => &[Self::Limits, Self::Room, Self::Gates],
-            Some(Opened::Ticket(ticket)) if ticket.is_early(now) => {
+    pub(super) fn order(visitor: &Visitor, now: Timestamp) -> &'static [Self] {
+        match visitor {
+            Visitor::Proven(Opened::Ticket(ticket)) if ticket.is_early(now) => {
                 &[Self::Room, Self::Limits, Self::Gates]
             }
-            Some(Opened::Ticket(_)) => &[Self::Limits, Self::Room, Self::Gates],
+            Visitor::Proven(Opened::Ticket(_)) => &[Self::Limits, Self::Room, Self::Gates],
+            Visitor::Proven(Opened::Pass(_)) => &[Self::Limits, Self::Room, Self::Gates],
+            Visitor::Unknown | Visitor::Inside(_) | Visitor::Outside(_) => {
+                &[Self::Limits, Self::Room, Self::Gates]
+            }
         }
     }
 }
@@ -154,9 +159,10 @@ impl<St: Store> Pipeline<St> {
             ahead: &[],
             arrived: now,
             now,
-            proof: None,
             source: TokenSource::Cookie,
-            admission: Admission::default(),
+            token: None,
+            visitor: Visitor::Unknown,
+            renewal: None,
             report: None,
             permits: Permits::new(),
             admitted: Reason::AdmittedLimits,
@@ -169,9 +175,9 @@ impl<St: Store> Pipeline<St> {
             journey.admitted = Reason::Bypass(rule.name().clone());
         } else {
             if let Some(room) = &self.room {
-                (journey.proof, journey.source) = room.identify(head.headers(), now);
+                (journey.visitor, journey.source) = room.identify(head.headers(), now);
             }
-            journey.ahead = (self.order)(journey.proof.as_ref(), now);
+            journey.ahead = (self.order)(&journey.visitor, now);
         }
         journey
     }
@@ -227,7 +233,9 @@ impl<St: Store> Pipeline<St> {
                 }
                 Stage::Room => self.enter_room(head, journey),
             };
-            self.in_effect(journey, flow)?;
+            if flow.is_break() {
+                self.in_effect(journey, flow)?;
+            }
         }
         Continue(())
     }
@@ -291,22 +299,25 @@ impl<St: Store> Pipeline<St> {
 
     fn enter_room(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         let Some(room) = &self.room else { return Continue(()) };
-        let is_poll = head.headers().contains_key(POLL_HEADER);
-        let proof = journey.proof.as_ref();
-        match room.enter(proof, is_poll, journey.now, &mut journey.admission) {
-            Entrance::Ask(verdict) => Break(Stop::Wait(Pending::Verdict(verdict))),
-            Entrance::Early(ticket) => {
-                Break(Stop::Reply(Reply::queued(Reason::QueuedEarly, ticket, journey.now)))
-            }
-            Entrance::Pass => {
+        let now = journey.now;
+        if room.is_suspended() {
+            journey.admitted = Reason::Bypass("suspended".into());
+            return Continue(());
+        }
+        match &journey.visitor {
+            Visitor::Proven(Opened::Pass(pass)) if room.accepts(pass, now) => {
+                if head.headers().contains_key(POLL_HEADER) {
+                    return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
+                }
+                (journey.token, journey.renewal) = room.refresh(pass, now);
+                journey.visitor = Visitor::Inside(**pass);
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
-            Entrance::Poll => Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass))),
-            Entrance::Suspended => {
-                journey.admitted = Reason::Bypass("suspended".into());
-                Continue(())
+            Visitor::Proven(Opened::Ticket(ticket)) if ticket.is_early(now) => {
+                Break(Stop::Reply(Reply::queued(Reason::QueuedEarly, ticket, now)))
             }
+            visitor => Break(Stop::Wait(Pending::Verdict(room.ask(visitor)))),
         }
     }
 
@@ -320,26 +331,30 @@ impl<St: Store> Pipeline<St> {
         let now = journey.now;
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
-                journey.admission = room.admit(pass, now);
-                if !head.headers().contains_key(POLL_HEADER) {
+                journey.token = Some(room.admit(&pass, now));
+                journey.visitor = Visitor::Inside(pass);
+                if head.headers().contains_key(POLL_HEADER) {
+                    Reply::admitted_poll(reason)
+                } else {
                     journey.admitted = reason;
                     return Continue(());
                 }
-                Reply::admitted_poll(reason)
             }
             Ok(Verdict::Wait { ticket, reason }) => {
-                journey.admission.token = Some(room.ticket_token(&ticket));
-                Reply::queued(reason, ticket, now)
+                journey.token = Some(room.ticket_token(&ticket));
+                journey.visitor = Visitor::Outside(Some(ticket));
+                Reply::queued(reason, &ticket, now)
             }
             Ok(Verdict::Refuse { ticket, reason, retry_after }) => {
-                journey.admission.token = ticket.as_ref().map(|ticket| room.ticket_token(ticket));
-                Reply::turned_away(reason, ticket, retry_after)
+                journey.token = ticket.as_ref().map(|ticket| room.ticket_token(ticket));
+                journey.visitor = Visitor::Outside(ticket);
+                Reply::turned_away(reason, retry_after)
             }
             Err(_) if room.admits_without_store() => {
                 journey.admitted = Reason::StoreUnavailable;
                 return Continue(());
             }
-            Err(_) => Reply::room_unavailable(journey.ticket()),
+            Err(_) => Reply::room_unavailable(),
         };
         Break(Stop::Reply(reply))
     }
@@ -371,10 +386,11 @@ impl Journey {
         self.shadowed.take().unwrap_or_else(|| self.admitted.clone())
     }
 
-    /// The ticket that it brought.
-    fn ticket(&self) -> Option<Ticket> {
-        match &self.proof {
-            Some(Opened::Ticket(ticket)) => Some(**ticket),
+    /// The place in line of its visitor, if it has one.
+    pub(super) fn ticket(&self) -> Option<&Ticket> {
+        match &self.visitor {
+            Visitor::Outside(ticket) => ticket.as_ref(),
+            Visitor::Proven(Opened::Ticket(ticket)) => Some(ticket),
             _ => None,
         }
     }

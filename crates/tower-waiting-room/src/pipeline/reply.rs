@@ -36,7 +36,7 @@ enum By {
     Limits,
     /// A limit that has no key for the request.
     MissingKey(Arc<Policy>),
-    Room(Option<Ticket>),
+    Room,
     /// The store of the limits, by not answering.
     Store,
 }
@@ -44,28 +44,24 @@ enum By {
 impl Reply {
     /// The waiting page's script may reload the page.
     pub(super) fn admitted_poll(reason: Reason) -> Self {
-        Self { outcome: Outcome::Admit, reason, retry_after: None, by: By::Room(None) }
+        Self { outcome: Outcome::Admit, reason, retry_after: None, by: By::Room }
     }
 
     /// A visitor waits in line.
-    pub(super) fn queued(reason: Reason, ticket: Ticket, now: Timestamp) -> Self {
+    pub(super) fn queued(reason: Reason, ticket: &Ticket, now: Timestamp) -> Self {
         let retry_after = Some(ticket.retry_after(now));
-        Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room(Some(ticket)) }
+        Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
     }
 
     /// The room does not take a visitor in.
-    pub(super) fn turned_away(
-        reason: Reason,
-        ticket: Option<Ticket>,
-        retry_after: Option<Duration>,
-    ) -> Self {
-        Self { outcome: Outcome::Refuse, reason, retry_after, by: By::Room(ticket) }
+    pub(super) fn turned_away(reason: Reason, retry_after: Option<Duration>) -> Self {
+        Self { outcome: Outcome::Refuse, reason, retry_after, by: By::Room }
     }
 
     /// The store of the room does not answer; a place in the line is kept.
-    pub(super) fn room_unavailable(ticket: Option<Ticket>) -> Self {
+    pub(super) fn room_unavailable() -> Self {
         let (reason, retry_after) = (Reason::StoreUnavailable, Some(UNAVAILABLE_RETRY));
-        Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room(ticket) }
+        Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
     }
 
     /// A request exceeds a limit.
@@ -114,20 +110,24 @@ impl Reply {
         Self::refused(Reason::RefusedGateUnknown, None, By::Client)
     }
 
-    /// What its answer is about.
-    pub(super) fn about<'a>(&'a self, rules: &'a RoomRules) -> About<'a> {
-        match &self.by {
-            By::Client => About::Service(StatusCode::TOO_MANY_REQUESTS),
-            By::Gate(gate, because) => About::Service(gate_status(gate, *because)),
-            By::Limits | By::MissingKey(_) => About::Limit,
-            By::Room(ticket) => About::Room(rules, ticket.as_ref()),
-            By::Store => About::Service(StatusCode::SERVICE_UNAVAILABLE),
+    /// What its answer is about: the room, if there are `rules` of one, and the place in its line.
+    pub(super) fn about<'a>(
+        &self,
+        rules: Option<&'a RoomRules>,
+        ticket: Option<&'a Ticket>,
+    ) -> About<'a> {
+        match (&self.by, rules) {
+            (_, Some(rules)) => About::Room(rules, ticket),
+            (By::Gate(gate, because), None) => About::Service(gate_status(gate, *because)),
+            (By::Limits | By::MissingKey(_), None) => About::Limit,
+            (By::Client, None) => About::Service(StatusCode::TOO_MANY_REQUESTS),
+            (By::Room | By::Store, None) => About::Service(StatusCode::SERVICE_UNAVAILABLE),
         }
     }
 
     /// Whether its answer tells of the limits that allowed the request, or that did not.
     pub(super) const fn tells_of_limits(&self) -> bool {
-        !matches!(self.by, By::Room(_))
+        !matches!(self.by, By::Room)
     }
 
     /// What a gate, or a limit without a key, says of itself in the headers of its refusal.
@@ -141,7 +141,7 @@ impl Reply {
                 let capacity = policy.limit.quota.capacity();
                 Some((policy.line(0).clone(), Decision::new(capacity, 0, Duration::ZERO, None)))
             }
-            By::Client | By::Limits | By::Room(_) | By::Store => None,
+            By::Client | By::Limits | By::Room | By::Store => None,
         }
     }
 

@@ -14,8 +14,13 @@ use super::{
     reply::Reply,
 };
 use crate::{
-    config::DebugHeader, gate::PermitHandle, rate_headers::Told, request::RequestHead,
-    respond::Unforwarded, room::Token, token::TokenSource,
+    config::DebugHeader,
+    gate::PermitHandle,
+    rate_headers::Told,
+    request::RequestHead,
+    respond::Unforwarded,
+    room::{Token, Visitor},
+    token::TokenSource,
 };
 
 /// With `revoke` on a response, the application ends the session of the visitor. Stripped.
@@ -38,8 +43,8 @@ pub fn reason_of<B>(response: &Response<B>) -> Option<&Reason> {
 impl<St: Store> Pipeline<St> {
     /// Gives the application its handles; those that an outer layer has put there stay.
     pub(crate) fn insert_extensions(&self, journey: &mut Journey, extensions: &mut Extensions) {
-        if let (Some(pass), Some(room)) = (journey.admission.pass, &self.room) {
-            extensions.insert(room.visit(pass, journey.admitted.clone()));
+        if let (Visitor::Inside(pass), Some(room)) = (&journey.visitor, &self.room) {
+            extensions.insert(room.visit(*pass, journey.admitted.clone()));
         }
         if let Some(report) = &mut journey.report {
             report.insert_extensions(extensions);
@@ -65,13 +70,21 @@ impl<St: Store> Pipeline<St> {
         if let Some(leaving) = &mut journey.leaving {
             return leaving.as_mut().poll(cx);
         }
-        if let Some(renewal) = &mut journey.admission.renewal {
+        if let Some(renewal) = &mut journey.renewal {
             ready!(renewal.poll_end(cx));
         }
         let is_revoked = take_command(response.headers_mut());
         if let Some(room) = &self.room {
             let (source, headers) = (journey.source, response.headers_mut());
-            journey.leaving = room.settle(&mut journey.admission, is_revoked, source, headers);
+            if let Visitor::Inside(pass) = &journey.visitor {
+                journey.leaving = room.end(pass, is_revoked, source, headers);
+            }
+            if journey.leaving.is_none() {
+                let renewed = journey.renewal.as_ref().and_then(|it| room.renewed_token(it));
+                if let Some(token) = renewed.or_else(|| journey.token.take()) {
+                    room.attach(headers, source, token);
+                }
+            }
         }
         if let Some(report) = &journey.report {
             let told: SmallVec<[Told<'_>; 2]> = report.lines().collect();
@@ -94,22 +107,27 @@ impl<St: Store> Pipeline<St> {
     ) -> Response<Bytes> {
         // Other requests get these while the answer is written.
         journey.permits.clear();
-        let (own, rules) = (reply.own_line(), self.store.rules());
-        let own = own.iter().map(|(line, decision)| Told { line, decision });
-        let report = journey.report.iter().filter(|_| reply.tells_of_limits());
-        let told: SmallVec<[Told<'_>; 2]> = report.flat_map(|it| it.lines()).chain(own).collect();
-        let token = journey.admission.token.as_ref();
+        let own = reply.own_line();
+        let mut told: SmallVec<[Told<'_>; 2]> = SmallVec::new();
+        if let Some(report) = journey.report.as_ref().filter(|_| reply.tells_of_limits()) {
+            told.extend(report.lines());
+        }
+        if let Some((line, decision)) = &own {
+            told.push(Told { line, decision });
+        }
+        let rules = (!reply.tells_of_limits()).then(|| self.store.rules());
+        let token = journey.token.as_ref();
         let mut response = self.responder.respond(&Unforwarded {
             request: head,
             outcome: reply.outcome,
             reason: &reply.reason,
-            about: reply.about(&rules),
+            about: reply.about(rules.as_deref(), journey.ticket()),
             retry_after: reply.retry_after,
             told: &told,
             token: token.filter(|_| journey.source == TokenSource::Header).map(Token::as_str),
             now: journey.now,
         });
-        if let (Some(room), Some(token)) = (&self.room, journey.admission.token.take()) {
+        if let (Some(room), Some(token)) = (&self.room, journey.token.take()) {
             room.attach(response.headers_mut(), journey.source, token);
         }
         if reply.closes(head) {
@@ -137,7 +155,7 @@ impl<St: Store> Pipeline<St> {
 impl Journey {
     /// Goes on with the renewal of a pass while the application works.
     pub(crate) fn poll_renewal(&mut self, cx: &mut Context<'_>) {
-        if let Some(renewal) = &mut self.admission.renewal {
+        if let Some(renewal) = &mut self.renewal {
             renewal.advance(cx);
         }
     }

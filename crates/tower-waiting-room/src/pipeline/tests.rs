@@ -24,9 +24,9 @@ use crate::{
     gate::Concurrency,
     rate::{LimitFailure, RateLimit},
     request::{Bypass, Key},
-    room::StoreFailure,
+    room::{StoreFailure, Visitor},
     service::WaitingRoom,
-    token::{CookieSettings, KeyRing, Opened, TokenKey},
+    token::{CookieSettings, KeyRing, TokenKey},
 };
 
 /// How many requests have passed the stage that was added before the first of the others, between
@@ -34,8 +34,8 @@ use crate::{
 /// and there is one test.
 static PASSED: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
 
-fn order(proof: Option<&Opened>, now: Timestamp) -> &'static [Stage] {
-    let [first, second, third] = Stage::order(proof, now) else { panic!("three stages") };
+fn order(visitor: &Visitor, now: Timestamp) -> &'static [Stage] {
+    let [first, second, third] = Stage::order(visitor, now) else { panic!("three stages") };
     let [before, between, behind, after] = PASSED.each_ref().map(Stage::Probe);
     // Each request needs a place for its own stages; a test may leak it.
     Box::leak(Box::new([before, *first, between, *second, behind, *third, after]))

@@ -51,17 +51,12 @@ pub(super) trait Charged {
 }
 
 impl RateReport {
-    /// The decisions of the limits that refuse. In a box, since it is handed on often from here to
-    /// the response.
-    pub(super) fn new(
-        policies: Arc<Vec<Arc<Policy>>>,
-        decisions: impl Iterator<Item = Applied>,
-        at: Timestamp,
-    ) -> Box<Self> {
+    /// No decisions yet. In a box, since it is handed on often from here to the response.
+    pub(super) fn new(policies: Arc<Vec<Arc<Policy>>>, at: Timestamp) -> Box<Self> {
         Box::new(Self {
             at,
             admitted: Reason::AdmittedLimits,
-            decisions: decisions.collect(),
+            decisions: SmallVec::new(),
             policies,
             spend: None,
             over_soft: None,

@@ -99,7 +99,7 @@ impl RateStage {
         if hard.asks.is_empty() && soft.asks.is_empty() {
             return Rated::Free;
         }
-        self.charge_here(hard, soft, is_watched, now)
+        self.charge_here(&mut hard, &mut soft, is_watched, now)
     }
 
     /// Goes on with a request about which the store was asked.
@@ -170,7 +170,7 @@ impl RateStage {
         let policies = &asked.policies;
         match on_failure {
             LimitFailure::Admit => {
-                let mut report = RateReport::new(Arc::clone(policies), [].into_iter(), now);
+                let mut report = RateReport::new(Arc::clone(policies), now);
                 report.admitted = Reason::AdmittedUnlimited;
                 self.mark_counted(Rated::Pass(report), asked.is_watched)
             }
@@ -180,7 +180,7 @@ impl RateStage {
                     let charges = if ask.is_soft { &mut soft } else { &mut hard };
                     charges.push(policy, ask.key, ask.tier, ask.cost);
                 }
-                let mut rated = self.charge_here(hard, soft, asked.is_watched, now);
+                let mut rated = self.charge_here(&mut hard, &mut soft, asked.is_watched, now);
                 if let Rated::Pass(report) | Rated::Delay(report, _) = &mut rated {
                     report.admitted = Reason::AdmittedLocalShare;
                 }
@@ -193,8 +193,8 @@ impl RateStage {
     /// Charges the limits that refuse, all or none of them; then those that only watch.
     fn charge_here(
         &self,
-        mut hard: ChargeSet<'_>,
-        mut soft: ChargeSet<'_>,
+        hard: &mut ChargeSet<'_>,
+        soft: &mut ChargeSet<'_>,
         is_watched: bool,
         now: Timestamp,
     ) -> Rated {
@@ -204,7 +204,6 @@ impl RateStage {
             spent.for_each(|mut it| it.settle(0, now));
             report.refuse_to_hold(hard.looks(now));
         };
-        let soft = &mut soft;
         let rated = self.conclude(
             hard.policies,
             is_allowed,
@@ -231,8 +230,8 @@ impl RateStage {
             let (policy, tier) = (it.policy(), it.tier());
             Some(Applied { policy, tier, decision: it.decision()? })
         };
-        let decisions = hard.clone().filter_map(applied);
-        let mut report = RateReport::new(Arc::clone(policies), decisions, now);
+        let mut report = RateReport::new(Arc::clone(policies), now);
+        report.decisions.extend(hard.clone().filter_map(applied));
         if !is_allowed {
             return self.refuse(policies, report);
         }

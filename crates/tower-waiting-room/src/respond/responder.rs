@@ -88,8 +88,16 @@ impl Responder {
     /// Answers a request.
     pub(crate) fn respond(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
         if matches!(it.about, About::Limit) && is_program(it.request.headers()) {
-            return self.too_many_requests.respond(it);
+            self.too_many_requests.respond(it)
+        } else {
+            self.respond_at_length(it)
         }
+    }
+
+    /// Answers a request in the form that its client can use. Apart from the cheap answer, which
+    /// must not pay for the room that this one takes.
+    #[inline(never)]
+    fn respond_at_length(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
         let client = Client::classify(it.request.method(), it.request.headers());
         let status = match it.about {
             About::Limit => StatusCode::TOO_MANY_REQUESTS,

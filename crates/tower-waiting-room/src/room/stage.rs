@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::HeaderMap;
 use waiting_room_core::{
-    Pass, Reason, Renewal, RoomSwitch, Store, StoreError, Ticket, Timestamp, Verdict,
+    Pass, Reason, Renewal, RoomSwitch, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
 };
 
 use super::{
@@ -28,28 +28,16 @@ pub(crate) struct RoomStage<St> {
     telemetry: Telemetry,
 }
 
-/// What the room says to a request before the store is asked.
-pub(crate) enum Entrance {
-    /// The store has to decide.
-    Ask(BoxFuture<Result<Verdict, StoreError>>),
-    /// Its ticket is shown too early, and is answered from the ticket alone.
-    Early(Ticket),
-    /// It has a valid pass.
-    Pass,
-    /// It has a valid pass, and asks only whether it has one: the waiting page's script does.
-    Poll,
-    /// The operator has taken the room away.
-    Suspended,
-}
-
-/// The session of an admitted visitor, as far as a request has to do with it.
-#[derive(Default)]
-pub(crate) struct Admission {
-    pub(crate) pass: Option<Pass>,
-    /// A token on its way to the client.
-    pub(crate) token: Option<Token>,
-    /// The renewal of the pass, if it is due.
-    pub(crate) renewal: Option<PassRenewal>,
+/// The visitor of a request, as far as its token and the room have told.
+pub(crate) enum Visitor {
+    /// The room has let it in.
+    Inside(Pass),
+    /// It waits in line, if there is a ticket, or is not let into it.
+    Outside(Option<Ticket>),
+    /// Its token proves this; the room has not been asked yet.
+    Proven(Opened),
+    /// Nothing is known.
+    Unknown,
 }
 
 /// A sealed token, and how long the client is to keep it.
@@ -83,53 +71,87 @@ impl<St: Store> RoomStage<St> {
     }
 
     /// Opens the token of a request; says what it proves and how it came.
-    pub(crate) fn identify(
-        &self,
-        headers: &HeaderMap,
-        now: Timestamp,
-    ) -> (Option<Opened>, TokenSource) {
+    pub(crate) fn identify(&self, headers: &HeaderMap, now: Timestamp) -> (Visitor, TokenSource) {
         let found = self.transport.find(&self.tokens, headers, now);
         if let Some(error) = found.last_error {
             self.telemetry.rejected(found.rejected, error.as_str());
         }
-        (found.opened, found.source)
+        (found.opened.map_or(Visitor::Unknown, Visitor::Proven), found.source)
     }
 
-    /// Lets a request through that has a valid pass, with what follows from it in `admission`; has
-    /// the store asked about any other.
-    pub(crate) fn enter(
-        &self,
-        proof: Option<&Opened>,
-        is_poll: bool,
-        now: Timestamp,
-        admission: &mut Admission,
-    ) -> Entrance {
-        // The limits stay: they protect the service from single clients with or without a room.
-        if self.store.rules().current_switch() == RoomSwitch::Suspended {
-            return Entrance::Suspended;
+    /// Whether the operator has taken the room away. The limits stay: they protect the service from
+    /// single clients with or without a room.
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.store.rules().current_switch() == RoomSwitch::Suspended
+    }
+
+    /// Whether a valid pass is of a session that has not ended. The pass is counted while the store
+    /// is away.
+    pub(crate) fn accepts(&self, pass: &Verified<Pass>, now: Timestamp) -> bool {
+        if self.sessions.is_ended(pass) {
+            return false;
         }
-        match proof {
-            Some(Opened::Pass(pass)) if !self.sessions.is_ended(pass) => {
-                if self.outage.is_on() {
-                    self.outage.saw(pass, now);
-                }
-                if is_poll {
-                    return Entrance::Poll;
-                }
-                admission.pass = Some(**pass);
-                self.renew_if_due(pass, now, admission);
-                Entrance::Pass
+        if self.outage.is_on() {
+            self.outage.saw(pass, now);
+        }
+        true
+    }
+
+    /// Asks the store about a visitor, after it has heard of sessions that ended here.
+    pub(crate) fn ask(&self, visitor: &Visitor) -> BoxFuture<Result<Verdict, StoreError>> {
+        let question = match visitor {
+            Visitor::Proven(Opened::Ticket(ticket)) => Question::CheckIn(**ticket),
+            _ => Question::Enter(random_visitor_id()),
+        };
+        let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
+        let mut owed = self.sessions.take_owed();
+        Box::pin(async move {
+            while let Some(id) = owed.next() {
+                outage.noted(&store, store.leave(id).await)?;
+                owed.is_told();
             }
-            Some(Opened::Ticket(ticket)) if ticket.is_early(now) => Entrance::Early(**ticket),
-            Some(Opened::Ticket(ticket)) => self.ask(Question::CheckIn(**ticket)),
-            Some(Opened::Pass(_)) | None => self.ask(Question::Enter(random_visitor_id())),
+            outage.ask(&store, question).await
+        })
+    }
+
+    /// What a request with a valid pass goes on with: a token that another request has renewed, or
+    /// the renewal beside it, if that is due.
+    pub(crate) fn refresh(
+        &self,
+        verified: &Verified<Pass>,
+        now: Timestamp,
+    ) -> (Option<Token>, Option<Box<PassRenewal>>) {
+        let pass = **verified;
+        if !verified.is_from_old_key() && !self.is_renewal_due(&pass, now) {
+            return (None, None);
+        }
+        match self.sessions.stale(&pass, now, |renewed| self.is_renewal_due(renewed, now)) {
+            Stale::GoOn => (None, None),
+            Stale::Take(renewed) => (Some(self.pass_token(&renewed, now)), None),
+            Stale::Renew(renewing) => {
+                let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
+                let asked = Box::pin(async move {
+                    match outage.renew(&store, pass).await {
+                        Ok(Renewal::Renew(renewed)) => {
+                            renewing.renewed(renewed);
+                            Some(renewed)
+                        }
+                        Ok(Renewal::End) => {
+                            renewing.ended(&pass);
+                            None
+                        }
+                        Err(_) => None,
+                    }
+                });
+                (None, Some(Box::new(PassRenewal::new(asked, &pass, now))))
+            }
         }
     }
 
-    /// The session of a visitor whom the store has let in.
-    pub(crate) fn admit(&self, pass: Pass, now: Timestamp) -> Admission {
+    /// The token of a visitor whom the store has let in.
+    pub(crate) fn admit(&self, pass: &Pass, now: Timestamp) -> Token {
         self.sessions.sweep(now);
-        Admission { pass: Some(pass), token: Some(self.pass_token(&pass, now)), renewal: None }
+        self.pass_token(pass, now)
     }
 
     /// A token for a visitor who waits.
@@ -148,62 +170,31 @@ impl<St: Store> RoomStage<St> {
         Visit::new(pass, reason, Arc::clone(&self.sessions))
     }
 
-    /// Ends the session of an admission if the application has said so; otherwise sends the token
-    /// that is on its way. Returns what tells the store of the end.
-    pub(crate) fn settle(
+    /// Ends the session of a pass if the application has said so, or it has ended elsewhere.
+    /// Returns what tells the store of the end.
+    pub(crate) fn end(
         &self,
-        admission: &mut Admission,
+        pass: &Pass,
         is_revoked: bool,
         source: TokenSource,
         headers: &mut HeaderMap,
     ) -> Option<BoxFuture<()>> {
-        let over = admission.pass.filter(|pass| is_revoked || self.sessions.is_ended(pass));
-        if let Some(pass) = over {
-            self.sessions.end(&pass);
-            self.transport.detach(headers, source);
-            return Some(self.leave(pass));
+        if !is_revoked && !self.sessions.is_ended(pass) {
+            return None;
         }
-        if let Some(renewed) = admission.renewal.as_ref().and_then(PassRenewal::renewed) {
-            admission.token = Some(self.pass_token(&renewed, renewed.last_check_in));
-        }
-        if let Some(token) = admission.token.take() {
-            self.attach(headers, source, token);
-        }
-        None
+        self.sessions.end(pass);
+        self.transport.detach(headers, source);
+        Some(self.leave(pass.id))
+    }
+
+    /// The token of a pass that was renewed beside its request.
+    pub(crate) fn renewed_token(&self, renewal: &PassRenewal) -> Option<Token> {
+        renewal.renewed().map(|renewed| self.pass_token(&renewed, renewed.last_check_in))
     }
 
     /// Sends a token the way the client's own came.
     pub(crate) fn attach(&self, headers: &mut HeaderMap, source: TokenSource, token: Token) {
         self.transport.attach(headers, source, token.sealed, token.max_age);
-    }
-
-    /// Renews a pass beside its request if that is due.
-    fn renew_if_due(&self, verified: &Verified<Pass>, now: Timestamp, admission: &mut Admission) {
-        let pass = **verified;
-        if !verified.is_from_old_key() && !self.is_renewal_due(&pass, now) {
-            return;
-        }
-        match self.sessions.stale(&pass, now, |renewed| self.is_renewal_due(renewed, now)) {
-            Stale::GoOn => {}
-            Stale::Take(renewed) => admission.token = Some(self.pass_token(&renewed, now)),
-            Stale::Renew(renewing) => {
-                let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
-                let asked = Box::pin(async move {
-                    match outage.renew(&store, pass).await {
-                        Ok(Renewal::Renew(renewed)) => {
-                            renewing.renewed(renewed);
-                            Some(renewed)
-                        }
-                        Ok(Renewal::End) => {
-                            renewing.ended(&pass);
-                            None
-                        }
-                        Err(_) => None,
-                    }
-                });
-                admission.renewal = Some(PassRenewal::new(asked, &pass, now));
-            }
-        }
     }
 
     /// Whether a pass is old enough to be renewed, or older than the memory of the store.
@@ -212,25 +203,12 @@ impl<St: Store> RoomStage<St> {
             || pass.last_check_in < self.store.remembers_since()
     }
 
-    /// Asks the store for a verdict, after it has heard of sessions that ended here.
-    fn ask(&self, question: Question) -> Entrance {
-        let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
-        let mut owed = self.sessions.take_owed();
-        Entrance::Ask(Box::pin(async move {
-            while let Some(id) = owed.next() {
-                outage.noted(&store, store.leave(id).await)?;
-                owed.is_told();
-            }
-            outage.ask(&store, question).await
-        }))
-    }
-
     /// Tells the store that a session is over.
-    fn leave(&self, pass: Pass) -> BoxFuture<()> {
+    fn leave(&self, id: VisitorId) -> BoxFuture<()> {
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
-        let mut owed = self.sessions.take_end(pass.id);
+        let mut owed = self.sessions.take_end(id);
         Box::pin(async move {
-            if outage.noted(&store, store.leave(pass.id).await).is_ok() {
+            if outage.noted(&store, store.leave(id).await).is_ok() {
                 owed.is_told();
             }
         })

@@ -196,3 +196,22 @@ async fn a_handle_keeps_the_permits_of_an_outer_layer_too() {
     drop(kept.lock().unwrap().take());
     assert_eq!(in_flight(), [0, 0]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn in_shadow_mode_the_permits_of_the_gates_before_a_refusal_are_held() {
+    let closed = Concurrency::limit(0).queue(0).name("closed").path("/slow");
+    let config = WaitingRoomConfig::builder("works")
+        .concurrency(Concurrency::limit(2).name("each").for_each(Key::header("x-tenant")))
+        .concurrency(closed)
+        .enforcement(tower_waiting_room::Enforcement::Shadow);
+    let works = Works::of(config);
+    let mut running = pin!(works.send(of("ann", "/slow")));
+    assert!(is_waiting(running.as_mut()).await);
+    assert_eq!(works.running.load(Ordering::Relaxed), 1);
+    let gates = works.layer.handle().gates();
+    let in_flight = |name: &str| {
+        let (_, gates) = gates.iter().find(|(it, _)| &**it == name).unwrap();
+        gates.iter().map(|gate| gate.in_flight).sum::<u32>()
+    };
+    assert_eq!((in_flight("each"), in_flight("closed")), (1, 0));
+}
