@@ -26,7 +26,7 @@ use waiting_room_core::Store;
 use crate::{
     body::ResponseBody,
     pipeline::{Journey, Pending, Pipeline, Stop},
-    request::linger,
+    request::{RequestHead, linger},
 };
 
 pin_project! {
@@ -83,11 +83,10 @@ where
 {
     pub(crate) fn new(pipeline: Arc<Pipeline<St>>, inner: S, request: Request<B>) -> Self {
         let head = (&request).into();
-        // Made in its place: it is large, and moving it costs more than a stage.
-        let mut future = Self { state: State::Done, journey: pipeline.begin(head), pipeline };
-        let flow = future.pipeline.advance(head, &mut future.journey);
-        future.state = State::new(&future.pipeline, &mut future.journey, flow, inner, request);
-        future
+        let mut journey = pipeline.begin(head);
+        let flow = pipeline.advance(head, &mut journey);
+        let state = State::new(&pipeline, &mut journey, flow, inner, request);
+        Self { pipeline, state, journey }
     }
 }
 
@@ -110,7 +109,9 @@ where
             }
             Break(Stop::Reply(reply)) => {
                 let response = Some(pipeline.reply((&request).into(), journey, reply));
-                linger(&mut request);
+                if RequestHead::from(&request).has_body() {
+                    linger(&mut request);
+                }
                 Self::Answer { response }
             }
             Break(Stop::Wait(pending)) => Self::Waiting { pending, kept: Some((inner, request)) },

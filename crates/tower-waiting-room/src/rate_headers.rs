@@ -9,18 +9,16 @@
 //! another line, so that two layers make two members. The others hold one number each and belong
 //! together: if the response has any of them already, ours are left out.
 
-mod number;
 mod policy_line;
 mod profile;
 mod report;
 
-pub(crate) use self::{
-    number::whole_seconds,
-    policy_line::{MAX_NAME_LEN, PolicyLine, QUOTA_EXCEEDED, quota_exceeded},
-    report::{Told, write, write_refused},
-};
 pub use self::{policy_line::QuotaUnit, profile::RateHeaders};
-pub(crate) use self::{profile::Part, report::Report};
+pub(crate) use self::{
+    policy_line::{MAX_NAME_LEN, QUOTA_EXCEEDED, quota_exceeded},
+    profile::{Field, Part},
+    report::{PolicyLine, Report, Told, whole_seconds, write, write_refused},
+};
 
 #[cfg(test)]
 mod tests;

@@ -177,7 +177,7 @@ impl Telemetry {
     /// A limit has said this to a request.
     pub(crate) fn rated(&self, limit: &Subject, what: Rate) {
         let name = &limit.name;
-        if what != Rate::Allowed {
+        if !matches!(what, Rate::Allowed) {
             let room = &*self.room;
             tracing::debug!(room, limit = %name, decision = what.as_str(), "over a limit");
         }
@@ -201,7 +201,7 @@ impl Telemetry {
 
     /// This became of a request at a gate.
     pub(crate) fn gate(&self, gate: &Subject, what: GateEvent) {
-        if what != GateEvent::AdmittedFast {
+        if !matches!(what, GateEvent::AdmittedFast) {
             let room = &*self.room;
             tracing::debug!(room, gate = %gate.name, outcome = what.as_str(), "at the gate");
         }

@@ -240,11 +240,6 @@ impl Concurrency {
         self
     }
 
-    /// Whether the body of the response holds the permit.
-    pub(crate) fn is_held_by_body(&self) -> bool {
-        self.hold == Hold::BodyEnd
-    }
-
     /// At which place among the gates of a request it stands.
     pub(crate) fn rank(&self) -> u8 {
         match (&self.for_each, self.is_for_all()) {

@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use waiting_room_core::{HoldOutcome, Permit, Timestamp};
 
 use super::{
+    options::Hold,
     registry::GateRef,
     sweeper::{Sweep, Sweeper},
 };
@@ -131,7 +132,7 @@ impl HeldPermit {
     /// went, and for some gates that it is over.
     pub(crate) fn is_held_after_head(&self, is_overloaded: bool) -> bool {
         self.answered(is_overloaded);
-        let is_held = self.gate.concurrency().is_held_by_body();
+        let is_held = matches!(self.gate.concurrency().hold, Hold::BodyEnd);
         if !is_held {
             self.over();
         }

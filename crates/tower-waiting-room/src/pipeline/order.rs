@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use waiting_room_core::{Reason, Store, StoreError, Ticket, Timestamp, Verdict};
+use waiting_room_core::{Reason, RoomSwitch, Store, StoreError, Ticket, Timestamp, Verdict};
 
 use super::{
     pending::{Pending, Resumed},
@@ -13,6 +13,7 @@ use crate::{
     config::{DebugHeader, Enforcement, WaitingRoomConfig},
     gate::{GateStage, Gated, Permits},
     rate::{RateReport, RateStage, Rated},
+    rate_headers::Field,
     request::{Bypass, Callers, POLL_HEADER, RequestHead},
     respond::{Outcome, Responder},
     room::{BoxFuture, PassRenewal, RoomStage, StoreFailure, Token, Visitor},
@@ -37,6 +38,8 @@ pub(crate) struct Pipeline<St> {
     callers: Callers,
     enforcement: Enforcement,
     pub(super) responder: Responder,
+    /// The headers that tell of limits.
+    pub(super) rate_headers: &'static [Field],
     pub(super) debug_header: DebugHeader,
     pub(crate) telemetry: Telemetry,
 }
@@ -143,6 +146,7 @@ impl<St: Store> Pipeline<St> {
                 config.statuses,
                 config.rates.headers,
             ),
+            rate_headers: config.rates.headers.fields(),
             debug_header: config.debug_header,
             rules_file: config.rules_file,
             _watch: watch,
@@ -299,8 +303,9 @@ impl<St: Store> Pipeline<St> {
 
     fn enter_room(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         let Some(room) = &self.room else { return Continue(()) };
-        let now = journey.now;
-        if room.is_suspended() {
+        let (now, rules) = (journey.now, room.rules());
+        // The limits stay: they protect the service from single clients with or without a room.
+        if rules.current_switch() == RoomSwitch::Suspended {
             journey.admitted = Reason::Bypass("suspended".into());
             return Continue(());
         }
@@ -309,7 +314,7 @@ impl<St: Store> Pipeline<St> {
                 if head.headers().contains_key(POLL_HEADER) {
                     return Break(Stop::Reply(Reply::admitted_poll(Reason::AdmittedPass)));
                 }
-                (journey.token, journey.renewal) = room.refresh(pass, now);
+                (journey.token, journey.renewal) = room.refresh(pass, &rules, now);
                 journey.visitor = Visitor::Inside(**pass);
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     config::DebugHeader,
     gate::PermitHandle,
-    rate_headers::Told,
+    rate_headers::{Told, write},
     request::RequestHead,
     respond::Unforwarded,
     room::{Token, Visitor},
@@ -88,7 +88,8 @@ impl<St: Store> Pipeline<St> {
         }
         if let Some(report) = &journey.report {
             let told: SmallVec<[Told<'_>; 2]> = report.lines().collect();
-            self.responder.report(&told, report.at, response);
+            let status = response.status();
+            write(response.headers_mut(), status, self.rate_headers, &told, report.at);
         }
         self.explain(response, journey.reason());
         match &mut journey.leaving {

@@ -14,7 +14,7 @@ use crate::{misconfiguration::Misconfiguration, request::Caller, telemetry::Tele
 ///
 /// They are the first ones: a set-up that is wrong is wrong from the start.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Diagnosis(Arc<AtomicU32>);
+pub(super) struct Diagnosis(pub(super) Arc<AtomicU32>);
 
 /// In the extensions of a request: the layers whose limits have counted it.
 #[derive(Clone, Default)]
@@ -22,12 +22,7 @@ struct CountedBy(Vec<Diagnosis>);
 
 impl Diagnosis {
     /// The number of requests that are looked at.
-    const WATCHED: u32 = 1_024;
-
-    /// Whether a request is one of the first.
-    pub(super) fn is_due(&self) -> bool {
-        self.0.load(Ordering::Relaxed) < Self::WATCHED
-    }
+    pub(super) const WATCHED: u32 = 1_024;
 
     /// Looks at a request.
     pub(super) fn look(

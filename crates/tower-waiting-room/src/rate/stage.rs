@@ -1,6 +1,6 @@
 //! The rate-limit stage: which limits apply to a request, and what they decide.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use smallvec::SmallVec;
 use waiting_room_core::{
@@ -325,7 +325,7 @@ impl RateStage {
 
     /// Looks at how the limits are set up, if this is one of the first requests; says whether it is.
     fn watch(&self, caller: &Caller<'_>, policies: &[Arc<Policy>]) -> bool {
-        let is_due = self.diagnosis.is_due();
+        let is_due = self.diagnosis.0.load(Ordering::Relaxed) < Diagnosis::WATCHED;
         if is_due {
             self.diagnosis.look(caller, policies, &self.telemetry);
         }

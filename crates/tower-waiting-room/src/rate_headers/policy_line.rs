@@ -1,12 +1,11 @@
 //! What never changes about a policy, as it is told to clients.
 
-use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use sfv::{Integer, ItemSerializer, StringRef, key_ref, string_ref};
 use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Quota};
 
-use super::number;
+use super::report::{self, PolicyLine, bounded, seconds};
 
 /// In what a quota is counted, as the headers say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -30,28 +29,6 @@ impl QuotaUnit {
     }
 }
 
-/// The parts of a policy's headers, and of the answer to who exceeds it, that never change.
-#[derive(Clone, Debug)]
-pub(crate) struct PolicyLine {
-    name: Box<str>,
-    /// Why a request is refused, in a sentence.
-    pub(crate) detail: String,
-    /// The problem document for a request that exceeds this policy alone.
-    pub(crate) problem: Bytes,
-    /// `100`
-    pub(super) limit: HeaderValue,
-    /// `"per_ip";q=100;w=60`
-    pub(super) policy: HeaderValue,
-    /// `100;w=60`
-    pub(super) quota: HeaderValue,
-    /// `"per_ip";r=`
-    pub(super) head: String,
-    /// `;wr-limit=100;wr-remaining=`
-    pub(super) tail: String,
-    /// `limit=100, remaining=`
-    pub(super) triple: String,
-}
-
 impl PolicyLine {
     /// A policy under this name, whose `quota` is valid for the `algorithm`.
     ///
@@ -71,7 +48,7 @@ impl PolicyLine {
     ) -> Result<Self, ConfigError> {
         let window = quota.replenished_in();
         let is_told = window.as_secs() > 0 && algorithm != Algorithm::LeakyQueue;
-        let window = is_told.then(|| number::seconds(window));
+        let window = is_told.then(|| seconds(window));
         let detail = format!("The limit {name:?} allows {quota}.");
         Self::of(name, quota.capacity(), unit.name(), window, detail)
     }
@@ -101,13 +78,13 @@ impl PolicyLine {
             return Err(malformed());
         }
         let text = StringRef::from_str(name).map_err(|_| malformed())?;
-        let limit = number::bounded(limit);
+        let limit = bounded(limit);
         let value = |text: String| HeaderValue::try_from(text).map_err(|_| malformed());
         Ok(Self {
             name: name.into(),
             problem: quota_exceeded(&[name], &detail).map_err(|_| malformed())?.into(),
             detail,
-            limit: number::value(limit),
+            limit: report::value(limit),
             policy: value(policy(text, limit, unit, window))?,
             quota: value(bare_quota(limit, window))?,
             head: format!("{};r=", ItemSerializer::new().bare_item(text).finish()),
@@ -144,7 +121,7 @@ fn bare_quota(limit: u64, window: Option<u64>) -> String {
 }
 
 fn integer(number: u64) -> Integer {
-    Integer::try_from(number::bounded(number)).unwrap_or(Integer::MAX)
+    Integer::try_from(bounded(number)).unwrap_or(Integer::MAX)
 }
 
 /// The problem document for a request that exceeds these policies

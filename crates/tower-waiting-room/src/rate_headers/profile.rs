@@ -55,6 +55,8 @@ impl RateHeaders {
 pub(crate) struct Field {
     pub(crate) name: HeaderName,
     pub(crate) part: Part,
+    /// Whether several lines of it are one list. All others can be there only once.
+    pub(super) is_list: bool,
 }
 
 /// What of a [`Report`](super::Report) stands in one header.
@@ -85,14 +87,13 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Whether several lines of such a header are one list. All others can be there only once.
-    pub(super) const fn is_list(self) -> bool {
+    const fn is_list(self) -> bool {
         matches!(self, Self::Limits | Self::LimitsAndTriple | Self::Policies | Self::Quotas)
     }
 }
 
 const fn field(name: &'static str, part: Part) -> Field {
-    Field { name: HeaderName::from_static(name), part }
+    Field { name: HeaderName::from_static(name), part, is_list: part.is_list() }
 }
 
 static BOOK: [Field; 3] = [

@@ -2,14 +2,33 @@
 
 use std::{cmp::Reverse, time::Duration};
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use waiting_room_core::{Decision, Timestamp};
+use waiting_room_core::{Decision, Quota, Timestamp};
 
-use super::{
-    number::{self, unix_seconds, whole_seconds},
-    policy_line::PolicyLine,
-    profile::{Field, Part, RateHeaders},
-};
+use super::profile::{Field, Part};
+
+/// The parts of a policy's headers, and of the answer to who exceeds it, that never change.
+#[derive(Clone, Debug)]
+pub(crate) struct PolicyLine {
+    pub(super) name: Box<str>,
+    /// Why a request is refused, in a sentence.
+    pub(crate) detail: String,
+    /// The problem document for a request that exceeds this policy alone.
+    pub(crate) problem: Bytes,
+    /// `100`
+    pub(super) limit: HeaderValue,
+    /// `"per_ip";q=100;w=60`
+    pub(super) policy: HeaderValue,
+    /// `100;w=60`
+    pub(super) quota: HeaderValue,
+    /// `"per_ip";r=`
+    pub(super) head: String,
+    /// `;wr-limit=100;wr-remaining=`
+    pub(super) tail: String,
+    /// `limit=100, remaining=`
+    pub(super) triple: String,
+}
 
 /// A policy that applied to a request, and what it said.
 #[derive(Clone, Copy, Debug)]
@@ -40,15 +59,13 @@ impl<'a> Report<'a> {
         self
     }
 
-    /// Adds all fields of the profile to `headers`, where they are not spoken for.
-    pub(crate) fn write(&self, headers: &mut HeaderMap, profile: RateHeaders) {
-        let fields = profile.fields();
-        let is_taken = headers
-            .keys()
-            .any(|name| fields.iter().any(|it| !it.part.is_list() && it.name == *name));
+    /// Adds these fields to `headers`, where they are not spoken for.
+    pub(crate) fn write(&self, headers: &mut HeaderMap, fields: &[Field]) {
+        let is_taken =
+            headers.keys().any(|name| fields.iter().any(|it| !it.is_list && it.name == *name));
         // At once, and with a place to spare for the length that many servers add.
         headers.reserve(fields.len());
-        for Field { name, part } in fields.iter().filter(|it| it.part.is_list() || !is_taken) {
+        for Field { name, part, .. } in fields.iter().filter(|it| it.is_list || !is_taken) {
             if let Some(value) = self.value(*part) {
                 headers.append(name, value);
             }
@@ -65,12 +82,10 @@ impl<'a> Report<'a> {
             Part::LimitsAndTriple => self.limits(|told| told.limit(self.is_binding(told))),
             Part::Policies => list(self.told.iter().map(|told| &told.line.policy)),
             Part::Quotas => list(self.told.iter().map(|told| &told.line.quota)),
-            Part::Remaining => self.binding.map(|told| number::value(told.decision.remaining)),
-            Part::ResetAt => {
-                self.binding.map(|told| number::value(unix_seconds(self.now + reset(told))))
-            }
-            Part::ResetIn => self.binding.map(|told| number::value(number::seconds(reset(told)))),
-            Part::RetryAfter => self.retry_after.map(number::value),
+            Part::Remaining => self.binding.map(|told| value(told.decision.remaining)),
+            Part::ResetAt => self.binding.map(|told| value(unix_seconds(self.now + reset(told)))),
+            Part::ResetIn => self.binding.map(|told| value(seconds(reset(told)))),
+            Part::RetryAfter => self.retry_after.map(value),
             Part::Triple => self.shown().find(|told| self.is_binding(told))?.triple(),
         }
     }
@@ -125,7 +140,7 @@ impl Told<'_> {
         reset: &'b mut itoa::Buffer,
     ) -> (&'b str, &'b str) {
         let Decision { remaining: left, reset: time, .. } = self.decision;
-        (remaining.format(number::bounded(*left)), reset.format(number::seconds(*time)))
+        (remaining.format(bounded(*left)), reset.format(seconds(*time)))
     }
 }
 
@@ -134,23 +149,23 @@ impl Told<'_> {
 pub(crate) fn write(
     headers: &mut HeaderMap,
     status: StatusCode,
-    profile: RateHeaders,
+    fields: &[Field],
     told: &[Told<'_>],
     now: Timestamp,
 ) {
-    Report::new(told, None, now).of_status(status).write(headers, profile);
+    Report::new(told, None, now).of_status(status).write(headers, fields);
 }
 
 /// Tells a client that is not let through of the limits of its request. `retry_after` is there if
 /// the request may be repeated.
 pub(crate) fn write_refused(
     headers: &mut HeaderMap,
-    profile: RateHeaders,
+    fields: &[Field],
     told: &[Told<'_>],
     retry_after: Option<Duration>,
     now: Timestamp,
 ) {
-    Report::new(told, retry_after.map(whole_seconds), now).write(headers, profile);
+    Report::new(told, retry_after.map(whole_seconds), now).write(headers, fields);
 }
 
 /// The policy by which a client has to go: the longest wait, then the least remaining, then the
@@ -169,4 +184,104 @@ fn list<'a>(mut members: impl Iterator<Item = &'a HeaderValue>) -> Option<Header
     let Some(second) = members.next() else { return Some(first.clone()) };
     let members = [first, second].into_iter().chain(members).map(HeaderValue::as_bytes);
     HeaderValue::try_from(members.collect::<Vec<_>>().join(b", ".as_slice())).ok()
+}
+
+/// An integer as the value of a header. Below a thousand, as most are, it takes no memory.
+pub(super) fn value(number: u64) -> HeaderValue {
+    let small = usize::try_from(number).ok().and_then(|index| NUMERALS.get(index));
+    small.map_or_else(|| large(bounded(number)), |numeral| HeaderValue::from_static(numeral))
+}
+
+/// Of just as many bytes as it has digits; the conversion that `http` has reserves more.
+fn large(number: u64) -> HeaderValue {
+    let digits = HeaderValue::from_str(itoa::Buffer::new().format(number));
+    digits.unwrap_or_else(|_| HeaderValue::from(number))
+}
+
+/// The number itself, or the largest that a structured field can carry (RFC 9651 section 3.3.1).
+pub(super) fn bounded(number: u64) -> u64 {
+    number.min(Quota::MAX_LIMIT)
+}
+
+/// Whole seconds, rounded up, so that a client that waits for them is never early.
+pub(super) fn seconds(time: Duration) -> u64 {
+    bounded(time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)))
+}
+
+/// Whole seconds, rounded up, and at least one: a client that waits for them is never early.
+pub(crate) fn whole_seconds(duration: Duration) -> u64 {
+    duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0)).max(1)
+}
+
+/// Whole seconds since the Unix epoch, rounded up.
+pub(super) fn unix_seconds(time: Timestamp) -> u64 {
+    time.as_nanos().div_ceil(1_000_000_000)
+}
+
+/// The numbers from 0 to 999.
+static NUMERALS: [&str; 1000] = {
+    let mut numerals = [""; 1000];
+    let mut number = 0;
+    while number < 1000 {
+        let zeros = if number < 10 { 2 } else { (number < 100) as usize };
+        let (_, digits) = DIGITS[number].split_at(zeros);
+        numerals[number] = match str::from_utf8(digits) {
+            Ok(numeral) => numeral,
+            Err(_) => panic!("digits are text"),
+        };
+        number += 1;
+    }
+    numerals
+};
+
+/// The same with zeros before them, from 000 to 999.
+static DIGITS: [[u8; 3]; 1000] = {
+    let mut digits = [*b"000"; 1000];
+    let mut number = 1;
+    while number < 1000 {
+        digits[number] = digits[number - 1];
+        let mut place = 2;
+        while digits[number][place] == b'9' {
+            digits[number][place] = b'0';
+            place -= 1;
+        }
+        digits[number][place] += 1;
+        number += 1;
+    }
+    digits
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_the_number_in_digits() {
+        for number in (0..1_100).chain([Quota::MAX_LIMIT - 1, Quota::MAX_LIMIT]) {
+            assert_eq!(value(number), number.to_string());
+        }
+        assert_eq!(value(u64::MAX), "999999999999999");
+    }
+
+    #[test]
+    fn times_are_rounded_up() {
+        let millis = [0, 1, 1_000, 1_001, 1_900];
+        assert_eq!(millis.map(|it| seconds(Duration::from_millis(it))), [0, 1, 1, 2, 2]);
+        assert_eq!(seconds(Duration::MAX), Quota::MAX_LIMIT);
+    }
+
+    #[test]
+    fn times_are_rounded_up_to_whole_seconds_and_at_least_one() {
+        let millis = [0, 1, 999, 1_000, 1_001, 8_200, 9_000];
+        let told = millis.map(|it| whole_seconds(Duration::from_millis(it)));
+        assert_eq!(told, [1, 1, 1, 1, 2, 9, 9]);
+        assert_eq!(whole_seconds(Duration::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn a_unix_time_is_rounded_up_to_whole_seconds() {
+        let millis = [0, 1, 1_000, 1_001, 1_900];
+        assert_eq!(millis.map(|it| unix_seconds(Timestamp::from_millis(it))), [0, 1, 1, 2, 2]);
+        assert_eq!(unix_seconds(Timestamp::MAX), 18_446_744_074);
+    }
 }

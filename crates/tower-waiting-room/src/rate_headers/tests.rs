@@ -36,7 +36,7 @@ fn text(headers: &HeaderMap) -> String {
 fn written(profile: RateHeaders, status: u16, policies: &[(&PolicyLine, Decision)]) -> String {
     let told: Vec<_> = policies.iter().map(|(line, decision)| Told { line, decision }).collect();
     let mut headers = HeaderMap::new();
-    write(&mut headers, StatusCode::from_u16(status).unwrap(), profile, &told, NOW);
+    write(&mut headers, StatusCode::from_u16(status).unwrap(), profile.fields(), &told, NOW);
     text(&headers)
 }
 
@@ -161,11 +161,11 @@ fn what_the_application_says_about_its_limits_stays() {
     let line = line("per_ip", Quota::per_minute(100));
     let decision = allowed(50, 30.0);
     let told = [Told { line: &line, decision: &decision }];
-    let of = |name: &'static str, profile| {
+    let of = |name: &'static str, profile: RateHeaders| {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_static("7"));
         headers.insert("retry-after", HeaderValue::from_static("9"));
-        write(&mut headers, StatusCode::OK, profile, &told, NOW);
+        write(&mut headers, StatusCode::OK, profile.fields(), &told, NOW);
         text(&headers)
     };
     for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
@@ -242,7 +242,7 @@ proptest! {
         let told: Vec<_> =
             lines.iter().map(|(line, decision)| Told { line, decision }).collect();
         let mut headers = HeaderMap::new();
-        write(&mut headers, StatusCode::OK, RateHeaders::Draft11Strict, &told, NOW);
+        write(&mut headers, StatusCode::OK, RateHeaders::Draft11Strict.fields(), &told, NOW);
 
         let (mut policy, mut limits) = (ListSerializer::new(), ListSerializer::new());
         for (name, limit, window, remaining, reset) in &policies {
@@ -275,7 +275,7 @@ proptest! {
         let decision = Decision::new(limit, remaining, reset, Some(Duration::ZERO));
         let mut headers = HeaderMap::new();
         let told = [Told { line: &line, decision: &decision }];
-        write(&mut headers, StatusCode::OK, RateHeaders::Default, &told, NOW);
+        write(&mut headers, StatusCode::OK, RateHeaders::Default.fields(), &told, NOW);
         let text = headers["ratelimit"].as_bytes();
         let list: List = Parser::new(text).parse().unwrap();
         let [ListEntry::Item(item)] = &list[..] else { panic!("one item: {list:?}") };
@@ -285,7 +285,7 @@ proptest! {
             u64::try_from(number).ok()
         };
         let remaining = remaining.min(Quota::MAX_LIMIT);
-        let seconds = number::seconds(reset);
+        let seconds = super::report::seconds(reset);
         prop_assert_eq!(number("r"), Some(remaining));
         prop_assert_eq!(number("t"), (seconds > 0).then_some(seconds));
         prop_assert_eq!(number("wr-limit"), Some(limit));

@@ -191,6 +191,7 @@ impl<'a> Asked<'a> {
 }
 
 /// Picks the form that the client prefers, among the forms of data and, if `page`, HTML.
+#[inline]
 fn negotiate(headers: &HeaderMap, asked: Asked<'_>, page: bool) -> ClientKind {
     // What most programs send needs no parser; this is the path of a crowd.
     if let Asked::Nothing | Asked::Line(b"*/*" | b"application/json") = asked {

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     rate_headers::{
-        Part, RateHeaders, Report, Told, quota_exceeded, whole_seconds, write, write_refused,
+        Field, Part, RateHeaders, Report, Told, quota_exceeded, whole_seconds, write_refused,
     },
     request::{Client, ClientKind, RequestHead, is_program},
 };
@@ -35,7 +35,8 @@ pub(crate) struct Responder {
     room: Arc<str>,
     page: Page,
     statuses: Statuses,
-    profile: RateHeaders,
+    /// The headers that tell of limits.
+    fields: &'static [Field],
     too_many_requests: TooManyRequests,
 }
 
@@ -82,7 +83,8 @@ impl Responder {
         statuses: Statuses,
         profile: RateHeaders,
     ) -> Self {
-        Self { room, page, statuses, profile, too_many_requests: TooManyRequests::new(profile) }
+        let (fields, too_many_requests) = (profile.fields(), TooManyRequests::new(profile));
+        Self { room, page, statuses, fields, too_many_requests }
     }
 
     /// Answers a request.
@@ -118,16 +120,8 @@ impl Responder {
         let mut answer = answer.with_retry_after(it.retry_after.map(|time| time.min(LONGEST_WAIT)));
         answer.token = it.token.map(str::to_owned);
         let mut response = respond(&answer, &self.page, client.is_head);
-        write_refused(response.headers_mut(), self.profile, it.told, it.retry_after, it.now);
+        write_refused(response.headers_mut(), self.fields, it.told, it.retry_after, it.now);
         response
-    }
-
-    /// Tells of the limits of a request in the application's response to it.
-    pub(crate) fn report<B>(&self, told: &[Told<'_>], at: Timestamp, response: &mut Response<B>) {
-        if self.profile != RateHeaders::None && !told.is_empty() {
-            let status = response.status();
-            write(response.headers_mut(), status, self.profile, told, at);
-        }
     }
 }
 

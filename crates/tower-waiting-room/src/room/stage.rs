@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::HeaderMap;
 use waiting_room_core::{
-    Pass, Reason, Renewal, RoomSwitch, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    Pass, Reason, Renewal, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
 };
 
 use super::{
@@ -79,10 +79,9 @@ impl<St: Store> RoomStage<St> {
         (found.opened.map_or(Visitor::Unknown, Visitor::Proven), found.source)
     }
 
-    /// Whether the operator has taken the room away. The limits stay: they protect the service from
-    /// single clients with or without a room.
-    pub(crate) fn is_suspended(&self) -> bool {
-        self.store.rules().current_switch() == RoomSwitch::Suspended
+    /// The rules in force.
+    pub(crate) fn rules(&self) -> Arc<RoomRules> {
+        self.store.rules()
     }
 
     /// Whether a valid pass is of a session that has not ended. The pass is counted while the store
@@ -119,13 +118,19 @@ impl<St: Store> RoomStage<St> {
     pub(crate) fn refresh(
         &self,
         verified: &Verified<Pass>,
+        rules: &RoomRules,
         now: Timestamp,
     ) -> (Option<Token>, Option<Box<PassRenewal>>) {
         let pass = **verified;
-        if !verified.is_from_old_key() && !self.is_renewal_due(&pass, now) {
+        // Old enough, or older than the memory of the store.
+        let is_due = |pass: &Pass| {
+            rules.is_renewal_due(now.since(pass.last_check_in))
+                || pass.last_check_in < self.store.remembers_since()
+        };
+        if !verified.is_from_old_key() && !is_due(&pass) {
             return (None, None);
         }
-        match self.sessions.stale(&pass, now, |renewed| self.is_renewal_due(renewed, now)) {
+        match self.sessions.stale(&pass, now, is_due) {
             Stale::GoOn => (None, None),
             Stale::Take(renewed) => (Some(self.pass_token(&renewed, now)), None),
             Stale::Renew(renewing) => {
@@ -195,12 +200,6 @@ impl<St: Store> RoomStage<St> {
     /// Sends a token the way the client's own came.
     pub(crate) fn attach(&self, headers: &mut HeaderMap, source: TokenSource, token: Token) {
         self.transport.attach(headers, source, token.sealed, token.max_age);
-    }
-
-    /// Whether a pass is old enough to be renewed, or older than the memory of the store.
-    fn is_renewal_due(&self, pass: &Pass, now: Timestamp) -> bool {
-        self.store.rules().is_renewal_due(now.since(pass.last_check_in))
-            || pass.last_check_in < self.store.remembers_since()
     }
 
     /// Tells the store that a session is over.
