@@ -61,8 +61,10 @@
 //!
 //! An address is that of the connection: with axum, serve with
 //! `into_make_service_with_connect_info::<SocketAddr>()`; elsewhere, put a [`PeerAddr`] into the
-//! extensions of each request. A request whose address is unknown is refused, and the log says
-//! why: nobody shares a limit by accident.
+//! extensions of each request. A request whose address is needed and unknown is answered with 500 and
+//! the reason `refused:address_unknown`, so that clients never share a limit by accident. How to mend
+//! it says an `ERROR` of [`tracing`] with the code `peer_unknown`; if no subscriber listens, one line
+//! on standard error; and the `detail` of the problem document that programs get.
 //!
 //! Several nodes share their limits by a store that all of them ask, such as `RedisLimits` of the
 //! crate `waiting-room-redis`: see [`limit_store`](WaitingRoomConfigBuilder::limit_store).

@@ -292,12 +292,14 @@ impl fmt::Debug for Key {
 #[non_exhaustive]
 pub enum MissingKey {
     /// The address of the client takes the place of the key. Where that is unknown as well, the
-    /// request is refused, and an error is logged.
+    /// server is not set up for this limit: the request is answered with 500, and an error is logged
+    /// that says how to mend it.
     #[default]
     Address,
     /// The limit does not apply.
     Bypass,
-    /// It is answered with 429.
+    /// It is answered with 429, by a problem document that names the limit, and without headers about
+    /// a quota.
     Refuse,
 }
 
