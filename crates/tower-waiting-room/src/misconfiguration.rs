@@ -98,8 +98,8 @@ impl fmt::Display for Misconfiguration {
             }
             Self::PeerUnknown => {
                 "the address of the connection is unknown: serve the application with connect info \
-                 (axum: app.into_make_service_with_connect_info::<SocketAddr>()), or put a PeerAddr \
-                 into the extensions of each request"
+                 (axum: app.into_make_service_with_connect_info::<SocketAddr>()), turn the feature \
+                 tonic on, or put a PeerAddr into the extensions of each request"
             }
             Self::RawIpv6Key => {
                 "limits tell IPv6 addresses of one host apart, which can use a new one for every \
