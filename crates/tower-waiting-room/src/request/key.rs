@@ -285,7 +285,7 @@ impl fmt::Debug for Key {
 
 /// What happens to a request without the key of a limit.
 ///
-/// Only a hard limit refuses: a [soft or shadow](OverLimit) one counts it as over the limit in the
+/// Only a hard limit refuses: a [soft or shadow](crate::OverLimit) one counts it as over the limit in the
 /// metrics, and does not apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -17,7 +17,7 @@ use crate::ambient::random_bytes;
 /// The page that a visitor sees who is in line, or cannot come in.
 ///
 /// The default page works without JavaScript, asks in place with it, loads nothing from
-/// anywhere, and speaks the visitor's [`Language`](super::Language). It can be given a
+/// anywhere, and speaks the visitor's [`Language`](crate::Language). It can be given a
 /// [`title`](Self::title), or be replaced by a [`template`](Self::template) or a
 /// [`closure`](Self::closure). Only navigations get a page; every other client gets data.
 ///
