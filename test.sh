@@ -24,6 +24,7 @@ RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features --quie
 step "each feature by itself"
 cargo check --quiet -p tower-waiting-room --no-default-features
 cargo check --quiet -p tower-waiting-room --features metrics
+cargo check --quiet -p tower-waiting-room --no-default-features --features tonic
 cargo check --quiet -p waiting-room-redis
 
 step "tests"

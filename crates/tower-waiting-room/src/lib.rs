@@ -60,9 +60,11 @@
 //! ```
 //!
 //! An address is that of the connection: with axum, serve with
-//! `into_make_service_with_connect_info::<SocketAddr>()`; elsewhere, put a [`PeerAddr`] into the
-//! extensions of each request. A request whose address is unknown is refused, and the log says
-//! why: nobody shares a limit by accident.
+//! `into_make_service_with_connect_info::<SocketAddr>()`; with tonic, turn the feature `tonic` on;
+//! elsewhere, put a [`PeerAddr`] into the extensions of each request. A request whose address is needed and unknown is answered with 500 and
+//! the reason `refused:address_unknown`, so that clients never share a limit by accident. How to mend
+//! it says an `ERROR` of [`tracing`] with the code `peer_unknown`; if no subscriber listens, one line
+//! on standard error; and the `detail` of the problem document that programs get.
 //!
 //! Several nodes share their limits by a store that all of them ask, such as `RedisLimits` of the
 //! crate `waiting-room-redis`: see [`limit_store`](WaitingRoomConfigBuilder::limit_store).
@@ -124,6 +126,7 @@
 //! |---|---|
 //! | `axum` (default) | axum's `ConnectInfo` tells the address of a client; a body of axum is watched while its request waits at a gate, and read on for a while after a refusal |
 //! | `metrics` | counters and histograms of the `metrics` crate, and gauges of the gates |
+//! | `tonic` | tonic's `TcpConnectInfo` tells the address of a client |
 
 mod ambient;
 mod body;

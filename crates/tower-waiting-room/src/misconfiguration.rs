@@ -4,7 +4,8 @@ use std::fmt;
 
 /// Something about the set-up that makes limits mean something else than intended.
 ///
-/// Not an error: each can be on purpose. The codes are stable.
+/// Each can be on purpose, and is logged as a warning; but for [`PeerUnknown`](Self::PeerUnknown),
+/// which is an error: requests are refused for it. The codes are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Misconfiguration {
@@ -26,7 +27,7 @@ pub enum Misconfiguration {
     NoIpLimit,
     /// Responses are not watched for readers that stall, as there is no tokio runtime.
     NoRuntime,
-    /// The address of the connection is unknown.
+    /// The address of the connection is unknown, and a limit or a gate needs it.
     PeerUnknown,
     /// Limits by address count single IPv6 addresses, or little more.
     RawIpv6Key,
@@ -35,6 +36,11 @@ pub enum Misconfiguration {
 }
 
 impl Misconfiguration {
+    /// Whether it can never be meant.
+    pub(crate) const fn is_error(self) -> bool {
+        matches!(self, Self::PeerUnknown)
+    }
+
     /// The name in logs and metrics.
     #[must_use]
     pub const fn code(self) -> &'static str {
@@ -92,7 +98,8 @@ impl fmt::Display for Misconfiguration {
             }
             Self::PeerUnknown => {
                 "the address of the connection is unknown: serve the application with connect info \
-                 (in axum: into_make_service_with_connect_info::<SocketAddr>)"
+                 (axum: app.into_make_service_with_connect_info::<SocketAddr>()), turn the feature \
+                 tonic on, or put a PeerAddr into the extensions of each request"
             }
             Self::RawIpv6Key => {
                 "limits tell IPv6 addresses of one host apart, which can use a new one for every \

@@ -7,7 +7,7 @@
 //! | event, `DEBUG` | `store failed` | `room`, `policy`, `error` |
 //! | event, `WARN` | `the store does not answer` | `room`, `error` |
 //! | event, `INFO` | `the store answers again` | `room` |
-//! | event, `WARN`, once each | `misconfigured` | `room`, `code`, `hint` |
+//! | event, `WARN` (`ERROR` for `peer_unknown`), once each | `misconfigured` | `room`, `code`, `hint` |
 //! | event, `INFO` | `rules file in force` | `room` |
 //! | event, `ERROR` | `rules file not in force: the old limits stay` | `room`, `error` |
 //! | event, `DEBUG` | `limit store failed` | `room`, `mode`, `error` |
@@ -29,6 +29,8 @@
 //! | counter (feature `metrics`) | `waiting_room_rules_file_loads_total` | `room`, `outcome` |
 //! | counter (feature `metrics`) | `waiting_room_misconfigurations_total` | `room`, `code` |
 //!
+//! Where no subscriber listens, `peer_unknown` is one line on standard error instead.
+//!
 //! A recorder of metrics has to be installed before the first request. The gauges are as of the last
 //! [`record_gates`](crate::WaitingRoomHandle::record_gates).
 
@@ -37,6 +39,7 @@ mod subject;
 #[cfg(feature = "metrics")]
 use std::ops::Add;
 use std::{
+    io::{self, Write},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -289,7 +292,21 @@ impl Telemetry {
         let mut known = self.misconfigured.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains(&what) {
             known.push(what);
-            tracing::warn!(room = &*self.room, code = what.code(), hint = %what, "misconfigured");
+            self.warn(what);
+        }
+    }
+
+    fn warn(&self, what: Misconfiguration) {
+        let (room, code) = (&*self.room, what.code());
+        if !what.is_error() {
+            tracing::warn!(room, code, hint = %what, "misconfigured");
+        } else if tracing::dispatcher::has_been_set() {
+            tracing::error!(room, code, hint = %what, "misconfigured");
+        } else {
+            // Without this, all requests would be refused and nothing would say why. If standard
+            // error is closed, there is nobody left to tell.
+            let line = format!("tower-waiting-room: misconfigured: room {room:?}: {what}\n");
+            _ = io::stderr().write_all(line.as_bytes());
         }
     }
 

@@ -15,7 +15,10 @@ use tonic_health::pb::{
     health_client::HealthClient,
 };
 use tonic_types::StatusExt;
-use tower_waiting_room::{WaitingRoomConfigBuilder, WaitingRoomHandle, WaitingRoomLayer};
+use tower_waiting_room::{
+    Quota, RateLimit, WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomHandle,
+    WaitingRoomLayer,
+};
 
 /// A health service behind the layer.
 pub(crate) fn serve(config: WaitingRoomConfigBuilder) -> (Process, WaitingRoomHandle) {
@@ -94,4 +97,14 @@ async fn a_caller_who_brings_the_token_back_is_let_in() {
     let first: HealthCheckResponse = watch.into_inner().message().await.unwrap().unwrap();
     assert_eq!(first.status(), ServingStatus::Serving);
     assert_eq!(handle.snapshot().await.unwrap().active, 2);
+}
+
+#[tokio::test]
+async fn a_limit_by_address_knows_the_address_of_a_caller() {
+    let limit = RateLimit::per_ip(Quota::per_minute(1));
+    let (process, _) = serve(WaitingRoomConfig::builder("api").rate_limit(limit));
+    let mut client = connect(&process).await;
+    client.check(HealthCheckRequest::default()).await.unwrap();
+    let status = client.check(HealthCheckRequest::default()).await.unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
 }

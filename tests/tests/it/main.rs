@@ -14,5 +14,6 @@ mod interop;
 mod node;
 mod nodes;
 mod python;
+mod readme;
 mod restart;
 mod upgrade;

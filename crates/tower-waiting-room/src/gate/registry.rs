@@ -59,6 +59,8 @@ pub(crate) struct GateRef {
 pub(super) enum Lookup {
     Gate(GateRef),
     None,
+    /// It cannot be told, as the address of the client is unknown.
+    Stranger,
     /// It cannot be told.
     Unknown,
 }
@@ -106,7 +108,7 @@ impl GateSet {
                     Found::Refuse => return Lookup::Unknown,
                     Found::Stranger => {
                         self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
-                        return Lookup::Unknown;
+                        return Lookup::Stranger;
                     }
                     Found::Key(key) => {
                         let made = gates.entry(key).or_try_insert_with(|| self.make());
@@ -229,6 +231,10 @@ impl GateRef {
         if let Some(fair_by) = &rules.fair_by {
             // Those without a key take turns as one tenant for each address.
             let tenant = fair_by.hash(caller).or_else(|| caller.address_hash());
+            if tenant.is_none() {
+                // All of them take turns as one tenant, which was not meant.
+                self.set.telemetry.misconfigured(Misconfiguration::PeerUnknown);
+            }
             arrival = arrival.tenant(tenant.map_or(0, KeyHash::as_u64));
         }
         let headers = caller.head.headers();

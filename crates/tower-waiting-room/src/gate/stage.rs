@@ -32,6 +32,8 @@ pub(crate) enum Gated {
     Gone,
     /// One of them has no permit for it, and no place.
     Refused(GateRef, GateRefused),
+    /// One of them is for each address, and that of the client is unknown.
+    Stranger,
     /// It cannot be told which gate it has to go through.
     Unknown,
     /// It waits for one of them.
@@ -133,6 +135,7 @@ impl GateStage {
             let gate = match set.of(caller) {
                 Lookup::Gate(gate) => gate,
                 Lookup::None => continue,
+                Lookup::Stranger => return Gated::Stranger,
                 Lookup::Unknown => return Gated::Unknown,
             };
             // The layer is mounted twice. Taking a second permit would deadlock once every permit

@@ -290,8 +290,9 @@ impl<St: Store> Pipeline<St> {
                 let reply = Reply::over_limit(&report);
                 (report, Break(Stop::Reply(reply)))
             }
+            Rated::KeyMissing(policy) => return Break(Stop::Reply(Reply::key_missing(&policy))),
+            Rated::Stranger => return Break(Stop::Reply(Reply::address_unknown())),
             Rated::Unavailable => return Break(Stop::Reply(Reply::limits_unavailable())),
-            Rated::Unknown(policy) => return Break(Stop::Reply(Reply::key_missing(policy))),
         };
         // Where there is a room, it says why a request goes on.
         if self.room.is_none() {
@@ -379,6 +380,7 @@ impl<St: Store> Pipeline<St> {
             Gated::Refused(gate, refused) => {
                 Break(Stop::Reply(Reply::at_gate(gate, &refused, now)))
             }
+            Gated::Stranger => Break(Stop::Reply(Reply::address_unknown())),
             Gated::Unknown => Break(Stop::Reply(Reply::gate_unknown())),
             Gated::Waiting(waiting) => Break(Stop::Wait(Pending::Permit(waiting))),
         }

@@ -1,6 +1,6 @@
 //! The decisions by which a request is answered without the application.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use http::{
     StatusCode, Version,
@@ -32,11 +32,13 @@ enum By {
     /// The gates: the client has left, or cannot be told from others.
     Client,
     Gate(GateRef, RefusedBecause),
+    /// A limit, by having no key for the request.
+    Key,
     /// The limits, as the report of the request says.
     Limits,
-    /// A limit that has no key for the request.
-    MissingKey(Arc<Policy>),
     Room,
+    /// A limit or a gate that the server is not set up for.
+    SetUp,
     /// The store of the limits, by not answering.
     Store,
 }
@@ -70,9 +72,15 @@ impl Reply {
         Self::refused(policy.reason(), retry_after, By::Limits)
     }
 
-    /// A limit that refuses cannot tell whose the request is.
-    pub(super) fn key_missing(policy: Arc<Policy>) -> Self {
-        Self::refused(policy.reason(), None, By::MissingKey(policy))
+    /// A client has left out what a limit tells clients apart by.
+    pub(super) fn key_missing(policy: &Policy) -> Self {
+        let reason = Reason::RefusedKeyMissing(policy.name.clone());
+        Self::refused(reason, None, By::Key)
+    }
+
+    /// A limit or a gate needs the address of the client, which the server has not told.
+    pub(super) fn address_unknown() -> Self {
+        Self::refused(Reason::RefusedAddressUnknown, None, By::SetUp)
     }
 
     /// The store of the limits does not answer.
@@ -117,31 +125,33 @@ impl Reply {
         ticket: Option<&'a Ticket>,
     ) -> About<'a> {
         match (&self.by, rules) {
-            (_, Some(rules)) => About::Room(rules, ticket),
-            (By::Gate(gate, because), None) => About::Service(gate_status(gate, *because)),
-            (By::Limits | By::MissingKey(_), None) => About::Limit,
-            (By::Client, None) => About::Service(StatusCode::TOO_MANY_REQUESTS),
-            (By::Room | By::Store, None) => About::Service(StatusCode::SERVICE_UNAVAILABLE),
+            (By::Room, Some(rules)) => About::Room(rules, ticket),
+            (By::Gate(gate, because), _) => About::Service(gate_status(gate, *because)),
+            (By::Limits, _) => About::Limit,
+            (By::Client | By::Key, _) => About::Service(StatusCode::TOO_MANY_REQUESTS),
+            (By::SetUp, _) => About::Service(StatusCode::INTERNAL_SERVER_ERROR),
+            (By::Room | By::Store, _) => About::Service(StatusCode::SERVICE_UNAVAILABLE),
         }
+    }
+
+    /// Whether its answer is about the room, and so by the rules of it.
+    pub(super) const fn is_of_room(&self) -> bool {
+        matches!(self.by, By::Room)
     }
 
     /// Whether its answer tells of the limits that allowed the request, or that did not.
     pub(super) const fn tells_of_limits(&self) -> bool {
-        !matches!(self.by, By::Room)
+        !matches!(self.by, By::Room | By::SetUp)
     }
 
-    /// What a gate, or a limit without a key, says of itself in the headers of its refusal.
+    /// What a gate says of itself in the headers of its refusal.
     pub(super) fn own_line(&self) -> Option<(PolicyLine, Decision)> {
         match &self.by {
             By::Gate(gate, _) => {
                 let reset = self.retry_after.unwrap_or_default();
                 Some((gate.line()?, Decision::new(0, 0, reset, self.retry_after)))
             }
-            By::MissingKey(policy) => {
-                let capacity = policy.limit.quota.capacity();
-                Some((policy.line(0).clone(), Decision::new(capacity, 0, Duration::ZERO, None)))
-            }
-            By::Client | By::Limits | By::Room | By::Store => None,
+            By::Client | By::Key | By::Limits | By::Room | By::SetUp | By::Store => None,
         }
     }
 
@@ -153,7 +163,7 @@ impl Reply {
         let len = || headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok();
         let has_large_body =
             || headers.contains_key(TRANSFER_ENCODING) || len().is_some_and(|len| len > LARGE);
-        matches!(self.by, By::Client | By::Gate(..))
+        matches!(self.by, By::Client | By::Gate(..) | By::SetUp)
             && head.version() <= Version::HTTP_11
             && (self.reason == Reason::RefusedGateDrained || has_large_body())
     }

@@ -116,7 +116,7 @@ impl<St: Store> Pipeline<St> {
         if let Some((line, decision)) = &own {
             told.push(Told { line, decision });
         }
-        let rules = (!reply.tells_of_limits()).then(|| self.store.rules());
+        let rules = reply.is_of_room().then(|| self.store.rules());
         let token = journey.token.as_ref();
         let mut response = self.responder.respond(&Unforwarded {
             request: head,

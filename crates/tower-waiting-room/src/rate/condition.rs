@@ -22,7 +22,7 @@ impl Condition {
     /// path that it may be, and escapes nothing by being one of them.
     ///
     /// Without a value it is none of those excepted; what then holds, the limit's `missing_key`
-    /// says.
+    /// says. A request whose address is unknown is not asked about its address.
     pub(crate) fn holds(&self, caller: &Caller<'_>) -> bool {
         // An address is compared as one, and not worth a text.
         let is_text = |literal: &Literal| literal.test == Test::Text;

@@ -54,11 +54,6 @@ impl Policy {
     pub(crate) fn reason(&self) -> Reason {
         Reason::RefusedRate(Arc::clone(&self.name))
     }
-
-    /// What the headers say of a tier.
-    pub(crate) fn line(&self, tier: usize) -> &PolicyLine {
-        self.lines.get(tier).unwrap_or(&self.lines[0])
-    }
 }
 
 /// The limit of this name.

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     ambient::StageClock,
     misconfiguration::Misconfiguration,
-    request::{Caller, Doubt, Found, Matcher},
+    request::{Caller, Doubt, Found, Matcher, Part},
     telemetry::{Rate, Telemetry},
 };
 
@@ -45,14 +45,16 @@ pub(crate) enum Rated {
     Delay(Box<RateReport>, Box<Turn>),
     /// None applies.
     Free,
+    /// One that refuses needs a key that the client has left out.
+    KeyMissing(Arc<Policy>),
     /// All allow it.
     Pass(Box<RateReport>),
     /// One of them refuses it.
     Refuse(Box<RateReport>),
+    /// One that refuses needs the address of the client, which is unknown.
+    Stranger,
     /// The store cannot decide, and no request is let through without it.
     Unavailable,
-    /// One that refuses cannot tell whose the request is.
-    Unknown(Arc<Policy>),
 }
 
 impl RateStage {
@@ -94,7 +96,7 @@ impl RateStage {
             charges.push(index, key, policy.tier(caller), policy.cost(caller));
         };
         if let Err(unknown) = self.each_applying(caller, policies, applies) {
-            return Rated::Unknown(unknown);
+            return unknown;
         }
         if hard.asks.is_empty() && soft.asks.is_empty() {
             return Rated::Free;
@@ -148,7 +150,7 @@ impl RateStage {
             }
         };
         match self.each_applying(caller, policies, applies) {
-            Err(unknown) => Rated::Unknown(unknown),
+            Err(unknown) => unknown,
             Ok(()) if asks.is_empty() => Rated::Free,
             Ok(()) => {
                 let policies = Arc::clone(policies);
@@ -293,31 +295,30 @@ impl RateStage {
         Rated::Refuse(report)
     }
 
-    /// Finds the limits that apply to a request, and its key for each of them; or else one that
-    /// refuses, as it cannot tell whose the request is.
+    /// Finds the limits that apply to a request, and its key for each of them; or else what is said
+    /// because one that refuses cannot tell whose the request is.
     fn each_applying(
         &self,
         caller: &Caller<'_>,
         policies: &[Arc<Policy>],
         mut applies: impl FnMut(usize, KeyHash),
-    ) -> Result<(), Arc<Policy>> {
+    ) -> Result<(), Rated> {
         for (index, policy) in policies.iter().enumerate() {
-            if !policy.concerns(caller) {
-                continue;
-            }
-            let found = policy.limit.key.find(policy.limit.missing_key, caller);
-            match found {
-                Found::Key(key) => applies(index, key),
-                Found::Bypass => {}
-                Found::Refuse | Found::Stranger => {
-                    if matches!(found, Found::Stranger) {
-                        self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
-                    }
-                    self.telemetry.rated(&policy.subject, policy.over());
-                    if policy.limit.over_limit == OverLimit::Refuse {
-                        return Err(Arc::clone(policy));
-                    }
+            let unknown = match policy.key(caller) {
+                Found::Key(key) => {
+                    applies(index, key);
+                    continue;
                 }
+                Found::Bypass => continue,
+                Found::Refuse => Rated::KeyMissing(Arc::clone(policy)),
+                Found::Stranger => {
+                    self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
+                    Rated::Stranger
+                }
+            };
+            self.telemetry.rated(&policy.subject, policy.over());
+            if policy.limit.over_limit == OverLimit::Refuse {
+                return Err(unknown);
             }
         }
         Ok(())
@@ -343,10 +344,22 @@ impl RateStage {
 
 /// What a policy says to one request; what is made of it at start-up is in `policy.rs`.
 impl Policy {
-    /// Whether a request is limited by it.
-    fn concerns(&self, caller: &Caller<'_>) -> bool {
-        self.limit.scope.as_ref().is_none_or(|scope| scope.covers(&caller.head))
-            && self.limit.conditions.iter().all(|it| it.holds(caller))
+    /// The key of a request, or what is to be done without; [`Found::Bypass`] if the limit does not
+    /// concern it.
+    fn key(&self, caller: &Caller<'_>) -> Found {
+        let limit = &self.limit;
+        if limit.scope.as_ref().is_some_and(|scope| !scope.covers(&caller.head)) {
+            return Found::Bypass;
+        }
+        let mut is_stranger = false;
+        for condition in &*limit.conditions {
+            if condition.part == Part::Address && caller.address().is_none() {
+                is_stranger = true;
+            } else if !condition.holds(caller) {
+                return Found::Bypass;
+            }
+        }
+        if is_stranger { Found::Stranger } else { limit.key.find(limit.missing_key, caller) }
     }
 
     fn tier(&self, caller: &Caller<'_>) -> usize {

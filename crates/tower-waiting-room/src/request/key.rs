@@ -292,12 +292,14 @@ impl fmt::Debug for Key {
 #[non_exhaustive]
 pub enum MissingKey {
     /// The address of the client takes the place of the key. Where that is unknown as well, the
-    /// request is refused, and an error is logged.
+    /// server is not set up for this limit: the request is answered with 500, and an error is logged
+    /// that says how to mend it.
     #[default]
     Address,
     /// The limit does not apply.
     Bypass,
-    /// It is answered with 429.
+    /// It is answered with 429, by a problem document that names the limit, and without headers about
+    /// a quota.
     Refuse,
 }
 
@@ -316,7 +318,20 @@ pub(crate) enum Found {
 /// The address of the connection that a request came by, in its extensions.
 ///
 /// axum's `ConnectInfo<SocketAddr>` serves as well, if the feature `axum` is on and the service was
-/// made with `into_make_service_with_connect_info`. Servers without it put this in.
+/// made with `into_make_service_with_connect_info`; and so does tonic's `TcpConnectInfo`, if the
+/// feature `tonic` is on: tonic puts it there itself, with and without its `tls_config`, but not for a
+/// `TlsStream` of the application's own. Other servers put this in, with one line for each request:
+///
+/// ```
+/// use std::net::SocketAddr;
+/// use http::Request;
+/// use tower_waiting_room::PeerAddr;
+///
+/// fn arrived<B>(mut request: Request<B>, peer: SocketAddr) -> Request<B> {
+///     request.extensions_mut().insert(PeerAddr(peer));
+///     request
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "an address is all there is to it")]
 pub struct PeerAddr(pub SocketAddr);
@@ -380,6 +395,12 @@ impl<'a> Caller<'a> {
         #[cfg(feature = "axum")]
         if let Some(info) = extensions.get::<axum::extract::ConnectInfo<SocketAddr>>() {
             return Some(info.0.ip());
+        }
+        #[cfg(feature = "tonic")]
+        if let Some(info) = extensions.get::<tonic::transport::server::TcpConnectInfo>()
+            && let Some(peer) = info.remote_addr
+        {
+            return Some(peer.ip());
         }
         extensions.get::<PeerAddr>().map(|peer| peer.0.ip())
     }
@@ -462,6 +483,18 @@ mod tests {
     fn the_address_of_axums_connection_serves_as_well() {
         let peer: SocketAddr = "192.0.2.1:40000".parse().unwrap();
         let request = get("/").extension(axum::extract::ConnectInfo(peer));
+        assert_eq!(hash(&Key::address(), request), hash(&Key::address(), from("192.0.2.1")));
+    }
+
+    #[cfg(feature = "tonic")]
+    #[test]
+    fn the_address_of_tonics_connection_serves_as_well() {
+        use tonic::transport::server::TcpConnectInfo;
+
+        let tonics = |remote_addr| TcpConnectInfo { local_addr: None, remote_addr };
+        let request = get("/").extension(tonics(Some("192.0.2.1:40000".parse().unwrap())));
+        assert_eq!(hash(&Key::address(), request), hash(&Key::address(), from("192.0.2.1")));
+        let request = from("192.0.2.1").extension(tonics(None));
         assert_eq!(hash(&Key::address(), request), hash(&Key::address(), from("192.0.2.1")));
     }
 

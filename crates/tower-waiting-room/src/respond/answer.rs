@@ -141,7 +141,7 @@ impl Answer {
 
     /// Whether the answer is about a place in line, and not about a single request.
     pub(super) fn is_of_room(&self) -> bool {
-        !matches!(self.reason, Reason::RefusedRate(_)) && !self.is_of_gate()
+        !self.is_problem() && !self.is_of_gate()
     }
 
     /// Whether a gate has no permit for it.
@@ -157,9 +157,12 @@ impl Answer {
         )
     }
 
-    /// Whether a rate limit is exhausted.
-    pub(super) fn is_of_rate_limit(&self) -> bool {
-        matches!(self.reason, Reason::RefusedRate(_))
+    /// Whether programs get a problem document even if they take any JSON.
+    pub(super) fn is_problem(&self) -> bool {
+        matches!(
+            self.reason,
+            Reason::RefusedAddressUnknown | Reason::RefusedKeyMissing(_) | Reason::RefusedRate(_)
+        )
     }
 
     /// Whether what a visitor sent with this navigation is lost unless the page says so.

@@ -38,6 +38,7 @@ pub(super) fn response(answer: &Answer) -> Response<Bytes> {
 /// The code of the status: of what is not there, unless it is time, or the service itself.
 fn code(answer: &Answer) -> u8 {
     match answer.reason {
+        Reason::RefusedAddressUnknown => INTERNAL,
         Reason::RefusedGateDrained | Reason::RefusedLimitsUnavailable => UNAVAILABLE,
         Reason::RefusedGateTimeout => DEADLINE_EXCEEDED,
         _ => RESOURCE_EXHAUSTED,
@@ -91,6 +92,7 @@ fn varint(message: &mut Vec<u8>, mut value: u64) {
 }
 
 const DEADLINE_EXCEEDED: u8 = 4;
+const INTERNAL: u8 = 13;
 const RESOURCE_EXHAUSTED: u8 = 8;
 const UNAVAILABLE: u8 = 14;
 

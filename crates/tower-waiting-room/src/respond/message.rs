@@ -62,9 +62,13 @@ impl Message {
 
     fn refused(words: Words, answer: &Answer) -> Self {
         let (headline, detail) = match answer.reason {
+            Reason::RefusedAddressUnknown => ("headline-setup", "detail-setup"),
             Reason::RefusedDraining => ("headline-draining", "detail-draining"),
             Reason::RefusedGateFull | Reason::RefusedGateShed | Reason::RefusedGateTimeout => {
                 ("headline-busy", "detail-busy")
+            }
+            Reason::RefusedGateUnknown | Reason::RefusedKeyMissing(_) => {
+                ("headline-key", "detail-key")
             }
             Reason::RefusedLineFull => ("headline-full", "detail-full"),
             Reason::RefusedRate(_) => ("headline-rate", "detail-rate"),

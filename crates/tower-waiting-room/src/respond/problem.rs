@@ -1,7 +1,7 @@
 //! The answer as a problem document (RFC 9457).
 //!
-//! With the types that `draft-ietf-httpapi-ratelimit-headers-11` §5 registers, since every answer
-//! here is about a quota or about capacity.
+//! With the types that `draft-ietf-httpapi-ratelimit-headers-11` §5 registers, where the answer is
+//! about a quota or about capacity. What is about neither is no more than its status.
 
 use bytes::Bytes;
 use http::Response;
@@ -13,7 +13,7 @@ use super::{
     headers::{Failure, of_type},
     json::WaitingRoom,
 };
-use crate::rate_headers::QUOTA_EXCEEDED;
+use crate::{misconfiguration::Misconfiguration, rate_headers::QUOTA_EXCEEDED};
 
 /// The answer as `application/problem+json`.
 pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
@@ -38,19 +38,39 @@ struct Problem<'a> {
 
 impl<'a> Problem<'a> {
     fn new(answer: &'a Answer) -> Self {
-        let policy = match &answer.reason {
-            Reason::RefusedRate(policy) => Some(&**policy),
-            _ => None,
+        let (r#type, title) = match &answer.reason {
+            // The title is that of the status (RFC 9457 section 4.2.1).
+            Reason::RefusedAddressUnknown | Reason::RefusedKeyMissing(_) => {
+                ("about:blank", answer.status.canonical_reason().unwrap_or_default())
+            }
+            Reason::RefusedRate(_) => QUOTA_EXCEEDED,
+            _ => REDUCED_CAPACITY,
         };
-        let (r#type, title) = if policy.is_some() { QUOTA_EXCEEDED } else { REDUCED_CAPACITY };
         Self {
             r#type,
             title,
             status: answer.status.as_u16(),
-            detail: Message::paragraph(answer),
-            violated_policies: policy.map(|policy| vec![policy]),
+            detail: detail(answer),
+            violated_policies: match &answer.reason {
+                Reason::RefusedRate(policy) => Some(vec![policy]),
+                _ => None,
+            },
             waiting_room: Some(WaitingRoom::new(answer)),
         }
+    }
+}
+
+/// What visitors read, and what only a developer has a use for.
+fn detail(answer: &Answer) -> String {
+    let said = Message::paragraph(answer);
+    match &answer.reason {
+        Reason::RefusedAddressUnknown => {
+            format!("{said} For the operator: {}.", Misconfiguration::PeerUnknown)
+        }
+        Reason::RefusedKeyMissing(policy) => {
+            format!("{said} For the developer: it lacks the key of the limit {policy:?}.")
+        }
+        _ => said,
     }
 }
 

@@ -223,11 +223,9 @@ pub(super) fn respond(answer: &Answer, page: &Page, is_head: bool) -> Response<B
 fn form(answer: &Answer, page: &Page) -> Result<Response<Bytes>, Failure> {
     Ok(match answer.kind {
         ClientKind::Grpc => grpc::response(answer),
-        // There is a registered problem type for it, which a program may know without knowing us.
-        // The script of our page does know us.
-        ClientKind::Json if !answer.is_poll && answer.is_of_rate_limit() => {
-            problem::response(answer)?
-        }
+        // What has nothing to do with a room is told in a form that a program may know without
+        // knowing us. The script of our page does know us.
+        ClientKind::Json if !answer.is_poll && answer.is_problem() => problem::response(answer)?,
         ClientKind::Json => json::response(answer)?,
         ClientKind::Navigation => page.response(answer)?,
         ClientKind::Problem => problem::response(answer)?,

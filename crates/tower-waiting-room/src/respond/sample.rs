@@ -13,8 +13,10 @@ use crate::request::{Client, ClientKind};
 /// Every kind of answer that a page can have to show.
 pub(super) fn answers() -> impl Iterator<Item = Answer> {
     let refused = [
+        Reason::RefusedAddressUnknown,
         Reason::RefusedDraining,
         Reason::RefusedGateFull,
+        Reason::RefusedKeyMissing("key".into()),
         Reason::RefusedLimitsUnavailable,
         Reason::RefusedLineFull,
         Reason::RefusedRate("per_ip".into()),
@@ -54,9 +56,13 @@ pub(super) fn unsent() -> Answer {
     Answer { is_safe: false, ..placed() }
 }
 
-/// Sent away; for `refused:reject` for good.
+/// Sent away; for good, if another time would not do.
 pub(super) fn refusal(reason: Reason) -> Answer {
-    let retry_after = (reason != Reason::RefusedReject).then_some(Duration::from_secs(120));
+    let is_final = matches!(
+        reason,
+        Reason::RefusedAddressUnknown | Reason::RefusedKeyMissing(_) | Reason::RefusedReject
+    );
+    let retry_after = (!is_final).then_some(Duration::from_secs(120));
     answer(Outcome::Refuse, reason).with_rules(&rules()).with_retry_after(retry_after)
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where what it needs is not there")]
 
+mod address;
 mod answers;
 mod bad_input;
 mod bypass;

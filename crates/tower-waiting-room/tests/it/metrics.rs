@@ -180,7 +180,7 @@ fn a_limit_in_shadow_mode_counts_one_verdict_a_request() {
                 .missing_key(tower_waiting_room::MissingKey::Refuse),
         )
     };
-    assert_one_verdict_a_request(keyless, ["refused:rate:keyless"; 2]);
+    assert_one_verdict_a_request(keyless, ["refused:key_missing:keyless"; 2]);
 }
 
 #[test]

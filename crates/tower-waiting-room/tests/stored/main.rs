@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where what it needs is not there")]
 
+#[path = "../it/address.rs"]
+mod address;
 #[path = "../it/defects.rs"]
 mod defects;
 mod failures;

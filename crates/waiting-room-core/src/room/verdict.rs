@@ -237,6 +237,9 @@ pub enum Reason {
     QueuedRate,
     /// `queued:recovery`: after a restart, until every pass from before is known or void.
     QueuedRecovery,
+    /// `refused:address_unknown`: the server does not tell the layer the address of the client, which
+    /// a limit or a gate needs.
+    RefusedAddressUnknown,
     /// `refused:draining`: the line is served, nobody joins it.
     RefusedDraining,
     /// `refused:gate_cancelled`: the client left while its request waited for a permit.
@@ -251,6 +254,9 @@ pub enum Reason {
     RefusedGateTimeout,
     /// `refused:gate_unknown`: there is a gate for each value of a key that the request does not have.
     RefusedGateUnknown,
+    /// `refused:key_missing:<policy>`: the client has left out what a rate limit tells clients apart
+    /// by.
+    RefusedKeyMissing(Arc<str>),
     /// `refused:limits_unavailable`: the store of the limits could not decide.
     RefusedLimitsUnavailable,
     /// `refused:line_full`: the line has as many places as it may.
@@ -267,6 +273,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Bypass(rule) => return write!(f, "bypass:{rule}"),
+            Self::RefusedKeyMissing(policy) => return write!(f, "refused:key_missing:{policy}"),
             Self::RefusedRate(policy) => return write!(f, "refused:rate:{policy}"),
             Self::AdmittedLimits => "admitted:limits",
             Self::AdmittedLocalShare => "admitted:local_share",
@@ -282,6 +289,7 @@ impl fmt::Display for Reason {
             Self::QueuedEarly => "queued:early",
             Self::QueuedRate => "queued:rate",
             Self::QueuedRecovery => "queued:recovery",
+            Self::RefusedAddressUnknown => "refused:address_unknown",
             Self::RefusedDraining => "refused:draining",
             Self::RefusedGateCancelled => "refused:gate_cancelled",
             Self::RefusedGateDrained => "refused:gate_drained",

@@ -70,7 +70,7 @@ async fn a_gate_of_a_tenant_is_there_only_while_it_has_a_request() {
 async fn a_request_without_a_tenant_and_an_address_is_refused() {
     let works = Works::of(nested());
     let refused = works.get().await;
-    assert_eq!((refused.status, &*refused.reason), (429, "refused:gate_unknown"));
+    assert_eq!((refused.status, &*refused.reason), (500, "refused:address_unknown"));
 }
 
 #[tokio::test(start_paused = true)]
