@@ -20,7 +20,7 @@ use crate::reply::{Fields, Head};
 /// What a node knows of the line since the last snapshot.
 #[derive(Debug)]
 pub(crate) struct Frontier {
-    at: Timestamp,
+    pub(crate) at: Timestamp,
     /// Who arrived later stands beyond.
     arrival: Timestamp,
     /// When some of those who are present arrived, evenly spaced.

@@ -159,7 +159,12 @@ impl Shared {
             (said.number()?, said.number()?, said.number()?);
         let first_arrival = u64::try_from(said.signed()?).ok().map(clock::from_micros);
         self.take_changed(head.version, &said.bytes()?);
-        self.frontier.store(Frontier::read(head, &mut said)?.map(Arc::new));
+        let read = Frontier::read(head, &mut said)?.map(Arc::new);
+        // A reply that was long on its way says less than the one that has overtaken it.
+        self.frontier.rcu(|known| match known {
+            Some(known) if known.at > head.now => Some(Arc::clone(known)),
+            _ => read.clone(),
+        });
         let mut snapshot = Snapshot::empty(head.now, &self.rules());
         snapshot.active = active;
         snapshot.new_in_last_minute = new_in_last_minute;
