@@ -1,0 +1,139 @@
+use http::Request;
+
+use super::*;
+
+fn hash(key: &Key, request: http::request::Builder) -> Option<KeyHash> {
+    let (hasher, client_ip) = (KeyHasher::new([3, 1, 4, 1]), ClientIp::peer());
+    let request = request.body(()).unwrap();
+    key.hash(&Caller::new((&request).into(), &hasher, &client_ip))
+}
+
+fn get(uri: &str) -> http::request::Builder {
+    Request::get(uri)
+}
+
+fn from(peer: &str) -> http::request::Builder {
+    let peer = SocketAddr::new(peer.parse().unwrap(), 40_000);
+    get("/").extension(PeerAddr(peer))
+}
+
+#[test]
+fn requests_share_a_key_if_they_share_every_part_of_it() {
+    let key = Key::header("x-api-key").and(Key::path());
+    let with = |value: &str, uri| hash(&key, get(uri).header("x-api-key", value));
+    assert_eq!(with("a", "/x?1"), with("a", "/x?2"));
+    assert_ne!(with("a", "/x"), with("b", "/x"));
+    assert_ne!(with("a", "/x"), with("a", "/y"));
+    assert_eq!(hash(&key, get("/x")), None);
+    // The order of the parts counts, and where one ends.
+    let reversed = Key::path().and(Key::header("x-api-key"));
+    assert_ne!(hash(&reversed, get("/x").header("x-api-key", "/x")), None);
+    let cookies = Key::cookie("a").and(Key::cookie("b"));
+    let both = |line| hash(&cookies, get("/").header("cookie", line));
+    assert_ne!(both("a=1; b=23"), both("a=12; b=3"));
+}
+
+#[test]
+fn an_address_counts_by_its_network() {
+    let of = |peer| hash(&Key::address(), from(peer));
+    assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+    assert_eq!(of("2001:db8::1"), of("2001:db8::ffff"));
+    assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+    assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+    assert_eq!(hash(&Key::address(), get("/")), None);
+}
+
+#[test]
+fn the_chain_of_proxies_is_walked_once_for_all_who_ask() {
+    let (hasher, client_ip) = (KeyHasher::new([3, 1, 4, 1]), ClientIp::peer());
+    let request = from("192.0.2.1").body(()).unwrap();
+    let caller = || Caller::new((&request).into(), &hasher, &client_ip);
+    let asked = caller();
+    assert_eq!(asked.address.get(), None, "nobody has asked yet");
+    assert_eq!(asked.address(), Some(IpAddr::from([192, 0, 2, 1])));
+    assert_eq!(asked.address.get(), Some(&asked.address()));
+    // What is known is not found out again, so another answer is believed as well.
+    let told = caller();
+    told.address.set(Some(IpAddr::from([192, 0, 2, 2]))).unwrap();
+    assert_eq!(told.address(), Some(IpAddr::from([192, 0, 2, 2])));
+    assert_eq!(Key::address().hash(&told), hash(&Key::address(), from("192.0.2.2")));
+}
+
+#[cfg(feature = "axum")]
+#[test]
+fn the_address_of_axums_connection_serves_as_well() {
+    let peer: SocketAddr = "192.0.2.1:40000".parse().unwrap();
+    let request = get("/").extension(axum::extract::ConnectInfo(peer));
+    assert_eq!(hash(&Key::address(), request), hash(&Key::address(), from("192.0.2.1")));
+}
+
+#[cfg(feature = "tonic")]
+#[test]
+fn the_address_of_tonics_connection_serves_as_well() {
+    use tonic::transport::server::TcpConnectInfo;
+
+    let tonics = |remote_addr| TcpConnectInfo { local_addr: None, remote_addr };
+    let request = get("/").extension(tonics(Some("192.0.2.1:40000".parse().unwrap())));
+    assert_eq!(hash(&Key::address(), request), hash(&Key::address(), from("192.0.2.1")));
+    let request = from("192.0.2.1").extension(tonics(None));
+    assert_eq!(hash(&Key::address(), request), hash(&Key::address(), from("192.0.2.1")));
+}
+
+#[test]
+fn a_cookie_is_found_among_others_and_not_by_a_part_of_its_name() {
+    let key = Key::cookie("id");
+    let with = |line: &str| hash(&key, get("/").header("cookie", line));
+    assert_eq!(with("a=b; id=1"), with("id=1;x"));
+    assert_eq!(with("xid=1; id2=1; id"), None);
+    assert_ne!(with("id=1"), with("id=2"));
+    let two_lines = get("/").header("cookie", "a=b").header("cookie", "id=1");
+    assert_eq!(hash(&key, two_lines), with("id=1"));
+}
+
+#[test]
+fn what_is_not_text_is_a_key_too() {
+    let value = HeaderValue::from_bytes(b"id=\xff\xfe").unwrap();
+    assert!(hash(&Key::header("x"), get("/").header("x", &value)).is_some());
+    assert!(hash(&Key::cookie("id"), get("/").header("cookie", value)).is_some());
+}
+
+#[test]
+fn a_rules_file_names_the_parts_that_are_built_in() {
+    for name in ["header.x-api-key", "cookie.id", "method", "path"] {
+        assert_eq!(Part::named(name).unwrap().to_string(), name);
+    }
+    assert_eq!(Part::named("remote_address"), Some(Part::Address));
+    for name in ["", "user", "header.", "header.a b", "cookie.", "query.x"] {
+        assert_eq!(Part::named(name), None, "{name}");
+    }
+}
+
+#[test]
+fn a_key_that_cannot_be_meant_is_refused() {
+    for (key, message) in [
+        (
+            Key::header("x key"),
+            "key is \"x key\" in the limit \"l\", expected the name of a header",
+        ),
+        (Key::cookie(""), "key is \"\" in the limit \"l\", expected the name of a cookie"),
+        (Key::by("", |_| None), "key is \"\" in the limit \"l\", expected a name"),
+    ] {
+        assert_eq!(key.validate("l").unwrap_err().to_string(), message);
+    }
+    let long = (0..8).fold(Key::path(), |key, _| key.and(Key::method()));
+    assert!(long.validate("l").unwrap_err().to_string().ends_with("expected at most 8 parts"));
+}
+
+#[test]
+fn only_keys_without_an_address_can_be_made_up() {
+    assert!(Key::cookie("id").and(Key::path()).can_be_made_up());
+    assert!(!Key::cookie("id").and(Key::address()).can_be_made_up());
+    assert!(!Key::everyone().can_be_made_up());
+}
+
+#[test]
+fn a_key_is_constant_if_nothing_in_it_varies() {
+    assert!(Key::everyone().is_constant());
+    assert!(!Key::everyone().and(Key::method()).is_constant());
+    assert!(!Key::address().is_constant());
+}
