@@ -12,8 +12,9 @@
 //!                  reply ─► the one renderer ─► response
 //! ```
 //!
-//! [`Pipeline::advance`] is the only loop over the stages, and what a stage says takes effect in
-//! one place, `in_effect`: there, shadow mode is decided. What a request carries through the
+//! [`Pipeline::advance`] and [`Pipeline::resume`] walk the stages in one loop, and what a stage says
+//! takes effect in one place, `in_effect`: there, shadow mode is decided.
+//! What a request carries through the
 //! stages and to its response is its [`Journey`]. The stages themselves are in `rate/`, `room/`
 //! and `gate/`, and know nothing of each other.
 
