@@ -21,7 +21,7 @@ use tracing_subscriber::{
     layer::{Context, Layer, SubscriberExt},
 };
 
-use crate::support::{House, Seen};
+use crate::support::{House, Seen, with_subscriber};
 
 fn api() -> WaitingRoomConfigBuilder {
     WaitingRoomConfig::builder("api")
@@ -201,7 +201,7 @@ impl Visit for Warned {
 fn a_subscriber_is_told_once_as_an_error_how_to_mend_it() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let warned = Warned::default();
-    tracing::subscriber::with_default(Registry::default().with(warned.clone()), || {
+    with_subscriber(Registry::default().with(warned.clone()), || {
         let house = House::new(api().rate_limit(per_ip()));
         for _ in 0..3 {
             runtime.block_on(send(&house, Request::get("/")));

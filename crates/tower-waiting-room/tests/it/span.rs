@@ -18,7 +18,7 @@ use tracing_subscriber::{
     layer::{Context, Layer, SubscriberExt},
 };
 
-use crate::support::House;
+use crate::support::{House, with_subscriber};
 
 /// Writes down what spans are told.
 #[derive(Clone, Default)]
@@ -43,7 +43,7 @@ fn a_span_with_a_field_for_the_reason_is_told_it() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let told = Told::default();
     let get = || runtime.block_on(house.send(Request::new(String::new())));
-    tracing::subscriber::with_default(Registry::default().with(told.clone()), || {
+    with_subscriber(Registry::default().with(told.clone()), || {
         tracing::info_span!("request", waiting_room.reason = Empty).in_scope(get);
         tracing::info_span!("request", waiting_room.reason = Empty).in_scope(get);
         tracing::info_span!("another").in_scope(get);

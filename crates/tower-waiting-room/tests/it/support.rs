@@ -3,7 +3,7 @@
 use std::{
     convert::Infallible,
     sync::{
-        Arc,
+        Arc, LazyLock,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -17,6 +17,7 @@ use tower_waiting_room::{
     Timestamp, TokenKey, WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomHandle,
     WaitingRoomLayer,
 };
+use tracing::{Dispatch, Subscriber, subscriber::NoSubscriber};
 
 /// The body of the application's answers.
 pub(crate) const INSIDE: &str = "inside";
@@ -27,6 +28,20 @@ pub(crate) struct House<St = MemoryStore> {
     pub(crate) layer: WaitingRoomLayer<St>,
     pub(crate) clock: ManualClock,
     pub(crate) forwarded: Arc<AtomicU32>,
+}
+
+/// Runs `work` with `subscriber` for the events and spans of this thread.
+///
+/// The second dispatcher lives for as long as the tests. While only one is alive, tracing asks the
+/// thread that reaches an event first whether it listens, and remembers the "never" of a thread of
+/// another test.
+pub(crate) fn with_subscriber<S>(subscriber: S, work: impl FnOnce())
+where
+    S: Subscriber + Send + Sync + 'static,
+{
+    static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
+    LazyLock::force(&SECOND);
+    tracing::subscriber::with_default(subscriber, work);
 }
 
 /// One slot, sessions of 80 s, and so renewals after 10 s and passes of 90 s.
