@@ -108,7 +108,7 @@ where
                 Self::Forward { inner: Oneshot::new(inner, request) }
             }
             Break(Stop::Reply(reply)) => {
-                let response = Some(pipeline.reply((&request).into(), journey, reply));
+                let response = Some(pipeline.reply(&mut request, journey, reply));
                 if RequestHead::from(&request).has_body() {
                     linger(&mut request);
                 }

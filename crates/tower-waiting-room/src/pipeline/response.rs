@@ -1,10 +1,14 @@
 //! Responses on their way out: the application's, with what it is told before, and the layer's own.
 
-use std::task::{Context, Poll, ready};
+use std::{
+    mem,
+    task::{Context, Poll, ready},
+};
 
 use bytes::Bytes;
 use http::{
-    Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header::CONNECTION,
+    Extensions, HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode,
+    header::CONNECTION,
 };
 use smallvec::SmallVec;
 use waiting_room_core::{Reason, Store};
@@ -86,7 +90,9 @@ impl<St: Store> Pipeline<St> {
                 }
             }
         }
-        if let Some(report) = &journey.report {
+        if let Some(report) = &journey.report
+            && !self.rate_headers.is_empty()
+        {
             let told: SmallVec<[Told<'_>; 2]> = report.lines().collect();
             let status = response.status();
             write(response.headers_mut(), status, self.rate_headers, &told, report.at);
@@ -100,11 +106,28 @@ impl<St: Store> Pipeline<St> {
 
     /// Answers a request without the application. What it was given on its way, such as a pass,
     /// goes to the client all the same.
-    pub(crate) fn reply(
+    pub(crate) fn reply<B>(
+        &self,
+        request: &mut Request<B>,
+        journey: &mut Journey,
+        reply: Reply,
+    ) -> Response<Bytes> {
+        let mut response = self.written((&*request).into(), journey, &reply);
+        // The map of the request's extensions is of no more use to it. To make a new one costs a
+        // flood of refusals three allocations for each.
+        let mut extensions = mem::take(request.extensions_mut());
+        extensions.clear();
+        *response.extensions_mut() = extensions;
+        self.explain(&mut response, reply.reason);
+        response
+    }
+
+    /// An answer without its reason.
+    fn written(
         &self,
         head: RequestHead<'_>,
         journey: &mut Journey,
-        reply: Reply,
+        reply: &Reply,
     ) -> Response<Bytes> {
         // Other requests get these while the answer is written.
         journey.permits.clear();
@@ -135,7 +158,6 @@ impl<St: Store> Pipeline<St> {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);
         }
-        self.explain(&mut response, reply.reason);
         response
     }
 
