@@ -54,7 +54,7 @@ impl Desk {
         if pass.expires_at <= now {
             return None;
         }
-        let is_due = self.rules.is_renewal_due(now.since(pass.last_check_in));
+        let is_due = self.rules.is_renewal_due(&pass, now);
         if !is_due && pass.last_check_in >= self.remembers_since {
             return Some(pass);
         }

@@ -124,8 +124,7 @@ impl<St: Store> RoomStage<St> {
         let pass = **verified;
         // Old enough, or older than the memory of the store.
         let is_due = |pass: &Pass| {
-            rules.is_renewal_due(now.since(pass.last_check_in))
-                || pass.last_check_in < self.store.remembers_since()
+            rules.is_renewal_due(pass, now) || pass.last_check_in < self.store.remembers_since()
         };
         if !verified.is_from_old_key() && !is_due(&pass) {
             return (None, None);

@@ -46,6 +46,22 @@ async fn a_young_pass_is_not_renewed_and_an_older_one_is() {
 }
 
 #[tokio::test]
+async fn a_session_that_is_made_longer_puts_out_no_visitor() {
+    let house = House::new(config());
+    let mut ann = Visitor::default();
+    ann.get(&house).await;
+    let longer = |rules: RoomRules| rules.session_duration(Duration::from_secs(7_200));
+    house.handle().change(longer).await.unwrap();
+    for _ in 0..12 {
+        house.advance(20);
+        let seen = ann.get(&house).await;
+        assert_eq!((seen.is_inside(), &*seen.reason), (true, "admitted"));
+    }
+    house.advance(7_199);
+    assert!(ann.get(&house).await.is_inside());
+}
+
+#[tokio::test]
 async fn a_pass_of_a_rotated_key_is_accepted_and_sealed_anew() {
     let house = House::new(config());
     let mut ann = Visitor::default();

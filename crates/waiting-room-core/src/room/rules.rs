@@ -5,7 +5,7 @@
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
-use crate::{ConfigError, ConfigErrorKind};
+use crate::{ConfigError, ConfigErrorKind, Pass, Timestamp};
 
 /// The rules of one room.
 ///
@@ -274,10 +274,14 @@ impl RoomRules {
         }
     }
 
-    /// Whether a pass of this age is due for renewal.
+    /// Whether a pass is due for renewal: at the age of [`renew_after`](Self::renew_after), or a
+    /// ninth of its own lifetime if that comes first. A pass keeps the lifetime that it was issued
+    /// with, so a session that was made longer since then must not be waited for.
     #[must_use]
-    pub fn is_renewal_due(&self, age: Duration) -> bool {
-        self.session_renewal == SessionRenewal::Sliding && age >= self.renew_after()
+    pub fn is_renewal_due(&self, pass: &Pass, now: Timestamp) -> bool {
+        let due_after = self.renew_after().min(pass.expires_at.since(pass.last_check_in) / 9);
+        self.session_renewal == SessionRenewal::Sliding
+            && now.since(pass.last_check_in) >= due_after
     }
 
     /// The rules for one of so many nodes while none of them knows of the others: its share of the

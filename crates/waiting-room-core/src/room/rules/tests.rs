@@ -1,4 +1,5 @@
 use super::*;
+use crate::VisitorId;
 
 fn rules() -> RoomRules {
     RoomRules::new("shop", 200)
@@ -85,9 +86,13 @@ fn a_sliding_pass_outlives_the_session_by_the_renewal_age() {
     let rules = rules().session_duration(Duration::from_secs(80));
     assert_eq!(rules.renew_after(), Duration::from_secs(10));
     assert_eq!(rules.pass_lifetime(), Duration::from_secs(90));
-    assert!(!rules.is_renewal_due(Duration::from_millis(9_999)));
-    assert!(rules.is_renewal_due(Duration::from_secs(10)));
+    let (id, start) = (VisitorId::new(1), Timestamp::ZERO);
+    let pass = Pass::new(id, 0, start, start, Timestamp::from_secs(90));
+    assert!(!rules.is_renewal_due(&pass, Timestamp::from_millis(9_999)));
+    assert!(rules.is_renewal_due(&pass, Timestamp::from_secs(10)));
+    let longer = rules.clone().session_duration(Duration::from_secs(7_200));
+    assert!(longer.is_renewal_due(&pass, Timestamp::from_secs(10)), "by its own lifetime");
     let fixed = rules.session_renewal(SessionRenewal::Fixed);
     assert_eq!(fixed.pass_lifetime(), Duration::from_secs(80));
-    assert!(!fixed.is_renewal_due(Duration::from_secs(79)));
+    assert!(!fixed.is_renewal_due(&pass, Timestamp::from_secs(79)));
 }
