@@ -12,7 +12,7 @@ mod matcher;
 
 pub(crate) use self::{
     body::{DisconnectProbe, linger},
-    client::{Client, is_program},
+    client::{Client, Program},
     client_ip::network,
     key::{Caller, Callers, Found, Part},
     matcher::{Doubt, Matcher, Scope, validate_name},

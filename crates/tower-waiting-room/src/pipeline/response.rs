@@ -20,6 +20,7 @@ use super::{
 use crate::{
     config::DebugHeader,
     gate::PermitHandle,
+    rate::RateReport,
     rate_headers::{Told, write},
     request::RequestHead,
     respond::Unforwarded,
@@ -93,7 +94,7 @@ impl<St: Store> Pipeline<St> {
         if let Some(report) = &journey.report
             && !self.rate_headers.is_empty()
         {
-            let told: SmallVec<[Told<'_>; 2]> = report.lines().collect();
+            let told = lines(report);
             let status = response.status();
             write(response.headers_mut(), status, self.rate_headers, &told, report.at);
         }
@@ -132,10 +133,8 @@ impl<St: Store> Pipeline<St> {
         // Other requests get these while the answer is written.
         journey.permits.clear();
         let own = reply.own_line();
-        let mut told: SmallVec<[Told<'_>; 2]> = SmallVec::new();
-        if let Some(report) = journey.report.as_ref().filter(|_| reply.tells_of_limits()) {
-            told.extend(report.lines());
-        }
+        let report = journey.report.as_ref().filter(|_| reply.tells_of_limits());
+        let mut told = report.map(|report| lines(report)).unwrap_or_default();
         if let Some((line, decision)) = &own {
             told.push(Told { line, decision });
         }
@@ -188,6 +187,14 @@ impl Journey {
         let is_overloaded = OVERLOADED.contains(&response.status());
         self.permits.retain(|permit| permit.is_held_after_head(is_overloaded));
     }
+}
+
+/// The lines of the limits that applied to a request. Pushed one by one: most requests have one,
+/// and to collect them reserves first.
+fn lines(report: &RateReport) -> SmallVec<[Told<'_>; 2]> {
+    let mut told = SmallVec::new();
+    report.lines().for_each(|line| told.push(line));
+    told
 }
 
 /// Takes the application's commands off the response; says whether one of them was to revoke.

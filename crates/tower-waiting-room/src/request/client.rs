@@ -90,10 +90,20 @@ impl Client {
     }
 }
 
-/// Whether a program sent the request that takes data, and not the waiting page's own script.
-pub(crate) fn is_program(headers: &HeaderMap) -> bool {
-    let clues = Clues::of(headers);
-    !clues.is_poll && matches!(clues.kind(headers), ClientKind::Json | ClientKind::Problem)
+/// A client that takes data, apart from the waiting page's own script.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program {
+    /// Whether it is a script of a page, which may be of another origin.
+    pub has_origin: bool,
+}
+
+impl Program {
+    /// Finds out by the headers of its request; `None` for any other client.
+    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
+        let clues = Clues::of(headers);
+        let takes_data = matches!(clues.kind(headers), ClientKind::Json | ClientKind::Problem);
+        (takes_data && !clues.is_poll).then_some(Self { has_origin: clues.has_origin })
+    }
 }
 
 /// What there is to go by, found in one pass: a program sends few headers, and to ask for each of
@@ -104,6 +114,7 @@ struct Clues<'a> {
     content_type: Option<&'a [u8]>,
     fetch_dest: Option<&'a [u8]>,
     fetch_mode: Option<&'a [u8]>,
+    has_origin: bool,
     is_poll: bool,
     /// Whether a library in a page sent the request, as it says in a header of its own. Needed
     /// where a browser sends no Fetch Metadata: an old one, or any on plain HTTP.
@@ -119,6 +130,7 @@ impl<'a> Clues<'a> {
                 "accept" => clues.accept.hear(value),
                 "content-type" => _ = clues.content_type.get_or_insert(value),
                 "hx-request" | "x-requested-with" => clues.is_scripted = true,
+                "origin" => clues.has_origin = true,
                 "sec-fetch-dest" => _ = clues.fetch_dest.get_or_insert(value),
                 "sec-fetch-mode" => _ = clues.fetch_mode.get_or_insert(value),
                 "waiting-room-poll" => clues.is_poll = true,
