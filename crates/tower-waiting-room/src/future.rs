@@ -26,7 +26,7 @@ use waiting_room_core::Store;
 use crate::{
     body::ResponseBody,
     pipeline::{Journey, Pending, Pipeline, Stop},
-    request::{RequestHead, linger},
+    request::linger,
 };
 
 pin_project! {
@@ -109,9 +109,7 @@ where
             }
             Break(Stop::Reply(reply)) => {
                 let response = Some(pipeline.reply(&mut request, journey, reply));
-                if RequestHead::from(&request).has_body() {
-                    linger(&mut request);
-                }
+                linger(&mut request);
                 Self::Answer { response }
             }
             Break(Stop::Wait(pending)) => Self::Waiting { pending, kept: Some((inner, request)) },

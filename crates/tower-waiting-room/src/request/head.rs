@@ -2,7 +2,7 @@
 
 use http::{
     Extensions, HeaderMap, Method, Uri, Version,
-    header::{ACCESS_CONTROL_REQUEST_METHOD, CONTENT_LENGTH, ORIGIN, TRANSFER_ENCODING},
+    header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN},
 };
 
 /// What a rule may look at: a request without its body.
@@ -44,12 +44,6 @@ impl<'a> RequestHead<'a> {
     #[must_use]
     pub const fn extensions(&self) -> &'a Extensions {
         self.extensions
-    }
-
-    /// Whether a body follows, by the framing of HTTP/1 (RFC 9112 section 6.3).
-    pub(crate) fn has_body(&self) -> bool {
-        // A program sends few headers: to read their names is less than to look two up.
-        self.headers.keys().any(|name| *name == CONTENT_LENGTH || *name == TRANSFER_ENCODING)
     }
 
     /// Whether a browser asks if a script of another origin may send a request (CORS preflight).
