@@ -4,8 +4,8 @@
 //!            bypass? ──────────────────────────────────────────────────► application
 //!  request ─► token ─► Stage::order: by what the request brought            ▲
 //!                        │                                                  │
-//!                        ├─ nothing, a pass, a due ticket:  limits, room, gates
-//!                        └─ an early ticket:                room, limits, gates
+//!                        ├─ nothing, or a pass:  limits, room, gates
+//!                        └─ a ticket:            room, limits, gates
 //!                                   │
 //!      each stage: continue ────────┴─► the next
 //!                  wait for an answer, a turn or a permit ─► Pending ─► resume

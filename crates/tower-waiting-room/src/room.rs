@@ -6,6 +6,7 @@
 //! while the store is away.
 
 mod outage;
+mod pace;
 mod renewal;
 mod sessions;
 mod stage;

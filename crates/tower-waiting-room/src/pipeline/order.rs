@@ -30,7 +30,7 @@ pub(crate) struct Pipeline<St> {
     pub(super) room: Option<RoomStage<St>>,
     pub(crate) gates: GateStage,
     /// [`Stage::order`], unless a test adds a stage.
-    pub(super) order: fn(&Visitor, Timestamp) -> &'static [Stage],
+    pub(super) order: fn(&Visitor) -> &'static [Stage],
     pub(crate) rules_file: Option<RulesSource>,
     /// Keeps the limits to what their file says.
     _watch: Option<Watch>,
@@ -94,15 +94,13 @@ pub(crate) enum Stop {
 impl Stage {
     /// The stages of a request, in order, by the token that it brought.
     ///
-    /// This is also the rule for when a request is charged. Without a token, and with a pass, it is
-    /// charged first; with a ticket that is shown too early it is answered from the ticket alone,
-    /// before it is charged.
-    pub(super) fn order(visitor: &Visitor, now: Timestamp) -> &'static [Self] {
+    /// This is also the rule for when a request is charged, once each. The limits protect the
+    /// application, so a visitor in line is charged when the room lets it in: otherwise its
+    /// check-ins would use up what its address may do. Without a token a request is charged first,
+    /// so that a flood of newcomers costs the store of the room nothing. A pass asks no store.
+    pub(super) fn order(visitor: &Visitor) -> &'static [Self] {
         match visitor {
-            Visitor::Proven(Opened::Ticket(ticket)) if ticket.is_early(now) => {
-                &[Self::Room, Self::Limits, Self::Gates]
-            }
-            Visitor::Proven(Opened::Ticket(_)) => &[Self::Limits, Self::Room, Self::Gates],
+            Visitor::Proven(Opened::Ticket(_)) => &[Self::Room, Self::Limits, Self::Gates],
             Visitor::Proven(Opened::Pass(_)) => &[Self::Limits, Self::Room, Self::Gates],
             Visitor::Unknown | Visitor::Inside(_) | Visitor::Outside(_) => {
                 &[Self::Limits, Self::Room, Self::Gates]
@@ -181,7 +179,7 @@ impl<St: Store> Pipeline<St> {
             if let Some(room) = &self.room {
                 (journey.visitor, journey.source) = room.identify(head.headers(), now);
             }
-            journey.ahead = (self.order)(&journey.visitor, now);
+            journey.ahead = (self.order)(&journey.visitor);
         }
         journey
     }
@@ -320,8 +318,14 @@ impl<St: Store> Pipeline<St> {
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
-            Visitor::Proven(Opened::Ticket(ticket)) if ticket.is_early(now) => {
-                Break(Stop::Reply(Reply::queued(Reason::QueuedEarly, ticket, now)))
+            Visitor::Proven(Opened::Ticket(ticket)) => {
+                if let Err(pause) = room.charge(ticket, &self.callers.of(head), now) {
+                    return Break(Stop::Reply(Reply::too_often(pause)));
+                }
+                if ticket.is_early(now) {
+                    return Break(Stop::Reply(Reply::queued(Reason::QueuedEarly, ticket, now)));
+                }
+                Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor))))
             }
             visitor => Break(Stop::Wait(Pending::Verdict(room.ask(visitor)))),
         }

@@ -36,6 +36,8 @@ enum By {
     Key,
     /// The limits, as the report of the request says.
     Limits,
+    /// The pace at which tickets may be shown.
+    Pace,
     Room,
     /// A limit or a gate that the server is not set up for.
     SetUp,
@@ -58,6 +60,11 @@ impl Reply {
     /// The room does not take a visitor in.
     pub(super) fn turned_away(reason: Reason, retry_after: Option<Duration>) -> Self {
         Self { outcome: Outcome::Refuse, reason, retry_after, by: By::Room }
+    }
+
+    /// A ticket is shown more often than any client that obeys shows it.
+    pub(super) fn too_often(pause: Duration) -> Self {
+        Self::refused(Reason::RefusedTooOften, Some(pause), By::Pace)
     }
 
     /// The store of the room does not answer; a place in the line is kept.
@@ -128,6 +135,7 @@ impl Reply {
             (By::Room, Some(rules)) => About::Room(rules, ticket),
             (By::Gate(gate, because), _) => About::Service(gate_status(gate, *because)),
             (By::Limits, _) => About::Limit,
+            (By::Pace, _) => About::Pace,
             (By::Client | By::Key, _) => About::Service(StatusCode::TOO_MANY_REQUESTS),
             (By::SetUp, _) => About::Service(StatusCode::INTERNAL_SERVER_ERROR),
             (By::Room | By::Store, _) => About::Service(StatusCode::SERVICE_UNAVAILABLE),
@@ -141,7 +149,7 @@ impl Reply {
 
     /// Whether its answer tells of the limits that allowed the request, or that did not.
     pub(super) const fn tells_of_limits(&self) -> bool {
-        !matches!(self.by, By::Room | By::SetUp)
+        !matches!(self.by, By::Pace | By::Room | By::SetUp)
     }
 
     /// What a gate says of itself in the headers of its refusal.
@@ -151,7 +159,7 @@ impl Reply {
                 let reset = self.retry_after.unwrap_or_default();
                 Some((gate.line()?, Decision::new(0, 0, reset, self.retry_after)))
             }
-            By::Client | By::Key | By::Limits | By::Room | By::SetUp | By::Store => None,
+            By::Client | By::Key | By::Limits | By::Pace | By::Room | By::SetUp | By::Store => None,
         }
     }
 

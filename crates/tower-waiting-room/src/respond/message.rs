@@ -71,7 +71,7 @@ impl Message {
                 ("headline-key", "detail-key")
             }
             Reason::RefusedLineFull => ("headline-full", "detail-full"),
-            Reason::RefusedRate(_) => ("headline-rate", "detail-rate"),
+            Reason::RefusedRate(_) | Reason::RefusedTooOften => ("headline-rate", "detail-rate"),
             Reason::RefusedReject => ("headline-closed", "detail-closed"),
             _ => ("headline-unavailable", "detail-unavailable"),
         };

@@ -60,6 +60,8 @@ pub(crate) struct Unforwarded<'a> {
 pub(crate) enum About<'a> {
     /// A limit that the request exceeds.
     Limit,
+    /// The pace at which a ticket may be shown, which the request exceeds.
+    Pace,
     /// The line, and perhaps a place in it.
     Room(&'a RoomRules, Option<&'a Ticket>),
     /// Anything else, with this status.
@@ -88,12 +90,14 @@ impl Responder {
 
     /// Answers a request.
     pub(crate) fn respond(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
-        if matches!(it.about, About::Limit)
-            && let Some(program) = Program::of(it.request.headers())
-        {
-            self.too_many_requests.respond(it, program)
-        } else {
-            self.respond_at_length(it)
+        let headers = it.request.headers();
+        match it.about {
+            About::Limit => match Program::of(headers) {
+                Some(program) => self.too_many_requests.respond(it, program),
+                None => self.respond_at_length(it),
+            },
+            About::Pace if ClientKind::of(headers) != ClientKind::Grpc => too_often(it),
+            _ => self.respond_at_length(it),
         }
     }
 
@@ -103,7 +107,7 @@ impl Responder {
     fn respond_at_length(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
         let client = Client::classify(it.request.method(), it.request.headers());
         let status = match it.about {
-            About::Limit => StatusCode::TOO_MANY_REQUESTS,
+            About::Limit | About::Pace => StatusCode::TOO_MANY_REQUESTS,
             // The waiting page's script gets what it asked for, so that no browser logs it as an
             // error.
             About::Room(..) if client.is_poll => StatusCode::OK,
@@ -148,8 +152,10 @@ impl TooManyRequests {
 
     /// The answer.
     fn respond(&self, refused: &Unforwarded<'_>, program: Program) -> Response<Bytes> {
-        let body = refused.problem();
-        let mut response = Response::new(Bytes::new());
+        let is_head = *refused.request.method() == Method::HEAD;
+        let problem = refused.problem();
+        let len = problem.len();
+        let mut response = Response::new(if is_head { Bytes::new() } else { problem });
         *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
         *response.headers_mut() = self.headers(&refused.report());
         // Only a script of another origin needs it; with a tenth header, the copy of them would
@@ -158,10 +164,8 @@ impl TooManyRequests {
             let exposed = HeaderValue::from_static(EXPOSED);
             response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
         }
-        if *refused.request.method() == Method::HEAD {
-            response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-        } else {
-            *response.body_mut() = body;
+        if is_head {
+            response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(len));
         }
         response
     }
@@ -239,6 +243,24 @@ fn text(answer: &Answer) -> Response<Bytes> {
     text.push('\n');
     of_type("text/plain; charset=utf-8", text)
 }
+
+/// The answer to a ticket that is shown too often, the same for people and programs: it has to cost
+/// less than what was asked for.
+fn too_often(it: &Unforwarded<'_>) -> Response<Bytes> {
+    let is_head = *it.request.method() == Method::HEAD;
+    let mut response = of_type("text/plain; charset=utf-8", if is_head { "" } else { TOO_OFTEN });
+    *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(TOO_OFTEN.len()));
+    if let Some(pause) = it.retry_after {
+        headers.insert(RETRY_AFTER, HeaderValue::from(whole_seconds(pause)));
+    }
+    response
+}
+
+const TOO_OFTEN: &str = "This was asked too often. The place in line is kept; \
+    Retry-After says when to ask again.\n";
 
 /// The headers without those that were not set: when to come back, where there is no point in it.
 fn without_empty(headers: HeaderMap) -> HeaderMap {

@@ -9,11 +9,13 @@ use waiting_room_core::{
 
 use super::{
     outage::{BoxFuture, Outage, Question, StoreFailure},
+    pace::CheckInPace,
     renewal::PassRenewal,
     sessions::{Sessions, Stale, Visit},
 };
 use crate::{
     ambient::random_visitor_id,
+    request::Caller,
     telemetry::Telemetry,
     token::{KeyRing, Opened, SealedToken, TokenSource, Tokens, Transport, Verified},
 };
@@ -25,6 +27,7 @@ pub(crate) struct RoomStage<St> {
     transport: Transport,
     sessions: Arc<Sessions>,
     outage: Arc<Outage>,
+    pace: CheckInPace,
     telemetry: Telemetry,
 }
 
@@ -60,11 +63,13 @@ impl<St: Store> RoomStage<St> {
         transport: Transport,
         telemetry: Telemetry,
     ) -> Self {
+        let pace = CheckInPace::new().expect("its quotas are constants that a limiter can keep");
         Self {
             tokens: Tokens::new(keys, store.rules().name()),
             transport,
             sessions: Arc::default(),
             outage: Arc::new(Outage::new(on_failure, telemetry.clone())),
+            pace,
             store,
             telemetry,
         }
@@ -94,6 +99,16 @@ impl<St: Store> RoomStage<St> {
             self.outage.saw(pass, now);
         }
         true
+    }
+
+    /// Notes that a ticket is shown; an error says when to come back, if that is too often.
+    pub(crate) fn charge(
+        &self,
+        ticket: &Ticket,
+        caller: &Caller<'_>,
+        now: Timestamp,
+    ) -> Result<(), Duration> {
+        self.pace.charge(ticket, caller, now)
     }
 
     /// Asks the store about a visitor, after it has heard of sessions that ended here.

@@ -265,6 +265,8 @@ pub enum Reason {
     RefusedRate(Arc<str>),
     /// `refused:reject`: the room is full, and its method is not to keep a line.
     RefusedReject,
+    /// `refused:too_often`: a ticket is shown more often than any client that obeys shows it.
+    RefusedTooOften,
     /// `store_unavailable`: the store could not decide.
     StoreUnavailable,
 }
@@ -300,6 +302,7 @@ impl fmt::Display for Reason {
             Self::RefusedLimitsUnavailable => "refused:limits_unavailable",
             Self::RefusedLineFull => "refused:line_full",
             Self::RefusedReject => "refused:reject",
+            Self::RefusedTooOften => "refused:too_often",
             Self::StoreUnavailable => "store_unavailable",
         })
     }

@@ -1,0 +1,144 @@
+//! Visitors in line ask again and again. The limits of the service do not count that, and a bound
+//! of its own does.
+
+use std::net::SocketAddr;
+
+use http::{Request, request::Builder};
+use tower_waiting_room::{Key, PeerAddr, Quota, RateLimit, WaitingRoomConfigBuilder};
+
+use crate::support::{House, Seen, Visitor, config};
+
+/// A limit of 20 requests at once and two a second, for each address.
+fn limited(slots: u32) -> WaitingRoomConfigBuilder {
+    let per_ip = RateLimit::new("per_ip", Quota::per_minute(120).burst(20), Key::address());
+    config().total_active_users(slots).rate_limit(per_ip)
+}
+
+fn from(address: u8) -> Builder {
+    let peer = SocketAddr::from(([192, 0, 2, address], 1_000));
+    Request::get("/").extension(PeerAddr(peer))
+}
+
+fn seconds(seen: &Seen) -> u64 {
+    seen.header("retry-after").unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn forty_obedient_browsers_behind_one_address_are_refused_by_no_limit() {
+    let house = House::new(limited(8));
+    // Each arrives in a second of its own, stays for 20 s once it is let in, and leaves.
+    let mut clients: Vec<_> = (0..40).map(|due| (Visitor::default(), due, false)).collect();
+    let (mut waits, mut left) = (0, 0);
+    for second in 0..600 {
+        for (client, due, is_inside) in &mut clients {
+            if second != *due {
+                continue;
+            }
+            if *is_inside {
+                left += 1;
+                assert!(client.send(&house, from(1).header("x-end", "1")).await.is_inside());
+                continue;
+            }
+            let seen = client.send(&house, from(1)).await;
+            *is_inside = seen.is_inside();
+            waits += u32::from(!*is_inside);
+            assert!(*is_inside || seen.reason.starts_with("queued:"), "{}", seen.reason);
+            *due = second + if *is_inside { 20 } else { seconds(&seen) };
+        }
+        house.advance(1);
+    }
+    assert_eq!(left, 40);
+    assert!(waits > 120, "{waits}: more than the limit allows in a minute");
+}
+
+#[tokio::test]
+async fn a_visitor_is_charged_when_the_room_lets_it_in_and_not_before() {
+    let quota = Quota::per_minute(1).burst(2);
+    let per_ip = RateLimit::new("per_ip", quota, Key::address());
+    let house = House::new(config().rate_limit(per_ip));
+    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    assert!(ann.send(&house, from(1)).await.is_inside());
+    let mut seen = bob.send(&house, from(1)).await;
+    // Both requests of the limit are used up: the next one is refused, and so is one with a pass.
+    assert_eq!(Visitor::default().send(&house, from(1)).await.reason, "refused:rate:per_ip");
+    assert_eq!(ann.send(&house, from(1)).await.reason, "refused:rate:per_ip");
+    for _ in 0..3 {
+        house.advance(seconds(&seen));
+        seen = bob.send(&house, from(1)).await;
+        assert!(seen.reason.starts_with("queued:"), "{}", seen.reason);
+    }
+}
+
+#[tokio::test]
+async fn a_pass_reaches_its_visitor_with_the_refusal_of_a_limit() {
+    let per_ip = RateLimit::new("per_ip", Quota::per_hour(2).burst(2), Key::address());
+    let house = House::new(config().rate_limit(per_ip));
+    let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
+    ann.send(&house, from(1)).await;
+    let queued = bob.send(&house, from(1)).await;
+    house.advance(90.max(seconds(&queued)));
+    let refused = bob.send(&house, from(1)).await;
+    assert_eq!(refused.reason, "refused:rate:per_ip");
+    assert!(refused.cookie().is_some(), "the slot is taken, so its pass is sent");
+    house.advance(20);
+    let other_address = bob.send(&house, from(2)).await;
+    assert_eq!((other_address.is_inside(), &*other_address.reason), (true, "admitted"));
+}
+
+#[tokio::test]
+async fn a_ticket_is_answered_only_so_often() {
+    let house = House::new(config());
+    Visitor::default().get(&house).await;
+    let mut bob = Visitor::default();
+    bob.send(&house, from(1)).await;
+    let mut reasons = Vec::new();
+    for address in 0..=255 {
+        let seen = bob.send(&house, from(address).header("accept", "text/html")).await;
+        reasons.push((seen.status.as_u16(), seen.reason.clone()));
+        if seen.reason == "refused:too_often" {
+            assert!(seen.header("retry-after").is_some() && seen.body.len() < 200, "{seen:?}");
+            assert_eq!(seen.cookie(), None);
+        }
+    }
+    let answered = reasons.iter().filter(|(_, reason)| reason == "queued:early").count();
+    assert_eq!(answered, 20, "{reasons:?}");
+    assert!(reasons[20..].iter().all(|it| *it == (429, "refused:too_often".to_owned())));
+    house.advance(1);
+    assert_eq!(bob.send(&house, from(1)).await.reason, "queued:early");
+}
+
+#[tokio::test]
+async fn a_ticket_that_is_due_asks_the_store_only_so_often() {
+    let house = House::new(config());
+    Visitor::default().get(&house).await;
+    let mut bob = Visitor::default();
+    let first = bob.send(&house, from(1)).await;
+    house.advance(seconds(&first));
+    // Somebody who copies the ticket, and never takes the next one.
+    let mut asked = 0;
+    for _ in 0..200 {
+        let seen = bob.clone().send(&house, from(1)).await;
+        asked += u32::from(seen.reason == "queued:active_limit");
+        assert!(["queued:active_limit", "refused:too_often"].contains(&&*seen.reason));
+    }
+    assert_eq!(asked, 20);
+}
+
+#[tokio::test]
+async fn many_tickets_of_one_address_are_answered_early_only_so_often() {
+    let house = House::new(config());
+    Visitor::default().get(&house).await;
+    let mut tickets = vec![Visitor::default(); 100];
+    for ticket in &mut tickets {
+        assert!(ticket.send(&house, from(1)).await.reason.starts_with("queued:"));
+    }
+    let mut answered = 0;
+    for _ in 0..10 {
+        for ticket in &mut tickets {
+            answered += u32::from(ticket.send(&house, from(1)).await.reason == "queued:early");
+        }
+    }
+    assert_eq!(answered, 500);
+    let elsewhere = tickets[0].send(&house, from(2)).await;
+    assert_eq!(elsewhere.reason, "queued:early", "another address is not concerned");
+}
