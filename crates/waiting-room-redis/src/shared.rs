@@ -172,7 +172,9 @@ impl Shared {
         snapshot.present = head.present;
         snapshot.oldest_wait = first_arrival.map_or(Duration::ZERO, |at| head.now.since(at));
         snapshot.admissions_per_minute = head.per_second * 60.0;
-        Ok((snapshot, said.signed()? == 1))
+        let is_more = said.signed()? == 1;
+        snapshot.first_touches_in_last_minute = said.number()?;
+        Ok((snapshot, is_more))
     }
 
     /// The verdict for a visitor so far back that the server need not be asked; it is told later.

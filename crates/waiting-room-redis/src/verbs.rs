@@ -126,21 +126,28 @@ pub(crate) fn verdict(
         "first" => {
             let reason = reason(&said.text()?)?;
             let next = head.now + seconds(said.number()?);
-            Ok(Verdict::Wait { ticket: Ticket::new(id, head.now, head.now, next), reason })
+            let mut ticket = Ticket::new(id, head.now, head.now, next);
+            if rules.current_method() != QueueingMethod::Random {
+                ticket.show(head.present.saturating_add(1), true);
+            }
+            Ok(Verdict::Wait { ticket, reason })
         }
         "wait" => {
             let reason = reason(&said.text()?)?;
             let mut ticket = resumed(head, &mut said, id, shown)?;
             let ahead: u32 = said.number()?;
-            ticket.placed = true;
             let is_drawn = rules.current_method() == QueueingMethod::Random;
             ticket.wait = match (is_closed(&reason), is_drawn) {
                 (true, _) => None,
                 (false, true) => Wait::by_lot(head.present, head.per_second),
                 (false, false) => Wait::behind(ahead, head.per_second, head.dispersion),
             };
-            ticket.shown_position = (!is_drawn)
-                .then(|| ticket.shown_position.unwrap_or(u32::MAX).min(ahead.saturating_add(1)));
+            if is_drawn {
+                (ticket.shown_position, ticket.is_approximate) = (None, false);
+            } else {
+                ticket.show(ahead.saturating_add(1), false);
+            }
+            ticket.placed = true;
             Ok(Verdict::Wait { ticket, reason })
         }
         "full" => {

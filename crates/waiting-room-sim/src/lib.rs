@@ -64,7 +64,7 @@ pub use self::{
         Command, Commands, Coverage, Divergence, Memory, Model, Numbers, Plan, Settings, Told,
         conformance,
     },
-    oracle::{Alarm, AlarmKind, Limits, Oracle, Report, Seen, VisitorNo},
+    oracle::{Alarm, AlarmKind, Limits, Oracle, Report, Seen, ShownPosition, VisitorNo},
     scenario::Scenario,
     seeds::{SEED_VARIABLE, fresh_seeds, seeds},
     visitors::Habits,

@@ -45,7 +45,7 @@ mod waiting;
 
 pub use self::{
     judge::Oracle,
-    limits::{Limits, Seen, VisitorNo},
+    limits::{Limits, Seen, ShownPosition, VisitorNo},
     report::{Alarm, AlarmKind, Report},
 };
 

@@ -40,6 +40,7 @@ impl Scenario {
                 new_users_per_minute: Some(200),
                 session_duration: Duration::from_secs(60),
                 place_retention: Duration::from_secs(300),
+                refresh_interval: Duration::from_secs(20),
             },
             line_capacity: 100_000,
             recovery: Recovery::AdmitAtOnce,

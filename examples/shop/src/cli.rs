@@ -99,6 +99,13 @@ pub(crate) struct CrowdOptions {
     /// After the last arrival the line has this time to empty, at most 45 seconds.
     #[arg(long, value_name = "TIME", default_value = "45s", value_parser = drain, requires = "visitors")]
     pub(crate) drain: Duration,
+    /// All visitors come from one address, as from a school, and the shop limits each address to 600
+    /// requests a minute. Its room has 20 slots, unless --limit says otherwise.
+    #[arg(long, requires = "visitors")]
+    pub(crate) one_address: bool,
+    /// All visitors keep their cookies, come back exactly when they are asked to, and wait to the end.
+    #[arg(long, requires = "visitors")]
+    pub(crate) obey: bool,
     /// No crowd is larger.
     #[arg(long, value_name = "VISITORS", default_value_t = 5_000, requires = "visitors")]
     pub(crate) max_visitors: u32,
@@ -137,7 +144,9 @@ impl CrowdOrder {
     #[must_use]
     pub const fn even(visitors: u32, over: Duration, drain: Duration, seed: Option<u64>) -> Self {
         let (json, restart_at, max_visitors) = (false, None, visitors);
-        let options = CrowdOptions { seed, json, restart_at, drain, max_visitors };
+        let (one_address, obey) = (false, false);
+        let options =
+            CrowdOptions { seed, json, restart_at, drain, one_address, obey, max_visitors };
         Self { arrivals: Arrivals::Even { visitors, over }, options }
     }
 }

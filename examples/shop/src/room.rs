@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tower_waiting_room::{
-    Bypass, ConfigError, CookieSettings, KeyRing, Recovery, TokenKey, WaitingRoomConfig,
-    WaitingRoomConfigBuilder,
+    Bypass, ConfigError, CookieSettings, DebugHeader, Key, KeyRing, Quota, RateLimit, Recovery,
+    TokenKey, WaitingRoomConfig, WaitingRoomConfigBuilder,
 };
 use waiting_room_sim::Limits;
 
@@ -14,7 +14,7 @@ use waiting_room_sim::Limits;
 #[command(next_help_heading = "Waiting room")]
 pub struct RoomArgs {
     /// At most so many visitors are active at any instant.
-    #[arg(long, value_name = "L", default_value_t = 200)]
+    #[arg(long, value_name = "L", default_value_t = Self::SLOTS)]
     pub limit: u32,
     /// At most so many visitors are let in within any 60 seconds.
     #[arg(long, value_name = "N", default_value_t = 200)]
@@ -44,6 +44,9 @@ pub struct RoomArgs {
     /// --restart-at]
     #[arg(long, value_enum)]
     pub recovery: Option<RecoveryName>,
+    /// Set for a crowd that comes from one address.
+    #[arg(skip)]
+    pub limits_addresses: bool,
 }
 
 /// What a room does first that has lost its memory.
@@ -60,6 +63,11 @@ impl RoomArgs {
     /// How long a session lasts that a visitor can wait for to end.
     const CROWD_SESSION: Duration = Duration::from_secs(60);
     const SERVED_SESSION: Duration = Duration::from_secs(5 * 60);
+    const SLOTS: u32 = 200;
+    /// So few that a crowd from one address has to wait.
+    const SLOTS_FOR_ONE_ADDRESS: u32 = 20;
+    /// Enough for those inside, and not for the check-ins of those in line.
+    const PER_ADDRESS: Quota = Quota::per_minute(600).burst(100);
 
     /// The keys that were given, if there are any.
     ///
@@ -73,9 +81,14 @@ impl RoomArgs {
         keys.try_fold(ring, |ring, key| Ok(ring.also_opens(key?))).map(Some)
     }
 
-    /// The same rules with the session of a crowd, unless another was asked for.
-    pub(crate) fn for_crowd(&self) -> Self {
-        Self { session: self.session.or(Some(Self::CROWD_SESSION)), ..self.clone() }
+    /// The same rules with the session of a crowd, unless another was asked for, and with those for
+    /// a crowd from one address, if it is one.
+    pub(crate) fn for_crowd(&self, one_address: bool) -> Self {
+        let is_default = self.limit == Self::SLOTS;
+        let limit =
+            if one_address && is_default { Self::SLOTS_FOR_ONE_ADDRESS } else { self.limit };
+        let session = self.session.or(Some(Self::CROWD_SESSION));
+        Self { limit, session, limits_addresses: one_address, ..self.clone() }
     }
 
     /// The configuration that it all comes to, with a cookie for HTTP.
@@ -99,9 +112,15 @@ impl RoomArgs {
             .recovery(self.recovery.unwrap_or(RecoveryName::Admit).into())
             .cookie(CookieSettings::default().insecure())
             .bypass(Bypass::path("health", "/healthz"));
-        match keys {
+        let builder = match keys {
             Some(keys) => builder.keys(keys),
             None => builder,
+        };
+        match self.limits_addresses {
+            true => builder
+                .rate_limit(RateLimit::new("per_ip", Self::PER_ADDRESS, Key::address()))
+                .debug_header(DebugHeader::On),
+            false => builder,
         }
     }
 
@@ -113,6 +132,7 @@ impl RoomArgs {
             new_users_per_minute: Some(self.rate),
             session_duration: self.session(),
             place_retention: self.place_retention,
+            refresh_interval: self.refresh_interval,
         }
     }
 

@@ -49,7 +49,8 @@ impl Closed {
         let address = listener.local_addr()?;
         let app = app(self.room);
         runtime.spawn(async move {
-            if let Err(error) = axum::serve(listener, app).await {
+            let service = app.into_make_service_with_connect_info::<SocketAddr>();
+            if let Err(error) = axum::serve(listener, service).await {
                 tracing::error!(%error, "the server has stopped");
             }
         });

@@ -33,6 +33,11 @@ pub struct Answer {
     pub status: StatusCode,
     /// The place in line, counted from 1; `None` if there is none yet, or chance decides.
     pub position: Option<u32>,
+    /// How many visitors are ahead; `None` if chance decides. Before there is a place it is
+    /// estimated.
+    pub ahead: Option<u32>,
+    /// Whether the position, and how many are ahead, are approximate.
+    pub is_approximate: bool,
     /// How long it is expected to take; `None` if that cannot be said.
     pub wait: Option<Wait>,
     /// When to ask again; `None` if there is no point in it.
@@ -80,6 +85,8 @@ impl Answer {
             reason,
             status,
             position: None,
+            ahead: None,
+            is_approximate: false,
             wait: None,
             retry_after: None,
             waiting_since: None,
@@ -110,7 +117,9 @@ impl Answer {
     /// With what the ticket says: the place, the wait, and when to come back.
     #[must_use]
     pub(crate) fn with_ticket(mut self, ticket: &Ticket) -> Self {
-        self.position = ticket.shown_position;
+        self.position = ticket.shown_position.filter(|_| ticket.placed);
+        self.ahead = ticket.shown_position.map(|position| position.saturating_sub(1));
+        self.is_approximate = ticket.is_approximate;
         self.wait = ticket.wait.filter(|_| !self.is_queue_all);
         self.retry_after = Some(ticket.retry_after(self.now));
         self.waiting_since = Some(ticket.first_seen);

@@ -16,7 +16,7 @@ use crate::{request::ClientKind, token::TOKEN_HEADER};
 
 /// The header by which a script tells our answers from the application's: `admit`, `refuse` or
 /// `wait`. What a rate limit refuses to a program goes without: its problem document says as much.
-pub(super) const OUTCOME_HEADER: HeaderName = HeaderName::from_static("waiting-room");
+pub(crate) const OUTCOME_HEADER: HeaderName = HeaderName::from_static("waiting-room");
 
 /// Our response headers that a script of another origin can read only if they are exposed.
 ///

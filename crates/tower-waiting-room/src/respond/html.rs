@@ -12,9 +12,19 @@ use super::{
 };
 
 /// A template that was parsed.
-pub(super) struct Template(Environment<'static>);
+pub(super) struct Template {
+    environment: Environment<'static>,
+    /// Whether it is our own, which needs few of the variables: most of the cost of a page is to
+    /// fill them in.
+    is_own: bool,
+}
 
 impl Template {
+    /// Our own page.
+    pub(super) fn own() -> Result<Self, Error> {
+        Ok(Self { is_own: true, ..Self::parse(include_str!("page.html").to_owned())? })
+    }
+
     /// Parses it.
     pub(super) fn parse(source: String) -> Result<Self, Error> {
         let mut environment = Environment::new();
@@ -22,7 +32,7 @@ impl Template {
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(MAX_STEPS));
         environment.add_template_owned(NAME, source)?;
-        Ok(Self(environment))
+        Ok(Self { environment, is_own: false })
     }
 
     /// Renders it. What is filled in is escaped for HTML.
@@ -32,8 +42,47 @@ impl Template {
         title: &str,
         nonce: &str,
     ) -> Result<String, Error> {
-        let view = View::new(answer, title, nonce);
-        self.0.get_template(NAME)?.render(Serde(&view))
+        let (template, own) =
+            (self.environment.get_template(NAME)?, OwnView::new(answer, title, nonce));
+        match self.is_own {
+            true => template.render(Serde(&own)),
+            false => template.render(Serde(&View::new(answer, own))),
+        }
+    }
+}
+
+/// The variables of our own page.
+#[derive(Serialize)]
+struct OwnView<'a> {
+    title: &'a str,
+    nonce: &'a str,
+    lang: &'static str,
+    outcome: &'static str,
+    position: Option<u32>,
+    is_approximate: bool,
+    retry_after: Option<u64>,
+    now: Iso,
+    message: Message,
+    labels: Labels,
+    /// How much of the wait is over, in percent.
+    progress: Option<u64>,
+}
+
+impl<'a> OwnView<'a> {
+    fn new(answer: &Answer, title: &'a str, nonce: &'a str) -> Self {
+        Self {
+            title,
+            nonce,
+            lang: answer.language.tag(),
+            outcome: answer.outcome.as_str(),
+            position: answer.position,
+            is_approximate: answer.is_approximate,
+            retry_after: answer.retry_after_seconds(),
+            now: Iso(answer.now),
+            message: answer.message(),
+            labels: Labels::new(answer),
+            progress: progress(answer),
+        }
     }
 }
 
@@ -41,20 +90,16 @@ impl Template {
 /// template for Cloudflare Waiting Room expects.
 #[derive(Serialize)]
 struct View<'a> {
-    title: &'a str,
-    nonce: &'a str,
-    lang: &'static str,
+    #[serde(flatten)]
+    own: OwnView<'a>,
     room: &'a str,
     kind: &'static str,
-    outcome: &'static str,
     reason: String,
     status: u16,
-    position: Option<u32>,
+    ahead: Option<u32>,
     wait: Option<WaitSeconds>,
-    retry_after: Option<u64>,
     waiting_since: Option<Iso>,
     last_check_in: Option<Iso>,
-    now: Iso,
     place_retention: u64,
     refresh_interval: u64,
     method: &'static str,
@@ -63,10 +108,6 @@ struct View<'a> {
     is_line_full: bool,
     is_safe: bool,
     token: Option<&'a str>,
-    message: Message,
-    labels: Labels,
-    /// How much of the wait is over, in percent.
-    progress: Option<u64>,
     #[serde(rename = "waitTimeHours")]
     wait_time_hours: u64,
     #[serde(rename = "waitTimeHourMinutes")]
@@ -76,23 +117,18 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn new(answer: &'a Answer, title: &'a str, nonce: &'a str) -> Self {
+    fn new(answer: &'a Answer, own: OwnView<'a>) -> Self {
         let cloudflare = CfWaitingRoom::new(answer);
         Self {
-            title,
-            nonce,
-            lang: answer.language.tag(),
+            own,
             room: &answer.room,
             kind: answer.kind.as_str(),
-            outcome: answer.outcome.as_str(),
             reason: answer.reason.to_string(),
             status: answer.status.as_u16(),
-            position: answer.position,
+            ahead: answer.ahead,
             wait: answer.wait.map(WaitSeconds::new),
-            retry_after: answer.retry_after_seconds(),
             waiting_since: answer.waiting_since.map(Iso),
             last_check_in: answer.last_check_in.map(Iso),
-            now: Iso(answer.now),
             place_retention: answer.place_retention.as_secs(),
             refresh_interval: answer.refresh_interval.as_secs(),
             method: name(answer.method),
@@ -101,9 +137,6 @@ impl<'a> View<'a> {
             is_line_full: answer.is_line_full(),
             is_safe: answer.is_safe,
             token: answer.token.as_deref(),
-            message: answer.message(),
-            labels: Labels::new(answer),
-            progress: progress(answer),
             wait_time_hours: cloudflare.hours(),
             wait_time_hour_minutes: cloudflare.minutes_over(),
             cloudflare,

@@ -20,7 +20,8 @@ pub struct Message {
     pub headline: Cow<'static, str>,
     /// More about that, where it is not good news.
     pub detail: Option<Cow<'static, str>>,
-    /// The place in line: "You are number 12 in line".
+    /// The place in line: "You are number 12 in line". Before there is one: "About 11 people are
+    /// ahead of you".
     pub position: Option<Cow<'static, str>>,
     /// The number as it stands in [`position`](Self::position), if it does: "12".
     pub number: Option<String>,
@@ -86,13 +87,21 @@ impl Message {
     fn waiting(words: Words, answer: &Answer) -> Self {
         let is_early = answer.reason == Reason::Prequeue;
         let headline = if is_early { "headline-prequeue" } else { "headline-waiting" };
-        let position = match answer.position {
-            Some(1) => words.phrase("position-first"),
-            Some(place) => words.with("position", "shown", &words.0.count(place)),
-            None if answer.is_placed && answer.method == QueueingMethod::Random => {
+        let position = match (answer.position, answer.ahead) {
+            (Some(1), _) => words.phrase("position-first"),
+            (Some(place), _) => {
+                let sentence = if answer.is_approximate { "position-about" } else { "position" };
+                words.with(sentence, "shown", &words.0.count(place))
+            }
+            (None, Some(ahead @ 1..)) => words.ahead(ahead),
+            (None, _) if answer.is_placed && answer.method == QueueingMethod::Random => {
                 words.phrase("position-lot")
             }
-            None => words.phrase("position-pending"),
+            (None, _) => words.phrase("position-pending"),
+        };
+        let number = match answer.position {
+            Some(place) => Some(place).filter(|place| *place > 1),
+            None => answer.ahead.filter(|ahead| *ahead > 0),
         };
         let title = match answer.position {
             Some(place) => words.with("title-position", "shown", &words.0.count(place)),
@@ -103,7 +112,7 @@ impl Message {
         Self {
             detail: is_early.then(|| words.phrase("detail-prequeue")),
             position: Some(position),
-            number: answer.position.filter(|place| *place > 1).map(|place| words.0.count(place)),
+            number: number.map(|number| words.0.count(number)),
             wait: Some(words.wait(answer)),
             keep: (answer.is_placed && !retention.is_zero()).then(keep),
             ..Self::bare(title, words.phrase(headline))
@@ -136,6 +145,25 @@ mod tests {
         let first = Answer { position: Some(1), ..sample::placed() }.message();
         assert_eq!(first.position.as_deref(), Some("You are next in line"));
         assert_eq!((first.number, &*first.title), (None, "No. 1 in line"));
+    }
+
+    #[test]
+    fn a_newcomer_is_told_how_many_are_ahead_in_every_language() {
+        for language in Language::ALL {
+            let message = Answer { language, ..sample::newcomer() }.message();
+            assert_eq!(message.position.unwrap().matches("12").count(), 1, "{language:?}");
+            assert_eq!(message.number.as_deref(), Some("12"));
+        }
+        let said = sample::newcomer().message().position;
+        assert_eq!(said.as_deref(), Some("About 12 people are ahead of you"));
+        let one = Answer { ahead: Some(1), ..sample::newcomer() }.message().position;
+        assert_eq!(one.as_deref(), Some("About 1 person is ahead of you"));
+    }
+
+    #[test]
+    fn a_position_that_is_approximate_is_said_to_be() {
+        let risen = Answer { is_approximate: true, ..sample::placed() }.message().position;
+        assert_eq!(risen.as_deref(), Some("You are around number 12 in line"));
     }
 
     #[test]

@@ -159,8 +159,7 @@ impl Page {
 impl Default for Page {
     /// Our own page.
     fn default() -> Self {
-        let template = Template::parse(include_str!("page.html").to_owned())
-            .expect("the page is embedded, and a test renders it");
+        let template = Template::own().expect("the page is embedded, and a test renders it");
         let policy = Some(Self::STRICT_POLICY.into());
         Self { body: Body::Template(Arc::new(template)), title: None, policy }
     }

@@ -23,7 +23,7 @@ pub(super) fn answers() -> impl Iterator<Item = Answer> {
         Reason::RefusedReject,
         Reason::StoreUnavailable,
     ];
-    let waiting = [placed(), first(), lottery(), paused(), unsent()];
+    let waiting = [placed(), first(), newcomer(), lottery(), paused(), unsent()];
     waiting.into_iter().chain(refused.map(refusal))
 }
 
@@ -35,6 +35,13 @@ pub(super) fn placed() -> Answer {
 /// A visitor who was never seen before.
 pub(super) fn first() -> Answer {
     let ticket = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + Duration::from_secs(1));
+    answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
+}
+
+/// A visitor who was never seen before, where others wait.
+pub(super) fn newcomer() -> Answer {
+    let mut ticket = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + Duration::from_secs(1));
+    ticket.show(13, true);
     answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
 }
 

@@ -30,6 +30,14 @@ impl Words {
         self.0.sentence(id, &args)
     }
 
+    /// How many are ahead of a visitor who has no place yet.
+    pub(super) fn ahead(self, count: u32) -> Cow<'static, str> {
+        let mut args = FluentArgs::with_capacity(2);
+        args.set("count", count);
+        args.set("shown", self.0.count(count));
+        self.0.sentence("ahead", &args)
+    }
+
     /// When to come back; `None` if that is pointless.
     pub(super) fn again(self, answer: &Answer) -> Option<Cow<'static, str>> {
         answer.retry_after.map(|time| self.with("again", "span", &self.span(time)))

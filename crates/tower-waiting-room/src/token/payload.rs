@@ -66,7 +66,9 @@ pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
     for wait in ticket.wait.map_or(NO_WAIT, |wait| [wait.p25, wait.p50, wait.p75].map(seconds)) {
         writer.put(wait.to_le_bytes());
     }
-    writer.put(if ticket.placed { PLACED } else { 0 }.to_le_bytes());
+    let placed = if ticket.placed { PLACED } else { 0 };
+    let approximate = if ticket.is_approximate { APPROXIMATE } else { 0 };
+    writer.put((placed | approximate).to_le_bytes());
     bytes
 }
 
@@ -91,7 +93,7 @@ pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     let wait = [reader.take_u32()?, reader.take_u32()?, reader.take_u32()?];
     let flags = reader.take_u32()?;
     reader.end()?;
-    if flags & !PLACED != 0 {
+    if flags & !(PLACED | APPROXIMATE) != 0 {
         return Err(OpenError::Malformed);
     }
     let mut ticket = Ticket::new(id, first_seen, last_check_in, next_check_in);
@@ -101,6 +103,7 @@ pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
         Wait::new(p25, p50, p75)
     });
     ticket.placed = flags & PLACED != 0;
+    ticket.is_approximate = flags & APPROXIMATE != 0;
     Ok(ticket)
 }
 
@@ -167,6 +170,8 @@ const NO_POSITION: u32 = 0;
 const NO_WAIT: [u32; 3] = [u32::MAX; 3];
 /// The flag of a ticket that holds a place.
 const PLACED: u32 = 1;
+/// The flag of a ticket with a position that is approximate.
+const APPROXIMATE: u32 = 2;
 
 /// Why a token was not believed. For metrics and spans; the client is never told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,7 +261,7 @@ mod tests {
     fn a_flag_that_is_not_known_is_refused() {
         let time = Timestamp::ZERO;
         let bytes = encode_ticket(&Ticket::new(VisitorId::new(1), time, time, time));
-        for bit in 1..32 {
+        for bit in 2..32 {
             let mut bytes = bytes;
             bytes[60 + bit / 8] |= 1 << (bit % 8);
             assert_eq!(decode_ticket(&bytes), Err(OpenError::Malformed));

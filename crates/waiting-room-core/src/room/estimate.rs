@@ -4,6 +4,8 @@
 //! `k`-th admission from now is `k` divided by the measured rate; its spread is that of a renewal
 //! process with the measured index of dispersion, so a rate that comes in bursts widens the range.
 //! Until there is enough to measure, the configured limits stand in for the rate.
+//!
+//! First tickets are counted in the same slices.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -63,11 +65,13 @@ impl Wait {
 /// The normal quantile of 0.75.
 const QUARTILE: f64 = 0.674_489_75;
 
-/// The measured rate of admissions.
+/// The measured rates of admissions and of first tickets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Estimate {
     /// Admissions per slice, oldest first; the last is the current one.
     slices: VecDeque<u32>,
+    /// First tickets in the last slices, the current one first.
+    first_touches: [u32; 6],
     /// The index of the current slice since the epoch.
     current: u64,
     /// When counting began.
@@ -86,6 +90,26 @@ impl Estimate {
         if let Some(slice) = self.slices.back_mut() {
             *slice = slice.saturating_add(1);
         }
+    }
+
+    /// Counts one first ticket at `now`.
+    pub(crate) fn record_first_touch(&mut self, now: Timestamp) {
+        self.roll(now);
+        self.first_touches[0] = self.first_touches[0].saturating_add(1);
+    }
+
+    /// First tickets in the current slice and the five before: the last 50 to 60 seconds.
+    pub(crate) fn first_touches_in_last_minute(&mut self, now: Timestamp) -> u32 {
+        self.roll(now);
+        self.first_touches.iter().fold(0, |sum, touches| sum.saturating_add(*touches))
+    }
+
+    /// First tickets per second over the current slice and the one before.
+    pub(crate) fn first_touches_per_second(&mut self, now: Timestamp) -> f64 {
+        self.roll(now);
+        let touches = f64::from(self.first_touches[0]) + f64::from(self.first_touches[1]);
+        let covered = Self::SLICE + Duration::from_nanos(now.as_nanos() % nanos(Self::SLICE));
+        touches / covered.as_secs_f64()
     }
 
     /// Admissions per second over the last three minutes, or `fallback` while that is not known.
@@ -149,6 +173,8 @@ impl Estimate {
             if self.slices.len() > Self::SLICES + 1 {
                 self.slices.pop_front();
             }
+            self.first_touches.rotate_right(1);
+            self.first_touches[0] = 0;
         }
         self.current = self.current.max(index);
     }

@@ -14,7 +14,9 @@
 //!
 //! [`enter`](Room::enter) never makes a place in the line: the first ticket is only handed out. A
 //! client that does not return it leaves no trace. [`check_in`](Room::check_in) makes the place,
-//! in the order of the *first* touch.
+//! in the order of the *first* touch. A newcomer is asked back after a second or two, and a first
+//! ticket keeps its order for [a while](RoomRules::first_ticket_lifetime) only: otherwise a client
+//! could claim the front of the line with requests alone, and bring the tickets back when it likes.
 
 use std::time::Duration;
 
@@ -72,9 +74,9 @@ impl Room {
 
     /// A waiting visitor asks again.
     ///
-    /// Who has a place keeps it, whichever of its tickets it shows. A place that this room has
-    /// never heard of, because it was restarted, is taken up where the ticket says. A ticket that
-    /// has lapsed puts its holder at the back.
+    /// A visitor with a place keeps it, whichever of its tickets it shows. A place that this room
+    /// has never heard of, because it was restarted, is taken up where the ticket says. A ticket
+    /// that has lapsed puts its holder at the back.
     pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp) -> Verdict {
         self.reap(now);
         if let Some(verdict) = self.active(ticket.id, now) {
@@ -87,7 +89,7 @@ impl Room {
         if let Some(arrival) = self.line.arrival(ticket.id) {
             ticket.first_seen = arrival;
             ticket.placed = true;
-        } else if ticket.last_check_in + self.rules.place_retention <= now {
+        } else if ticket.last_check_in + self.rules.ticket_lifetime(&ticket) <= now {
             ticket = Ticket::new(ticket.id, now, now, now);
         }
         ticket.first_seen = ticket.first_seen.min(now);
@@ -144,6 +146,7 @@ impl Room {
         let mut snapshot = Snapshot::empty(now, &self.rules);
         snapshot.active = self.sessions.active();
         snapshot.new_in_last_minute = u32::try_from(self.minute.count(now)).unwrap_or(u32::MAX);
+        snapshot.first_touches_in_last_minute = self.estimate.first_touches_in_last_minute(now);
         snapshot.waiting = self.line.len();
         snapshot.present = self.line.present();
         snapshot.oldest_wait =
@@ -209,21 +212,34 @@ impl Room {
         }
         match self.may_enter(self.line.present(), now) {
             Ok(Reason::AdmittedSlot) if self.is_cookie_tested() => {
-                let next = now + Self::COOKIE_TEST_INTERVAL;
-                Verdict::Wait {
-                    ticket: Ticket::new(id, now, now, next),
-                    reason: Reason::QueuedCookieTest,
-                }
+                self.first_ticket(id, Self::COOKIE_TEST_INTERVAL, Reason::QueuedCookieTest, now)
             }
             Ok(reason) => self.admit(id, now, reason, now),
             Err(reason) if self.rules.queueing_method == QueueingMethod::Reject => {
                 self.reject(&reason)
             }
             Err(reason) => {
-                let next = now + self.interval(id, self.line.present(), &reason, now);
-                Verdict::Wait { ticket: Ticket::new(id, now, now, next), reason }
+                let newcomers = self.estimate.first_touches_per_second(now);
+                let interval = self.rules.second_touch_after(newcomers, id.draw(now.as_nanos()));
+                self.first_ticket(id, interval, reason, now)
             }
         }
+    }
+
+    /// A ticket without a place, which says how many are ahead.
+    fn first_ticket(
+        &mut self,
+        id: VisitorId,
+        interval: Duration,
+        reason: Reason,
+        now: Timestamp,
+    ) -> Verdict {
+        self.estimate.record_first_touch(now);
+        let mut ticket = Ticket::new(id, now, now, now + interval);
+        if self.rules.queueing_method != QueueingMethod::Random {
+            ticket.show(self.line.present().saturating_add(1), true);
+        }
+        Verdict::Wait { ticket, reason }
     }
 
     /// Whether a visitor with this many present visitors before it may enter now, and why.
@@ -304,11 +320,13 @@ impl Room {
         ticket.wait = self.wait(ahead, &reason, now);
         let interval = self.interval(ticket.id, ahead, &reason, now);
         ticket.next_check_in = now + interval;
+        match self.rules.queueing_method {
+            QueueingMethod::Random => {
+                (ticket.shown_position, ticket.is_approximate) = (None, false)
+            }
+            _ => ticket.show(ahead.saturating_add(1), false),
+        }
         ticket.placed = true;
-        ticket.shown_position = match self.rules.queueing_method {
-            QueueingMethod::Random => None,
-            _ => Some(ticket.shown_position.unwrap_or(u32::MAX).min(ahead.saturating_add(1))),
-        };
         let present_until = now + interval * Self::PRESENT_FOR_HALVES / 2;
         let kept_until = now + self.rules.place_retention;
         self.line.stand(rank, ticket.first_seen, present_until, kept_until);

@@ -5,7 +5,7 @@
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
-use crate::{ConfigError, ConfigErrorKind, Pass, Timestamp};
+use crate::{ConfigError, ConfigErrorKind, Pass, Ticket, Timestamp};
 
 /// The rules of one room.
 ///
@@ -258,6 +258,32 @@ impl RoomRules {
         spread(base.clamp(Self::SHORTEST_INTERVAL, self.refresh_interval), jitter)
     }
 
+    /// When a newcomer is to ask for the second time, which makes its place: after 1 to 2 s while up
+    /// to a thousand come per second, and later, spread over longer, if there are more.
+    ///
+    /// So each newcomer costs one request more than if it were asked back when anybody far back in
+    /// line is: 10⁵ newcomers within a minute, the requests of which are three instead of two then.
+    #[must_use]
+    pub fn second_touch_after(&self, newcomers_per_second: f64, jitter: u64) -> Duration {
+        let longest = self.refresh_interval.as_secs_f64() * 0.65;
+        let base = (newcomers_per_second / 1_000.0).min(longest).max(1.0);
+        let thousandths = u32::try_from(jitter % SPREAD).unwrap_or(0);
+        let spread = base * (1.0 + f64::from(thousandths) / 300.0);
+        Duration::from_secs_f64((spread + 0.5).floor())
+    }
+
+    /// How long a ticket without a place keeps its order of arrival: for half as long again as any
+    /// client is asked to stay away.
+    #[must_use]
+    pub fn first_ticket_lifetime(&self) -> Duration {
+        self.refresh_interval * 3 / 2
+    }
+
+    /// How long a ticket keeps its order of arrival from its last check-in.
+    pub(crate) fn ticket_lifetime(&self, ticket: &Ticket) -> Duration {
+        if ticket.placed { self.place_retention } else { self.first_ticket_lifetime() }
+    }
+
     /// When a visitor of a room that lets nobody in is to ask again: as late as anybody is.
     #[must_use]
     pub fn longest_check_in_interval(&self, jitter: u64) -> Duration {
@@ -404,10 +430,13 @@ pub enum Recovery {
 
 /// A time with up to 30 % more, in whole seconds.
 fn spread(base: Duration, jitter: u64) -> Duration {
-    let thousandths = u32::try_from(jitter % 301).unwrap_or(0);
+    let thousandths = u32::try_from(jitter % SPREAD).unwrap_or(0);
     let spread = base + base * thousandths / 1_000;
     Duration::from_secs(spread.as_secs() + u64::from(spread.subsec_nanos() > 0))
 }
+
+/// An interval is spread by up to 300 thousandths.
+const SPREAD: u64 = 301;
 
 fn check_name(name: &str) -> Result<(), ConfigError> {
     let malformed = |expected: fmt::Arguments<'_>| {

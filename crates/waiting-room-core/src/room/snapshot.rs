@@ -18,6 +18,9 @@ pub struct Snapshot {
     pub new_in_last_minute: u32,
     /// How many that may be; `None` if it is not limited.
     pub new_users_per_minute: Option<u32>,
+    /// Clients that were given a first ticket within the last 50 to 60 seconds. They have no place
+    /// until they bring it back, and may never do so.
+    pub first_touches_in_last_minute: u32,
     /// Places in the line, with those of visitors who are away.
     pub waiting: u32,
     /// Visitors in the line who check in as they were asked to.
@@ -43,6 +46,7 @@ impl Snapshot {
             total_active_users,
             new_in_last_minute: 0,
             new_users_per_minute,
+            first_touches_in_last_minute: 0,
             waiting: 0,
             present: 0,
             line_capacity: rules.current_line_capacity(),

@@ -97,9 +97,12 @@ pub struct Ticket {
     pub last_check_in: Timestamp,
     /// The earliest time at which asking again can change anything.
     pub next_check_in: Timestamp,
-    /// The position last shown, counted from 1; never goes up. `None` while there is none to show:
-    /// before the first check-in, and where chance decides the order.
+    /// The position last shown, counted from 1; `None` where chance decides the order. Before the
+    /// first check-in it is the one at which a newcomer would have stood.
     pub shown_position: Option<u32>,
+    /// Whether the shown position is approximate: before the first check-in, where it is estimated,
+    /// and when visitors have come back to places ahead.
+    pub is_approximate: bool,
     /// How long the wait was expected to be when this ticket was issued, if that was known.
     pub wait: Option<Wait>,
     /// Whether the visitor has shown that it returns its ticket, and so holds a place.
@@ -121,9 +124,22 @@ impl Ticket {
             last_check_in,
             next_check_in,
             shown_position: None,
+            is_approximate: false,
             wait: None,
             placed: false,
         }
+    }
+
+    /// Shows a position, which is exact unless it is `estimated`.
+    ///
+    /// A position may rise, when visitors who were away come back to their places. It is then said
+    /// to be approximate, and so a rise of up to a sixteenth need not be shown. What was shown to a
+    /// newcomer without a place binds nothing.
+    pub fn show(&mut self, position: u32, estimated: bool) {
+        let shown = self.shown_position.filter(|_| self.placed);
+        self.is_approximate = estimated || shown.is_some_and(|shown| position > shown);
+        let is_near = |shown: &u32| position > *shown && position - shown <= shown / 16;
+        self.shown_position = Some(shown.filter(is_near).unwrap_or(position));
     }
 
     /// The minute of arrival, as a count of minutes since the Unix epoch.

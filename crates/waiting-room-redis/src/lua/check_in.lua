@@ -20,6 +20,12 @@ local function stand(id, ticket, ahead, reason)
     return {'wait', reason, ticket.is_new, ticket.first_seen_us, interval, ahead}
 end
 
+-- How long a ticket keeps its order of arrival: without a place, for half as long again as any client
+-- is asked to stay away.
+local function ticket_lifetime_us(ticket)
+    return ticket.placed and room.retention_us or room.refresh_us * 1.5
+end
+
 local function check_in(id, ticket)
     local again = admit_again(id)
     if again then
@@ -31,7 +37,7 @@ local function check_in(id, ticket)
     local arrival_us = redis.call('ZSCORE', PLACES, id)
     if arrival_us then
         ticket.first_seen_us, ticket.placed = tonumber(arrival_us), true
-    elseif ticket.last_check_in_us + room.retention_us <= room.now_us then
+    elseif ticket.last_check_in_us + ticket_lifetime_us(ticket) <= room.now_us then
         ticket.first_seen_us, ticket.placed, ticket.is_new = room.now_us, false, 1
     end
     ticket.first_seen_us = math.min(ticket.first_seen_us, room.now_us)

@@ -3,7 +3,8 @@
 --
 -- ARGV  [2] the version that is known
 -- reply for the one call: active, new_in_last_minute, waiting, first_arrival_us or -1, rules or '',
---       the frontier or -1, {arrivals of the present, evenly spaced}, 1 if more is to be swept
+--       the frontier or -1, {arrivals of the present, evenly spaced}, 1 if more is to be swept,
+--       first tickets in about the last minute
 
 -- A node answers by this for so long.
 local HORIZON_US = 2 * 1000000
@@ -69,5 +70,5 @@ local first = redis.call('ZRANGE', PLACES, 0, 0, 'WITHSCORES')
 local arrival_us = first[2] and tonumber(first[2]) or -1
 return close({{
     active(), count_minute(), redis.call('ZCARD', PLACES), arrival_us, rules,
-    frontier_us(), arrivals_us(), is_more and 1 or 0,
+    frontier_us(), arrivals_us(), is_more and 1 or 0, first_touches_in_last_minute(),
 }})

@@ -100,7 +100,9 @@ impl Model {
             ticket.first_seen = place.first_seen;
             ticket.placed = true;
         }
-        if place.is_none() && ticket.last_check_in + self.settings.retention <= now {
+        let first_lifetime = self.settings.refresh * 3 / 2;
+        let lifetime = if ticket.placed { self.settings.retention } else { first_lifetime };
+        if place.is_none() && ticket.last_check_in + lifetime <= now {
             ticket = Ticket::new(ticket.id, now, now, now);
         }
         ticket.first_seen = ticket.first_seen.min(now);

@@ -79,6 +79,7 @@ mod tests {
             new_users_per_minute: Some(3),
             session_duration: Duration::from_secs(60),
             place_retention: Duration::from_secs(300),
+            refresh_interval: Duration::from_secs(20),
         })
     }
 

@@ -38,6 +38,7 @@ use super::{
 ///     new_users_per_minute: None,
 ///     session_duration: Duration::from_secs(60),
 ///     place_retention: Duration::from_secs(300),
+///     refresh_interval: Duration::from_secs(20),
 /// });
 /// for visitor in [VisitorNo(1), VisitorNo(2)] {
 ///     let sent = Timestamp::from_secs(100 + visitor.0);

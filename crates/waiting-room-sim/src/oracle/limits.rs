@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use waiting_room_core::Timestamp;
 
+use super::visitor::Place;
+
 /// The promises that are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -15,6 +17,9 @@ pub struct Limits {
     pub session_duration: Duration,
     /// A place outlives the last check-in by this long.
     pub place_retention: Duration,
+    /// A visitor far back in line is asked to check in this often. A first ticket keeps its order of
+    /// arrival for half as long again.
+    pub refresh_interval: Duration,
 }
 
 impl Limits {
@@ -27,6 +32,14 @@ impl Limits {
     /// A pass is renewed beside the request that shows it, so the renewal may be stamped this much
     /// later than the answer arrives; not if answers take no time at all.
     pub(super) const LATE_RENEWAL: Duration = Duration::from_secs(1);
+
+    /// For how long a place, or the order of a first ticket, outlives its last check-in.
+    pub(super) fn kept_for(&self, place: &Place) -> Duration {
+        match place.second_touch {
+            true => self.place_retention,
+            false => self.refresh_interval * 3 / 2,
+        }
+    }
 
     /// The longest a slot may be held after its last request: until the pass of a renewal lapses.
     pub(super) fn longest_hold(&self) -> Duration {
@@ -69,11 +82,23 @@ pub enum Seen {
         interval: Duration,
         /// Since when the room says the visitor waits, if it says so.
         waiting_since: Option<Timestamp>,
-        /// The position that was shown, counted from 1, if one was.
-        position: Option<u32>,
+        /// The position that was shown.
+        position: ShownPosition,
         /// Whether the request carried a ticket.
         returned_ticket: bool,
     },
+}
+
+/// A position in line, as an answer shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "it is shown or not, and may be said to be exact")]
+pub enum ShownPosition {
+    /// Around a number. The next exact one may be higher than the last.
+    Approximate,
+    /// A number, counted from 1.
+    Exact(u32),
+    /// None.
+    None,
 }
 
 /// The details of an answer that tells a visitor to wait, as in [`Seen::Waiting`].
@@ -81,6 +106,6 @@ pub enum Seen {
 pub(super) struct Told {
     pub interval: Duration,
     pub waiting_since: Option<Timestamp>,
-    pub position: Option<u32>,
+    pub position: ShownPosition,
     pub returned_ticket: bool,
 }

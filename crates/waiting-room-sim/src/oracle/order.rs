@@ -164,6 +164,7 @@ mod tests {
             new_users_per_minute: None,
             session_duration: Duration::from_secs(60),
             place_retention: Duration::from_secs(300),
+            refresh_interval: Duration::from_secs(20),
         })
     }
 

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use waiting_room_core::Timestamp;
 
-use super::{AlarmKind, Limits, Oracle, Report, Seen, VisitorNo};
+use super::{AlarmKind, Limits, Oracle, Report, Seen, ShownPosition, VisitorNo};
 
 /// Visitors in front of a room that does whatever the test says. Times are milliseconds.
 struct Scene(Oracle);
@@ -20,6 +20,7 @@ fn limits(slots: u32, minute: Option<u32>) -> Limits {
         new_users_per_minute: minute,
         session_duration: Duration::from_secs(60),
         place_retention: Duration::from_secs(300),
+        refresh_interval: Duration::from_secs(20),
     }
 }
 
@@ -28,7 +29,7 @@ const fn first() -> Seen {
     Seen::Waiting {
         interval: Duration::from_millis(INTERVAL),
         waiting_since: None,
-        position: None,
+        position: ShownPosition::None,
         returned_ticket: false,
     }
 }
@@ -38,8 +39,18 @@ fn waits(since: u64, position: u32) -> Seen {
     Seen::Waiting {
         interval: Duration::from_millis(INTERVAL),
         waiting_since: Some(at(since)),
-        position: Some(position),
+        position: ShownPosition::Exact(position),
         returned_ticket: true,
+    }
+}
+
+/// The answer to a visitor who was not seen before.
+fn waits_without_ticket(since: u64) -> Seen {
+    Seen::Waiting {
+        interval: Duration::from_millis(INTERVAL),
+        waiting_since: Some(at(since)),
+        position: ShownPosition::Approximate,
+        returned_ticket: false,
     }
 }
 
@@ -436,6 +447,33 @@ fn a_position_that_goes_up_is_counted() {
     scene.ask(2, 41_000, waits(1_000, 2));
     scene.ask(2, 61_000, waits(1_000, 3));
     assert_eq!(scene.report().violations(), ["position_rises"]);
+}
+
+#[test]
+fn a_position_may_go_up_where_it_is_said_to_be_approximate() {
+    let mut scene = Scene::new(1, None);
+    scene.ask(1, 0, ADMITTED);
+    scene.ask(2, 1_000, first());
+    scene.ask(2, 21_000, waits(1_000, 2));
+    let Seen::Waiting { interval, waiting_since, returned_ticket, .. } = waits(1_000, 0) else {
+        unreachable!("it waits");
+    };
+    let position = ShownPosition::Approximate;
+    scene.ask(2, 41_000, Seen::Waiting { interval, waiting_since, position, returned_ticket });
+    scene.ask(2, 61_000, waits(1_000, 3));
+    assert_eq!(scene.report().position_rises, 0);
+}
+
+#[test]
+fn a_first_ticket_keeps_its_order_for_one_and_a_half_intervals() {
+    let losses = |brought_back| {
+        let mut scene = Scene::new(1, None);
+        scene.ask(1, 0, ADMITTED);
+        scene.ask(2, 1_000, waits_without_ticket(1_000));
+        scene.ask(2, brought_back, waits(brought_back, 1));
+        scene.report().lost_places
+    };
+    assert_eq!((losses(30_999), losses(31_001)), (1, 0));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use waiting_room_core::Timestamp;
 
 use super::{
     judge::Oracle,
-    limits::{Told, VisitorNo},
+    limits::{ShownPosition, Told, VisitorNo},
     order::{Admission, Waiter},
     report::AlarmKind,
     visitor::{Flight, Place, Span, Visitor},
@@ -25,7 +25,8 @@ impl Oracle {
         self.shut_out(visitor, decided);
         self.judge_place(visitor, decided, told);
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
-        known.arrived = arrival(known, decided, told, self.limits.place_retention);
+        let kept_for = known.place.map_or(Duration::ZERO, |place| self.limits.kept_for(&place));
+        known.arrived = arrival(known, decided, told, kept_for);
         let is_early = known.place.is_some_and(|place| decided.from < place.due_by);
         if !is_early {
             self.judge_order(visitor, decided);
@@ -40,11 +41,11 @@ impl Oracle {
         let Some(known) = self.visitors.get(&visitor) else { return };
         let Some(place) = known.place.filter(|_| told.returned_ticket) else { return };
         let same = place.waiting_since == told.waiting_since;
-        let kept = decided.to < place.kept_from + self.limits.place_retention
+        let kept = decided.to < place.kept_from + self.limits.kept_for(&place)
             && known.unresolved_since.is_none();
         let lost = kept && !same && place.waiting_since.is_some() && told.waiting_since.is_some();
         let rises = match (place.position, told.position) {
-            (Some(before), Some(now)) => now > before,
+            (Some(before), ShownPosition::Exact(now)) => now > before,
             _ => false,
         };
         if lost {
@@ -120,7 +121,11 @@ impl Oracle {
         let early_in = before.filter(|_| is_early);
         known.place = Some(Place {
             waiting_since: told.waiting_since,
-            position: told.position.or(same_place.and_then(|place| place.position)),
+            position: match told.position {
+                ShownPosition::Approximate => None,
+                ShownPosition::Exact(position) => Some(position),
+                ShownPosition::None => same_place.and_then(|place| place.position),
+            },
             second_touch,
             checked_in_by: early_in.map_or(decided.to, |place| place.checked_in_by),
             kept_from: early_in.map_or(decided.from, |place| place.kept_from),
@@ -155,7 +160,7 @@ impl Oracle {
 }
 
 /// When the visitor took the place in the order of arrival that it has now.
-fn arrival(known: &Visitor, decided: Span, told: Told, retention: Duration) -> Span {
+fn arrival(known: &Visitor, decided: Span, told: Told, kept_for: Duration) -> Span {
     let since = known.unresolved_since.unwrap_or(decided.from);
     let newly = Span { from: since, to: decided.to };
     let Some(place) = known.place.filter(|_| told.returned_ticket) else {
@@ -169,7 +174,7 @@ fn arrival(known: &Visitor, decided: Span, told: Told, retention: Duration) -> S
     match (place.waiting_since, told.waiting_since) {
         (Some(before), Some(now)) if before == now => known.arrived,
         (Some(_), Some(_)) => newly,
-        _ if decided.to < place.kept_from + retention && known.unresolved_since.is_none() => {
+        _ if decided.to < place.kept_from + kept_for && known.unresolved_since.is_none() => {
             known.arrived
         }
         _ => Span { to: decided.to, ..known.arrived },

@@ -6,7 +6,7 @@ use waiting_room_core::{Pass, Ticket};
 
 use super::{Event, Run};
 use crate::{
-    Seen,
+    Seen, ShownPosition,
     desk::{Door, Reply, Token},
     person::Outcome,
 };
@@ -63,7 +63,11 @@ impl<D: Door> Run<D> {
         let seen = Seen::Waiting {
             interval,
             waiting_since: Some(ticket.first_seen),
-            position: ticket.shown_position,
+            position: match ticket.shown_position {
+                Some(_) if ticket.is_approximate => ShownPosition::Approximate,
+                Some(position) => ShownPosition::Exact(position),
+                None => ShownPosition::None,
+            },
             returned_ticket: matches!(person.token, Some(Token::Ticket(_))),
         };
         self.oracle.answered(person.no, self.now, seen);

@@ -30,7 +30,7 @@ fn without_a_crowd_it_serves() {
 
 #[test]
 fn a_session_is_shorter_for_a_crowd_unless_it_is_given() {
-    let session = |line| parse(line).unwrap().room.for_crowd().promises().session_duration;
+    let session = |line| parse(line).unwrap().room.for_crowd(false).promises().session_duration;
     assert_eq!(parse("shop").unwrap().room.promises().session_duration, Duration::from_secs(300));
     assert_eq!(session("shop --crowd 5"), Duration::from_secs(60));
     assert_eq!(session("shop --crowd 5 --session 90s"), Duration::from_secs(90));
@@ -101,7 +101,7 @@ fn the_first_key_seals_and_a_wrong_one_is_never_shown() {
 
 #[test]
 fn what_is_allowed_a_minute_is_the_scarcer_of_both_limits() {
-    let allowed = |line| parse(line).unwrap().room.for_crowd().allowed_per_minute().to_bits();
+    let allowed = |line| parse(line).unwrap().room.for_crowd(false).allowed_per_minute().to_bits();
     assert_eq!(allowed("shop --crowd 1"), 200.0_f64.to_bits());
     assert_eq!(allowed("shop --crowd 1 --limit 100"), 100.0_f64.to_bits());
     assert_eq!(allowed("shop --crowd 1 --limit 100 --session 30s"), 200.0_f64.to_bits());

@@ -8,12 +8,15 @@ use reqwest::{
 };
 use serde::Deserialize;
 use tower_waiting_room::{REASON_HEADER, TOKEN_HEADER, Timestamp};
+use waiting_room_sim::ShownPosition;
 
 /// What an answer says to the one who gets it.
 #[derive(Debug)]
 pub(super) enum Answer {
     /// The visitor is inside. What remains of the answer is the page that was asked for.
     Admitted(Response),
+    /// A rate limit refuses the request; the place of its visitor is what it was.
+    Limited { retry_after: Option<Duration> },
     /// Something in front of the shop answers that nobody does.
     Nobody,
     /// The visitor is sent away.
@@ -28,7 +31,7 @@ pub(super) struct Notice {
     /// After how long to come back.
     pub(super) interval: Duration,
     pub(super) waiting_since: Option<Timestamp>,
-    pub(super) position: Option<u32>,
+    pub(super) position: ShownPosition,
     /// Whether something to be recognized by came with it.
     pub(super) gave_token: bool,
     /// Whether the room says that it cannot ask its store. Only some rooms tell.
@@ -44,6 +47,9 @@ impl Answer {
         let gave_token = headers.contains_key(SET_COOKIE) || headers.contains_key(TOKEN_HEADER);
         match headers.get(OUTCOME).map(|outcome| outcome.as_bytes()) {
             None if UNSERVED.contains(&response.status()) => Ok(Self::Nobody),
+            None | Some(b"refuse") if is_limited(headers) => {
+                Ok(Self::Limited { retry_after: retry_after(headers) })
+            }
             None | Some(b"admit") => {
                 if is_trouble(response.status()) {
                     tracing::error!(status = %response.status(), url = %response.url(), "not served");
@@ -85,17 +91,41 @@ fn refresh(headers: &HeaderMap) -> Option<Duration> {
     seconds.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// What the JSON says.
-fn told_by_json(body: &str) -> (Option<Timestamp>, Option<u32>) {
-    let Ok(Document { room }) = serde_json::from_str(body) else { return (None, None) };
-    let time = room.waiting_since.and_then(|time| time.parse::<jiff::Timestamp>().ok());
-    let nanos = time.and_then(|time| u64::try_from(time.as_nanosecond()).ok());
-    (nanos.map(Timestamp::from_nanos), room.position)
+/// Whether it was a rate limit that refused a request, as the debug header tells.
+fn is_limited(headers: &HeaderMap) -> bool {
+    let limits: [&[u8]; 2] = [b"refused:rate:", b"refused:too_often"];
+    let reason = headers.get(REASON_HEADER).map_or(&b""[..], |reason| reason.as_bytes());
+    limits.iter().any(|limit| reason.starts_with(limit))
 }
 
-/// The number that the page shows large, as a visitor reads it: `1,234` is one number.
-fn told_by_page(body: &str) -> Option<u32> {
-    let (_, headline) = body.split_once("id=\"position\"")?;
+/// What the JSON says.
+fn told_by_json(body: &str) -> (Option<Timestamp>, ShownPosition) {
+    let Ok(Document { room }) = serde_json::from_str(body) else {
+        return (None, ShownPosition::None);
+    };
+    let time = room.waiting_since.and_then(|time| time.parse::<jiff::Timestamp>().ok());
+    let nanos = time.and_then(|time| u64::try_from(time.as_nanosecond()).ok());
+    let position = match room.position {
+        Some(_) if room.is_approximate => ShownPosition::Approximate,
+        Some(position) => ShownPosition::Exact(position),
+        None => ShownPosition::None,
+    };
+    (nanos.map(Timestamp::from_nanos), position)
+}
+
+/// The number that the page shows large.
+fn told_by_page(body: &str) -> ShownPosition {
+    match body.split_once("id=\"position\"") {
+        Some((_, headline)) if headline.starts_with(" data-approximate") => {
+            ShownPosition::Approximate
+        }
+        Some((_, headline)) => large(headline).map_or(ShownPosition::None, ShownPosition::Exact),
+        None => ShownPosition::None,
+    }
+}
+
+/// A number as a visitor reads it: `1,234` is one.
+fn large(headline: &str) -> Option<u32> {
     let (headline, _) = headline.split_once("</h1>")?;
     let (_, number) = headline.split_once("<b")?;
     let (number, _) = number.split_once('>')?.1.split_once("</b>")?;
@@ -114,6 +144,8 @@ struct Document {
 struct Room {
     waiting_since: Option<String>,
     position: Option<u32>,
+    #[serde(default)]
+    is_approximate: bool,
 }
 
 const OUTCOME: &str = "waiting-room";
@@ -133,12 +165,17 @@ mod tests {
     fn the_position_is_read_off_the_page_and_out_of_the_json() {
         let page = "<h1 id=\"position\"><span>You are number </span><b class=\"long\">12,345</b>\
                     <span> in line</span></h1><p><b>7</b></p>";
-        assert_eq!(told_by_page(page), Some(12_345));
-        assert_eq!(told_by_page("<h1 id=\"position\">You are almost in line</h1><b>7</b>"), None);
+        assert_eq!(told_by_page(page), ShownPosition::Exact(12_345));
+        let about = page.replacen("\"position\"", "\"position\" data-approximate", 1);
+        assert_eq!(told_by_page(&about), ShownPosition::Approximate);
+        assert_eq!(
+            told_by_page("<h1 id=\"position\">You are almost in line</h1><b>7</b>"),
+            ShownPosition::None
+        );
         let json = r#"{"waitingRoom":{"position":4,"waitingSince":"2026-11-21T08:00:00.250Z"}}"#;
         let since = Timestamp::from_millis(1_795_248_000_250);
-        assert_eq!(told_by_json(json), (Some(since), Some(4)));
-        assert_eq!(told_by_json("{}"), (None, None));
+        assert_eq!(told_by_json(json), (Some(since), ShownPosition::Exact(4)));
+        assert_eq!(told_by_json("{}"), (None, ShownPosition::None));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use waiting_room_sim::{Limits, Seen, VisitorNo};
 pub(super) struct Claims {
     session: Duration,
     retention: Duration,
+    first_retention: Duration,
     /// Until when each pass is certainly valid.
     passes: HashMap<VisitorNo, Timestamp>,
     places: HashMap<VisitorNo, Place>,
@@ -24,6 +25,8 @@ pub(super) struct Claims {
 struct Place {
     waiting_since: Timestamp,
     kept_from: Timestamp,
+    /// A first ticket keeps its order of arrival for a shorter time than a place is kept.
+    kept_for: Duration,
     /// Since when its holder may have been let in without knowing.
     doubtful_since: Option<Timestamp>,
 }
@@ -33,6 +36,7 @@ impl Claims {
         Self {
             session: limits.session_duration,
             retention: limits.place_retention,
+            first_retention: limits.refresh_interval * 3 / 2,
             passes: HashMap::new(),
             places: HashMap::new(),
             interrupted: 0,
@@ -82,7 +86,12 @@ impl Claims {
                     in_doubt.then(|| before.and_then(|place| place.doubtful_since).unwrap_or(sent));
                 // Who could not be heard has kept its place no longer by it.
                 let kept_from = before.filter(|_| in_doubt).map_or(sent, |place| place.kept_from);
-                let place = Place { waiting_since: since, kept_from, doubtful_since };
+                let kept_for = match before {
+                    Some(place) if in_doubt => place.kept_for,
+                    _ if returned_ticket && !in_doubt => self.retention,
+                    _ => self.first_retention,
+                };
+                let place = Place { waiting_since: since, kept_from, kept_for, doubtful_since };
                 self.places.insert(visitor, place);
             }
             Seen::Refused => {
@@ -109,13 +118,15 @@ impl Claims {
     /// Whether a place is still to be kept: it is, and was not used up by a session that has come
     /// and gone without its holder knowing.
     fn holds(&self, place: &Place, now: Timestamp) -> bool {
-        now < place.kept_from + self.retention
+        now < place.kept_from + place.kept_for
             && place.doubtful_since.is_none_or(|since| now < since + self.session)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use waiting_room_sim::ShownPosition;
+
     use super::*;
 
     const ANN: VisitorNo = VisitorNo(1);
@@ -128,6 +139,7 @@ mod tests {
             new_users_per_minute: None,
             session_duration: Duration::from_secs(20),
             place_retention: Duration::from_secs(300),
+            refresh_interval: Duration::from_secs(20),
         })
     }
 
@@ -139,7 +151,7 @@ mod tests {
         Seen::Waiting {
             interval: Duration::from_secs(5),
             waiting_since: Some(at(since)),
-            position: None,
+            position: ShownPosition::None,
             returned_ticket: true,
         }
     }

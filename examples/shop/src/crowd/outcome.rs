@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use waiting_room_sim::Report;
 
-use super::witness::Witness;
+use super::witness::{OneAddress, Witness};
 use crate::room::RecoveryName;
 
 /// What the visitors saw of the room.
@@ -17,6 +17,8 @@ use crate::room::RecoveryName;
 pub struct Outcome {
     pub(super) report: Report,
     pub(super) restart: Option<Restart>,
+    /// For a crowd from one address.
+    pub(super) one_address: Option<OneAddress>,
     /// Requests that got no answer.
     pub(super) failures: u64,
     pub(super) form: Form,
@@ -46,6 +48,8 @@ struct Document<'a> {
     report: &'a Report,
     failed_requests: u64,
     restart_at_s: Option<f64>,
+    refused_by_limits: Option<u64>,
+    first_position_p95_s: Option<f64>,
     violations: Vec<&'static str>,
 }
 
@@ -54,7 +58,8 @@ impl Outcome {
     #[must_use]
     pub fn new(witness: &Witness, seed: u64, form: Form) -> Self {
         let failures = witness.glimpse().failures;
-        Self { report: witness.report().with_seed(seed), restart: None, failures, form }
+        let report = witness.report().with_seed(seed);
+        Self { report, restart: None, one_address: None, failures, form }
     }
 
     /// What the oracle found.
@@ -113,6 +118,15 @@ impl Outcome {
     fn violations(&self) -> Vec<&'static str> {
         let mut violations = self.report.violations();
         violations.retain(|name| !(self.is_excused() && LIMITS.contains(name)));
+        if let Some(OneAddress { limited, placed, first_position_p95 }) = self.one_address {
+            // With nobody in line, nothing was tried.
+            let broken = [
+                ("refused_by_limits", limited > 0),
+                ("nobody_waited", placed == 0),
+                ("first_position", first_position_p95 > FIRST_POSITION),
+            ];
+            violations.extend(broken.iter().filter(|(_, broken)| *broken).map(|(name, _)| *name));
+        }
         violations
     }
 
@@ -127,6 +141,8 @@ impl Outcome {
             report: &self.report,
             failed_requests: self.failures,
             restart_at_s: self.restart.map(|restart| restart.at.as_secs_f64()),
+            refused_by_limits: self.one_address.map(|it| it.limited),
+            first_position_p95_s: self.one_address.map(|it| it.first_position_p95.as_secs_f64()),
             violations: self.violations(),
         }
     }
@@ -164,12 +180,25 @@ impl Outcome {
         for (name, seen, promised) in rows {
             table.add_row([name.to_owned(), seen, promised]);
         }
+        if let Some(OneAddress { limited, placed, first_position_p95 }) = self.one_address {
+            let p95 = first_position_p95.as_secs_f64();
+            for (name, seen, promised) in [
+                ("refused by a limit", limited.to_string(), "0".to_owned()),
+                ("shown a position", placed.to_string(), "> 0".to_owned()),
+                ("first position, 95 in 100", seconds(p95), "≤ 3.0 s".to_owned()),
+            ] {
+                table.add_row([name.to_owned(), seen, promised]);
+            }
+        }
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
         table
     }
 }
+
+/// After this long 95 in 100 visitors know their position.
+const FIRST_POSITION: Duration = Duration::from_secs(3);
 
 /// The promises that are limits, by the names of their fields.
 const LIMITS: [&str; 2] = ["max_active", "max_new_in_any_60s"];

@@ -87,6 +87,13 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The same visitor, if it keeps its cookies, stays, and waits to the end.
+    pub(super) fn obedient(self) -> Self {
+        Self { memory: Memory::Keeps, patience: None, absence: None, ..self }
+    }
+}
+
 impl Kind {
     fn draw(chance: &mut impl Rng) -> Self {
         match chance.random_range(0..100) {

@@ -19,7 +19,7 @@ use crate::{
 
 /// Serves a shop, sends a crowd to it, and judges what the crowd saw.
 pub(crate) async fn run(room: &RoomArgs, order: CrowdOrder) -> Result<Outcome, Box<dyn Error>> {
-    let room = room.for_crowd();
+    let room = room.for_crowd(order.options.one_address);
     let crowd = Crowd::new(&order, &room)?;
     let restart = restart(&room, &order, &crowd)?;
     let keys = room.own_keys()?.unwrap_or_else(|| KeyRing::new(TokenKey::random()));
@@ -48,7 +48,8 @@ pub(crate) async fn run(room: &RoomArgs, order: CrowdOrder) -> Result<Outcome, B
         }
     }
     let form = if order.options.json { Form::Json } else { Form::Table };
-    Ok(Outcome { restart, ..Outcome::new(&witness, seed, form) })
+    let one_address = order.options.one_address.then(|| witness.one_address());
+    Ok(Outcome { restart, one_address, ..Outcome::new(&witness, seed, form) })
 }
 
 /// Kills the server at this time, and starts another on the same address that knows nothing.

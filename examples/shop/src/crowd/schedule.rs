@@ -45,7 +45,11 @@ impl Schedule {
         };
         let longest_absence = room.place_retention.mul_f64(SAFE_PART_OF_RETENTION);
         let pace = Pace { over, longest_absence };
-        let plans = times.into_iter().map(|time| Plan::draw(time, &pace, &mut chance)).collect();
+        let draw = |time| {
+            let plan = Plan::draw(time, &pace, &mut chance);
+            if order.options.obey { plan.obedient() } else { plan }
+        };
+        let plans = times.into_iter().map(draw).collect();
         Ok(Self { seed, plans, over, story })
     }
 }

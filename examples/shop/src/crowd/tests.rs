@@ -18,7 +18,7 @@ fn order(line: &str) -> (Cli, CrowdOrder) {
 
 fn schedule(line: &str) -> Schedule {
     let (cli, order) = order(line);
-    Schedule::new(&order, &cli.room.for_crowd()).unwrap()
+    Schedule::new(&order, &cli.room.for_crowd(false)).unwrap()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep, sleep_until};
-use waiting_room_sim::{Seen, VisitorNo};
+use waiting_room_sim::{Seen, ShownPosition, VisitorNo};
 
 use super::{
     answer::{Answer, Notice},
@@ -23,6 +23,8 @@ pub(super) struct Visitor {
     came: Instant,
     has_pass: bool,
     has_ticket: bool,
+    /// Whether it was shown an exact position.
+    is_placed: bool,
     /// How often it was told to wait.
     waits: u32,
     fate: Fate,
@@ -59,6 +61,7 @@ impl Visitor {
             came: Instant::now(),
             has_pass: false,
             has_ticket: false,
+            is_placed: false,
             waits: 0,
             fate: Fate::Abandoned,
         })
@@ -152,6 +155,11 @@ impl Visitor {
                 let _ = response.bytes().await;
                 Told::Inside
             }
+            Answer::Limited { retry_after } => {
+                self.witness.limited();
+                drop(flight);
+                Told::Away(Some(retry_after.unwrap_or(RETRY)))
+            }
             Answer::Refused { retry_after, gave_token } => {
                 flight.answered(Seen::Refused);
                 (self.has_pass, self.has_ticket) = (false, self.has_ticket || gave_token);
@@ -168,6 +176,10 @@ impl Visitor {
                 }
                 flight.answered(seen);
                 (self.has_pass, self.has_ticket) = (false, self.has_ticket || gave_token);
+                if !self.is_placed && matches!(position, ShownPosition::Exact(_)) {
+                    self.is_placed = true;
+                    self.witness.placed(self.came.elapsed());
+                }
                 self.waits += 1;
                 if self.fate != Fate::Admitted {
                     self.fate = Fate::Abandoned;

@@ -34,6 +34,9 @@ pub(super) struct View {
     pub(super) under_way: u32,
     /// In ascending order.
     waits: Vec<Duration>,
+    /// After how long visitors saw their first position that is exact, in ascending order.
+    first_positions: Vec<Duration>,
+    limited: u64,
     pub(super) refusals: u64,
     pub(super) failures: u64,
     next_stranger: u64,
@@ -85,6 +88,17 @@ pub(super) enum Fate {
     Refused,
 }
 
+/// What a crowd from one address saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OneAddress {
+    /// Requests that a rate limit refused.
+    pub(super) limited: u64,
+    /// How many visitors were shown an exact position.
+    pub(super) placed: usize,
+    /// After how long 95 in 100 of them were.
+    pub(super) first_position_p95: Duration,
+}
+
 /// What is shown while the crowd is about.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Glimpse {
@@ -108,6 +122,8 @@ impl Witness {
             people: People::default(),
             under_way: 0,
             waits: Vec::new(),
+            first_positions: Vec::new(),
+            limited: 0,
             refusals: 0,
             failures: 0,
             next_stranger: FIRST_STRANGER,
@@ -132,6 +148,29 @@ impl Witness {
         let mut view = self.lock();
         let index = view.waits.partition_point(|other| *other <= wait);
         view.waits.insert(index, wait);
+    }
+
+    /// A visitor is shown an exact position for the first time, so long after it came.
+    pub(super) fn placed(&self, after: Duration) {
+        let mut view = self.lock();
+        let index = view.first_positions.partition_point(|other| *other <= after);
+        view.first_positions.insert(index, after);
+    }
+
+    /// A rate limit refuses a request.
+    pub(super) fn limited(&self) {
+        self.lock().limited += 1;
+    }
+
+    /// What is promised to a crowd from one address.
+    pub(super) fn one_address(&self) -> OneAddress {
+        let view = self.lock();
+        let index = (view.first_positions.len() * 95).div_ceil(100).saturating_sub(1);
+        OneAddress {
+            limited: view.limited,
+            placed: view.first_positions.len(),
+            first_position_p95: view.first_positions.get(index).copied().unwrap_or_default(),
+        }
     }
 
     /// A visitor asks no more.

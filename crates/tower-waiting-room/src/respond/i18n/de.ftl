@@ -27,9 +27,14 @@ detail-setup = Sie haben nichts falsch gemacht. Im Protokoll des Servers steht, 
 detail-unavailable = Bei uns funktioniert gerade etwas nicht, wie es soll. Es geht bald weiter.
 
 position = Sie sind Nummer { $shown } in der Schlange
+position-about = Sie sind etwa Nummer { $shown } in der Schlange
 position-first = Sie sind als Nächstes an der Reihe
 position-lot = Das Los entscheidet, wann Sie an der Reihe sind
 position-pending = Wir holen Ihren Platz
+ahead = { $count ->
+    [one] Etwa { $shown } Person ist vor Ihnen
+   *[other] Etwa { $shown } Personen sind vor Ihnen
+}
 
 wait-about = Voraussichtliche Wartezeit: etwa { $span }.
 wait-long = Voraussichtliche Wartezeit: mehr als ein Tag.

@@ -27,9 +27,14 @@ detail-setup = You did nothing wrong. The log of the server says how to mend it.
 detail-unavailable = Something on our side is not working as it should. It will be back soon.
 
 position = You are number { $shown } in line
+position-about = You are around number { $shown } in line
 position-first = You are next in line
 position-lot = Your turn is drawn by lot
 position-pending = We are getting your place
+ahead = { $count ->
+    [one] About { $shown } person is ahead of you
+   *[other] About { $shown } people are ahead of you
+}
 
 wait-about = Estimated wait: about { $span }.
 wait-long = Estimated wait: more than a day.

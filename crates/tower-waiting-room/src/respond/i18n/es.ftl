@@ -27,9 +27,14 @@ detail-setup = No ha hecho usted nada mal. El registro del servidor indica cómo
 detail-unavailable = Algo no funciona como debería en nuestro sistema. Volverá pronto.
 
 position = Es usted el número { $shown } de la fila
+position-about = Es usted aproximadamente el número { $shown } de la fila
 position-first = El próximo turno es el suyo
 position-lot = Su turno se decide por sorteo
 position-pending = Estamos buscando su lugar
+ahead = { $count ->
+    [one] Hay aproximadamente { $shown } persona delante de usted
+   *[other] Hay aproximadamente { $shown } personas delante de usted
+}
 
 wait-about = Espera estimada: alrededor de { $span }.
 wait-long = Espera estimada: más de un día.

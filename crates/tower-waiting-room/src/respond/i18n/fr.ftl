@@ -27,9 +27,14 @@ detail-setup = Vous n’y êtes pour rien. Le journal du serveur indique comment
 detail-unavailable = Quelque chose ne fonctionne pas comme prévu chez nous. Ce sera bientôt rétabli.
 
 position = Vous êtes numéro { $shown } dans la file
+position-about = Vous êtes environ numéro { $shown } dans la file
 position-first = Vous êtes en tête de la file
 position-lot = Votre tour est tiré au sort
 position-pending = Nous cherchons votre place
+ahead = { $count ->
+    [one] Environ { $shown } personne est devant vous
+   *[other] Environ { $shown } personnes sont devant vous
+}
 
 wait-about = Attente estimée : environ { $span }.
 wait-long = Attente estimée : plus d’une journée.

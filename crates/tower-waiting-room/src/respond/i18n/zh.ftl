@@ -27,9 +27,11 @@ detail-setup = 这不是您的问题。服务器日志说明了解决方法。
 detail-unavailable = 我们这边出了一点问题，很快就会恢复。
 
 position = 您排在第 { $shown } 位
+position-about = 您大约排在第 { $shown } 位
 position-first = 下一个就是您
 position-lot = 进入顺序由抽签决定
 position-pending = 正在为您取号
+ahead = 您前面大约有 { $shown } 人
 
 wait-about = 预计等待时间：约 { $span }。
 wait-long = 预计等待时间：超过一天。

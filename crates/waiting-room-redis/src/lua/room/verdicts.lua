@@ -54,6 +54,7 @@ local function newcomer(id, jitter)
     local present = redis.call('ZCARD', PRESENT)
     local enters, reason = may_enter(present)
     if enters and reason == 'slot' and is_cookie_tested() then
+        record_first_touch()
         return {'first', 'cookie_test', COOKIE_TEST_INTERVAL_S}
     end
     if enters then
@@ -62,5 +63,7 @@ local function newcomer(id, jitter)
     if room.method == 'reject' then
         return reject(reason)
     end
-    return {'first', reason, interval_s(present, reason, jitter)}
+    local interval = second_touch_s(jitter)
+    record_first_touch()
+    return {'first', reason, interval}
 end

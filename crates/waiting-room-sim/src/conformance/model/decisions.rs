@@ -16,7 +16,11 @@ impl Model {
     }
 
     pub(super) fn newcomer(&mut self, id: VisitorId, now: Timestamp, told: Told) -> Verdict {
-        let ticket = Ticket::new(id, now, now, now + told.interval);
+        let mut ticket = Ticket::new(id, now, now, now + told.interval);
+        if self.settings.method != QueueingMethod::Random {
+            let present = u32::try_from(self.present(now).count()).unwrap_or(u32::MAX);
+            (ticket.shown_position, ticket.is_approximate) = (Some(present + 1), true);
+        }
         if self.settings.switch == RoomSwitch::Drain {
             let retry_after = Some(self.settings.refresh);
             return Verdict::Refuse { ticket: None, reason: Reason::RefusedDraining, retry_after };
@@ -90,11 +94,16 @@ impl Model {
             };
         }
         let position = u32::try_from(ahead).unwrap_or(u32::MAX).saturating_add(1);
+        (ticket.shown_position, ticket.is_approximate) =
+            match (self.settings.method, ticket.shown_position.filter(|_| ticket.placed)) {
+                (QueueingMethod::Random, _) => (None, false),
+                (_, Some(shown)) if position > shown => {
+                    let is_near = position - shown <= shown / 16;
+                    (Some(if is_near { shown } else { position }), true)
+                }
+                _ => (Some(position), false),
+            };
         ticket.placed = true;
-        ticket.shown_position = match self.settings.method {
-            QueueingMethod::Random => None,
-            _ => Some(ticket.shown_position.map_or(position, |shown| shown.min(position))),
-        };
         self.places.retain(|place| place.id != ticket.id);
         self.places.push(Place {
             id: ticket.id,

@@ -118,7 +118,7 @@ fn a_ticket_that_a_failed_request_used_up_makes_no_place() {
     let touched_anew = Seen::Waiting {
         interval: Duration::from_secs(3),
         waiting_since: Some(at(48_000)),
-        position: None,
+        position: ShownPosition::None,
         returned_ticket: true,
     };
     scene.ask(2, 48_000, touched_anew);

@@ -18,6 +18,7 @@ fn broken(restart: Option<Restart>) -> Outcome {
         new_users_per_minute: Some(5),
         session_duration: Duration::from_secs(60),
         place_retention: Duration::from_secs(300),
+        refresh_interval: Duration::from_secs(20),
     }));
     for number in [1, 2] {
         witness.came();
@@ -26,7 +27,13 @@ fn broken(restart: Option<Restart>) -> Outcome {
     }
     drop(Flight::departs(&witness, VisitorNo(3), Purpose::GetIn));
     let failures = witness.glimpse().failures;
-    Outcome { report: witness.report().with_seed(7), restart, failures, form: Form::Json }
+    Outcome {
+        report: witness.report().with_seed(7),
+        restart,
+        one_address: None,
+        failures,
+        form: Form::Json,
+    }
 }
 
 #[test]

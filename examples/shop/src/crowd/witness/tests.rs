@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use waiting_room_sim::Seen;
+use waiting_room_sim::{Seen, ShownPosition};
 
 use super::*;
 use crate::crowd::flight::{Flight, Purpose};
@@ -8,7 +8,7 @@ use crate::crowd::flight::{Flight, Purpose};
 const WAIT: Seen = Seen::Waiting {
     interval: Duration::from_secs(2),
     waiting_since: None,
-    position: None,
+    position: ShownPosition::None,
     returned_ticket: false,
 };
 
@@ -18,6 +18,7 @@ fn witness() -> Arc<Witness> {
         new_users_per_minute: None,
         session_duration: Duration::from_secs(60),
         place_retention: Duration::from_secs(300),
+        refresh_interval: Duration::from_secs(20),
     }))
 }
 
