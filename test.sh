@@ -15,6 +15,9 @@ step "structure: no circles, no arrows that run up, no long functions"
 scripts/check-structure.py --self-test
 scripts/check-structure.py
 
+step "promises: the tests that docs/promises.md names are there"
+scripts/check-promises.py
+
 step "lints"
 cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
 
