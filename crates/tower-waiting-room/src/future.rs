@@ -39,10 +39,11 @@ pin_project! {
     /// Dropped while the store of the limits is asked, it is charged or is not.
     /// Dropped while the store is asked, the visitor is let in or is not; its next request finds
     /// out, as does any other client that holds the same ticket. Dropped while it waits at a gate,
-    /// it leaves the queue and gives back the permits of the gates before; a visitor whom the room
-    /// has let in stays in. Dropped later, it drops the future of the application and takes nothing
-    /// back but its permits, which are free unless a [`PermitHandle`](crate::PermitHandle) holds
-    /// them: the session goes on.
+    /// it leaves the queue and gives back the permits of the gates before. Dropped later, it drops
+    /// the future of the application and takes nothing back but its permits, which are free unless a
+    /// [`PermitHandle`](crate::PermitHandle) holds them. A session goes on, unless it is that of a
+    /// newcomer whose pass would have been sent with this response: its slot is free as soon as this
+    /// node next asks the store.
     pub struct ResponseFuture<S, St, B>
     where
         S: Service<Request<B>>,

@@ -42,6 +42,7 @@ pub use self::{
     page::Page,
 };
 pub(crate) use self::{
+    headers::OUTCOME_HEADER,
     responder::{About, Responder, Unforwarded},
     statuses::Statuses,
 };

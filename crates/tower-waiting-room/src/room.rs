@@ -11,6 +11,7 @@ mod renewal;
 mod sessions;
 mod stage;
 
+pub(crate) use self::sessions::Undelivered;
 pub(crate) use self::{
     outage::BoxFuture,
     renewal::PassRenewal,

@@ -12,11 +12,12 @@ use crate::{
     ambient::StageClock,
     config::{DebugHeader, Enforcement, WaitingRoomConfig},
     gate::{GateStage, Gated, Permits},
+    misconfiguration::Misconfiguration,
     rate::{RateReport, RateStage, Rated},
     rate_headers::Field,
     request::{Bypass, Callers, POLL_HEADER, RequestHead},
     respond::{Outcome, Responder},
-    room::{BoxFuture, PassRenewal, RoomStage, StoreFailure, Token, Visitor},
+    room::{BoxFuture, PassRenewal, RoomStage, StoreFailure, Token, Undelivered, Visitor},
     rules_file::{RulesSource, Watch},
     telemetry::Telemetry,
     token::{KeyRing, Opened, TokenKey, TokenSource, Transport},
@@ -56,6 +57,8 @@ pub(crate) struct Journey {
     pub(super) source: TokenSource,
     /// The token on its way to the client.
     pub(super) token: Option<Token>,
+    /// The session of a newcomer whose pass is in `token`.
+    pub(super) undelivered: Option<Undelivered>,
     /// Its visitor, by its token and by the room.
     pub(super) visitor: Visitor,
     /// The renewal of its pass, if that is due.
@@ -155,6 +158,7 @@ impl<St: Store> Pipeline<St> {
     }
 
     /// Looks at a request for the first time: at the rules of bypass, then at its token.
+    #[inline]
     pub(crate) fn begin(&self, head: RequestHead<'_>) -> Journey {
         let now = self.store.now();
         let mut journey = Journey {
@@ -163,6 +167,7 @@ impl<St: Store> Pipeline<St> {
             now,
             source: TokenSource::Cookie,
             token: None,
+            undelivered: None,
             visitor: Visitor::Unknown,
             renewal: None,
             report: None,
@@ -327,6 +332,11 @@ impl<St: Store> Pipeline<St> {
                 }
                 Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor))))
             }
+            _ if room.has_let_in(head.extensions()) => {
+                self.telemetry.misconfigured(Misconfiguration::CountedTwice);
+                journey.admitted = Reason::AdmittedPass;
+                Continue(())
+            }
             visitor => Break(Stop::Wait(Pending::Verdict(room.ask(visitor)))),
         }
     }
@@ -341,6 +351,9 @@ impl<St: Store> Pipeline<St> {
         let now = journey.now;
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
+                if matches!(journey.visitor, Visitor::Unknown) {
+                    journey.undelivered = Some(room.undelivered(pass));
+                }
                 journey.token = Some(room.admit(&pass, now));
                 journey.visitor = Visitor::Inside(pass);
                 if head.headers().contains_key(POLL_HEADER) {

@@ -23,7 +23,7 @@ use crate::{
     rate::RateReport,
     rate_headers::{Told, write},
     request::RequestHead,
-    respond::Unforwarded,
+    respond::{OUTCOME_HEADER, Unforwarded},
     room::{Token, Visitor},
     token::TokenSource,
 };
@@ -90,6 +90,9 @@ impl<St: Store> Pipeline<St> {
                     room.attach(headers, source, token);
                 }
             }
+            if let Some(undelivered) = journey.undelivered.take() {
+                undelivered.sent();
+            }
         }
         if let Some(report) = &journey.report
             && !self.rate_headers.is_empty()
@@ -152,6 +155,9 @@ impl<St: Store> Pipeline<St> {
         });
         if let (Some(room), Some(token)) = (&self.room, journey.token.take()) {
             room.attach(response.headers_mut(), journey.source, token);
+            if let Some(undelivered) = journey.undelivered.take() {
+                undelivered.sent();
+            }
         }
         if reply.closes(head) {
             let close = HeaderValue::from_static("close");
@@ -182,9 +188,11 @@ impl Journey {
         }
     }
 
-    /// The head of the response is there: permits that are not held by its body are free.
+    /// The head of the response is there: permits that are not held by its body are free. A waiting
+    /// room further inside has a waiting page of the same status, which is no overload.
     pub(crate) fn answered<B>(&mut self, response: &Response<B>) {
-        let is_overloaded = OVERLOADED.contains(&response.status());
+        let is_overloaded = OVERLOADED.contains(&response.status())
+            && !response.headers().contains_key(OUTCOME_HEADER);
         self.permits.retain(|permit| permit.is_held_after_head(is_overloaded));
     }
 }

@@ -41,6 +41,11 @@ impl Visit {
         Self { pass, reason, sessions }
     }
 
+    /// Whether it is a visit to the room with these sessions.
+    pub(crate) fn is_of(&self, sessions: &Arc<Sessions>) -> bool {
+        Arc::ptr_eq(&self.sessions, sessions)
+    }
+
     /// Ends the session: the slot is free when the response head is sent, and the cookie is
     /// deleted with it. Called later, or by a request whose client has gone, the slot is free
     /// when somebody next asks this node for one; the cookie is worth nothing at once.
@@ -227,6 +232,32 @@ impl Owed {
 impl Drop for Owed {
     fn drop(&mut self) {
         self.ends.drain(..).for_each(|id| self.sessions.owe(id));
+    }
+}
+
+/// A session of which nobody has the pass yet. Dropped before the pass is sent, it is over, and the
+/// store is told so: a client that is impatient with a slow page would take a slot at each reload.
+#[derive(Debug)]
+pub(crate) struct Undelivered(Option<(Pass, Arc<Sessions>)>);
+
+impl Undelivered {
+    /// The session of a newcomer, which cannot have been let in by another request.
+    pub(crate) const fn new(pass: Pass, sessions: Arc<Sessions>) -> Self {
+        Self(Some((pass, sessions)))
+    }
+
+    /// The pass leaves with a response.
+    pub(crate) fn sent(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Undelivered {
+    fn drop(&mut self) {
+        if let Some((pass, sessions)) = self.0.take() {
+            sessions.end(&pass);
+            sessions.owe(pass.id);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::HeaderMap;
+use http::{Extensions, HeaderMap};
 use waiting_room_core::{
     Pass, Reason, Renewal, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
 };
@@ -11,7 +11,7 @@ use super::{
     outage::{BoxFuture, Outage, Question, StoreFailure},
     pace::CheckInPace,
     renewal::PassRenewal,
-    sessions::{Sessions, Stale, Visit},
+    sessions::{Sessions, Stale, Undelivered, Visit},
 };
 use crate::{
     ambient::random_visitor_id,
@@ -165,6 +165,16 @@ impl<St: Store> RoomStage<St> {
                 (None, Some(Box::new(PassRenewal::new(asked, &pass, now))))
             }
         }
+    }
+
+    /// Whether this very room has let a request in already: the layer is mounted twice.
+    pub(crate) fn has_let_in(&self, extensions: &Extensions) -> bool {
+        extensions.get::<Visit>().is_some_and(|visit| visit.is_of(&self.sessions))
+    }
+
+    /// The session of a newcomer, until its pass is sent.
+    pub(crate) fn undelivered(&self, pass: Pass) -> Undelivered {
+        Undelivered::new(pass, Arc::clone(&self.sessions))
     }
 
     /// The token of a visitor whom the store has let in.

@@ -117,6 +117,21 @@ async fn a_request_that_goes_through_one_layer_twice_is_noticed() {
 }
 
 #[tokio::test]
+async fn a_room_that_is_there_twice_lets_a_visitor_in_once_and_says_so() {
+    let config = WaitingRoomConfig::builder("shop").total_active_users(9).build().unwrap();
+    let layer = WaitingRoomLayer::new(config);
+    let app = service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(())));
+    for _ in 0..3 {
+        let twice = layer.layer(layer.layer(app));
+        let response = twice.oneshot(Request::new(())).await.unwrap();
+        assert_eq!(response.status(), 200);
+    }
+    assert_eq!(layer.handle().snapshot().await.unwrap().active, 3);
+    let codes: Vec<_> = layer.handle().misconfigurations().iter().map(|it| it.code()).collect();
+    assert_eq!(codes, ["counted_twice"]);
+}
+
+#[tokio::test]
 async fn a_gate_by_address_says_that_the_address_is_unknown() {
     let by_address = Concurrency::limit(9).for_each(Key::address());
     let config = || WaitingRoomConfig::builder("api").concurrency(by_address.clone());

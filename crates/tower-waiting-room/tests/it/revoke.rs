@@ -110,3 +110,31 @@ async fn an_end_without_a_response_frees_the_slot_for_who_asks_next() {
     assert!(Visitor::default().get(&house).await.is_inside());
     assert_eq!(ann.get(&house).await.reason, "queued:active_limit");
 }
+
+/// Asks an application that never answers, and leaves.
+fn asks_and_leaves(house: &House, request: Request<String>) {
+    let app = tower::service_fn(|_: Request<String>| {
+        std::future::pending::<Result<http::Response<String>, std::convert::Infallible>>()
+    });
+    let service = tower::Layer::layer(&house.layer, app);
+    let mut call = tokio_test::task::spawn(tower::ServiceExt::oneshot(service, request));
+    tokio_test::assert_pending!(call.poll());
+}
+
+#[tokio::test]
+async fn a_newcomer_who_leaves_before_the_first_answer_keeps_no_slot() {
+    let house = House::new(config().total_active_users(3));
+    for _ in 0..50 {
+        asks_and_leaves(&house, Request::new(String::new()));
+    }
+    let mut ann = Visitor::default();
+    assert!(ann.get(&house).await.is_inside());
+    assert!(house.active().await <= 2, "hers, and that of the last who left at most");
+    // With a pass in hand, a request that is given up ends nothing.
+    let cookie = format!("__Host-wr-shop={}", ann.cookie.clone().unwrap());
+    asks_and_leaves(
+        &house,
+        Request::get("/").header("cookie", cookie).body(String::new()).unwrap(),
+    );
+    assert_eq!(ann.get(&house).await.reason, "admitted");
+}

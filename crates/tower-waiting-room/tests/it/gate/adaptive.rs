@@ -78,6 +78,28 @@ async fn it_hears_of_requests_that_came_to_their_end_and_of_no_others() {
 }
 
 #[tokio::test]
+async fn the_waiting_page_of_a_room_further_inside_is_no_overload() {
+    let listener = Listener { heard: Arc::default(), limit: 10 };
+    let heard = Arc::clone(&listener.heard);
+    let outer = WaitingRoomConfig::builder("works").concurrency(Concurrency::adaptive(listener));
+    let outer = WaitingRoomLayer::new(outer.build().unwrap());
+    let inner = WaitingRoomConfig::builder("shop").total_active_users(1).build().unwrap();
+    let inner = WaitingRoomLayer::new(inner);
+    let app = service_fn(|_: Request<()>| async {
+        Ok::<_, Infallible>(Response::new("whole".to_owned()))
+    });
+    let mut statuses = Vec::new();
+    for _ in 0..2 {
+        let request = Request::get("/").header("accept", "text/html").body(()).unwrap();
+        let response = outer.layer(inner.layer(app)).oneshot(request).await.unwrap();
+        statuses.push(response.status().as_u16());
+        response.into_body().collect().await.unwrap();
+    }
+    assert_eq!(statuses, [200, 503]);
+    assert_eq!(*heard.lock().unwrap(), [HoldOutcome::Done, HoldOutcome::Done]);
+}
+
+#[tokio::test]
 async fn a_body_that_is_not_read_to_its_end_says_nothing_of_the_service() {
     let listener = Listener { heard: Arc::default(), limit: 10 };
     let heard = Arc::clone(&listener.heard);
