@@ -104,7 +104,8 @@ async fn a_ticket_is_answered_only_so_often() {
     assert_eq!(answered, 20, "{reasons:?}");
     assert!(reasons[20..].iter().all(|it| *it == (429, "refused:too_often".to_owned())));
     house.advance(1);
-    assert_eq!(bob.send(&house, from(1)).await.reason, "queued:early");
+    let again = bob.send(&house, from(1)).await.reason;
+    assert!(["queued:active_limit", "queued:early"].contains(&&*again), "{again}");
 }
 
 #[tokio::test]
