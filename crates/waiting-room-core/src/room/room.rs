@@ -88,6 +88,8 @@ impl Room {
         let mut ticket = *ticket;
         if let Some(arrival) = self.line.arrival(ticket.id) {
             ticket.first_seen = arrival;
+            // What a first ticket says was estimated.
+            ticket.shown_position = ticket.shown_position.filter(|_| ticket.placed);
             ticket.placed = true;
         } else if ticket.last_check_in + self.rules.ticket_lifetime(&ticket) <= now {
             ticket = Ticket::new(ticket.id, now, now, now);

@@ -98,6 +98,7 @@ impl Model {
         let place = self.places.iter().find(|place| place.id == ticket.id);
         if let Some(place) = place {
             ticket.first_seen = place.first_seen;
+            ticket.shown_position = ticket.shown_position.filter(|_| ticket.placed);
             ticket.placed = true;
         }
         let first_lifetime = self.settings.refresh * 3 / 2;
