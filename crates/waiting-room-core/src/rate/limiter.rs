@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Algorithm, Charge, Decision, KeyHash, Quota,
-    memory::{Memory, remember},
+    memory::{Memory, bytes_per_key, remember},
 };
 use crate::{ConfigError, ConfigErrorKind, Timestamp, sync::unpoisoned};
 
@@ -42,6 +42,8 @@ pub struct Limiter {
 impl Limiter {
     /// The most keys that a limiter remembers.
     pub const MAX_KEYS: usize = 100_000_000;
+    /// The most memory that a limiter may come to take, in bytes: 4 GiB.
+    pub const MAX_BYTES: u64 = 4 << 30;
     /// The most tiers.
     pub const MAX_TIERS: usize = 64;
 
@@ -51,7 +53,8 @@ impl Limiter {
     ///
     /// # Errors
     ///
-    /// A quota that the algorithm cannot keep, or a number that is out of bounds.
+    /// A quota that the algorithm cannot keep, or a number that is out of bounds, such as the
+    /// product of the keys and the bytes that each can take.
     pub fn new(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> Result<Self, ConfigError> {
         Self::validate(algorithm, quotas, keys)?;
         let memory = remember(algorithm, quotas, keys);
@@ -84,7 +87,38 @@ impl Limiter {
                 return wrong(ConfigErrorKind::TooLarge, "max_keys", many, expected);
             }
         }
-        quotas.iter().try_for_each(|quota| quota.validate(algorithm))
+        quotas.iter().try_for_each(|quota| quota.validate(algorithm))?;
+        let bytes = Self::most_bytes(algorithm, quotas, keys);
+        if bytes > Self::MAX_BYTES {
+            let for_each = bytes_per_key(algorithm, quotas);
+            let given = format!("{keys}, with {for_each} bytes for each key {bytes} bytes");
+            let expected = format!(
+                "at most {} bytes: fewer keys, a smaller limit, or the sliding counter",
+                Self::MAX_BYTES,
+            );
+            return Err(ConfigError::new(ConfigErrorKind::TooLarge, "max_keys", given, expected));
+        }
+        Ok(())
+    }
+
+    /// The memory that such a limiter takes in bytes if as many keys are in use as it has places
+    /// for, and each has used up its quota, in the worst way for its algorithm.
+    ///
+    /// The token bucket, GCRA and the leaky queue take it from the start; the others as keys come,
+    /// and a sliding log as requests come: it has a place for each time at which something was
+    /// spent. `u64::MAX` if it is more than that.
+    ///
+    /// ```
+    /// use waiting_room_core::{Algorithm, Limiter, Quota, Refusals};
+    ///
+    /// let log = Algorithm::SlidingLog(Refusals::Ignore);
+    /// let bytes = |limit| Limiter::most_bytes(log, &[Quota::per_hour(limit)], 1_000);
+    /// assert!(bytes(100) < 2_000_000);
+    /// assert!(bytes(1_000_000) > Limiter::MAX_BYTES);
+    /// ```
+    #[must_use]
+    pub fn most_bytes(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> u64 {
+        bytes_per_key(algorithm, quotas).saturating_mul(keys as u64)
     }
 
     /// The algorithm.
@@ -287,6 +321,28 @@ mod tests {
         ] {
             let error = Limiter::new(Algorithm::Gcra, &[Quota::per_minute(1)], keys).unwrap_err();
             assert_eq!(error.to_string(), message);
+        }
+    }
+
+    #[test]
+    fn what_all_keys_can_take_together_is_bounded_by_name() {
+        let log = |limit, keys| Limiter::validate(LOG, &[Quota::per_hour(limit)], keys);
+        let error = log(1_000_000, 65_536).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "max_keys is 65536, with 16000133 bytes for each key 1048584716288 bytes, expected at \
+             most 4294967296 bytes: fewer keys, a smaller limit, or the sliding counter"
+        );
+        assert!(log(1_000_000, 268).is_ok());
+        assert!(log(1_000_000, 269).is_err());
+        assert!(log(1_000, 65_536).is_ok());
+
+        let tiers = [Quota::per_hour(2_500), Quota::per_hour(2_500)];
+        assert!(Limiter::validate(LOG, &tiers[..1], 65_536).is_ok());
+        assert!(Limiter::validate(LOG, &tiers, 65_536).is_err());
+        for algorithm in [Algorithm::Gcra, Algorithm::LeakyQueue, Algorithm::TokenBucket] {
+            let tiers = [Quota::per_minute(60); Limiter::MAX_TIERS];
+            assert!(Limiter::validate(algorithm, &tiers, Limiter::MAX_KEYS).is_ok());
         }
     }
 

@@ -41,8 +41,16 @@ impl<M: Meter> Shelves<M> {
     pub(in crate::rate) fn new(meter: M, keys: usize) -> Self {
         let by = Arc::new(InForce { meter, since: Timestamp::ZERO });
         let shelf = |_| Mutex::new(Shelf { by: Arc::clone(&by), states: Vec::new() });
-        let shelves = keys.saturating_mul(2).div_ceil(SHELF).max(1);
+        let shelves = keys.saturating_mul(PLACES_PER_KEY).div_ceil(SHELF).max(1);
         Self { shelves: (0..shelves).map(shelf).collect(), in_force: ArcSwap::new(by) }
+    }
+
+    /// The most memory that a key in use can take, in bytes, if a state has so many bytes besides
+    /// itself: that of two places, and of its share of the shelf.
+    pub(in crate::rate) const fn bytes_per_key(of_state: u64) -> u64 {
+        let place = size_of::<(KeyHash, M::State)>() as u64 + of_state;
+        let shelf = size_of::<Mutex<Shelf<M>>>() as u64;
+        PLACES_PER_KEY as u64 * place + shelf.div_ceil((SHELF / PLACES_PER_KEY) as u64)
     }
 
     /// Puts another meter in force.
@@ -153,6 +161,8 @@ impl<M: Meter> fmt::Debug for Shelves<M> {
 
 /// The places of a shelf.
 const SHELF: usize = 16;
+/// How many places there are for each key that is in use at a time, since keys are spread unevenly.
+const PLACES_PER_KEY: usize = 2;
 
 #[cfg(test)]
 mod tests {

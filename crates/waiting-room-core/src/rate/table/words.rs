@@ -41,6 +41,10 @@ struct Place {
 }
 
 impl Words {
+    /// The memory for one key that is in use, with its share of the places to spare, rounded up.
+    pub(in crate::rate) const BYTES_PER_KEY: u64 =
+        (size_of::<Group>() * 15).div_ceil(8 * GROUP) as u64;
+
     /// A table for `keys` keys that are in use at a time; 34 bytes for each.
     pub(in crate::rate) fn new(keys: usize) -> Self {
         let groups = keys.saturating_mul(15).div_ceil(8 * GROUP).max(1);
