@@ -60,17 +60,16 @@ pub(super) fn remember(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> A
 /// The most memory that one key of such a limit can take, in bytes, with its share of the places
 /// that a table has to spare.
 pub(super) fn bytes_per_key(algorithm: Algorithm, quotas: &[Quota]) -> u64 {
-    let of_tiers = |bytes: &dyn Fn(&Quota) -> u64| {
-        quotas.iter().map(bytes).fold(0, u64::saturating_add)
-    };
+    let of_tiers =
+        |bytes: &dyn Fn(&Quota) -> u64| quotas.iter().map(bytes).fold(0, u64::saturating_add);
     match algorithm {
         Algorithm::FixedWindow(_) => of_tiers(&|_| Shelves::<FixedWindow>::bytes_per_key(0)),
         // All tiers share one table.
         Algorithm::Gcra | Algorithm::LeakyQueue | Algorithm::TokenBucket => Words::BYTES_PER_KEY,
         Algorithm::SlidingCounter => of_tiers(&|_| Shelves::<SlidingCounter>::bytes_per_key(0)),
-        Algorithm::SlidingLog(_) => of_tiers(&|quota| {
-            Shelves::<SlidingLog>::bytes_per_key(SlidingLog::bytes(quota))
-        }),
+        Algorithm::SlidingLog(_) => {
+            of_tiers(&|quota| Shelves::<SlidingLog>::bytes_per_key(SlidingLog::bytes(quota)))
+        }
     }
 }
 

@@ -39,6 +39,8 @@ pub struct RoomRules {
     pub(crate) refresh_interval: Duration,
     pub(crate) cookie_test: CookieTest,
     pub(crate) recovery: Recovery,
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub(crate) longest_session_duration: Option<Duration>,
 }
 
 impl RoomRules {
@@ -81,6 +83,7 @@ impl RoomRules {
             refresh_interval: Duration::from_secs(20),
             cookie_test: CookieTest::Off,
             recovery: Recovery::AdmitAtOnce,
+            longest_session_duration: None,
         }
     }
 
@@ -161,6 +164,17 @@ impl RoomRules {
     #[must_use]
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.recovery = recovery;
+        self
+    }
+
+    /// The longest [`session_duration`](Self::session_duration) with which an earlier release of this
+    /// room issued passes, for [`Recovery::Hold`]. None by default: no longer than the one in force.
+    ///
+    /// A room in memory knows no rules of before a restart. A release that shortens sessions states
+    /// the old duration here until the last of the old passes has expired.
+    #[must_use]
+    pub fn longest_session_duration(mut self, duration: impl Into<Option<Duration>>) -> Self {
+        self.longest_session_duration = duration.into();
         self
     }
 
@@ -290,13 +304,22 @@ impl RoomRules {
         spread(self.refresh_interval, jitter)
     }
 
-    /// For how long a room that has lost its memory lets nobody in, to be sure of both limits:
-    /// until every pass of before is void, and the minute of before is over.
+    /// The longest that a pass can live which was issued under these rules, or before them as far as
+    /// they say.
+    #[must_use]
+    pub fn longest_pass_lifetime(&self) -> Duration {
+        let before = self.longest_session_duration.unwrap_or_default();
+        self.pass_lifetime().max(before + before / 8)
+    }
+
+    /// For how long a room that has lost its memory lets no newcomers in, to be sure of both limits:
+    /// until every pass of before has expired, as far as these rules say, and the minute of before
+    /// is over. A room that has seen passes or rules with longer lifetimes holds for longer.
     #[must_use]
     pub fn recovery_hold(&self) -> Duration {
         match self.recovery {
             Recovery::AdmitAtOnce => Duration::ZERO,
-            Recovery::Hold => self.pass_lifetime().max(Self::MINUTE),
+            Recovery::Hold => self.longest_pass_lifetime().max(Self::MINUTE),
         }
     }
 
@@ -338,6 +361,9 @@ impl RoomRules {
         at_least_one("line_capacity", self.line_capacity)?;
         at_most("line_capacity", self.line_capacity, Self::MAX_LINE_CAPACITY)?;
         within("session_duration", self.session_duration, Self::SESSION_DURATION)?;
+        if let Some(longest) = self.longest_session_duration {
+            within("longest_session_duration", longest, Self::SESSION_DURATION)?;
+        }
         within("place_retention", self.place_retention, Self::PLACE_RETENTION)?;
         within("refresh_interval", self.refresh_interval, Self::REFRESH_INTERVAL)?;
         if self.place_retention < self.refresh_interval * 2 {
@@ -423,8 +449,12 @@ pub enum Recovery {
     /// Lets new visitors in up to the limit, counting only the passes it has seen again: nobody is
     /// queued early, but until the old passes lapse more than the limit may be active.
     AdmitAtOnce,
-    /// Lets nobody new in until every pass of before is void, and for a minute at least: never
-    /// above a limit, but new visitors wait for that long after each start.
+    /// Lets no newcomers in for as long as a pass of before can live, and for a minute at least:
+    /// never above a limit, but new visitors wait for that long after each start.
+    ///
+    /// That is the longest lifetime which the room knows of: by the rules that it has had, by
+    /// [`longest_session_duration`](RoomRules::longest_session_duration), and by the passes that are
+    /// shown. A pass of before that is shown after the hold goes on only if a slot is free for it.
     Hold,
 }
 

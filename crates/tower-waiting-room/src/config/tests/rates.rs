@@ -228,7 +228,8 @@ fn what_all_limits_can_come_to_remember_together_is_bounded() {
         limits.iter().cloned().fold(builder, |builder, limit| builder.rate_limit(limit)).build()
     };
     let error = build(&[log("hourly", 1_000_000)]).unwrap_err().to_string();
-    let message = "max_keys is 65536, with 16000133 bytes for each key 1048584716288 bytes, expected";
+    let message =
+        "max_keys is 65536, with 16000133 bytes for each key 1048584716288 bytes, expected";
     assert!(error.starts_with(message), "{error}");
     assert!(build(&[log("hourly", 3_000)]).is_ok());
     let error = build(&[log("hourly", 3_000), log("login", 3_000)]).unwrap_err().to_string();

@@ -44,6 +44,11 @@ fn each_wrong_rule_is_refused_by_name_and_value() {
         ),
         (rules().line_capacity(0), TooSmall, "line_capacity is 0, expected at least 1"),
         (
+            rules().longest_session_duration(secs(86_401)),
+            TooLarge,
+            "longest_session_duration is 86401 s, expected at most 86400 s",
+        ),
+        (
             rules().session_duration(Duration::ZERO),
             TooSmall,
             "session_duration is 0 s, expected at least 1 s",
