@@ -184,12 +184,19 @@ impl RateLimit {
 
     /// How many keys are remembered that are in use at a time. [`RateLimit::MAX_KEYS`].
     ///
-    /// The algorithms with one number take 34 bytes for each from the start. The others take memory
+    /// The algorithms with one number take 37 bytes for each from the start. The others take memory
     /// as keys come; a sliding log up to 16 bytes for each request that its limit allows. All keys
     /// of all limits of a layer together may come to take
     /// [4 GiB](Limiter::MAX_BYTES) at most; a configuration by which they could
-    /// take more is refused. When more keys are in use, newcomers
-    /// share the places of those who have used the least, and start with what was used there.
+    /// take more is refused.
+    ///
+    /// When more keys are in use, the least used lose their places, and all keys of their networks that
+    /// have no place start with what those had used: no client is forgiven by being forgotten, and a
+    /// flood from one network refuses newcomers of that network alone. A network is a /16 of IPv4 or a
+    /// /32 of IPv6. Keys without an address have none: newcomers of such a limit may be refused after
+    /// a flood of made-up keys for as long as its window lasts, so put a limit by address beside it.
+    /// [`Misconfiguration::MaxKeysExceeded`](crate::Misconfiguration::MaxKeysExceeded) tells the
+    /// operator, and `waiting_room_limit_keys_displaced_total` counts.
     ///
     /// At most 16 777 216 for all limits of a layer together. [`Key::everyone`] is one.
     pub fn max_keys(mut self, keys: usize) -> Self {

@@ -138,6 +138,16 @@ impl Meter for SlidingLog {
         Timestamp::from_nanos(last).max(now)
     }
 
+    /// As many events as the more of the two, all at the latest time.
+    fn join(&self, log: &mut TickLog, other: &TickLog, now: Timestamp) {
+        let events = self.used(log, now).max(self.used(other, now));
+        let newest = log.newest().max(other.newest());
+        *log = TickLog::default();
+        if events > 0 {
+            log.push(newest, events, self.limit);
+        }
+    }
+
     fn take_over(&self, log: &mut TickLog, from: &Self, now: Timestamp) {
         let old = mem::take(log);
         // Coarser ticks than ours may have rounded an event up to a time that is yet to come.

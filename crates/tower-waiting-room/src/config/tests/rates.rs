@@ -229,11 +229,11 @@ fn what_all_limits_can_come_to_remember_together_is_bounded() {
     };
     let error = build(&[log("hourly", 1_000_000)]).unwrap_err().to_string();
     let message =
-        "max_keys is 65536, with 16000133 bytes for each key 1048584716288 bytes, expected";
+        "max_keys is 65536, with 16000167 bytes for each key 1048586944512 bytes, expected";
     assert!(error.starts_with(message), "{error}");
     assert!(build(&[log("hourly", 3_000)]).is_ok());
     let error = build(&[log("hourly", 3_000), log("login", 3_000)]).unwrap_err().to_string();
-    let message = "max_keys is 131072 keys with 6308888576 bytes for all limits together, expected at \
+    let message = "max_keys is 131072 keys with 6313345024 bytes for all limits together, expected at \
                    most 4294967296 bytes";
     assert_eq!(error, message);
     // Where all requests have one key, it may have a large log.
