@@ -167,11 +167,9 @@ impl RoomRules {
         self
     }
 
-    /// The longest [`session_duration`](Self::session_duration) with which an earlier release of this
-    /// room issued passes, for [`Recovery::Hold`]. None by default: no longer than the one in force.
-    ///
-    /// A room in memory knows no rules of before a restart. A release that shortens sessions states
-    /// the old duration here until the last of the old passes has expired.
+    /// The longest [`session_duration`](Self::session_duration) of earlier releases of this room, for
+    /// [`Recovery::Hold`]. None by default: no longer than the one in force. A room in memory knows no
+    /// rules of before a restart, so a release that shortens sessions states the old duration here.
     #[must_use]
     pub fn longest_session_duration(mut self, duration: impl Into<Option<Duration>>) -> Self {
         self.longest_session_duration = duration.into();
@@ -304,17 +302,15 @@ impl RoomRules {
         spread(self.refresh_interval, jitter)
     }
 
-    /// The longest that a pass can live which was issued under these rules, or before them as far as
-    /// they say.
+    /// The longest that a pass lives which was issued under these rules or, as they say, before.
     #[must_use]
     pub fn longest_pass_lifetime(&self) -> Duration {
         let before = self.longest_session_duration.unwrap_or_default();
         self.pass_lifetime().max(before + before / 8)
     }
 
-    /// For how long a room that has lost its memory lets no newcomers in, to be sure of both limits:
-    /// until every pass of before has expired, as far as these rules say, and the minute of before
-    /// is over. A room that has seen passes or rules with longer lifetimes holds for longer.
+    /// For how long a room that has lost its memory lets no newcomers in: until every pass of before has
+    /// expired, as far as these rules say, and the minute of before is over.
     #[must_use]
     pub fn recovery_hold(&self) -> Duration {
         match self.recovery {
@@ -326,11 +322,16 @@ impl RoomRules {
     /// Whether a pass is due for renewal: at the age of [`renew_after`](Self::renew_after), or a
     /// ninth of its own lifetime if that comes first. A pass keeps the lifetime that it was issued
     /// with, so a session that was made longer since then must not be waited for.
+    ///
+    /// With [`SessionRenewal::Fixed`] a renewal prolongs nothing, and is due after each eighth: the
+    /// room is asked whether the session has ended elsewhere.
     #[must_use]
     pub fn is_renewal_due(&self, pass: &Pass, now: Timestamp) -> bool {
-        let due_after = self.renew_after().min(pass.expires_at.since(pass.last_check_in) / 9);
-        self.session_renewal == SessionRenewal::Sliding
-            && now.since(pass.last_check_in) >= due_after
+        let own_part = match self.session_renewal {
+            SessionRenewal::Fixed => pass.expires_at.since(pass.accepted_at) / 8,
+            SessionRenewal::Sliding => pass.expires_at.since(pass.last_check_in) / 9,
+        };
+        now.since(pass.last_check_in) >= self.renew_after().min(own_part)
     }
 
     /// The rules for one of so many nodes while none of them knows of the others: its share of the
