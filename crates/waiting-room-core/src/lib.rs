@@ -84,9 +84,10 @@ pub use crate::{
         charge_all,
     },
     room::{
+        choices::{CookieTest, QueueingMethod, Recovery, RoomSwitch, SessionRenewal},
         estimate::Wait,
         room::Room,
-        rules::{CookieTest, QueueingMethod, Recovery, RoomRules, RoomSwitch, SessionRenewal},
+        rules::RoomRules,
         snapshot::Snapshot,
         verdict::{Pass, Reason, Renewal, Ticket, Verdict, VisitorId},
     },
