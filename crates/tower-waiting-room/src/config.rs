@@ -223,6 +223,11 @@ impl WaitingRoomConfigBuilder {
         self.rules(|rules| rules.recovery(recovery))
     }
 
+    /// See [`RoomRules::longest_session_duration`].
+    pub fn longest_session_duration(self, duration: impl Into<Option<Duration>>) -> Self {
+        self.rules(|rules| rules.longest_session_duration(duration))
+    }
+
     /// Adds a rate limit. A request is charged by all limits that apply to it, or by none.
     pub fn rate_limit(mut self, limit: RateLimit) -> Self {
         self.config.rates.limits.code.push(limit);

@@ -26,7 +26,7 @@ use waiting_room_core::Store;
 use crate::{
     body::ResponseBody,
     pipeline::{Journey, Pending, Pipeline, Stop},
-    request::linger,
+    request::{bound_reads, linger},
 };
 
 pin_project! {
@@ -106,6 +106,9 @@ where
         match flow {
             Continue(()) => {
                 pipeline.insert_extensions(journey, request.extensions_mut());
+                if let Some(timeout) = pipeline.body_read_timeout(journey) {
+                    bound_reads(request.body_mut(), timeout);
+                }
                 Self::Forward { inner: Oneshot::new(inner, request) }
             }
             Break(Stop::Reply(reply)) => {

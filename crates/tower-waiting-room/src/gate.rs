@@ -28,7 +28,7 @@ pub use self::{
     options::{ClientDeadline, GateStatuses, Hold},
 };
 pub(crate) use self::{
-    lease::{BodyPermits, Permits},
+    lease::{BodyPermits, Permits, body_read_timeout},
     registry::GateRef,
     stage::{GateStage, Gated},
     waiting::{Waited, Waiting},

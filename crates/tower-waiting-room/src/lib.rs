@@ -124,7 +124,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `axum` (default) | axum's `ConnectInfo` tells the address of a client; a body of axum is watched while its request waits at a gate, and read on for a while after a refusal |
+//! | `axum` (default) | axum's `ConnectInfo` tells the address of a client; a body of axum is watched while its request waits at a gate, has a timeout for each read while it runs, and is read on for a while after a refusal |
 //! | `metrics` | counters and histograms of the `metrics` crate, and gauges of the gates |
 //! | `tonic` | tonic's `TcpConnectInfo` tells the address of a client |
 
@@ -155,6 +155,8 @@ pub use waiting_room_core::{
     StoreErrorKind, SystemClock, Tenants, Timestamp, Vegas, Wait,
 };
 
+#[cfg(feature = "axum")]
+pub use crate::request::BodyReadTimeout;
 pub use crate::{
     body::ResponseBody,
     config::{DebugHeader, Enforcement, WaitingRoomConfig, WaitingRoomConfigBuilder},

@@ -20,6 +20,9 @@ pub enum Misconfiguration {
     /// A gate lets requests wait for longer than their clients do: for 15 s or more, or for more than
     /// one in turns or by class, where nobody is shed.
     LongMaxWait,
+    /// More keys of a limit were in use at a time than it remembers. Newcomers are judged by what the
+    /// displaced keys of their network have used.
+    MaxKeysExceeded,
     /// There is no gate for all requests, or by address, beside one for each value of a cookie, header,
     /// path or method.
     NoCommonGate,
@@ -50,6 +53,7 @@ impl Misconfiguration {
             Self::ForwardedHeaderIgnored => "forwarded_header_ignored",
             Self::HeaderRepeated => "header_repeated",
             Self::LongMaxWait => "long_max_wait",
+            Self::MaxKeysExceeded => "max_keys_exceeded",
             Self::NoCommonGate => "no_common_gate",
             Self::NoIpLimit => "no_ip_limit",
             Self::NoRuntime => "no_runtime",
@@ -83,6 +87,11 @@ impl fmt::Display for Misconfiguration {
                 "a request may wait for 15 s or more, or for over 1 s in turns or by class, when its \
                  client or a proxy has given up: under overload nothing is served in time; set \
                  max_wait below their time-outs"
+            }
+            Self::MaxKeysExceeded => {
+                "more keys were in use at a time than a limit remembers, so that newcomers from the \
+                 networks of displaced keys may be refused: raise max_keys, or if clients make keys up, \
+                 add a limit by address"
             }
             Self::NoCommonGate => {
                 "a client that sends a new cookie, header, path or method each time has a gate of its \
@@ -119,12 +128,13 @@ mod tests {
 
     #[test]
     fn each_has_a_code_after_its_name_and_a_sentence_that_says_what_to_do() {
-        let all: [Misconfiguration; 11] = [
+        let all: [Misconfiguration; 12] = [
             CountedTwice,
             EveryoneTrusted,
             ForwardedHeaderIgnored,
             HeaderRepeated,
             LongMaxWait,
+            MaxKeysExceeded,
             NoCommonGate,
             NoIpLimit,
             NoRuntime,

@@ -10,8 +10,10 @@ mod key;
 mod language;
 mod matcher;
 
+#[cfg(feature = "axum")]
+pub use self::body::BodyReadTimeout;
 pub(crate) use self::{
-    body::{DisconnectProbe, linger},
+    body::{DisconnectProbe, bound_reads, linger},
     client::{Client, Program},
     client_ip::network,
     key::{Caller, Callers, Found, Part},

@@ -26,6 +26,7 @@
 //! | gauge (feature `metrics`) | `waiting_room_gate_limit` | `room`, `gate` |
 //! | gauge (feature `metrics`) | `waiting_room_gate_queued` | `room`, `gate` |
 //! | gauge, seconds (feature `metrics`) | `waiting_room_gate_oldest_wait_seconds` | `room`, `gate` |
+//! | counter (feature `metrics`) | `waiting_room_limit_keys_displaced_total` | `room`, `limit` |
 //! | counter (feature `metrics`) | `waiting_room_rules_file_loads_total` | `room`, `outcome` |
 //! | counter (feature `metrics`) | `waiting_room_misconfigurations_total` | `room`, `code` |
 //!
@@ -200,6 +201,21 @@ impl Telemetry {
             "limit" => Arc::clone(limit),
             "decision" => what.as_str(),
         )
+    }
+
+    /// Counts keys in use that have lost their places in the memory of a limit.
+    #[cfg_attr(
+        not(feature = "metrics"),
+        expect(unused_variables, clippy::unused_self, reason = "there is no counter")
+    )]
+    pub(crate) fn displaced(&self, limit: &Subject, keys: u64) {
+        #[cfg(feature = "metrics")]
+        metrics::counter!(
+            "waiting_room_limit_keys_displaced_total",
+            "room" => Arc::clone(&self.room),
+            "limit" => Arc::clone(&limit.name),
+        )
+        .increment(keys);
     }
 
     /// This became of a request at a gate.

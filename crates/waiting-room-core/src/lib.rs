@@ -28,8 +28,10 @@
 //!
 //! A [`Limiter`] keeps a [`Quota`] for many keys, by one of six [`Algorithm`]s; [`charge_all`] asks
 //! several at once, all or nothing. It remembers a fixed number of keys: one that finds no place
-//! takes that of the least used key near it, and starts with what that one had used. So an idle key
-//! makes room first, and nobody who is over a limit is forgiven by being forgotten.
+//! takes that of the least used key near it, and what that one had used is kept for its
+//! [network](KeyHash::of_network), of which every key without a place starts with it. So an idle key
+//! makes room first, no client that is over a limit is forgiven by being forgotten, and a flood of
+//! keys refuses newcomers of its own network alone.
 //!
 //! # The gate
 //!
@@ -82,9 +84,10 @@ pub use crate::{
         charge_all,
     },
     room::{
+        choices::{CookieTest, QueueingMethod, Recovery, RoomSwitch, SessionRenewal},
         estimate::Wait,
         room::Room,
-        rules::{CookieTest, QueueingMethod, Recovery, RoomRules, RoomSwitch, SessionRenewal},
+        rules::RoomRules,
         snapshot::Snapshot,
         verdict::{Pass, Reason, Renewal, Ticket, Verdict, VisitorId},
     },

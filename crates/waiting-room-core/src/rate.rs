@@ -19,7 +19,7 @@
 //! | token bucket, GCRA | the capacity | twice the limit, less one | 8 bytes | most limits |
 //! | leaky queue | the capacity, spread out | as GCRA | 8 bytes | a steady flow to the service |
 //! | fixed window | the limit | twice the limit | 16 bytes | quotas of a day or a month |
-//! | sliding log | the limit | the limit | 4 bytes for each event | limits that must be exact |
+//! | sliding log | the limit | the limit | 8 bytes for each time | limits that must be exact |
 //! | sliding counter | the limit | twice the limit | 24 bytes | large limits, nearly exact |
 
 mod decision;

@@ -1,5 +1,6 @@
 //! One room: its rules, its sessions, its line, and the verbs on them.
 
+pub(crate) mod choices;
 pub(crate) mod estimate;
 mod line;
 mod orders;

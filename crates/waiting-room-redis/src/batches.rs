@@ -78,6 +78,7 @@ pub(crate) async fn open<C: ConnectionLike>(
     let mut said = said.ok_or_else(|| reply::malformed("the rules are missing".to_owned()))?;
     said.signed()?;
     shared.take_rules(head.version, &said.bytes()?)?;
+    shared.learn_lifetime(Duration::from_micros(said.number()?));
     Ok(said)
 }
 

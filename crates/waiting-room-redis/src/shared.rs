@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     /// Whether the rules in force are of a kind that this node cannot read.
     is_outdated: AtomicBool,
     pub(crate) since: AtomicU64,
+    /// The longest that a pass can live under any rules that this node has heard of, in microseconds.
+    longest_lifetime_us: AtomicU64,
     pub(crate) breaker: Breaker,
     /// Told when the breaker opens.
     pub(crate) opened: Notify,
@@ -85,6 +87,7 @@ impl Shared {
             origin: rules,
             is_outdated: AtomicBool::new(false),
             since: AtomicU64::new(0),
+            longest_lifetime_us: AtomicU64::new(0),
             breaker: Breaker::default(),
             opened: Notify::new(),
             frontier: ArcSwapOption::empty(),
@@ -113,7 +116,15 @@ impl Shared {
         };
         let told = clock::micros(self.clock.told()).to_string().into_bytes();
         let head = [opens.to_vec(), told, rules_json(&self.origin)];
-        head.into_iter().chain(encode_rules(&self.rules())).collect()
+        let longest_us = self.longest_lifetime_us.load(Ordering::Relaxed);
+        let rules = encode_rules(&self.rules(), Duration::from_micros(longest_us));
+        head.into_iter().chain(rules).collect()
+    }
+
+    /// Takes note of how long passes may live that were issued under any rules of the room.
+    pub(crate) fn learn_lifetime(&self, lifetime: Duration) {
+        let micros = u64::try_from(lifetime.as_micros()).unwrap_or(u64::MAX);
+        self.longest_lifetime_us.fetch_max(micros, Ordering::Relaxed);
     }
 
     /// The version of the rules that are known here.
@@ -129,7 +140,9 @@ impl Shared {
     }
 
     pub(crate) fn take_rules(&self, version: u64, json: &[u8]) -> Result<(), StoreError> {
-        self.known.store(Arc::new(Known { version, rules: Arc::new(decode_rules(json)?) }));
+        let rules = decode_rules(json)?;
+        self.learn_lifetime(rules.longest_pass_lifetime());
+        self.known.store(Arc::new(Known { version, rules: Arc::new(rules) }));
         Ok(())
     }
 

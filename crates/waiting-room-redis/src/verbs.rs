@@ -56,11 +56,16 @@ pub(crate) fn leave(id: VisitorId) -> Vec<Vec<u8>> {
 pub(crate) fn configure(version: u64, rules: &RoomRules) -> Vec<Vec<u8>> {
     // What follows the version is for who opens a room.
     let head = [number(version), number(0), Vec::new()];
-    head.into_iter().chain(encode_rules(rules)).collect()
+    head.into_iter().chain(encode_rules(rules, Duration::ZERO)).collect()
 }
 
-/// The rules as arguments of `configure`: all of them for nodes, then one by one for scripts.
-pub(crate) fn encode_rules(rules: &RoomRules) -> Vec<Vec<u8>> {
+/// The rules as arguments of `configure`: all of them for nodes, then one by one for scripts. Passes
+/// may be about that live for as long as the longest `lifetime` so far.
+pub(crate) fn encode_rules(rules: &RoomRules, lifetime: Duration) -> Vec<Vec<u8>> {
+    let hold = match rules.recovery_hold() {
+        Duration::ZERO => Duration::ZERO,
+        hold => hold.max(lifetime),
+    };
     let micros = |duration: Duration| duration.as_micros().to_string();
     let (slots, minute) = rules.limits();
     let fields = [
@@ -88,7 +93,7 @@ pub(crate) fn encode_rules(rules: &RoomRules) -> Vec<Vec<u8>> {
             CookieTest::AboveUtilization(percent) => percent.to_string(),
             _ => String::new(),
         },
-        micros(rules.recovery_hold()),
+        micros(hold),
         format!("{:?}", rules.configured_rate()),
     ];
     std::iter::once(rules_json(rules)).chain(fields.map(String::into_bytes)).collect()

@@ -30,6 +30,8 @@ pub(crate) enum Task {
     Accuracy(Accuracy),
     /// Hold the room in memory against a naive model, command by command.
     Conformance(Conformance),
+    /// Measure how many newcomers are refused after a flood of more keys than a limit remembers.
+    Crowding,
     /// Measure what the policies for many sites are known for, and whether it is so.
     Figures(Figures),
     /// Run scenarios of many sites under one limit, policy by policy.

@@ -7,6 +7,7 @@ mod accuracy;
 mod bar;
 mod chart;
 mod cli;
+mod crowding;
 mod gate;
 mod report;
 mod sheet;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     let kept = match &cli.task {
         Some(Task::Accuracy(args)) => accuracy(args),
         Some(Task::Conformance(args)) => conformance(args),
+        Some(Task::Crowding) => say(crowding::table()).map(|()| true).map_err(Into::into),
         Some(Task::Gate(args)) => gate(args),
         Some(Task::Figures(args)) => figures(args),
         Some(Task::Run(args)) => run(args),

@@ -46,6 +46,8 @@ pub(super) struct ConfigFile {
     /// The utilization, in percent, from which on the test is made.
     cookie_test: Option<u8>,
     recovery: Option<RecoveryName>,
+    #[serde(default, with = "friendly")]
+    longest_session_duration: Option<Duration>,
     #[serde(default)]
     rate_limits: Vec<RateLimitFile>,
     rate_limits_file: Option<PathBuf>,
@@ -149,6 +151,7 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
     fn try_from(file: ConfigFile) -> Result<Self, ConfigError> {
         let mut builder = Self::builder(file.name)
             .new_users_per_minute(file.new_users_per_minute)
+            .longest_session_duration(file.longest_session_duration)
             .cookie(file.cookie.settings())
             .enforcement(file.enforcement)
             .debug_header(file.debug_header);

@@ -19,6 +19,7 @@ fn a_file_and_the_builder_mean_the_same() {
             "queueing_method": "random", "switch": "queue_all", "line_capacity": 500,
             "place_retention": "10m", "refresh_interval": "30s", "cookie_test": 80,
             "recovery": "hold",
+            "longest_session_duration": "2h",
             "keys": ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="],
             "cookie": { "insecure": true, "same_site": "strict" },
             "bypass": [
@@ -40,6 +41,7 @@ fn a_file_and_the_builder_mean_the_same() {
         .refresh_interval(Duration::from_secs(30))
         .cookie_test(CookieTest::AboveUtilization(80))
         .recovery(Recovery::Hold)
+        .longest_session_duration(Duration::from_secs(7_200))
         .keys(KeyRing::new(crate::TokenKey::random()))
         .build()
         .unwrap();

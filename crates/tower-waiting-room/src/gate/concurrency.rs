@@ -45,6 +45,7 @@ pub struct Concurrency {
     pub(crate) adaptive: Option<Arc<Adaptive>>,
     pub(crate) hold: Hold,
     pub(crate) body_stall: Option<Duration>,
+    pub(crate) body_read_timeout: Option<Duration>,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) watched_bytes: usize,
     pub(crate) deadlines: Vec<ClientDeadline>,
@@ -63,6 +64,8 @@ impl Concurrency {
     pub const MAX_WATCHED_BYTES: usize = 1024 * 1024;
     /// For how long nobody has to read a body until its permit is free, by default.
     pub const BODY_STALL: Duration = Duration::from_secs(30);
+    /// For how long an application waits for the next frame of a request's body, by default.
+    pub const BODY_READ_TIMEOUT: Duration = Duration::from_secs(30);
 
     /// At most so many run at once; 1 024 more wait for at most 5 s, by controlled delay. With 0 the
     /// gate is closed, and with `None` it lets everybody in, until the
@@ -79,6 +82,7 @@ impl Concurrency {
             adaptive: None,
             hold: Hold::default(),
             body_stall: Some(Self::BODY_STALL),
+            body_read_timeout: Some(Self::BODY_READ_TIMEOUT),
             max_hold: None,
             watched_bytes: Self::WATCHED_BYTES,
             deadlines: vec![ClientDeadline::Grpc],
@@ -205,12 +209,32 @@ impl Concurrency {
         self
     }
 
+    /// For how long an application waits for the next frame of a request's body. 30 s; `None` for as
+    /// long as the client likes, 100 ms to 24 h. Of several gates, the shortest counts.
+    ///
+    /// When the client has sent nothing for that long while the application reads, the body ends with
+    /// a `BodyReadTimeout`; the application answers, and the permit is free. The time between
+    /// two frames is what counts, as with nginx's `client_body_timeout`, not that of the whole body:
+    /// a client that sends a byte now and then holds its permit until the application has had enough
+    /// of it, or [`max_hold`](Self::max_hold).
+    ///
+    /// A stream whose client may be silent for longer by design, such as an open-ended upload of events,
+    /// needs `None`.
+    ///
+    /// Needs a body of axum and the feature `axum`, since no other body can be put together again;
+    /// for others, set a timeout in the server or in a layer inside of this one.
+    pub fn body_read_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.body_read_timeout = timeout.into();
+        self
+    }
+
     /// After how long a permit is free in any case. Never, by default; 24 h at most. The request goes
     /// on, unlimited.
     ///
     /// Without it a client holds its permit for as long as it likes, if it sends the body that the
-    /// application waits for a byte at a time, or not at all: [`body_stall`](Self::body_stall) is
-    /// about responses. Against that, set this, or a time limit for bodies of requests.
+    /// application waits for a byte at a time, within each
+    /// [`body_read_timeout`](Self::body_read_timeout). Against that, set this, or a time limit for the
+    /// whole body.
     pub fn max_hold(mut self, max_hold: impl Into<Option<Duration>>) -> Self {
         self.max_hold = max_hold.into();
         self

@@ -36,6 +36,12 @@ pub(crate) struct HeldPermit {
 /// The permits of all gates that a request went through.
 pub(crate) type Permits = SmallVec<[Arc<HeldPermit>; 1]>;
 
+/// For how long the request that holds these permits may wait for a frame of its body: the shortest
+/// of what their gates say.
+pub(crate) fn body_read_timeout(permits: &Permits) -> Option<Duration> {
+    permits.iter().filter_map(|held| held.gate.concurrency().body_read_timeout).min()
+}
+
 /// The permits as a body holds them, which it lets go of at its end or when it is dropped.
 ///
 /// Whatever holds them from then on is not a body that nobody reads.

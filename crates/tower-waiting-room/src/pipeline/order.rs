@@ -1,6 +1,9 @@
 //! The order of the stages, and what a request carries through them.
 
-use std::ops::ControlFlow::{self, Break, Continue};
+use std::{
+    ops::ControlFlow::{self, Break, Continue},
+    time::Duration,
+};
 
 use waiting_room_core::{Reason, RoomSwitch, Store, StoreError, Ticket, Timestamp, Verdict};
 
@@ -11,7 +14,7 @@ use super::{
 use crate::{
     ambient::StageClock,
     config::{DebugHeader, Enforcement, WaitingRoomConfig},
-    gate::{GateStage, Gated, Permits},
+    gate::{GateStage, Gated, Permits, body_read_timeout},
     misconfiguration::Misconfiguration,
     rate::{RateReport, RateStage, Rated},
     rate_headers::Field,
@@ -187,6 +190,15 @@ impl<St: Store> Pipeline<St> {
             journey.ahead = (self.order)(&journey.visitor);
         }
         journey
+    }
+
+    /// For how long the application waits for a frame of the request's body; none in shadow mode, which
+    /// has no effect.
+    pub(crate) fn body_read_timeout(&self, journey: &Journey) -> Option<Duration> {
+        match self.enforcement {
+            Enforcement::Enforce => body_read_timeout(&journey.permits),
+            Enforcement::Shadow => None,
+        }
     }
 
     /// Takes a request as far as it comes without waiting.

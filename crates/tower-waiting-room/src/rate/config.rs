@@ -75,7 +75,8 @@ impl RateLimit {
             let kind = ConfigErrorKind::Contradicts;
             return Err(ConfigError::new(kind, "over_limit", given, expected));
         }
-        Limiter::validate(self.algorithm, &self.quotas(), self.max_keys)?;
+        let keys = self.max_keys.min(self.keys());
+        Limiter::validate(self.algorithm, &self.quotas(), keys)?;
         self.validate_hold()
     }
 

@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::Method;
 use serde::Deserialize;
-use waiting_room_core::{Algorithm, Quota};
+use waiting_room_core::{Algorithm, Limiter, Quota};
 
 use super::condition::Condition;
 use crate::{
@@ -184,9 +184,19 @@ impl RateLimit {
 
     /// How many keys are remembered that are in use at a time. [`RateLimit::MAX_KEYS`].
     ///
-    /// The algorithms with one number take 34 bytes for each from the start; a sliding log takes
-    /// up to 4 bytes for each event of each key as they come. When more keys are in use, newcomers
-    /// share the places of those who have used the least, and start with what was used there.
+    /// The algorithms with one number take 37 bytes for each from the start. The others take memory
+    /// as keys come; a sliding log up to 16 bytes for each request that its limit allows. All keys
+    /// of all limits of a layer together may come to take
+    /// [4 GiB](Limiter::MAX_BYTES) at most; a configuration by which they could
+    /// take more is refused.
+    ///
+    /// When more keys are in use, the least used lose their places, and all keys of their networks that
+    /// have no place start with what those had used: no client is forgiven by being forgotten, and a
+    /// flood from one network refuses newcomers of that network alone. A network is a /16 of IPv4 or a
+    /// /32 of IPv6. Keys without an address have none: newcomers of such a limit may be refused after
+    /// a flood of made-up keys for as long as its window lasts, so put a limit by address beside it.
+    /// [`Misconfiguration::MaxKeysExceeded`](crate::Misconfiguration::MaxKeysExceeded) tells the
+    /// operator, and `waiting_room_limit_keys_displaced_total` counts.
     ///
     /// At most 16 777 216 for all limits of a layer together. [`Key::everyone`] is one.
     pub fn max_keys(mut self, keys: usize) -> Self {
@@ -220,6 +230,11 @@ impl RateLimit {
     /// How many keys it has place for: one, where there are no others.
     pub(crate) fn keys(&self) -> usize {
         if self.key.is_constant() { 1 } else { self.max_keys }
+    }
+
+    /// The memory that it can come to take, in bytes.
+    pub(crate) fn most_bytes(&self) -> u64 {
+        Limiter::most_bytes(self.algorithm, &self.quotas(), self.keys())
     }
 
     /// Whether a limit can go on with the memory of another.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use waiting_room_core::{Clock, ConfigError, ConfigErrorKind};
+use waiting_room_core::{Clock, ConfigError, ConfigErrorKind, Limiter};
 
 use super::{
     diagnosis,
@@ -56,6 +56,13 @@ impl Limits {
         if keys > Self::MAX_KEYS {
             let given = format!("{keys} for all limits together");
             let expected = format!("at most {}", Self::MAX_KEYS);
+            let kind = ConfigErrorKind::TooLarge;
+            return Err(ConfigError::new(kind, "max_keys", given, expected));
+        }
+        let bytes = self.iter().map(RateLimit::most_bytes).fold(0, u64::saturating_add);
+        if bytes > Limiter::MAX_BYTES {
+            let given = format!("{keys} keys with {bytes} bytes for all limits together");
+            let expected = format!("at most {} bytes", Limiter::MAX_BYTES);
             let kind = ConfigErrorKind::TooLarge;
             return Err(ConfigError::new(kind, "max_keys", given, expected));
         }

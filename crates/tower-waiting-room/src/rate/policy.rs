@@ -1,6 +1,9 @@
 //! A rate limit made ready: with its memory, and the parts of its headers that never change.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use waiting_room_core::{ConfigError, LimitPolicy, Limiter, Reason, Timestamp};
 
@@ -16,6 +19,8 @@ pub(crate) struct Policy {
     /// As that store knows it.
     pub(super) shared: Option<Arc<LimitPolicy>>,
     pub(crate) name: Arc<str>,
+    /// How many keys in use had lost their places when that was last reported.
+    displaced: AtomicU64,
     /// As it is reported about.
     pub(super) subject: Subject,
     pub(super) lines: Box<[PolicyLine]>,
@@ -42,12 +47,22 @@ impl Policy {
         let line = |quota| PolicyLine::new(&limit.name, quota, limit.algorithm, limit.unit);
         Ok(Self {
             lines: quotas.iter().map(line).collect::<Result<_, _>>()?,
+            displaced: AtomicU64::new(limiter.displaced()),
             subject: Subject::new(Arc::clone(&name)),
             shared: shared.map(|_| known(&limit)),
             name,
             limiter,
             limit,
         })
+    }
+
+    /// How many keys in use have lost their places since this was last asked.
+    pub(super) fn newly_displaced(&self) -> u64 {
+        let displaced = self.limiter.displaced();
+        if displaced == self.displaced.load(Ordering::Relaxed) {
+            return 0;
+        }
+        displaced.saturating_sub(self.displaced.fetch_max(displaced, Ordering::Relaxed))
     }
 
     /// The reason for which requests over this limit are refused.

@@ -101,7 +101,10 @@ impl RateStage {
         if hard.asks.is_empty() && soft.asks.is_empty() {
             return Rated::Free;
         }
-        self.charge_here(&mut hard, &mut soft, is_watched, now)
+        let rated = self.charge_here(&mut hard, &mut soft, is_watched, now);
+        self.watch_places(&hard);
+        self.watch_places(&soft);
+        rated
     }
 
     /// Goes on with a request about which the store was asked.
@@ -215,6 +218,17 @@ impl RateStage {
             now,
         );
         self.mark_counted(rated, is_watched)
+    }
+
+    /// Reports keys that have lost their places in the memory of these limits.
+    fn watch_places(&self, charges: &ChargeSet<'_>) {
+        for policy in charges.charges().map(|it| &charges.policies[it.policy()]) {
+            let displaced = policy.newly_displaced();
+            if displaced > 0 {
+                self.telemetry.displaced(&policy.subject, displaced);
+                self.telemetry.misconfigured(Misconfiguration::MaxKeysExceeded);
+            }
+        }
     }
 
     /// What follows once the limits that refuse were charged, all or none of them: a refusal, a

@@ -9,22 +9,32 @@
 //! reset may overtake the answer (RFC 9112 section 9.6): a client in the middle of an upload fails
 //! to send, and never learns that it was refused, or for how long. So the upload is read on, and
 //! thrown away, until the client has seen the answer and stops, or for a while.
+//!
+//! The body of a request that runs is handed on as it is, but for a bound on how long the application
+//! waits for its next frame: a client that sends nothing more holds the permit of its request no
+//! longer than that.
 
 use std::{
     any::Any,
     collections::VecDeque,
+    error::Error,
+    fmt,
+    future::Future,
     mem,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
 };
 
-use axum::body::Body;
+use axum::{BoxError, body::Body};
 use bytes::Bytes;
 use http::{Request, Version, header::EXPECT};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
-use tokio::{runtime::Handle, time};
+use tokio::{
+    runtime::Handle,
+    time::{self, Instant, Sleep},
+};
 
 /// Reads a body for as long as its request waits, up to a bound.
 pub(crate) struct DisconnectProbe {
@@ -80,6 +90,103 @@ impl DisconnectProbe {
             let (frames, len) = (mem::take(&mut self.frames), self.len as u64);
             *body = Body::new(Replay { frames, len, rest });
         }
+    }
+}
+
+/// Bounds for how long a reader of the body waits for each of its frames, if the body is axum's and
+/// there is more of it to come.
+pub(crate) fn bound_reads<B: 'static>(body: &mut B, timeout: Duration) {
+    if let Some(body) = axum_body(body)
+        && !body.is_end_stream()
+    {
+        *body = Body::new(TimedBody { body: Some(mem::take(body)), timeout, wait: None });
+    }
+}
+
+/// The error of a request's body that has sent nothing for as long as
+/// [`Concurrency::body_read_timeout`](crate::Concurrency::body_read_timeout) allows.
+///
+/// It is the source of the [`axum::Error`] that the application reads. Answer it with 408 (RFC 9110
+/// section 15.5.9); axum's own extractors answer with 400.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BodyReadTimeout {
+    /// The timeout.
+    pub timeout: Duration,
+}
+
+impl fmt::Display for BodyReadTimeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the request's body has sent nothing for {:?}", self.timeout)
+    }
+}
+
+impl Error for BodyReadTimeout {}
+
+/// A body whose reader waits only so long for each frame.
+struct TimedBody {
+    /// `None` once it has sent nothing for too long.
+    body: Option<Body>,
+    timeout: Duration,
+    wait: Option<Wait>,
+}
+
+/// The end of the wait for a frame.
+struct Wait {
+    sleep: Pin<Box<Sleep>>,
+    /// Whether the reader has asked for a frame and not got it yet.
+    is_under_way: bool,
+}
+
+impl TimedBody {
+    /// Whether the reader has waited for too long. There is no waiting without a runtime.
+    fn poll_timeout(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let wait = match &mut self.wait {
+            Some(wait) => wait,
+            None if Handle::try_current().is_err() => return Poll::Pending,
+            None => {
+                let sleep = Box::pin(time::sleep(self.timeout));
+                self.wait.insert(Wait { sleep, is_under_way: true })
+            }
+        };
+        if !mem::replace(&mut wait.is_under_way, true) {
+            wait.sleep.as_mut().reset(Instant::now() + self.timeout);
+        }
+        wait.sleep.as_mut().poll(cx)
+    }
+}
+
+impl http_body::Body for TimedBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        match Pin::new(body).poll_frame(cx) {
+            Poll::Pending if self.poll_timeout(cx).is_ready() => {
+                self.body = None;
+                let error = BodyReadTimeout { timeout: self.timeout };
+                Poll::Ready(Some(Err(error.into())))
+            }
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(frame) => {
+                if let Some(wait) = &mut self.wait {
+                    wait.is_under_way = false;
+                }
+                Poll::Ready(frame.map(|frame| frame.map_err(axum::Error::into_inner)))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
     }
 }
 

@@ -104,9 +104,13 @@ impl Key {
     /// The hash of a request's key; `None` if a part of it is missing.
     pub(crate) fn hash(&self, caller: &Caller<'_>) -> Option<KeyHash> {
         let (first, others) = self.0.split_first()?;
-        others.iter().try_fold(first.hash(caller)?, |so_far, part| {
+        let key = others.iter().try_fold(first.hash(caller)?, |so_far, part| {
             Some(caller.hasher.hash(&(so_far, part.hash(caller)?)))
-        })
+        })?;
+        match others {
+            [_, ..] if self.needs_address() => Some(key.of_network(caller.wide_network_hash()?)),
+            _ => Some(key),
+        }
     }
 
     /// The key of a request, or what is to be done without.
@@ -122,7 +126,11 @@ impl Key {
             MissingKey::Refuse => Found::Refuse,
             MissingKey::Address => match caller.address_hash() {
                 // Apart from every key that is an address itself.
-                Some(address) => Found::Key(caller.hasher.hash(&("missing", address))),
+                Some(address) => {
+                    let key = caller.hasher.hash(&("missing", address));
+                    let network = caller.wide_network_hash();
+                    Found::Key(network.map_or(key, |network| key.of_network(network)))
+                }
                 None => Found::Stranger,
             },
         }
@@ -379,10 +387,26 @@ impl<'a> Caller<'a> {
 
     /// The hash of the address of the client; `None` if the peer is unknown.
     pub(crate) fn address_hash(&self) -> Option<KeyHash> {
-        Some(match self.network()? {
+        let address = match self.network()? {
             IpAddr::V4(address) => self.hasher.hash(&address.to_bits()),
             IpAddr::V6(address) => self.hasher.hash(&address.to_bits()),
-        })
+        };
+        Some(address.of_network(self.wide_network_hash()?))
+    }
+
+    /// The hash of the network by which an address is judged that a table of keys has no place for: a
+    /// /16 of IPv4 or a /32 of IPv6, which is what a provider has at the least (RFC 3177 section 4,
+    /// RFC 6177 section 2).
+    fn wide_network_hash(&self) -> Option<KeyHash> {
+        let network = match self.network()? {
+            IpAddr::V4(address) => (4_u8, address.to_bits() >> 16),
+            IpAddr::V6(address) => {
+                let [a, b, ..] = address.segments();
+                (6, u32::from(a) << 16 | u32::from(b))
+            }
+        };
+        let (version, bits) = network;
+        Some(self.hasher.hash(&(u64::from(version) << 32 | u64::from(bits))))
     }
 
     fn network(&self) -> Option<IpAddr> {

@@ -24,3 +24,6 @@ impl DisconnectProbe {
 
 /// Leaves the body to the server.
 pub(crate) const fn linger<B>(_request: &mut Request<B>) {}
+
+/// Leaves the body as it is.
+pub(crate) const fn bound_reads<B>(_body: &mut B, _timeout: std::time::Duration) {}

@@ -34,6 +34,9 @@ impl Tokens {
     pub(crate) const MAX_TOKEN_LEN: usize = 256;
     /// How far the clocks of two nodes may differ.
     pub(crate) const LEEWAY: Duration = Duration::from_secs(30);
+    /// How far the clock may have been set back since a token was issued. Up to here it is taken as
+    /// issued now; from further in the future it is not believed.
+    pub(crate) const MAX_SET_BACK: Duration = Duration::from_secs(5 * 60);
     /// The age at which a token is void whatever it says. Longer than the longest session and the
     /// longest retention of a place, which are a day and what renewal adds.
     pub(crate) const MAX_AGE: Duration = Duration::from_secs(48 * 60 * 60);
@@ -70,17 +73,26 @@ impl Tokens {
         let payload = sealer.open(kind, sealed)?;
         Ok(match kind {
             Kind::Pass => {
-                let value = payload::decode_pass(payload)?;
-                check_age(value.last_check_in, now)?;
+                let mut value = payload::decode_pass(payload)?;
+                let ahead = check_age(value.last_check_in, now)?;
+                value.last_check_in = value.last_check_in.before(ahead);
+                value.expires_at = value.expires_at.before(ahead);
                 if value.expires_at <= now {
                     return Err(OpenError::Expired);
                 }
-                Opened::Pass(Verified { value, is_from_old_key })
+                Opened::Pass(Verified { value, is_from_old_key, is_ahead: !ahead.is_zero() })
             }
             Kind::Ticket => {
-                let value = payload::decode_ticket(payload)?;
-                check_age(value.last_check_in, now)?;
-                Opened::Ticket(Verified { value, is_from_old_key })
+                let mut value = payload::decode_ticket(payload)?;
+                let ahead = check_age(value.last_check_in, now)?;
+                if !ahead.is_zero() {
+                    // By the same time for all, and by so much that they keep their order and stand before
+                    // those who came after the clock was set back.
+                    value.first_seen = value.first_seen.before(Self::MAX_SET_BACK);
+                    value.last_check_in = now;
+                    value.next_check_in = now;
+                }
+                Opened::Ticket(Verified { value, is_from_old_key, is_ahead: !ahead.is_zero() })
             }
         })
     }
@@ -105,12 +117,18 @@ pub(crate) enum Opened {
 pub(crate) struct Verified<T> {
     value: T,
     is_from_old_key: bool,
+    is_ahead: bool,
 }
 
 impl<T> Verified<T> {
     /// Whether the key that sealed it is no longer the one that seals: time for a fresh token.
     pub(crate) const fn is_from_old_key(&self) -> bool {
         self.is_from_old_key
+    }
+
+    /// Whether the clock was set back since it was sealed, so that it is taken as issued now.
+    pub(crate) const fn is_ahead(&self) -> bool {
+        self.is_ahead
     }
 }
 
@@ -244,13 +262,15 @@ fn decode<'a>(text: &[u8], buffer: &'a mut [u8]) -> Result<&'a mut [u8], OpenErr
     buffer.get_mut(..len).ok_or(OpenError::Malformed)
 }
 
-fn check_age(stamp: Timestamp, now: Timestamp) -> Result<(), OpenError> {
-    if stamp > now + Tokens::LEEWAY {
+/// How far a token with this stamp is ahead of the clock, beyond what clocks may differ.
+fn check_age(stamp: Timestamp, now: Timestamp) -> Result<Duration, OpenError> {
+    let ahead = stamp.since(now);
+    if ahead > Tokens::MAX_SET_BACK {
         Err(OpenError::FromTheFuture)
     } else if now.since(stamp) > Tokens::MAX_AGE {
         Err(OpenError::Expired)
     } else {
-        Ok(())
+        Ok(if ahead > Tokens::LEEWAY { ahead } else { Duration::ZERO })
     }
 }
 

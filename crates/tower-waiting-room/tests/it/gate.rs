@@ -4,6 +4,7 @@ mod adaptive;
 mod disconnect;
 mod holds;
 mod nested;
+mod uploads;
 
 use std::{
     convert::Infallible,

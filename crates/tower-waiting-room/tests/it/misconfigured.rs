@@ -182,3 +182,32 @@ async fn a_gate_for_each_value_that_clients_make_up_needs_one_behind_it() {
         assert_eq!(with(each, all().path("/a")).await, [""; 0]);
     }
 }
+
+/// A request from a network of this /32.
+fn from(network: u16, host: u16) -> http::request::Builder {
+    let address = std::net::Ipv6Addr::new(0x2a00, network, host, 0, 0, 0, 0, 1);
+    Request::get("/").extension(PeerAddr(SocketAddr::from((address, 40_000))))
+}
+
+#[tokio::test]
+async fn a_flood_from_one_network_refuses_newcomers_of_that_network_alone_and_is_told() {
+    let per_ip = RateLimit::per_ip(Quota::per_day(2)).max_keys(64);
+    let config = limited(per_ip);
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
+    let app = service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(())));
+    let status = async |request: http::request::Builder| {
+        layer.layer(app).oneshot(request.body(()).unwrap()).await.unwrap().status().as_u16()
+    };
+    assert_eq!(layer.handle().misconfigurations(), []);
+    for host in 0..2_000 {
+        _ = (status(from(1, host)).await, status(from(1, host)).await);
+    }
+    let told = layer.handle().misconfigurations();
+    assert_eq!(told.iter().map(|it| it.code()).collect::<Vec<_>>(), ["max_keys_exceeded"]);
+    assert_eq!(status(from(1, 5_000)).await, 429);
+    let mut refused = 0;
+    for network in 2..202 {
+        refused += u32::from(status(from(network, 0)).await != 200);
+    }
+    assert!(refused <= 10, "{refused} of 200");
+}

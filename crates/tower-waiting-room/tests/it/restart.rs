@@ -39,6 +39,38 @@ async fn places_are_kept_in_the_order_of_arrival() {
 }
 
 #[tokio::test]
+async fn a_clock_that_is_set_back_over_a_restart_voids_no_pass_and_no_place() {
+    let house = House::new(config());
+    let (mut ann, mut bob, mut cat) = Default::default();
+    Visitor::get(&mut ann, &house).await;
+    Visitor::queue(&mut bob, &house).await;
+    Visitor::queue(&mut cat, &house).await;
+
+    let house = house.restarted_earlier(config(), 120);
+    // A pass is counted at once, as after any restart.
+    assert_eq!(ann.get(&house).await.reason, "admitted");
+    assert_eq!(house.active().await, 1);
+    assert_eq!(cat.get(&house).await.reason, "queued:active_limit");
+    assert_eq!(bob.get(&house).await.reason, "queued:active_limit");
+    let mut dan = Visitor::default();
+    assert!(!dan.get(&house).await.is_inside());
+    ann.send(&house, http::Request::get("/").header("x-end", "1")).await;
+    house.advance(15);
+    assert_eq!(cat.get(&house).await.reason, "queued:behind_others");
+    assert!(!dan.get(&house).await.is_inside());
+    assert!(bob.get(&house).await.is_inside());
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_by_more_than_five_minutes_voids_what_was_issued() {
+    let house = House::new(config());
+    let mut ann = Visitor::default();
+    ann.get(&house).await;
+    let house = house.restarted_earlier(config(), 301);
+    assert_eq!(ann.get(&house).await.reason, "admitted:slot");
+}
+
+#[tokio::test]
 async fn on_hold_nobody_new_is_let_in_before_the_old_passes_are_void() {
     let house = House::new(config());
     let mut silent = Visitor::default();

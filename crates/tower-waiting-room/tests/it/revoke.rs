@@ -1,6 +1,11 @@
 //! The application ends a session.
 
+use std::time::Duration;
+
 use http::Request;
+use tower_waiting_room::{
+    ManualClock, MemoryStore, SessionRenewal, StoreFailure, Timestamp, WaitingRoomLayer,
+};
 
 use crate::support::{House, Visitor, config};
 
@@ -137,4 +142,54 @@ async fn a_newcomer_who_leaves_before_the_first_answer_keeps_no_slot() {
         Request::get("/").header("cookie", cookie).body(String::new()).unwrap(),
     );
     assert_eq!(ann.get(&house).await.reason, "admitted");
+}
+
+/// Two nodes on one store.
+fn two_nodes(renewal: SessionRenewal) -> [House; 2] {
+    let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
+    let config = || config().session_renewal(renewal).build().unwrap();
+    let store = MemoryStore::with_clock(config().rules().clone(), clock.clone()).unwrap();
+    [(); 2].map(|()| {
+        let layer = WaitingRoomLayer::with_store(config(), store.clone(), StoreFailure::Wait);
+        House::with_store(layer, clock.clone())
+    })
+}
+
+#[tokio::test]
+async fn a_revoked_pass_is_worth_nothing_on_other_nodes_after_an_eighth_of_the_session() {
+    for renewal in [SessionRenewal::Fixed, SessionRenewal::Sliding] {
+        let [here, there] = two_nodes(renewal);
+        let mut ann = Visitor::default();
+        ann.get(&here).await;
+        let copy = ann.clone();
+        ann.send(&here, Request::get("/").header("x-end", "1")).await;
+        let mut bob = Visitor::default();
+        assert!(bob.get(&here).await.is_inside());
+        // The bound: an eighth of 80 s, and the request beside which the room is asked.
+        here.advance(9);
+        assert_eq!(copy.clone().get(&there).await.reason, "admitted", "{renewal:?}");
+        here.advance(1);
+        let last = copy.clone().get(&there).await;
+        assert_eq!(last.cookie().as_deref(), Some(""), "{renewal:?}: the cookie is deleted");
+        assert_eq!(copy.clone().get(&there).await.reason, "queued:active_limit", "{renewal:?}");
+        assert!(bob.get(&there).await.is_inside());
+        assert_eq!(here.active().await, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_fixed_session_is_asked_about_and_not_prolonged() {
+    let [here, there] = two_nodes(SessionRenewal::Fixed);
+    let mut ann = Visitor::default();
+    ann.get(&here).await;
+    let mut asked = 0;
+    for _ in 1..80 {
+        here.advance(1);
+        let seen = ann.get(&there).await;
+        assert_eq!(seen.reason, "admitted");
+        asked += u32::from(seen.cookie().is_some());
+    }
+    assert!((1..=8).contains(&asked), "{asked} times in one session");
+    here.clock.advance(Duration::from_secs(1));
+    assert_eq!(ann.get(&there).await.reason, "admitted:slot", "another session");
 }

@@ -13,9 +13,9 @@ use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    CookieSettings, KeyRing, ManualClock, MemoryStore, OverSoftLimit, Spend, Store, StoreFailure,
-    Timestamp, TokenKey, WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomHandle,
-    WaitingRoomLayer,
+    Clock, CookieSettings, KeyRing, ManualClock, MemoryStore, OverSoftLimit, Spend, Store,
+    StoreFailure, Timestamp, TokenKey, WaitingRoomConfig, WaitingRoomConfigBuilder,
+    WaitingRoomHandle, WaitingRoomLayer,
 };
 use tracing::{Dispatch, Subscriber, subscriber::NoSubscriber};
 
@@ -65,6 +65,12 @@ impl House {
     /// The same house after a restart: the memory is lost, the clock goes on.
     pub(crate) fn restarted(&self, config: WaitingRoomConfigBuilder) -> Self {
         Self::at(config, self.clock.clone())
+    }
+
+    /// The same house after a restart over which the clock was set back.
+    pub(crate) fn restarted_earlier(&self, config: WaitingRoomConfigBuilder, secs: u64) -> Self {
+        let now = self.clock.now().before(Duration::from_secs(secs));
+        Self::at(config, ManualClock::new(now))
     }
 
     fn at(config: WaitingRoomConfigBuilder, clock: ManualClock) -> Self {

@@ -124,6 +124,19 @@ impl Meter for FixedWindow {
         if state.used > 0 { end.max(now) } else { now }
     }
 
+    /// As much as the more of the two, in the later of their windows.
+    fn join(&self, state: &mut FixedWindowState, other: &FixedWindowState, now: Timestamp) {
+        let (one, other) = (self.open(state, now), self.open(other, now));
+        *state = match (one.used, other.used) {
+            (_, 0) => one,
+            (0, _) => other,
+            _ => FixedWindowState {
+                start: one.start.max(other.start),
+                used: one.used.max(other.used),
+            },
+        };
+    }
+
     fn take_over(&self, state: &mut FixedWindowState, from: &Self, now: Timestamp) {
         if (self.window, self.alignment) != (from.window, from.alignment) {
             *state = FixedWindowState { start: self.start(now), used: from.used(state, now) };

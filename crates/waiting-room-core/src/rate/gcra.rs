@@ -97,6 +97,10 @@ impl Meter for Gcra {
         Timestamp::from_nanos(*empty_at).max(now)
     }
 
+    fn join(&self, empty_at: &mut u64, other: &u64, _: Timestamp) {
+        *empty_at = (*empty_at).max(*other);
+    }
+
     fn take_over(&self, empty_at: &mut u64, _: &Self, now: Timestamp) {
         *empty_at = (*empty_at).min(now.as_nanos().saturating_add(self.span));
     }

@@ -13,24 +13,72 @@ use siphasher::sip::SipHasher13;
 ///
 /// Tables keep nothing else of a key: neither an address nor a name can be read out of them. Two
 /// of a million keys are taken for one another with a probability of 3 in 100 million.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct KeyHash(NonZeroU64);
+///
+/// A key can be one [of a network](Self::of_network). It is the same key with and without.
+#[derive(Clone, Copy)]
+pub struct KeyHash {
+    bits: NonZeroU64,
+    network: u16,
+}
 
 impl KeyHash {
+    /// The same key as one of many in a network, by the hash of which a table knows this one when it
+    /// has to forget the key: a key that has lost its place is judged by its network from then on,
+    /// and so are keys of the network that are new.
+    ///
+    /// The network must follow from the key, as that of an address does from the address. A key
+    /// without one is judged by some of the bits of its own hash.
+    ///
+    /// ```
+    /// use waiting_room_core::KeyHasher;
+    ///
+    /// let hasher = KeyHasher::new([3, 1, 4, 1]);
+    /// let key = hasher.hash("192.0.2.7");
+    /// assert_eq!(key.of_network(hasher.hash("192.0")), key);
+    /// ```
+    #[must_use]
+    pub const fn of_network(self, network: Self) -> Self {
+        Self { network: low_bits(network.bits), ..self }
+    }
+
     /// The hash as a number.
     #[must_use]
     pub const fn as_u64(self) -> u64 {
-        self.0.get()
+        self.bits.get()
     }
 
     pub(super) const fn bits(self) -> NonZeroU64 {
-        self.0
+        self.bits
+    }
+
+    /// Sixteen bits that stand for the network of the key, or for the key itself.
+    pub(super) const fn network(self) -> u16 {
+        self.network
+    }
+}
+
+const fn low_bits(bits: NonZeroU64) -> u16 {
+    let [low, high, ..] = bits.get().to_le_bytes();
+    u16::from_le_bytes([low, high])
+}
+
+impl PartialEq for KeyHash {
+    fn eq(&self, other: &Self) -> bool {
+        self.bits == other.bits
+    }
+}
+
+impl Eq for KeyHash {}
+
+impl Hash for KeyHash {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.bits.hash(state);
     }
 }
 
 impl fmt::Debug for KeyHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
+        write!(f, "{:016x}", self.bits)
     }
 }
 
@@ -87,7 +135,9 @@ impl KeyHasher {
                 hasher.finish()
             }
         };
-        KeyHash(NonZeroU64::new(bits).unwrap_or(NonZeroU64::MIN))
+        // The least and the greatest mean something else to a table.
+        let bits = NonZeroU64::new(bits.min(u64::MAX - 1)).unwrap_or(NonZeroU64::MIN);
+        KeyHash { bits, network: low_bits(bits) }
     }
 }
 

@@ -87,6 +87,10 @@ impl Meter for LeakyQueue {
         Duration::from_nanos(free_at.saturating_sub(now.as_nanos()))
     }
 
+    fn join(&self, free_at: &mut u64, other: &u64, _: Timestamp) {
+        *free_at = (*free_at).max(*other);
+    }
+
     fn take_over(&self, free_at: &mut u64, from: &Self, now: Timestamp) {
         self.places.take_over(free_at, &from.places, now);
     }

@@ -37,6 +37,7 @@ pub(super) trait Memory: Send + Sync {
     /// The same memory by other quotas, which are in force for all that go by it from then on.
     fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory>;
     fn len(&self) -> usize;
+    fn displaced(&self) -> u64;
 }
 
 /// Memory for valid quotas, of so many keys that are in use at a time.
@@ -54,6 +55,22 @@ pub(super) fn remember(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> A
             Arc::new(OnShelves::new(quotas, keys, make))
         }
         Algorithm::TokenBucket => Arc::new(InWords::new(quotas, keys, TokenBucket::new)),
+    }
+}
+
+/// The most memory that one key of such a limit can take, in bytes, with its share of the places
+/// that a table has to spare.
+pub(super) fn bytes_per_key(algorithm: Algorithm, quotas: &[Quota]) -> u64 {
+    let of_tiers =
+        |bytes: &dyn Fn(&Quota) -> u64| quotas.iter().map(bytes).fold(0, u64::saturating_add);
+    match algorithm {
+        Algorithm::FixedWindow(_) => of_tiers(&|_| Shelves::<FixedWindow>::bytes_per_key(0)),
+        // All tiers share one table.
+        Algorithm::Gcra | Algorithm::LeakyQueue | Algorithm::TokenBucket => Words::BYTES_PER_KEY,
+        Algorithm::SlidingCounter => of_tiers(&|_| Shelves::<SlidingCounter>::bytes_per_key(0)),
+        Algorithm::SlidingLog(_) => {
+            of_tiers(&|quota| Shelves::<SlidingLog>::bytes_per_key(SlidingLog::bytes(quota)))
+        }
     }
 }
 
@@ -120,10 +137,14 @@ impl<M: Meter<State = u64> + 'static> InWords<M> {
         };
         if changes.load(Ordering::SeqCst) != before {
             let meters = in_force.load();
-            let Ok(()) = words.update(key, |word| {
-                *word = taken_over(&meters, *word, now);
-                Ok::<_, Infallible>(())
-            });
+            let Ok(()) = words.update(
+                key,
+                |_| false,
+                |word| {
+                    *word = taken_over(&meters, *word, now);
+                    Ok::<_, Infallible>(())
+                },
+            );
         }
         Ok(given)
     }
@@ -158,7 +179,8 @@ impl<M: Meter<State = u64> + 'static> Memory for InWords<M> {
             // As `Meter::check`, but nothing is described before the number is settled: a number
             // that another thread has changed is tried again.
             let mut last = 0;
-            let taken = words.update(key, |word| {
+            let is_in_use = |word| meter.used(&word, now) > 0;
+            let taken = words.update(key, is_in_use, |word| {
                 let taken = meter.take(word, cost, now);
                 last = *word;
                 taken.ok_or(())
@@ -174,23 +196,24 @@ impl<M: Meter<State = u64> + 'static> Memory for InWords<M> {
     }
 
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {
-        // What was given up with a place is not given back to whoever has it now.
-        if cost < charge.cost && !self.shared.words.knows(key) {
-            return;
-        }
         let Ok(settled) = self.by_meter(key, tier, now, |meter, words| {
-            words.update(key, |word| Ok::<_, Infallible>(settle(meter, word, charge, cost, now)))
+            let settle = |word: &mut u64| settle(meter, word, charge, cost, now);
+            // A key that has lost its place gets nothing back: the place is another's now.
+            if cost < charge.cost {
+                return Ok::<_, Infallible>(words.update_known(key, settle));
+            }
+            let is_in_use = |word| meter.used(&word, now) > 0;
+            let Ok(settled) =
+                words.update(key, is_in_use, |word| Ok::<_, Infallible>(settle(word)));
+            Ok(Some(settled))
         });
-        *charge = settled;
+        if let Some(settled) = settled {
+            *charge = settled;
+        }
     }
 
     fn forgive(&self, key: KeyHash) {
-        if self.shared.words.knows(key) {
-            let Ok(()) = self.shared.words.update(key, |word| {
-                *word = 0;
-                Ok::<_, Infallible>(())
-            });
-        }
+        self.shared.words.update_known(key, |word| *word = 0);
     }
 
     fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory> {
@@ -204,6 +227,10 @@ impl<M: Meter<State = u64> + 'static> Memory for InWords<M> {
 
     fn len(&self) -> usize {
         self.shared.words.len()
+    }
+
+    fn displaced(&self) -> u64 {
+        self.shared.words.displaced()
     }
 }
 
@@ -268,6 +295,10 @@ impl<M: Meter + 'static> Memory for OnShelves<M> {
 
     fn len(&self) -> usize {
         self.tiers.iter().map(|shelves| shelves.len()).sum()
+    }
+
+    fn displaced(&self) -> u64 {
+        self.tiers.iter().map(|shelves| shelves.displaced()).sum()
     }
 }
 

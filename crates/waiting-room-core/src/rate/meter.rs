@@ -55,6 +55,10 @@ pub trait Meter: Clone + Debug + Send + Sync {
     /// waits longer than the new quota can make them.
     fn take_over(&self, state: &mut Self::State, from: &Self, now: Timestamp);
 
+    /// Makes of a state one that allows nothing, at `now` or later, that it or the `other` does not.
+    /// It takes no more memory than that of a key which was spent from once.
+    fn join(&self, state: &mut Self::State, other: &Self::State, now: Timestamp);
+
     /// What would be said to a request of this cost, if nothing was spent.
     fn look(&self, state: &Self::State, cost: u64, now: Timestamp) -> Decision {
         let decision = self.describe(state, self.wait(state, cost, now), now);

@@ -180,7 +180,8 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The largest limit of a sliding log: it takes 4 bytes for each event of each key.
+    /// The largest limit of a sliding log: it can take 16 MB for each key, of which
+    /// [`Limiter::MAX_BYTES`](crate::Limiter::MAX_BYTES) bounds the number.
     pub const MAX_LOG: u64 = 1_000_000;
 
     /// The name in configuration files and metrics.

@@ -155,6 +155,23 @@ impl Meter for SlidingCounter {
         Timestamp::from_nanos(state.start.saturating_add(windows)).max(now)
     }
 
+    /// As much as the more of the two, in each window. States whose windows differ, because the clock
+    /// has jumped back, count in the later one.
+    fn join(&self, state: &mut SlidingCounterState, other: &SlidingCounterState, now: Timestamp) {
+        let (one, other) = (self.turned(state, now), self.turned(other, now));
+        let start = one.start.max(other.start);
+        let most = |it: SlidingCounterState| match it.start == start {
+            true => (it.previous, it.current),
+            false => (it.previous.max(it.current), it.current),
+        };
+        let (one, other) = (most(one), most(other));
+        *state = SlidingCounterState {
+            start,
+            previous: one.0.max(other.0),
+            current: one.1.max(other.1),
+        };
+    }
+
     fn take_over(&self, state: &mut SlidingCounterState, from: &Self, now: Timestamp) {
         *state = if self.window == from.window {
             self.turned(state, now)

@@ -10,11 +10,12 @@
 //!        ▲ with a limit of 6, another is allowed because this one is outside
 //! ```
 //!
-//! A time takes four bytes, in ticks of the smallest power of ten of nanoseconds with which the
-//! window is less than 2³¹ of them: 100 ns for a minute, 10 µs for an hour. Times are rounded up
-//! when they are remembered and down when they are looked at, and the window is rounded up, so
-//! that no window of real time ever holds more than the limit, and nobody waits longer for it than
-//! two ticks.
+//! Events of one time are one run of eight bytes, whatever their number, so a cost of a million
+//! takes no more memory than a cost of one. Time is counted in ticks of the smallest power of ten
+//! of nanoseconds with which the window is less than 2³¹ of them: 100 ns for a minute, 10 µs for an
+//! hour. Times are rounded up when they are remembered and down when they are looked at, and the
+//! window is rounded up, so that no window of real time ever holds more than the limit, and no
+//! request waits longer for it than two ticks.
 
 use std::{mem, time::Duration};
 
@@ -37,7 +38,7 @@ use crate::Timestamp;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlidingLog {
-    limit: usize,
+    limit: u32,
     refusals: Refusals,
     /// In nanoseconds.
     tick: u64,
@@ -49,12 +50,17 @@ impl SlidingLog {
     /// A log for a quota that is valid for this algorithm.
     #[must_use]
     pub fn new(quota: &Quota, refusals: Refusals) -> Self {
-        let limit = usize::try_from(quota.limit()).unwrap_or(usize::MAX);
+        let limit = u32::try_from(quota.limit()).unwrap_or(u32::MAX);
         let mut tick = 1;
         while quota.window_nanos() / tick >= MAX_WINDOW_TICKS {
             tick *= 10;
         }
         Self { limit, refusals, tick, window: quota.window_nanos().div_ceil(tick) }
+    }
+
+    /// The most memory that the runs of one key can take, in bytes: each event at its own time.
+    pub(super) fn bytes(quota: &Quota) -> u64 {
+        quota.limit().saturating_mul(TickLog::BYTES_PER_RUN as u64)
     }
 
     /// Remembers `cost` events.
@@ -73,7 +79,7 @@ impl Meter for SlidingLog {
     type State = TickLog;
 
     fn limit(&self) -> u64 {
-        self.limit as u64
+        self.limit.into()
     }
 
     fn remaining(&self, log: &TickLog, now: Timestamp) -> u64 {
@@ -84,10 +90,11 @@ impl Meter for SlidingLog {
         if cost == 0 {
             return Some(Duration::ZERO);
         }
-        let cost = usize::try_from(cost).ok().filter(|&cost| cost <= self.limit)?;
-        let Some(in_the_way) = (log.len() + cost).checked_sub(self.limit + 1) else {
+        let room = self.limit().checked_sub(cost)?;
+        let Some(in_the_way) = u64::from(log.len()).checked_sub(room + 1) else {
             return Some(Duration::ZERO);
         };
+        let in_the_way = u32::try_from(in_the_way).expect("it is less than the length of the log");
         let (event, tick) = (log.tick(in_the_way), now.as_nanos() / self.tick);
         // One of the two differences is zero.
         let (ahead, age) = (event.saturating_sub(tick), tick.saturating_sub(event));
@@ -109,12 +116,12 @@ impl Meter for SlidingLog {
         // What the newest has outlived is not remembered, even if the clock jumps back.
         let newest = log.newest().saturating_sub(self.window);
         let since = self.since(now).max(newest);
-        log.remove(charge.mark.div_ceil(self.tick), cost.min(charge.cost), since);
+        log.remove(charge.mark.div_ceil(self.tick), cost.min(charge.cost), since, self.limit);
         charge.less(cost)
     }
 
     fn used(&self, log: &TickLog, now: Timestamp) -> u64 {
-        (log.len() - log.count_before(self.since(now))) as u64
+        u64::from(log.len() - log.count_before(self.since(now)))
     }
 
     fn refused(&self, log: &mut TickLog, cost: u64, now: Timestamp) {
@@ -131,14 +138,24 @@ impl Meter for SlidingLog {
         Timestamp::from_nanos(last).max(now)
     }
 
+    /// As many events as the more of the two, all at the latest time.
+    fn join(&self, log: &mut TickLog, other: &TickLog, now: Timestamp) {
+        let events = self.used(log, now).max(self.used(other, now));
+        let newest = log.newest().max(other.newest());
+        *log = TickLog::default();
+        if events > 0 {
+            log.push(newest, events, self.limit);
+        }
+    }
+
     fn take_over(&self, log: &mut TickLog, from: &Self, now: Timestamp) {
         let old = mem::take(log);
         // Coarser ticks than ours may have rounded an event up to a time that is yet to come.
         let latest = now.as_nanos().div_ceil(self.tick);
-        for tick in old.ticks() {
+        for (tick, events) in old.runs() {
             let tick = tick.saturating_mul(from.tick).div_ceil(self.tick).min(latest);
             if tick >= self.since(now) {
-                log.push(tick, 1, self.limit);
+                log.push(tick, events.into(), self.limit);
             }
         }
     }

@@ -4,6 +4,7 @@ mod bursts;
 mod described;
 mod extremes;
 mod honesty;
+mod joined;
 mod oracles;
 mod refunds;
 mod take_over;

@@ -1,8 +1,13 @@
-//! A log of events, in order, with four bytes for each.
+//! A log of events, in order, with eight bytes for each run of events at one time.
 //!
-//! Time is counted in ticks. Only the newest event has its tick in full; the others have the low
-//! half of theirs, and stand for the last tick before the newest that ends in these bits. That is
-//! unambiguous as long as no event is older than 2³² ticks, which the owner of the log sees to.
+//! Time is counted in ticks. Events of one tick are one run, however many they are, so that a cost
+//! of a million takes no more memory than a cost of one. Only the newest run has its tick in full;
+//! the others have the low half of theirs, and stand for the last tick before the newest that ends
+//! in these bits. That is unambiguous as long as no event is older than 2³² ticks, which the owner
+//! of the log sees to.
+//!
+//! A run also says how many events there were up to and with it, so that the run of an event is
+//! found by halves. The Redis script of the same log keeps the same runs.
 
 use std::collections::VecDeque;
 
@@ -13,41 +18,64 @@ pub struct TickLog {
     newest: u64,
     /// Events before this tick were pushed out by newer ones; 0 if none was.
     pushed_out_before: u64,
-    events: VecDeque<u32>,
+    /// How many events there were before the first of the runs, modulo 2³².
+    before: u32,
+    /// Each has at least one event, and no two have the same tick.
+    runs: VecDeque<Run>,
+}
+
+/// Events at one tick.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// The low half of the tick.
+    tick: u32,
+    /// How many events there were up to and with this run, modulo 2³².
+    total: u32,
 }
 
 impl TickLog {
+    /// The memory of one run, in bytes.
+    pub(super) const BYTES_PER_RUN: usize = size_of::<Run>();
+
     /// Adds `count` events at `tick`, or at the newest if that is later. If more than `limit`
     /// remain, the oldest are pushed out.
-    pub(super) fn push(&mut self, tick: u64, count: u64, limit: usize) {
+    pub(super) fn push(&mut self, tick: u64, count: u64, limit: u32) {
+        if count == 0 {
+            return;
+        }
         let tick = tick.max(self.newest);
-        let added = usize::try_from(count).map_or(limit, |count| count.min(limit));
-        let excess = (self.len() + added).saturating_sub(limit);
-        if count > added as u64 {
+        let added = u32::try_from(count).map_or(limit, |count| count.min(limit));
+        let excess = (u64::from(self.len()) + u64::from(added)).saturating_sub(limit.into());
+        let excess = u32::try_from(excess).unwrap_or(u32::MAX);
+        if count > added.into() {
             self.pushed_out_before = tick.saturating_add(1);
         } else if excess > 0 {
             self.pushed_out_before = self.tick(excess - 1).saturating_add(1);
         }
-        self.events.drain(..excess);
-        self.reserve(added, limit);
+        self.push_out(excess);
+        if added > 0 {
+            self.append(tick, added, limit);
+        }
         self.newest = tick;
-        self.events.resize(self.len() + added, low_half(tick));
     }
 
     /// Removes up to `count` of the events at `tick`.
     ///
     /// The places of those that were pushed out, and would not have been without these, are taken
     /// by as many events at the latest tick that they can have had, if that is `since` or later.
-    pub(super) fn remove(&mut self, tick: u64, count: u64, since: u64) {
-        let at = self.count_before(tick)..self.count_before(tick.saturating_add(1));
-        let count = usize::try_from(count).map_or(at.len(), |count| count.min(at.len()));
-        self.events.drain(at.start..at.start + count);
-        if self.pushed_out_before > since {
-            let stand_in = low_half(self.pushed_out_before - 1);
-            (0..count).for_each(|_| self.events.push_front(stand_in));
+    pub(super) fn remove(&mut self, tick: u64, count: u64, since: u64, limit: u32) {
+        let index = self.runs_before(tick);
+        let found = self.runs.get(index).filter(|run| self.in_full(run.tick) == tick);
+        let events = found.map_or(0, |run| run.total.wrapping_sub(self.total_before(index)));
+        let count = u32::try_from(count).map_or(events, |count| count.min(events));
+        if count > 0 {
+            self.take(index, count);
+            if self.pushed_out_before > since {
+                self.stand_in(count, limit);
+            }
         }
-        match self.len().checked_sub(1) {
-            Some(last) => self.newest = self.tick(last),
+        match self.runs.back() {
+            Some(last) => self.newest = self.in_full(last.tick),
             None => *self = Self::default(),
         }
     }
@@ -57,13 +85,13 @@ impl TickLog {
         if self.newest < tick {
             *self = Self::default();
         } else {
-            self.events.drain(..self.count_before(tick));
+            self.drop_runs(self.runs_before(tick));
         }
     }
 
     /// How many events there are.
-    pub(super) fn len(&self) -> usize {
-        self.events.len()
+    pub(super) fn len(&self) -> u32 {
+        self.runs.back().map_or(0, |last| last.total.wrapping_sub(self.before))
     }
 
     /// The tick of the newest event; 0 if there is none.
@@ -71,32 +99,108 @@ impl TickLog {
         self.newest
     }
 
-    /// The tick of the event in this place, counted from the oldest.
-    pub(super) fn tick(&self, index: usize) -> u64 {
-        self.in_full(self.events[index])
+    /// The tick of the event in this place, counted from the oldest. O(log n), and O(1) where each
+    /// event has a tick of its own.
+    pub(super) fn tick(&self, place: u32) -> u64 {
+        let index = match self.len() as usize == self.runs.len() {
+            true => place as usize,
+            false => self.runs_within(place),
+        };
+        self.in_full(self.runs[index].tick)
     }
 
-    /// The ticks of all events, from the oldest.
-    pub(super) fn ticks(&self) -> impl Iterator<Item = u64> {
-        self.events.iter().map(|&event| self.in_full(event))
+    /// The ticks at which there are events, from the oldest, and how many there are.
+    pub(super) fn runs(&self) -> impl Iterator<Item = (u64, u32)> {
+        let mut before = self.before;
+        self.runs.iter().map(move |run| {
+            let events = run.total.wrapping_sub(before);
+            before = run.total;
+            (self.in_full(run.tick), events)
+        })
     }
 
     /// How many events lie before `tick`. O(log n).
-    pub(super) fn count_before(&self, tick: u64) -> usize {
-        self.events.partition_point(|&event| self.in_full(event) < tick)
+    pub(super) fn count_before(&self, tick: u64) -> u32 {
+        self.total_before(self.runs_before(tick)).wrapping_sub(self.before)
     }
 
-    /// Makes room for so many more events, in steps that double, and never for more than `limit`.
-    fn reserve(&mut self, added: usize, limit: usize) {
-        let needed = self.len() + added;
-        if needed > self.events.capacity() {
-            let capacity = needed.max(2 * self.events.capacity()).min(limit);
-            self.events.reserve_exact(capacity - self.len());
+    /// How many runs lie before `tick`.
+    fn runs_before(&self, tick: u64) -> usize {
+        self.runs.partition_point(|run| self.in_full(run.tick) < tick)
+    }
+
+    /// How many runs end with the first `events` events or earlier.
+    fn runs_within(&self, events: u32) -> usize {
+        self.runs.partition_point(|run| run.total.wrapping_sub(self.before) <= events)
+    }
+
+    /// The total before a run.
+    fn total_before(&self, index: usize) -> u32 {
+        index.checked_sub(1).map_or(self.before, |last| self.runs[last].total)
+    }
+
+    /// Forgets the oldest events.
+    fn push_out(&mut self, events: u32) {
+        let before = self.before.wrapping_add(events);
+        self.drop_runs(self.runs_within(events));
+        self.before = before;
+    }
+
+    /// Forgets the oldest runs.
+    fn drop_runs(&mut self, runs: usize) {
+        self.before = self.total_before(runs);
+        self.runs.drain(..runs);
+    }
+
+    /// Adds events at a tick that is the newest, or a newer one.
+    fn append(&mut self, tick: u64, added: u32, limit: u32) {
+        match self.runs.back_mut() {
+            Some(last) if tick == self.newest => last.total = last.total.wrapping_add(added),
+            _ => {
+                self.reserve(limit);
+                let total = self.total_before(self.runs.len()).wrapping_add(added);
+                self.runs.push_back(Run { tick: low_half(tick), total });
+            }
         }
     }
 
-    fn in_full(&self, event: u32) -> u64 {
-        self.newest - u64::from(low_half(self.newest).wrapping_sub(event))
+    /// Takes events from a run. Of the totals on both sides of it the fewer are corrected.
+    fn take(&mut self, index: usize, count: u32) {
+        let is_used_up = self.runs[index].total.wrapping_sub(self.total_before(index)) == count;
+        if index < self.runs.len() / 2 {
+            self.before = self.before.wrapping_add(count);
+            let older = self.runs.range_mut(..index);
+            older.for_each(|run| run.total = run.total.wrapping_add(count));
+        } else {
+            let newer = self.runs.range_mut(index..);
+            newer.for_each(|run| run.total = run.total.wrapping_sub(count));
+        }
+        if is_used_up {
+            self.runs.remove(index);
+        }
+    }
+
+    /// Puts events before all others, at the last tick that those pushed out can have had.
+    fn stand_in(&mut self, count: u32, limit: u32) {
+        let tick = low_half(self.pushed_out_before - 1);
+        if self.runs.front().is_none_or(|first| first.tick != tick) {
+            self.reserve(limit);
+            self.runs.push_front(Run { tick, total: self.before });
+        }
+        self.before = self.before.wrapping_sub(count);
+    }
+
+    /// Makes room for another run, in steps that double, and never for more than `limit`.
+    fn reserve(&mut self, limit: u32) {
+        let (runs, capacity) = (self.runs.len(), self.runs.capacity());
+        if runs == capacity {
+            let capacity = (2 * capacity).min(limit as usize).max(runs + 1);
+            self.runs.reserve_exact(capacity - runs);
+        }
+    }
+
+    fn in_full(&self, tick: u32) -> u64 {
+        self.newest - u64::from(low_half(self.newest).wrapping_sub(tick))
     }
 }
 

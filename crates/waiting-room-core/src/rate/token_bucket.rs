@@ -82,6 +82,10 @@ impl Meter for TokenBucket {
         self.missing.replenished_at(full_at, now)
     }
 
+    fn join(&self, full_at: &mut u64, other: &u64, _: Timestamp) {
+        *full_at = (*full_at).max(*other);
+    }
+
     fn take_over(&self, full_at: &mut u64, from: &Self, now: Timestamp) {
         self.missing.take_over(full_at, &from.missing, now);
     }

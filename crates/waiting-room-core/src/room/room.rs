@@ -21,8 +21,8 @@
 use std::time::Duration;
 
 use crate::{
-    ConfigError, ConfigErrorKind, CookieTest, Pass, QueueingMethod, Reason, Renewal, RoomRules,
-    RoomSwitch, SessionRenewal, Snapshot, Ticket, Timestamp, Verdict, VisitorId, Wait,
+    ConfigError, ConfigErrorKind, CookieTest, Pass, QueueingMethod, Reason, Recovery, Renewal,
+    RoomRules, RoomSwitch, SessionRenewal, Snapshot, Ticket, Timestamp, Verdict, VisitorId, Wait,
     rate::EventLog,
     room::{estimate::Estimate, line::Line, orders::Rank, sessions::Sessions, verdict::bucket},
 };
@@ -37,7 +37,11 @@ pub struct Room {
     line: Line,
     minute: EventLog,
     estimate: Estimate,
+    /// When the memory of the room began, if passes of before may be about.
+    recovered_at: Timestamp,
     hold_until: Timestamp,
+    /// The longest that a pass can live under any rules that this room has had.
+    longest_lifetime: Duration,
     lottery: u64,
 }
 
@@ -55,12 +59,15 @@ impl Room {
     ///
     /// The first rule that cannot be obeyed.
     pub fn new(rules: RoomRules) -> Result<Self, ConfigError> {
+        let rules = rules.validate()?;
         Ok(Self {
-            rules: rules.validate()?,
+            longest_lifetime: rules.longest_pass_lifetime(),
+            rules,
             sessions: Sessions::default(),
             line: Line::default(),
             minute: EventLog::new(RoomRules::MINUTE),
             estimate: Estimate::default(),
+            recovered_at: Timestamp::ZERO,
             hold_until: Timestamp::ZERO,
             lottery: 0,
         })
@@ -109,13 +116,15 @@ impl Room {
     /// An admitted visitor is still there.
     ///
     /// A valid pass that this room has never heard of, because it was restarted, is taken up:
-    /// a session that has begun is not broken off.
+    /// a session that has begun is not broken off. The one exception is a pass of before that is shown
+    /// after a [hold](crate::Recovery::Hold), when every slot is taken.
     pub fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
         self.reap(now);
         let known = match self.sessions.pass(pass.id) {
             Some(known) => known,
             None if pass.expires_at <= now => return Renewal::End,
             None if self.sessions.is_pass_void(pass.id, pass.last_check_in) => return Renewal::End,
+            None if !self.can_take_up(pass, now) => return Renewal::End,
             None => *pass,
         };
         let renewed = self.prolonged(&known, now);
@@ -175,6 +184,7 @@ impl Room {
         }
         self.reap(now);
         let reorder = rules.queueing_method != self.rules.queueing_method;
+        self.longest_lifetime = self.longest_lifetime.max(rules.longest_pass_lifetime());
         self.rules = rules;
         if reorder {
             self.draw_lots(now);
@@ -186,7 +196,10 @@ impl Room {
     /// Takes note that the memory was lost at `now` and passes of before may be about: what
     /// follows is for [`RoomRules::recovery`] to say.
     pub fn recover(&mut self, now: Timestamp) {
-        self.hold_until = now + self.rules.recovery_hold();
+        self.recovered_at = now;
+        if self.rules.recovery == Recovery::Hold {
+            self.hold_until = now + self.rules.recovery_hold().max(self.longest_lifetime);
+        }
     }
 
     /// The rules in force.
@@ -273,6 +286,23 @@ impl Room {
             return Err(Reason::QueuedBehindOthers);
         }
         Ok(Reason::AdmittedSlot)
+    }
+
+    /// Whether a pass that is unknown here is taken up. Under [`Recovery::Hold`], one of before the
+    /// room lost its memory shows for how long others may live, so the hold is prolonged to that; one
+    /// that is shown after the hold needs a free slot.
+    fn can_take_up(&mut self, pass: &Pass, now: Timestamp) -> bool {
+        let is_of_before = pass.last_check_in < self.recovered_at;
+        if self.rules.recovery != Recovery::Hold || !is_of_before {
+            return true;
+        }
+        if now < self.hold_until {
+            let lifetime = pass.expires_at.since(pass.last_check_in);
+            self.hold_until = self.hold_until.max(self.recovered_at + lifetime);
+            return true;
+        }
+        self.rules.queueing_method == QueueingMethod::Passthrough
+            || self.sessions.active() < self.rules.total_active_users
     }
 
     fn admit(

@@ -5,7 +5,10 @@
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
-use crate::{ConfigError, ConfigErrorKind, Pass, Ticket, Timestamp};
+use crate::{
+    ConfigError, ConfigErrorKind, CookieTest, Pass, QueueingMethod, Recovery, RoomSwitch,
+    SessionRenewal, Ticket, Timestamp,
+};
 
 /// The rules of one room.
 ///
@@ -39,6 +42,8 @@ pub struct RoomRules {
     pub(crate) refresh_interval: Duration,
     pub(crate) cookie_test: CookieTest,
     pub(crate) recovery: Recovery,
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub(crate) longest_session_duration: Option<Duration>,
 }
 
 impl RoomRules {
@@ -81,6 +86,7 @@ impl RoomRules {
             refresh_interval: Duration::from_secs(20),
             cookie_test: CookieTest::Off,
             recovery: Recovery::AdmitAtOnce,
+            longest_session_duration: None,
         }
     }
 
@@ -161,6 +167,15 @@ impl RoomRules {
     #[must_use]
     pub fn recovery(mut self, recovery: Recovery) -> Self {
         self.recovery = recovery;
+        self
+    }
+
+    /// The longest [`session_duration`](Self::session_duration) of earlier releases of this room, for
+    /// [`Recovery::Hold`]. None by default: no longer than the one in force. A room in memory knows no
+    /// rules of before a restart, so a release that shortens sessions states the old duration here.
+    #[must_use]
+    pub fn longest_session_duration(mut self, duration: impl Into<Option<Duration>>) -> Self {
+        self.longest_session_duration = duration.into();
         self
     }
 
@@ -290,24 +305,36 @@ impl RoomRules {
         spread(self.refresh_interval, jitter)
     }
 
-    /// For how long a room that has lost its memory lets nobody in, to be sure of both limits:
-    /// until every pass of before is void, and the minute of before is over.
+    /// The longest that a pass lives which was issued under these rules or, as they say, before.
+    #[must_use]
+    pub fn longest_pass_lifetime(&self) -> Duration {
+        let before = self.longest_session_duration.unwrap_or_default();
+        self.pass_lifetime().max(before + before / 8)
+    }
+
+    /// For how long a room that has lost its memory lets no newcomers in: until every pass of before has
+    /// expired, as far as these rules say, and the minute of before is over.
     #[must_use]
     pub fn recovery_hold(&self) -> Duration {
         match self.recovery {
             Recovery::AdmitAtOnce => Duration::ZERO,
-            Recovery::Hold => self.pass_lifetime().max(Self::MINUTE),
+            Recovery::Hold => self.longest_pass_lifetime().max(Self::MINUTE),
         }
     }
 
     /// Whether a pass is due for renewal: at the age of [`renew_after`](Self::renew_after), or a
     /// ninth of its own lifetime if that comes first. A pass keeps the lifetime that it was issued
     /// with, so a session that was made longer since then must not be waited for.
+    ///
+    /// With [`SessionRenewal::Fixed`] a renewal prolongs nothing, and is due after each eighth: the
+    /// room is asked whether the session has ended elsewhere.
     #[must_use]
     pub fn is_renewal_due(&self, pass: &Pass, now: Timestamp) -> bool {
-        let due_after = self.renew_after().min(pass.expires_at.since(pass.last_check_in) / 9);
-        self.session_renewal == SessionRenewal::Sliding
-            && now.since(pass.last_check_in) >= due_after
+        let own_part = match self.session_renewal {
+            SessionRenewal::Fixed => pass.expires_at.since(pass.accepted_at) / 8,
+            SessionRenewal::Sliding => pass.expires_at.since(pass.last_check_in) / 9,
+        };
+        now.since(pass.last_check_in) >= self.renew_after().min(own_part)
     }
 
     /// The rules for one of so many nodes while none of them knows of the others: its share of the
@@ -338,6 +365,9 @@ impl RoomRules {
         at_least_one("line_capacity", self.line_capacity)?;
         at_most("line_capacity", self.line_capacity, Self::MAX_LINE_CAPACITY)?;
         within("session_duration", self.session_duration, Self::SESSION_DURATION)?;
+        if let Some(longest) = self.longest_session_duration {
+            within("longest_session_duration", longest, Self::SESSION_DURATION)?;
+        }
         within("place_retention", self.place_retention, Self::PLACE_RETENTION)?;
         within("refresh_interval", self.refresh_interval, Self::REFRESH_INTERVAL)?;
         if self.place_retention < self.refresh_interval * 2 {
@@ -356,76 +386,6 @@ impl RoomRules {
         }
         Ok(self)
     }
-}
-
-/// Whether requests prolong a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[expect(clippy::exhaustive_enums, reason = "they do or they do not")]
-pub enum SessionRenewal {
-    /// A session ends this long after it began; who still wants something is a new visitor.
-    Fixed,
-    /// A session ends this long after its last request.
-    Sliding,
-}
-
-/// Who is let in next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[non_exhaustive]
-pub enum QueueingMethod {
-    /// In order of arrival.
-    Fifo,
-    /// Everybody at once, up to [`RoomRules::MAX_USERS`]: the limits count, but do not bind.
-    Passthrough,
-    /// By lot among those who wait, drawn again every minute.
-    Random,
-    /// Nobody waits: who finds the room full is refused. A line from before is still served.
-    Reject,
-}
-
-/// The operator's switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[non_exhaustive]
-pub enum RoomSwitch {
-    /// The limits decide.
-    Auto,
-    /// Who has a place is served, nobody joins the line.
-    Drain,
-    /// Nobody is let in; sessions go on.
-    QueueAll,
-    /// There is no room: requests pass untouched and uncounted.
-    Suspended,
-}
-
-/// Whether a slot is given only to clients that return a cookie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[non_exhaustive]
-pub enum CookieTest {
-    /// While at least this share of the slots is taken, in percent.
-    ///
-    /// A first touch then gets a ticket and is asked back after a second.
-    AboveUtilization(u8),
-    /// Never: a first touch takes a free slot.
-    Off,
-}
-
-/// What a room that has lost its memory does first.
-///
-/// After a restart the passes of before are still valid, and the room does not know how many there
-/// are. Each is counted again as soon as it is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[non_exhaustive]
-pub enum Recovery {
-    /// Lets new visitors in up to the limit, counting only the passes it has seen again: nobody is
-    /// queued early, but until the old passes lapse more than the limit may be active.
-    AdmitAtOnce,
-    /// Lets nobody new in until every pass of before is void, and for a minute at least: never
-    /// above a limit, but new visitors wait for that long after each start.
-    Hold,
 }
 
 /// A time with up to 30 % more, in whole seconds.

@@ -9,11 +9,22 @@
 --       [3] the time as the node knows it, behind which the room does not begin
 --       [4] the rules that the node was configured with
 --       [5] the rules, to be read by nodes; [6...] the same, to be read by scripts
--- reply for the one call: 1 if they are in force now, the rules that are, and for a node that starts
---       how much memory the server may use and what it does about it
+-- reply for the one call: 1 if they are in force now, the rules that are, the longest that a pass may
+--       live that was issued under any rules so far, and for a node that starts how much memory the
+--       server may use and what it does about it
+
+-- A room on hold waits for the longest pass that was ever issued, not only for those of these rules.
+local function hold_for_the_longest(before_us)
+    local longest_us = tonumber(redis.call('HGET', ROOM, 'longest_us') or 0)
+    longest_us = math.max(longest_us, before_us, room.lifetime_us)
+    if room.hold_us > 0 then
+        room.hold_us = math.max(room.hold_us, longest_us)
+    end
+    redis.call('HSET', ROOM, 'longest_us', digits(longest_us), 'hold_us', digits(room.hold_us))
+end
 
 local function set_rules()
-    local old_method = room.method
+    local old_method, before_us = room.method, room.lifetime_us or 0
     local values = {unpack(ARGV, 6)}
     local fields = {'rules', ARGV[5]}
     for i, name in ipairs(FIELDS) do
@@ -22,6 +33,7 @@ local function set_rules()
     end
     redis.call('HSET', ROOM, unpack(fields))
     read_rules(values)
+    hold_for_the_longest(before_us)
     room.version = next_version()
     -- Lots are drawn at the next check-in. The order of arrival is in force at once again.
     if old_method == 'random' and room.method ~= 'random' then
@@ -65,7 +77,8 @@ else
         set_rules()
     end
 end
-local reply = {is_set and 1 or 0, redis.call('HGET', ROOM, 'rules')}
+local reply = {is_set and 1 or 0, redis.call('HGET', ROOM, 'rules'),
+    tonumber(redis.call('HGET', ROOM, 'longest_us') or 0)}
 if ARGV[2] == 'start' then
     local memory = redis.call('INFO', 'memory')
     table.insert(reply, string.match(memory, 'maxmemory:(%d+)'))

@@ -9,6 +9,9 @@ local function renew(id, shown, last_check_in_us)
         if shown.expires_us <= room.now_us or ended(id, last_check_in_us) == 'left' then
             return {'end'}
         end
+        if not can_take_up(shown, last_check_in_us) then
+            return {'end'}
+        end
         pass = shown
     end
     prolong(pass)

@@ -58,6 +58,47 @@ async fn a_server_that_was_emptied_lets_nobody_in_while_old_passes_are_about() {
     .await;
 }
 
+/// Loses all that the server knows, and sees the hold that an hour's session needs: 80 s is shorter.
+async fn holds_for_an_hour(store: &RedisStore, server: &EngineServer, clock: &ManualClock) {
+    let () = redis::cmd("FLUSHALL").query_async(&mut manager(server).await).await.unwrap();
+    for wait in [0, 4_049] {
+        clock.advance(Duration::from_secs(wait));
+        let verdict = store.enter(VisitorId::new(2)).await.unwrap();
+        assert_eq!(verdict.reason(), &Reason::QueuedRecovery, "after {wait} s");
+    }
+    clock.advance(Duration::from_secs(1));
+    admitted(store, 2).await;
+}
+
+fn long_rules() -> RoomRules {
+    rules(Recovery::Hold).session_duration(Duration::from_secs(3_600))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_who_shortens_sessions_does_not_shorten_the_hold() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let store = node_by(clock.clone(), &server, long_rules()).await;
+        store.configure(|_| rules(Recovery::Hold)).await.unwrap();
+        holds_for_an_hour(&store, &server, &clock).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_that_shortens_sessions_does_not_shorten_the_hold() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        drop(node_by(clock.clone(), &server, long_rules()).await);
+        let store = node_by(clock.clone(), &server, rules(Recovery::Hold)).await;
+        assert_eq!(*store.rules(), rules(Recovery::Hold));
+        holds_for_an_hour(&store, &server, &clock).await;
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_was_started_again_without_its_memory_does_so_too() {
     on_each(async |engine| {

@@ -16,6 +16,7 @@ pub struct Model {
     ended: Vec<Ended>,
     places: Vec<Place>,
     admissions: Vec<Timestamp>,
+    since: Timestamp,
     hold_until: Timestamp,
 }
 
@@ -75,6 +76,7 @@ impl Model {
             ended: Vec::new(),
             places: Vec::new(),
             admissions: Vec::new(),
+            since: now,
             hold_until,
         }
     }
@@ -130,13 +132,28 @@ impl Model {
         let known = self.sessions.iter().find(|session| session.id == pass.id).copied();
         let has_left = |ended: &Ended| ended.has_left && ended.voids(pass.id, pass.last_check_in);
         let is_over = pass.expires_at <= now || self.ended.iter().any(has_left);
-        if known.is_none() && is_over {
+        if known.is_none() && (is_over || self.is_above_the_limit(pass, now)) {
             return Renewal::End;
         }
         let renewed = self.prolonged(known.unwrap_or(*pass), now);
         self.places.retain(|place| place.id != pass.id);
         self.hold(renewed);
         Renewal::Renew(renewed)
+    }
+
+    /// Whether a pass of before the room lost its memory is shown after the hold, and has no slot. One
+    /// that is shown in time says how long the hold has to be.
+    fn is_above_the_limit(&mut self, pass: &Pass, now: Timestamp) -> bool {
+        if self.settings.recovery != Recovery::Hold || pass.last_check_in >= self.since {
+            return false;
+        }
+        if now < self.hold_until {
+            let others = pass.expires_at.since(pass.last_check_in);
+            self.hold_until = self.hold_until.max(self.since + others);
+            return false;
+        }
+        let is_bound = self.settings.method != QueueingMethod::Passthrough;
+        is_bound && self.sessions.len() >= self.settings.slots as usize
     }
 
     /// A visitor goes.

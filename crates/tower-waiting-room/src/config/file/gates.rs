@@ -39,6 +39,8 @@ pub(super) struct ConcurrencyFile {
     path_prefix: Option<String>,
     hold: Option<Hold>,
     #[serde(default, deserialize_with = "given")]
+    body_read_timeout: Option<HoldFile>,
+    #[serde(default, deserialize_with = "given")]
     body_stall: Option<HoldFile>,
     #[serde(default, deserialize_with = "given")]
     max_hold: Option<HoldFile>,
@@ -54,7 +56,10 @@ pub(super) struct ConcurrencyFile {
 
 /// `30s`, or `none`.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "body_stall or max_hold is neither a time nor none")]
+#[serde(
+    untagged,
+    expecting = "body_read_timeout, body_stall or max_hold is neither a time nor none"
+)]
 enum HoldFile {
     AtMost(#[serde(with = "required")] Duration),
     ForEver(Option<NoneName>),
@@ -101,6 +106,7 @@ impl ConcurrencyFile {
         gate = with(gate, self.path, Concurrency::path);
         gate = with(gate, self.path_prefix, Concurrency::path_prefix);
         gate = with(gate, self.hold, Concurrency::hold);
+        gate = with(gate, self.body_read_timeout, |to, time| to.body_read_timeout(time.time()));
         gate = with(gate, self.body_stall, |to, stall| to.body_stall(stall.time()));
         gate = with(gate, self.max_hold, |to, hold| to.max_hold(hold.time()));
         gate = with(gate, self.watched_bytes, Concurrency::watched_bytes);

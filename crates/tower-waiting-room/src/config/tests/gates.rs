@@ -28,6 +28,7 @@ fn what_a_file_says_about_gates_is_what_code_says() {
             "discipline": { "fair_by": { "key": ["header.x-team", "path"], "shuffled": true } },
             "for_each": "address", "missing_key": "refuse", "methods": ["POST"], "path": "/r",
             "path_prefix": "/", "hold": "head", "body_stall": "3s", "max_hold": "1m",
+            "body_read_timeout": "2s",
             "watched_bytes": 7, "client_deadline_ms": ["x-ms"], "client_deadline_s": ["x-s"],
             "statuses": "origin"
         }]
@@ -49,6 +50,7 @@ fn what_a_file_says_about_gates_is_what_code_says() {
     );
     assert_eq!((gate.hold, gate.statuses), (Hold::Head, GateStatuses::Origin));
     assert_eq!(gate.body_stall, Some(Duration::from_secs(3)));
+    assert_eq!(gate.body_read_timeout, Some(Duration::from_secs(2)));
     assert_eq!((gate.max_hold, gate.watched_bytes), (Some(Duration::from_secs(60)), 7));
     let deadlines = [
         ClientDeadline::Grpc,
@@ -109,14 +111,21 @@ fn a_limit_that_finds_out_by_itself_has_its_rules_from_the_file() {
 #[test]
 fn a_permit_can_be_held_for_ever() {
     for none in [r#""none""#, "null"] {
-        let held = format!(r#""limit": 4, "body_stall": {none}, "max_hold": {none}"#);
+        let held = format!(
+            r#""limit": 4, "body_stall": {none}, "max_hold": {none}, "body_read_timeout": {none}"#
+        );
         let gate = gate_of(&held);
-        assert_eq!((gate.body_stall, gate.max_hold), (None, None), "{none}");
+        let times = (gate.body_read_timeout, gate.body_stall, gate.max_hold);
+        assert_eq!(times, (None, None, None), "{none}");
     }
     let gate = gate_of(r#""limit": 4"#);
     assert_eq!((gate.body_stall, gate.max_hold), (Some(Concurrency::BODY_STALL), None));
+    assert_eq!(gate.body_read_timeout, Some(Concurrency::BODY_READ_TIMEOUT));
     let error = error_of(r#"{ "limit": 4, "body_stall": "never" }"#);
-    assert!(error.contains("body_stall or max_hold is neither a time nor none"), "{error}");
+    assert!(
+        error.contains("body_read_timeout, body_stall or max_hold is neither a time nor none"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -127,6 +136,10 @@ fn what_a_gate_cannot_keep_is_named_with_both_values() {
         (
             r#"{ "limit": 1, "watched_bytes": 1048577 }"#,
             "watched_bytes is 1048577, expected at most 1048576",
+        ),
+        (
+            r#"{ "limit": 1, "body_read_timeout": "1ms" }"#,
+            "body_read_timeout is 1ms, expected at least 100 ms, or none",
         ),
         (
             r#"{ "limit": 1, "body_stall": "1ms" }"#,

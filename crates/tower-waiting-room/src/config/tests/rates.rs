@@ -170,6 +170,10 @@ fn what_is_wrong_with_a_limit_in_a_file_is_named() {
         ),
         (r#""key": "path", "max_keys": 0"#, "max_keys is 0, expected at least 1"),
         (
+            r#""key": "path", "max_keys": 300000000"#,
+            "max_keys is 300000000, expected at most 100000000",
+        ),
+        (
             r#""key": "path", "algorithm": "leaky_queue", "over_limit": "mark""#,
             "over_limit is Mark for the leaky queue \"x\", expected Refuse",
         ),
@@ -211,4 +215,28 @@ fn what_is_wrong_beside_the_limits_in_a_file_is_named() {
         let error = beside_a_limit(fields).unwrap_err().to_string();
         assert!(error.contains(message), "{error:?} should contain {message:?}");
     }
+}
+
+#[test]
+fn what_all_limits_can_come_to_remember_together_is_bounded() {
+    let log = |name: &'static str, limit| {
+        RateLimit::new(name, Quota::per_hour(limit), Key::address())
+            .algorithm(Algorithm::SlidingLog(Refusals::Ignore))
+    };
+    let build = |limits: &[RateLimit]| {
+        let builder = WaitingRoomConfig::builder("api");
+        limits.iter().cloned().fold(builder, |builder, limit| builder.rate_limit(limit)).build()
+    };
+    let error = build(&[log("hourly", 1_000_000)]).unwrap_err().to_string();
+    let message =
+        "max_keys is 65536, with 16000167 bytes for each key 1048586944512 bytes, expected";
+    assert!(error.starts_with(message), "{error}");
+    assert!(build(&[log("hourly", 3_000)]).is_ok());
+    let error = build(&[log("hourly", 3_000), log("login", 3_000)]).unwrap_err().to_string();
+    let message = "max_keys is 131072 keys with 6313345024 bytes for all limits together, expected at \
+                   most 4294967296 bytes";
+    assert_eq!(error, message);
+    // Where all requests have one key, it may have a large log.
+    let all = RateLimit::service(Quota::per_hour(1_000_000));
+    assert!(build(&[all.algorithm(Algorithm::SlidingLog(Refusals::Ignore))]).is_ok());
 }

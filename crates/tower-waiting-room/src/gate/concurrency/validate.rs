@@ -31,6 +31,7 @@ impl Concurrency {
             let expected = format!("at most {}", Self::MAX_WATCHED_BYTES);
             return too_large("watched_bytes", self.watched_bytes.to_string(), expected);
         }
+        Self::validate_hold("body_read_timeout", self.body_read_timeout)?;
         Self::validate_hold("body_stall", self.body_stall)?;
         Self::validate_hold("max_hold", self.max_hold)?;
         self.for_each.iter().chain(&self.fair_by).try_for_each(|key| key.validate(&self.name))?;

@@ -193,15 +193,43 @@ fn a_pass_is_void_after_two_days_even_if_it_says_otherwise() {
 }
 
 #[test]
-fn a_token_may_be_ahead_by_the_leeway_of_the_clocks_and_no_more() {
+fn a_token_may_be_ahead_by_as_much_as_the_clock_may_be_set_back_and_no_more() {
     for text in both() {
         let open = |now| tokens().open(text.as_bytes(), now);
-        let earliest = NOW.before(Tokens::LEEWAY);
+        let earliest = NOW.before(Tokens::MAX_SET_BACK);
         assert!(open(earliest).is_ok());
         let too_early = earliest.before(Duration::from_nanos(1));
         assert_eq!(open(too_early), Err(OpenError::FromTheFuture));
         assert_eq!(open(Timestamp::ZERO), Err(OpenError::FromTheFuture));
     }
+}
+
+#[test]
+fn a_token_that_is_ahead_by_more_than_the_leeway_is_one_of_now() {
+    let within = NOW.before(Tokens::LEEWAY);
+    let sealed = tokens().seal_pass(&pass(NOW)).0;
+    assert_eq!(*opened_pass(tokens().open(sealed.as_bytes(), within)), pass(NOW));
+
+    let now = NOW.before(Duration::from_secs(120));
+    let opened = opened_pass(tokens().open(sealed.as_bytes(), now));
+    let lifetime = pass(NOW).expires_at.since(NOW);
+    assert!(opened.is_ahead());
+    assert_eq!((opened.last_check_in, opened.expires_at), (now, now + lifetime));
+    // A session is known by when it began.
+    assert_eq!(opened.accepted_at, pass(NOW).accepted_at);
+
+    let mut ticket = Ticket::new(
+        waiting_room_core::VisitorId::new(7),
+        NOW.before(Duration::from_secs(50)),
+        NOW,
+        NOW,
+    );
+    ticket.next_check_in = NOW + Duration::from_secs(20);
+    let sealed = tokens().seal_ticket(&ticket).0;
+    let Ok(Opened::Ticket(opened)) = tokens().open(sealed.as_bytes(), now) else { panic!("void") };
+    let first_seen = ticket.first_seen.before(Tokens::MAX_SET_BACK);
+    assert_eq!((opened.last_check_in, opened.first_seen), (now, first_seen));
+    assert!(!opened.is_early(now));
 }
 
 #[test]
@@ -250,10 +278,10 @@ proptest! {
         pass.expires_at = pass.expires_at.max(NOW + Duration::from_nanos(1));
         ticket.last_check_in = NOW;
         let opened = open(&tokens().seal_pass(&pass));
-        let verified = Verified { value: pass, is_from_old_key: false };
+        let verified = Verified { value: pass, is_from_old_key: false, is_ahead: false };
         prop_assert_eq!(opened, Ok(Opened::Pass(verified)));
         let opened = open(&tokens().seal_ticket(&ticket));
-        let verified = Verified { value: ticket, is_from_old_key: false };
+        let verified = Verified { value: ticket, is_from_old_key: false, is_ahead: false };
         prop_assert_eq!(opened, Ok(Opened::Ticket(verified)));
     }
 

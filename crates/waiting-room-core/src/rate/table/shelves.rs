@@ -1,12 +1,16 @@
 //! A table of a state of any size for each key, behind many small locks.
 
 use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard},
+    fmt, mem,
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use arc_swap::ArcSwap;
 
+use super::networks;
 use crate::{
     Timestamp,
     rate::{
@@ -20,12 +24,23 @@ use crate::{
 pub(in crate::rate) struct Shelves<M: Meter> {
     in_force: ArcSwap<InForce<M>>,
     shelves: Box<[Mutex<Shelf<M>>]>,
+    /// By network, the joined states of the keys that lost their places. A key of the network that has
+    /// no place may be one of those, and starts with it. Locked after a shelf.
+    given_up: Box<[Mutex<Shared<M>>]>,
+    /// How many keys lost their places that were in use.
+    displaced: AtomicU64,
 }
 
 /// A meter, and since when it is in force.
 struct InForce<M> {
     meter: M,
     since: Timestamp,
+}
+
+/// The joined state of the displaced keys of a network.
+struct Shared<M: Meter> {
+    by: Arc<InForce<M>>,
+    state: M::State,
 }
 
 /// Some keys with their states.
@@ -41,8 +56,22 @@ impl<M: Meter> Shelves<M> {
     pub(in crate::rate) fn new(meter: M, keys: usize) -> Self {
         let by = Arc::new(InForce { meter, since: Timestamp::ZERO });
         let shelf = |_| Mutex::new(Shelf { by: Arc::clone(&by), states: Vec::new() });
-        let shelves = keys.saturating_mul(2).div_ceil(SHELF).max(1);
-        Self { shelves: (0..shelves).map(shelf).collect(), in_force: ArcSwap::new(by) }
+        let shelves = keys.saturating_mul(PLACES_PER_KEY).div_ceil(SHELF).max(1);
+        let shared = |_| Mutex::new(Shared { by: Arc::clone(&by), state: M::State::default() });
+        Self {
+            shelves: (0..shelves).map(shelf).collect(),
+            given_up: (0..networks(shelves * SHELF)).map(shared).collect(),
+            displaced: AtomicU64::default(),
+            in_force: ArcSwap::new(by),
+        }
+    }
+
+    /// The most memory that a key in use can take, in bytes, where `of_state` is what a state holds
+    /// outside of its place: two places, and a share of the shelf and of the networks.
+    pub(in crate::rate) const fn bytes_per_key(of_state: u64) -> u64 {
+        let place = size_of::<(KeyHash, M::State)>() as u64 + of_state;
+        let shelf = (size_of::<Mutex<Shelf<M>>>() + 2 * size_of::<Mutex<Shared<M>>>()) as u64;
+        PLACES_PER_KEY as u64 * place + shelf.div_ceil((SHELF / PLACES_PER_KEY) as u64)
     }
 
     /// Puts another meter in force.
@@ -58,11 +87,9 @@ impl<M: Meter> Shelves<M> {
         look: impl FnOnce(&M, &M::State) -> T,
     ) -> T {
         let shelf = &*self.shelf(key);
-        let known = shelf.states.iter().find(|(holder, _)| *holder == key);
-        let is_full = shelf.used(now) >= SHELF;
-        match known.or_else(|| shelf.states.get(shelf.least(now)?).filter(|_| is_full)) {
+        match shelf.states.iter().find(|(holder, _)| *holder == key) {
             Some((_, state)) => look(&shelf.by.meter, state),
-            None => look(&shelf.by.meter, &M::State::default()),
+            None => look(&shelf.by.meter, &self.given_up(key, &shelf.by, now).state),
         }
     }
 
@@ -89,19 +116,22 @@ impl<M: Meter> Shelves<M> {
         if let Some((_, state)) = shelf.states.iter_mut().find(|(holder, _)| *holder == key) {
             return change(meter, state);
         }
-        // Who is replenished needs no place: to be new is the same.
-        shelf.states.retain(|(_, state)| meter.used(state, now) > 0);
-        if let Some(least) = shelf.least(now).filter(|_| shelf.states.len() >= SHELF) {
-            let (holder, state) = &mut shelf.states[least];
-            *holder = key;
-            return change(meter, state);
-        }
-        let mut state = M::State::default();
+        let mut state = self.given_up(key, &by, now).state.clone();
+        let extent = |state: &M::State| (meter.used(state, now), meter.replenished_at(state, now));
+        let before = extent(&state);
         let given = change(meter, &mut state);
-        if meter.used(&state, now) > 0 {
-            shelf.states.push((key, state));
+        // A key that is refused at once needs no place, and one that is replenished has none: to be new
+        // is the same.
+        if extent(&state) != before {
+            shelf.states.retain(|(_, state)| meter.used(state, now) > 0);
+            self.place(shelf, key, state, now);
         }
         given
+    }
+
+    /// How many keys in use have lost their places to others so far.
+    pub(in crate::rate) fn displaced(&self) -> u64 {
+        self.displaced.load(Ordering::Relaxed)
     }
 
     /// How many keys have a place.
@@ -123,17 +153,47 @@ impl<M: Meter> Shelves<M> {
         guard
     }
 
+    /// Gives a key a place on its shelf: a free one, or that of the key that makes room.
+    fn place(&self, shelf: &mut Shelf<M>, key: KeyHash, state: M::State, now: Timestamp) {
+        match shelf.least(now).filter(|_| shelf.states.len() >= SHELF) {
+            Some(least) => {
+                let (holder, used) = mem::replace(&mut shelf.states[least], (key, state));
+                let mut shared = self.given_up(holder, &shelf.by, now);
+                shelf.by.meter.join(&mut shared.state, &used, now);
+                self.displaced.fetch_add(1, Ordering::Relaxed);
+            }
+            None => shelf.states.push((key, state)),
+        }
+    }
+
+    /// The joined state of the displaced keys of the network of this key, as the meter reads it.
+    fn given_up(
+        &self,
+        key: KeyHash,
+        by: &Arc<InForce<M>>,
+        now: Timestamp,
+    ) -> MutexGuard<'_, Shared<M>> {
+        let index = usize::from(key.network()) % self.given_up.len();
+        let mut guard = unpoisoned(self.given_up[index].lock());
+        let shared = &mut *guard;
+        // A shelf may be behind another in hearing of a meter, so this may go back to the older one.
+        if !Arc::ptr_eq(&shared.by, by) {
+            let since = by.since.max(shared.by.since);
+            by.meter.take_over(&mut shared.state, &shared.by.meter, since);
+            shared.by = Arc::clone(by);
+        }
+        if by.meter.used(&shared.state, now) == 0 {
+            shared.state = M::State::default();
+        }
+        guard
+    }
+
     fn lock(&self, key: KeyHash) -> MutexGuard<'_, Shelf<M>> {
         unpoisoned(self.shelves[first_group(key, self.shelves.len())].lock())
     }
 }
 
 impl<M: Meter> Shelf<M> {
-    /// How many keys have used something.
-    fn used(&self, now: Timestamp) -> usize {
-        self.states.iter().filter(|(_, state)| self.by.meter.used(state, now) > 0).count()
-    }
-
     /// The key that makes room: one that has something left before one that has not, and then the
     /// one that is replenished first.
     fn least(&self, now: Timestamp) -> Option<usize> {
@@ -153,6 +213,8 @@ impl<M: Meter> fmt::Debug for Shelves<M> {
 
 /// The places of a shelf.
 const SHELF: usize = 16;
+/// How many places there are for each key that is in use at a time, since keys are spread unevenly.
+const PLACES_PER_KEY: usize = 2;
 
 #[cfg(test)]
 mod tests {
@@ -191,15 +253,21 @@ mod tests {
     }
 
     #[test]
-    fn the_key_that_is_replenished_first_makes_room_and_leaves_what_it_had_used() {
+    fn the_key_that_is_replenished_first_makes_room_and_leaves_what_it_had_used_to_its_network() {
         let (shelves, hasher) = (shelves(8), KeyHasher::new([3, 1, 4, 1]));
-        (0..16_u64).for_each(|key| _ = spend(&shelves, hasher.hash(&key), 10 + key, after(key)));
-        let newcomer = hasher.hash(&16_u64);
-        assert_eq!(left(&shelves, newcomer, after(16)), 90);
-        assert_eq!(spend(&shelves, newcomer, 1, after(16)), 89);
-        assert!(!shelves.knows(hasher.hash(&0_u64)));
-        assert!((1..=16_u64).all(|key| shelves.knows(hasher.hash(&key))));
-        assert_eq!(shelves.len(), SHELF);
+        let of = |key: u64, network: &str| hasher.hash(&key).of_network(hasher.hash(network));
+        (0..16).for_each(|key| _ = spend(&shelves, of(key, "one"), 10 + key, after(key)));
+        assert_eq!(shelves.displaced(), 0);
+        let (newcomer, neighbour) = (of(16, "other"), of(17, "one"));
+        assert_eq!(left(&shelves, newcomer, after(16)), 100);
+        assert_eq!(spend(&shelves, newcomer, 1, after(16)), 99);
+        assert!(!shelves.knows(of(0, "one")));
+        assert!((1..16).all(|key| shelves.knows(of(key, "one"))));
+        assert_eq!((shelves.len(), shelves.displaced()), (SHELF, 1));
+        // The displaced key, and another that may be it.
+        assert_eq!([of(0, "one"), neighbour].map(|key| left(&shelves, key, after(16))), [90, 90]);
+        // With what it had used, the network's share is over.
+        assert_eq!(left(&shelves, neighbour, after(60)), 100);
     }
 
     #[test]

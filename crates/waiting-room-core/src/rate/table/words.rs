@@ -7,10 +7,11 @@ use std::{
     fmt,
     sync::{
         Mutex, MutexGuard,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU16, AtomicU64, Ordering},
     },
 };
 
+use super::networks;
 use crate::{
     rate::key::{KeyHash, first_group, second_group},
     sync::unpoisoned,
@@ -19,6 +20,11 @@ use crate::{
 /// One number for each of so many keys.
 pub(in crate::rate) struct Words {
     groups: Box<[Group]>,
+    /// By network, the greatest number of a key that lost its place. A key of the network that has
+    /// no place may be that one, and starts with it.
+    given_up: Box<[AtomicU64]>,
+    /// How many keys lost their places that were in use.
+    displaced: AtomicU64,
     /// Held while a key gets a place in a group, so that it does not get two.
     placing: Box<[Mutex<()>]>,
 }
@@ -28,9 +34,8 @@ pub(in crate::rate) struct Words {
 #[repr(align(64))]
 struct Group {
     places: [Place; GROUP],
-    /// The greatest number of a key that lost its place in this group. Who may be that key starts
-    /// with it.
-    given_up: AtomicU64,
+    /// Of the key of each place.
+    networks: [AtomicU16; GROUP],
 }
 
 /// A key and its number. A place that was given to a key always belongs to one.
@@ -41,11 +46,17 @@ struct Place {
 }
 
 impl Words {
-    /// A table for `keys` keys that are in use at a time; 34 bytes for each.
+    /// The memory for one key that is in use, with its share of the places to spare, rounded up.
+    pub(in crate::rate) const BYTES_PER_KEY: u64 =
+        (size_of::<Group>() * 15).div_ceil(8 * GROUP) as u64 + 2;
+
+    /// A table for `keys` keys that are in use at a time; 36 bytes for each.
     pub(in crate::rate) fn new(keys: usize) -> Self {
         let groups = keys.saturating_mul(15).div_ceil(8 * GROUP).max(1);
         Self {
             groups: (0..groups).map(|_| Group::default()).collect(),
+            given_up: (0..networks(groups * GROUP)).map(|_| AtomicU64::default()).collect(),
+            displaced: AtomicU64::default(),
             placing: (0..LOCKS).map(|_| Mutex::default()).collect(),
         }
     }
@@ -58,17 +69,14 @@ impl Words {
         }
     }
 
-    /// Whether a key has a place.
-    pub(in crate::rate) fn knows(&self, key: KeyHash) -> bool {
-        self.find(key).is_some()
-    }
-
     /// Changes the number of a key, unless `change` gives an error; and says what it gave.
     ///
-    /// Called again with a newer number whenever another thread was quicker.
+    /// Called again with a newer number whenever another thread was quicker. If the key has to take
+    /// the place of another, that is counted if the number of that one is in use.
     pub(in crate::rate) fn update<T, E>(
         &self,
         key: KeyHash,
+        is_in_use: impl Fn(u64) -> bool,
         mut change: impl FnMut(&mut u64) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut place = match self.find(key) {
@@ -76,7 +84,7 @@ impl Words {
             None => {
                 // Who is refused at once needs no place.
                 change(&mut self.start(key))?;
-                self.place(key)
+                self.place(key, &is_in_use)
             }
         };
         loop {
@@ -95,7 +103,30 @@ impl Words {
                 return Ok(outcome);
             }
             // Another key took the place in between, with all that was used there.
-            place = self.place(key);
+            place = self.place(key, &is_in_use);
+        }
+    }
+
+    /// Changes the number of a key that has a place, and says what that gave; nothing if it has none.
+    ///
+    /// The number may grow less, so the place must not go to another key meanwhile: that one would lose
+    /// what this one is given back.
+    pub(in crate::rate) fn update_known<T>(
+        &self,
+        key: KeyHash,
+        mut change: impl FnMut(&mut u64) -> T,
+    ) -> Option<T> {
+        let _placing = self.lock(key);
+        let place = self.find(key)?;
+        let mut word = place.word.load(Ordering::Relaxed);
+        loop {
+            let mut next = word;
+            let given = change(&mut next);
+            let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
+            match place.word.compare_exchange_weak(word, next, success, failure) {
+                Ok(_) => return Some(given),
+                Err(newer) => word = newer,
+            }
         }
     }
 
@@ -108,14 +139,19 @@ impl Words {
         };
         for group in &self.groups {
             group.places.iter().for_each(|place| update(&place.word));
-            update(&group.given_up);
         }
+        self.given_up.iter().for_each(update);
     }
 
     /// How many keys have a place.
     pub(in crate::rate) fn len(&self) -> usize {
         let places = self.groups.iter().flat_map(|group| &group.places);
         places.filter(|place| place.key.load(Ordering::Relaxed) != NOBODY).count()
+    }
+
+    /// How many keys in use have lost their places to others so far.
+    pub(in crate::rate) fn displaced(&self) -> u64 {
+        self.displaced.load(Ordering::Relaxed)
     }
 
     fn find(&self, key: KeyHash) -> Option<&Place> {
@@ -129,42 +165,39 @@ impl Words {
 
     /// What a key begins with that has no place: as much as any key has used that it may be.
     fn start(&self, key: KeyHash) -> u64 {
-        let groups = [self.first(key), self.second(key)];
-        let (_, place) = Group::least(groups);
-        let given_up = groups.map(|group| group.given_up.load(Ordering::Relaxed));
-        let least = place.rank().1;
-        given_up.into_iter().fold(least, u64::max)
+        self.given_up(key.network()).load(Ordering::SeqCst)
+    }
+
+    fn given_up(&self, network: u16) -> &AtomicU64 {
+        &self.given_up[usize::from(network) % self.given_up.len()]
     }
 
     /// The place of a key, which gets one if it has none: a free one, or that of the least used.
     ///
     /// Both groups are locked, so that nobody else gives a place in them away. Their holders are
-    /// not: one may change its number until it sees that the place is not its own any more.
+    /// not: one may change its number until it sees that the place is not its own any more. So the
+    /// place belongs to no key while its number is taken away, and gets its new key last: what the old
+    /// one adds before it can see that is kept for it, and what it adds after that it will add again
+    /// in another place.
     #[cold]
-    fn place(&self, key: KeyHash) -> &Place {
+    fn place(&self, key: KeyHash, is_in_use: &dyn Fn(u64) -> bool) -> &Place {
         let _placing = self.lock(key);
         if let Some(place) = self.find(key) {
             return place;
         }
-        let groups = [self.first(key), self.second(key)];
-        let (group, place) = Group::least(groups);
-        let give_up = || {
-            let word = place.word.load(Ordering::SeqCst);
-            group.given_up.fetch_max(word, Ordering::SeqCst);
-        };
-        let is_taken = place.key.load(Ordering::Relaxed) != NOBODY;
-        if is_taken {
-            give_up();
+        let (group, index) = Group::least([self.first(key), self.second(key)]);
+        let (place, network) = (&group.places[index], &group.networks[index]);
+        if place.key.load(Ordering::Relaxed) != NOBODY {
+            place.key.store(NOBODY_YET, Ordering::SeqCst);
+            let used = place.word.swap(0, Ordering::SeqCst);
+            self.given_up(network.load(Ordering::Relaxed)).fetch_max(used, Ordering::SeqCst);
+            if is_in_use(used) {
+                self.displaced.fetch_add(1, Ordering::Relaxed);
+            }
         }
-        // The number is right before the place has its key, so nobody reads less.
-        for group in groups {
-            place.word.fetch_max(group.given_up.load(Ordering::SeqCst), Ordering::SeqCst);
-        }
+        network.store(key.network(), Ordering::Relaxed);
+        place.word.fetch_max(self.start(key), Ordering::SeqCst);
         place.key.store(key.bits().get(), Ordering::SeqCst);
-        if is_taken {
-            // What the holder has added before it could see that.
-            give_up();
-        }
         place
     }
 
@@ -195,11 +228,11 @@ impl fmt::Debug for Words {
 
 impl Group {
     /// The place of two groups that is given to the next key.
-    fn least(groups: [&Self; 2]) -> (&Self, &Place) {
+    fn least(groups: [&Self; 2]) -> (&Self, usize) {
         groups
             .into_iter()
-            .flat_map(|group| group.places.iter().map(move |place| (group, place)))
-            .min_by_key(|(_, place)| place.rank())
+            .flat_map(|group| (0..GROUP).map(move |index| (group, index)))
+            .min_by_key(|(group, index)| group.places[*index].rank())
             .expect("a group has places")
     }
 
@@ -239,6 +272,8 @@ const LINE: usize = 4;
 const LOCKS: usize = 1_024;
 /// Stands in a place that belongs to no key; no hash is zero.
 const NOBODY: u64 = 0;
+/// Stands in a place that is being given from one key to another; no hash is the greatest number.
+const NOBODY_YET: u64 = u64::MAX;
 
 #[cfg(test)]
 mod tests {
@@ -251,10 +286,14 @@ mod tests {
     const HASHER: fn() -> KeyHasher = || KeyHasher::new([3, 1, 4, 1]);
 
     fn add(words: &Words, key: KeyHash, more: u64) -> u64 {
-        let Ok(sum) = words.update(key, |word| {
-            *word += more;
-            Ok::<_, Infallible>(*word)
-        });
+        let Ok(sum) = words.update(
+            key,
+            |_| true,
+            |word| {
+                *word += more;
+                Ok::<_, Infallible>(*word)
+            },
+        );
         sum
     }
 
@@ -291,7 +330,7 @@ mod tests {
     #[test]
     fn who_is_refused_at_once_gets_no_place() {
         let (words, key) = (Words::new(10), HASHER().hash("ann"));
-        assert_eq!(words.update(key, |_| Err::<(), _>("no")), Err("no"));
+        assert_eq!(words.update(key, |_| true, |_| Err::<(), _>("no")), Err("no"));
         assert_eq!(words.len(), 0);
     }
 

@@ -290,6 +290,63 @@ fn a_room_on_hold_lets_the_minute_of_before_pass_as_well() {
 }
 
 #[test]
+fn a_hold_lasts_as_long_as_the_longest_pass_ever_issued() {
+    // By the rules that the room has had.
+    let hold =
+        |secs| rules(10).session_duration(Duration::from_secs(secs)).recovery(Recovery::Hold);
+    let mut known = room(hold(3_600));
+    known.configure(hold(60), at(0)).unwrap();
+    known.recover(at(10));
+    assert_eq!(*known.enter(id(1), at(10 + 4_049)).reason(), Reason::QueuedRecovery);
+    pass(known.enter(id(1), at(10 + 4_050)));
+
+    // By what the release says that has shortened them.
+    let mut told = room(hold(60).longest_session_duration(Duration::from_secs(3_600)));
+    told.recover(at(0));
+    assert_eq!(*told.enter(id(1), at(4_049)).reason(), Reason::QueuedRecovery);
+    pass(told.enter(id(1), at(4_050)));
+}
+
+/// Ten passes of an hour that were issued before a restart with sessions of a minute.
+fn of_before() -> Vec<Pass> {
+    (0..10).map(|who| Pass::new(id(who), 0, at(0), at(0), at(4_050))).collect()
+}
+
+fn after_a_restart() -> Room {
+    let minute = rules(10).session_duration(Duration::from_secs(60)).recovery(Recovery::Hold);
+    let mut room = room(minute);
+    room.recover(at(1));
+    room
+}
+
+#[test]
+fn a_pass_of_before_that_is_shown_prolongs_the_hold_for_all_of_its_kind() {
+    let mut room = after_a_restart();
+    let passes = of_before();
+    assert!(matches!(room.renew(&passes[0], at(30)), Renewal::Renew(_)));
+    let newcomers = 100..110;
+    for who in newcomers.clone() {
+        assert_eq!(*room.enter(id(who), at(70)).reason(), Reason::QueuedRecovery);
+    }
+    for pass in &passes {
+        assert!(matches!(room.renew(pass, at(71)), Renewal::Renew(_)));
+    }
+    assert_eq!(room.snapshot(at(71)).active, 10);
+    assert_eq!(*room.enter(id(100), at(4_050)).reason(), Reason::QueuedRecovery);
+    newcomers.for_each(|who| _ = pass(room.enter(id(who), at(4_051))));
+}
+
+#[test]
+fn a_pass_of_before_that_is_shown_after_the_hold_goes_on_only_if_a_slot_is_free() {
+    let mut room = after_a_restart();
+    let passes = of_before();
+    (100..106).for_each(|who| _ = pass(room.enter(id(who), at(70))));
+    let taken = passes.iter().filter(|pass| room.renew(pass, at(71)) != Renewal::End);
+    assert_eq!(taken.count(), 4);
+    assert_eq!(room.snapshot(at(71)).active, 10);
+}
+
+#[test]
 fn a_session_is_prolonged_by_renewals_and_ended_by_leaving() {
     let mut room = room(rules(1));
     let first = pass(room.enter(id(1), at(0)));

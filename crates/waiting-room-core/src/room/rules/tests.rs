@@ -44,6 +44,11 @@ fn each_wrong_rule_is_refused_by_name_and_value() {
         ),
         (rules().line_capacity(0), TooSmall, "line_capacity is 0, expected at least 1"),
         (
+            rules().longest_session_duration(secs(86_401)),
+            TooLarge,
+            "longest_session_duration is 86401 s, expected at most 86400 s",
+        ),
+        (
             rules().session_duration(Duration::ZERO),
             TooSmall,
             "session_duration is 0 s, expected at least 1 s",
@@ -94,5 +99,6 @@ fn a_sliding_pass_outlives_the_session_by_the_renewal_age() {
     assert!(longer.is_renewal_due(&pass, Timestamp::from_secs(10)), "by its own lifetime");
     let fixed = rules.session_renewal(SessionRenewal::Fixed);
     assert_eq!(fixed.pass_lifetime(), Duration::from_secs(80));
-    assert!(!fixed.is_renewal_due(&pass, Timestamp::from_secs(79)));
+    assert!(!fixed.is_renewal_due(&pass, Timestamp::from_millis(9_999)));
+    assert!(fixed.is_renewal_due(&pass, Timestamp::from_secs(10)), "it may have ended elsewhere");
 }

@@ -57,6 +57,20 @@ local function prolong(pass)
     end
 end
 
+-- Whether a pass that is unknown here is taken up. In a room on hold, one of before it lost its memory
+-- shows for how long others may live, so the hold is prolonged to that; one that is shown after the
+-- hold needs a free slot.
+local function can_take_up(pass, last_check_in_us)
+    if room.hold_us == 0 or last_check_in_us >= room.since_us then
+        return true
+    elseif room.now_us < room.hold_until_us then
+        local until_us = room.since_us + pass.expires_us - last_check_in_us
+        room.hold_until_us = math.max(room.hold_until_us, until_us)
+        return true
+    end
+    return room.method == 'passthrough' or active() < room.slots
+end
+
 local function pass_reply(pass, reason)
     return {'admit', reason, pass.bucket, pass.accepted_us, pass.expires_us}
 end

@@ -1,0 +1,99 @@
+//! Newcomers after a flood: how many clients that were never seen are refused, by how many keys an
+//! attacker has used up.
+//!
+//! A limit of three requests a day remembers 65 536 keys, which is the default. The attacker uses up
+//! the quota of each of its keys: the /64 networks of one /32 of IPv6, or values of a header that it
+//! makes up. Then clients come that were never seen, each from another network or with a value of its
+//! own, and their first requests are counted.
+
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, Table, presets};
+use waiting_room_core::{
+    Algorithm, Alignment, KeyHash, KeyHasher, Limiter, Quota, Refusals, Timestamp,
+};
+
+/// One row for each size of the flood.
+pub(crate) fn table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    let columns = CASES.iter().map(|(name, ..)| (*name).to_owned());
+    table.set_header(["keys of the flood".to_owned()].into_iter().chain(columns));
+    for flood in FLOODS {
+        let cells = CASES.iter().map(|(_, algorithm, keys)| {
+            format!("{:.1} %", 100.0 * refused(*algorithm, *keys, flood))
+        });
+        table.add_row([flood.to_string()].into_iter().chain(cells));
+    }
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// The share of newcomers that are refused after a flood with this number of keys.
+fn refused(algorithm: Algorithm, keys: Keys, flood: u64) -> f64 {
+    let limiter = Limiter::new(algorithm, &[Quota::per_day(3)], PLACES).expect("a valid limit");
+    for number in 0..flood {
+        let key = keys.of_the_flood(number);
+        (0..3).for_each(|_| _ = limiter.charge(key, 0, 1, START));
+    }
+    let later = START + Duration::from_secs(60);
+    let newcomers = (0..NEWCOMERS).map(|number| keys.of_a_newcomer(number));
+    let refused = newcomers.filter(|&key| limiter.charge(key, 0, 1, later).is_err()).count();
+    refused as f64 / NEWCOMERS as f64
+}
+
+/// The keys by which a limit tells clients apart.
+#[derive(Clone, Copy, Debug)]
+enum Keys {
+    Addresses,
+    Header,
+}
+
+impl Keys {
+    /// One of the networks of a single provider, or a value that was made up.
+    fn of_the_flood(self, number: u64) -> KeyHash {
+        self.hash(0x2001_0db8, number)
+    }
+
+    /// A network of another provider, or a value that was never seen.
+    fn of_a_newcomer(self, number: u64) -> KeyHash {
+        self.hash(0x2a00_0000 + number, u64::MAX)
+    }
+
+    fn hash(self, provider: u64, number: u64) -> KeyHash {
+        let hasher = KeyHasher::new([3, 1, 4, 1]);
+        let key = hasher.hash(&(provider, number));
+        match self {
+            Self::Addresses => key.of_network(hasher.hash(&provider)),
+            Self::Header => key,
+        }
+    }
+}
+
+const CASES: [(&str, Algorithm, Keys); 4] = [
+    ("GCRA, by address", Algorithm::Gcra, Keys::Addresses),
+    ("log, by address", Algorithm::SlidingLog(Refusals::Ignore), Keys::Addresses),
+    ("GCRA, by header", Algorithm::Gcra, Keys::Header),
+    ("window, by header", Algorithm::FixedWindow(Alignment::FirstHit), Keys::Header),
+];
+
+const FLOODS: [u64; 6] = [0, 65_536, 98_304, 131_072, 196_608, 1_048_576];
+/// The default of `RateLimit::max_keys`.
+const PLACES: usize = 65_536;
+const NEWCOMERS: u64 = 10_000;
+const START: Timestamp = Timestamp::from_secs(60_000);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_from_one_provider_leaves_the_clients_of_others_alone() {
+        for (name, algorithm, _) in CASES {
+            let refused = refused(algorithm, Keys::Addresses, 196_608);
+            assert!(refused < 0.01, "{name}: {refused}");
+        }
+    }
+}
