@@ -19,7 +19,7 @@ use self::{
     gates::ConcurrencyFile,
     rates::{ClientIpFile, RateLimitFile, Rates, method, with},
 };
-use super::{DebugHeader, Enforcement, WaitingRoomConfig};
+use super::{DebugHeader, Enforcement, Preflight, WaitingRoomConfig};
 use crate::{
     rate_headers::RateHeaders,
     request::{Bypass, ClientKind},
@@ -61,6 +61,8 @@ pub(super) struct ConfigFile {
     cookie: CookieFile,
     #[serde(default)]
     bypass: Vec<Rule>,
+    #[serde(default)]
+    preflight: Preflight,
     /// A template in the place of the default page.
     page: Option<String>,
     #[serde(default)]
@@ -150,6 +152,7 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
         let mut builder = Self::builder(file.name)
             .new_users_per_minute(file.new_users_per_minute)
             .cookie(file.cookie.settings())
+            .preflight(file.preflight)
             .enforcement(file.enforcement)
             .debug_header(file.debug_header);
         builder = with(builder, file.total_active_users, |to, users| to.total_active_users(users));

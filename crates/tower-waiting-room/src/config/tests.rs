@@ -24,7 +24,8 @@ fn a_file_and_the_builder_mean_the_same() {
             "bypass": [
                 { "name": "health", "path": "/healthz" }, { "name": "probe", "method": "TRACE" }
             ],
-            "status": { "navigation": 200 }, "enforcement": "shadow", "debug_header": "on"
+            "preflight": "enter_room", "status": { "navigation": 200 },
+            "enforcement": "shadow", "debug_header": "on"
         }"#,
     )
     .unwrap();
@@ -45,6 +46,8 @@ fn a_file_and_the_builder_mean_the_same() {
         .unwrap();
     assert_eq!(from_file.rules, built.rules);
     assert_eq!(from_file.bypass.len(), 2);
+    assert_eq!(from_file.preflight, Preflight::EnterRoom);
+    assert_eq!(built.preflight, Preflight::SkipRoom);
     assert_eq!(from_file.statuses.of(ClientKind::Navigation), StatusCode::OK);
     assert_eq!(from_file.enforcement, Enforcement::Shadow);
     assert!(from_file.keys.is_some());

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     ambient::StageClock,
-    config::{DebugHeader, Enforcement, WaitingRoomConfig},
+    config::{DebugHeader, Enforcement, Preflight, WaitingRoomConfig},
     gate::{GateStage, Gated, Permits},
     misconfiguration::Misconfiguration,
     rate::{RateReport, RateStage, Rated},
@@ -36,6 +36,7 @@ pub(crate) struct Pipeline<St> {
     /// Keeps the limits to what their file says.
     _watch: Option<Watch>,
     bypass: Vec<Bypass>,
+    preflight: Preflight,
     callers: Callers,
     enforcement: Enforcement,
     pub(super) responder: Responder,
@@ -101,8 +102,10 @@ impl Stage {
     /// application, so a visitor in line is charged when the room lets it in: otherwise its
     /// check-ins would use up what its address may do. Without a token a request is charged first,
     /// so that a flood of newcomers costs the store of the room nothing. A pass asks no store.
+    /// A preflight skips the room and nothing else.
     pub(super) fn order(visitor: &Visitor) -> &'static [Self] {
         match visitor {
+            Visitor::Preflight => &[Self::Limits, Self::Gates],
             Visitor::Proven(Opened::Ticket(_)) => &[Self::Room, Self::Limits, Self::Gates],
             Visitor::Proven(Opened::Pass(_)) => &[Self::Limits, Self::Room, Self::Gates],
             Visitor::Unknown | Visitor::Inside(_) | Visitor::Outside(_) => {
@@ -152,12 +155,14 @@ impl<St: Store> Pipeline<St> {
             rules_file: config.rules_file,
             _watch: watch,
             bypass: config.bypass,
+            preflight: config.preflight,
             store,
             telemetry,
         }
     }
 
-    /// Looks at a request for the first time: at the rules of bypass, then at its token.
+    /// Looks at a request for the first time: at the rules of bypass, at whether it is a preflight,
+    /// then at its token.
     #[inline]
     pub(crate) fn begin(&self, head: RequestHead<'_>) -> Journey {
         let now = self.store.now();
@@ -176,16 +181,24 @@ impl<St: Store> Pipeline<St> {
             shadowed: None,
             leaving: None,
         };
-        if head.is_preflight() {
-            journey.admitted = Reason::Bypass("preflight".into());
-        } else if let Some(rule) = self.bypass.iter().find(|rule| rule.covers(&head)) {
+        if let Some(rule) = self.bypass.iter().find(|rule| rule.covers(&head)) {
             journey.admitted = Reason::Bypass(rule.name().clone());
-        } else {
-            if let Some(room) = &self.room {
+            return journey;
+        }
+        let preflight = head.is_preflight().then_some(self.preflight);
+        if preflight == Some(Preflight::Bypass) {
+            journey.admitted = Reason::Bypass("preflight".into());
+            return journey;
+        }
+        if let Some(room) = &self.room {
+            if preflight == Some(Preflight::SkipRoom) {
+                journey.admitted = Reason::Bypass("preflight".into());
+                journey.visitor = Visitor::Preflight;
+            } else {
                 (journey.visitor, journey.source) = room.identify(head.headers(), now);
             }
-            journey.ahead = (self.order)(&journey.visitor);
         }
+        journey.ahead = (self.order)(&journey.visitor);
         journey
     }
 

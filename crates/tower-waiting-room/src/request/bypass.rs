@@ -1,9 +1,10 @@
-//! Requests that do not concern the room.
+//! Requests that concern no stage of the layer.
 //!
-//! A bypassed request is neither counted nor queued, meets no rate limit, gets no cookie, and is
-//! unaffected by `queue_all`. What a rule covers, any client can send: a path, a header or a cookie that must
-//! not open the room to everybody has to be a secret. CORS preflights are always bypassed: a browser
-//! sends them without cookies, and a refused one would look like a network error.
+//! A bypassed request is neither counted nor queued, meets no rate limit and no gate, gets no cookie,
+//! and is unaffected by `queue_all`. What a rule covers, any client can send: a path, a header or a
+//! cookie that must not open the room to everybody has to be a secret. A CORS preflight is not
+//! bypassed by itself: it skips the room, and rate limits and gates apply to it; `Preflight` of the
+//! configuration says otherwise.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -17,8 +18,10 @@ use super::{
 
 /// A rule for requests that do not concern the room; its name is shown as `bypass:<name>`.
 ///
-/// They meet no rate limit either. Besides them only CORS preflights do not: a room that is
-/// [suspended](crate::WaitingRoomHandle::suspend) lets everybody in, but the limits stay in force.
+/// They meet no rate limit and no gate either. Nothing else is exempt from those, unless
+/// [`Preflight::Bypass`](crate::Preflight::Bypass) is set: a CORS preflight skips the room alone, and
+/// a room that is [suspended](crate::WaitingRoomHandle::suspend) lets everybody in, but the limits
+/// stay in force.
 ///
 /// ```
 /// use tower_waiting_room::{Bypass, WaitingRoomConfig};

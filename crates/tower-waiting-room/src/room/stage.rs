@@ -37,6 +37,8 @@ pub(crate) enum Visitor {
     Inside(Pass),
     /// It waits in line, if there is a ticket, or is not let into it.
     Outside(Option<Ticket>),
+    /// A CORS preflight that skips the room.
+    Preflight,
     /// Its token proves this; the room has not been asked yet.
     Proven(Opened),
     /// Nothing is known.
