@@ -26,7 +26,7 @@ use waiting_room_core::Store;
 use crate::{
     body::ResponseBody,
     pipeline::{Journey, Pending, Pipeline, Stop},
-    request::linger,
+    request::{Findings, linger},
 };
 
 pin_project! {
@@ -54,6 +54,7 @@ pin_project! {
         #[pin]
         state: State<S, B, S::Response>,
         journey: Journey,
+        findings: Findings,
     }
 }
 
@@ -83,11 +84,12 @@ where
     B: 'static,
 {
     pub(crate) fn new(pipeline: Arc<Pipeline<St>>, inner: S, request: Request<B>) -> Self {
-        let head = (&request).into();
+        let findings = Findings::default();
+        let head = pipeline.head(&request, &findings);
         let mut journey = pipeline.begin(head);
         let flow = pipeline.advance(head, &mut journey);
         let state = State::new(&pipeline, &mut journey, flow, inner, request);
-        Self { pipeline, state, journey }
+        Self { pipeline, state, journey, findings }
     }
 }
 
@@ -135,7 +137,8 @@ where
                     let (_, request) =
                         kept.as_mut().expect("a request is kept until it is resumed");
                     let resumed = ready!(pending.poll(request.body_mut(), cx));
-                    let flow = pipeline.resume((&*request).into(), journey, resumed);
+                    let head = pipeline.head(request, this.findings);
+                    let flow = pipeline.resume(head, journey, resumed);
                     let (inner, request) = kept.take().expect("it was there before");
                     let state = State::new(pipeline, journey, flow, inner, request);
                     this.state.set(state);

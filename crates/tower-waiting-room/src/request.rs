@@ -9,11 +9,13 @@ mod head;
 mod key;
 mod language;
 mod matcher;
+mod path;
 
 pub(crate) use self::{
     body::{DisconnectProbe, linger},
     client::{Client, Program},
     client_ip::network,
+    head::Findings,
     key::{Caller, Callers, Found, Part},
     matcher::{Doubt, Matcher, Scope, validate_name},
 };
@@ -21,7 +23,7 @@ pub use self::{
     bypass::Bypass,
     client::{ClientKind, POLL_HEADER},
     client_ip::{ClientIp, TrustedProxies},
-    head::RequestHead,
-    key::{Key, MissingKey, PeerAddr},
+    head::{PeerAddr, RequestHead},
+    key::{Key, MissingKey},
     language::Language,
 };

@@ -15,7 +15,7 @@ use crate::{
     misconfiguration::Misconfiguration,
     rate::{RateReport, RateStage, Rated},
     rate_headers::Field,
-    request::{Bypass, Callers, POLL_HEADER, RequestHead},
+    request::{Bypass, Callers, Findings, POLL_HEADER, RequestHead},
     respond::{Outcome, Responder},
     room::{BoxFuture, PassRenewal, RoomStage, StoreFailure, Token, Undelivered, Visitor},
     rules_file::{RulesSource, Watch},
@@ -159,6 +159,15 @@ impl<St: Store> Pipeline<St> {
             store,
             telemetry,
         }
+    }
+
+    /// A request as all rules of this layer see it.
+    pub(crate) fn head<'a, B>(
+        &'a self,
+        request: &'a http::Request<B>,
+        findings: &'a Findings,
+    ) -> RequestHead<'a> {
+        self.callers.head(request, findings)
     }
 
     /// Looks at a request for the first time: at the rules of bypass, at whether it is a preflight,

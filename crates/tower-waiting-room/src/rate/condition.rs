@@ -29,7 +29,9 @@ impl Condition {
         let has_text = self.is.iter().chain(self.is_not.first()).any(is_text);
         let text = has_text.then(|| self.part.value(caller)).flatten();
         let has = |literal: &Literal, doubt| match &literal.test {
-            Test::Address(network) => caller.address().is_some_and(|it| network.contains(&it)),
+            Test::Address(network) => {
+                caller.head.client_ip().is_some_and(|it| network.contains(&it))
+            }
             Test::Request(matcher) => matcher.covers(&caller.head, doubt),
             Test::Text => text.as_deref() == Some(literal.as_str().as_bytes()),
         };

@@ -64,7 +64,7 @@ impl Bypass {
     }
 
     /// Requests for exactly this path, as this layer sees it: inside of axum's `nest`, without the
-    /// prefix.
+    /// prefix. With a slash at its end it is another path, which takes a rule of its own.
     #[must_use]
     pub fn path(name: impl Into<Cow<'static, str>>, path: impl Into<String>) -> Self {
         Self::new(name, Matcher::Path(path.into()))
@@ -72,8 +72,11 @@ impl Bypass {
 
     /// Requests for a path that begins so. `/assets/` covers `/assets/a.css`, not `/assets`.
     ///
-    /// A path with dot segments or escaped slashes is not covered: what stands behind may take
-    /// `/assets/../checkout` for another path than it seems.
+    /// A path that some reader may take for another is not covered, such as `/assets/../checkout`:
+    /// one with dot segments, with or without parameters (`..;a`), with backslashes, with escapes
+    /// that are broken or stand for a delimiter, a control character or `%`, or with more than
+    /// 8 KiB. With `;`, `//` or a segment that begins with a dot it may have 512 bytes and 16 of
+    /// these and escapes.
     #[must_use]
     pub fn path_prefix(name: impl Into<Cow<'static, str>>, prefix: impl Into<String>) -> Self {
         Self::new(name, Matcher::PathPrefix(prefix.into()))
@@ -133,10 +136,33 @@ mod tests {
         let prefix = Bypass::path_prefix("assets", "/assets/");
         assert!(covers(&prefix, get("/assets/a.css")));
         assert!(!covers(&prefix, get("/assets")));
-        for sly in ["..", ".", "%2E%2e", "..%2f", "..%5C", "a/.%2e"] {
+        for sly in [
+            "..",
+            ".",
+            "%2E%2e",
+            "..%2f",
+            "..%5C",
+            "a/.%2e",
+            "%252e%252e%252f",
+            "a%25b",
+            "..;",
+            "..;a=b",
+            ".%3b",
+            "%2e%2e%3B",
+            "..%3f",
+            "..%23",
+            "..%00",
+            "%u002e%u002e",
+            "a\\..",
+        ] {
             assert!(!covers(&prefix, get(&format!("/assets/{sly}/checkout"))), "{sly}");
         }
-        assert!(covers(&prefix, get("/assets/a..b/.well-known")));
+        for clear in ["a..b/.well-known", "a%20b%C3%a4.css", "a.css;v=1", "...", "%2ea", ""] {
+            assert!(covers(&prefix, get(&format!("/assets/{clear}"))), "{clear}");
+        }
+        for other in ["/healthz/", "/healthz//", "/healthz;a", "/healthz/.", "/Healthz"] {
+            assert!(!covers(&path, get(other)), "{other}");
+        }
         let method = Bypass::method("trace", Method::TRACE);
         assert!(!covers(&method, get("/")));
         let header = Bypass::header("probe", "x-probe", "1");

@@ -1,18 +1,15 @@
 //! By what requests are told apart: the key of a rate limit.
 
-use std::{
-    borrow::Cow,
-    cell::OnceCell,
-    fmt,
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-};
+use std::{borrow::Cow, fmt, net::IpAddr, sync::Arc};
 
 use http::{HeaderName, HeaderValue, header};
 use serde::Deserialize;
 use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHash, KeyHasher};
 
-use super::{client_ip::ClientIp, head::RequestHead};
+use super::{
+    client_ip::ClientIp,
+    head::{Findings, RequestHead},
+};
 use crate::ambient::random_bytes;
 
 /// By what a rate limit tells clients apart.
@@ -218,7 +215,7 @@ impl Part {
     pub(crate) fn value<'a>(&self, caller: &Caller<'a>) -> Option<Cow<'a, [u8]>> {
         let head = caller.head;
         Some(match self {
-            Self::Address => Cow::Owned(caller.network()?.to_string().into_bytes()),
+            Self::Address => Cow::Owned(head.network()?.to_string().into_bytes()),
             Self::By(_, closure) => Cow::Owned(closure(&head)?.into_bytes()),
             Self::Cookie(name) => Cow::Borrowed(cookie(&head, name)?),
             Self::Everyone => Cow::Borrowed(b""),
@@ -315,28 +312,7 @@ pub(crate) enum Found {
     Stranger,
 }
 
-/// The address of the connection that a request came by, in its extensions.
-///
-/// axum's `ConnectInfo<SocketAddr>` serves as well, if the feature `axum` is on and the service was
-/// made with `into_make_service_with_connect_info`; and so does tonic's `TcpConnectInfo`, if the
-/// feature `tonic` is on: tonic puts it there itself, with and without its `tls_config`, but not for a
-/// `TlsStream` of the application's own. Other servers put this in, with one line for each request:
-///
-/// ```
-/// use std::net::SocketAddr;
-/// use http::Request;
-/// use tower_waiting_room::PeerAddr;
-///
-/// fn arrived<B>(mut request: Request<B>, peer: SocketAddr) -> Request<B> {
-///     request.extensions_mut().insert(PeerAddr(peer));
-///     request
-/// }
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "an address is all there is to it")]
-pub struct PeerAddr(pub SocketAddr);
-
-/// By what a layer tells clients apart, apart from keys: its hashes, and where addresses are.
+/// The hashes by which a layer tells clients apart, and the rules for their addresses.
 pub(crate) struct Callers {
     hasher: KeyHasher,
     client_ip: ClientIp,
@@ -348,61 +324,35 @@ impl Callers {
         Self { hasher: KeyHasher::new(seeds), client_ip }
     }
 
+    /// The head of a request, by the rules for addresses of this layer.
+    pub(crate) fn head<'a, B>(
+        &'a self,
+        request: &'a http::Request<B>,
+        findings: &'a Findings,
+    ) -> RequestHead<'a> {
+        RequestHead::new(request, &self.client_ip, Some(findings))
+    }
+
     /// The sender of a request.
     pub(crate) const fn of<'a>(&'a self, head: RequestHead<'a>) -> Caller<'a> {
-        Caller::new(head, &self.hasher, &self.client_ip)
+        Caller { head, hasher: &self.hasher }
     }
 }
 
 /// A request, and what it takes to tell who sent it.
+#[derive(Clone, Copy)]
 pub(crate) struct Caller<'a> {
     pub(crate) head: RequestHead<'a>,
     pub(crate) hasher: &'a KeyHasher,
-    pub(crate) client_ip: &'a ClientIp,
-    /// What the chain of proxies says, once somebody has asked.
-    address: OnceCell<Option<IpAddr>>,
 }
 
-impl<'a> Caller<'a> {
-    pub(crate) const fn new(
-        head: RequestHead<'a>,
-        hasher: &'a KeyHasher,
-        client_ip: &'a ClientIp,
-    ) -> Self {
-        Self { head, hasher, client_ip, address: OnceCell::new() }
-    }
-
-    /// The whole address of the client; `None` if the peer is unknown.
-    pub(crate) fn address(&self) -> Option<IpAddr> {
-        *self.address.get_or_init(|| self.client_ip.find(self.peer(), self.head.headers()))
-    }
-
+impl Caller<'_> {
     /// The hash of the address of the client; `None` if the peer is unknown.
     pub(crate) fn address_hash(&self) -> Option<KeyHash> {
-        Some(match self.network()? {
+        Some(match self.head.network()? {
             IpAddr::V4(address) => self.hasher.hash(&address.to_bits()),
             IpAddr::V6(address) => self.hasher.hash(&address.to_bits()),
         })
-    }
-
-    fn network(&self) -> Option<IpAddr> {
-        Some(self.client_ip.network(self.address()?))
-    }
-
-    /// The address of the connection.
-    pub(crate) fn peer(&self) -> Option<IpAddr> {
-        let extensions = self.head.extensions();
-        #[cfg(feature = "axum")]
-        if let Some(info) = extensions.get::<axum::extract::ConnectInfo<SocketAddr>>() {
-            return Some(info.0.ip());
-        }
-        #[cfg(feature = "tonic")]
-        if let Some(info) = extensions.get::<tonic::transport::server::TcpConnectInfo>()
-            && let Some(peer) = info.remote_addr
-        {
-            return Some(peer.ip());
-        }
-        extensions.get::<PeerAddr>().map(|peer| peer.0.ip())
     }
 }
 

@@ -3,10 +3,9 @@
 use std::{fmt, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use percent_encoding::percent_decode_str;
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
-use super::head::RequestHead;
+use super::{head::RequestHead, path::Readings};
 
 /// A test of a request, by what can be seen without its body.
 #[derive(Clone)]
@@ -39,10 +38,10 @@ impl Matcher {
     /// Whether a request is meant.
     pub(crate) fn covers(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
         let path = head.uri().path();
-        let is_path = |is_meant: &dyn Fn(&str) -> bool| match doubt {
-            Doubt::Covered => is_meant(path) || !is_plain(path) && is_meant_by_some(path, is_meant),
-            Doubt::Exempt => is_meant(path) && is_unambiguous(path),
+        let may_be = |is_meant: &dyn Fn(&mut dyn Iterator<Item = u8>) -> bool| {
+            head.readings(|readings| readings.may_be(path, is_meant))
         };
+        let is_clear = || head.readings(Readings::is_clear);
         match self {
             Self::Cookie(cookie) => carries_cookie(head.headers(), cookie),
             Self::Header(header, None) => head.headers().contains_key(header.as_str()),
@@ -50,8 +49,18 @@ impl Matcher {
                 head.headers().get_all(header.as_str()).iter().any(|other| other == value)
             }
             Self::Method(method) => is_method(head.method(), method),
-            Self::Path(meant) => is_path(&|path| path == meant),
-            Self::PathPrefix(prefix) => is_path(&|path| path.starts_with(prefix)),
+            Self::Path(meant) => match doubt {
+                Doubt::Covered => {
+                    is_same(path.bytes(), meant) || may_be(&|text| is_same(text, meant))
+                }
+                Doubt::Exempt => path == meant && is_clear(),
+            },
+            Self::PathPrefix(prefix) => match doubt {
+                Doubt::Covered => {
+                    begins_with(path.bytes(), prefix) || may_be(&|text| begins_with(text, prefix))
+                }
+                Doubt::Exempt => path.starts_with(prefix) && is_clear(),
+            },
             Self::When(test) => test(head),
         }
     }
@@ -123,51 +132,19 @@ pub(crate) fn is_method(method: &Method, meant: &Method) -> bool {
     method == meant || *method == Method::HEAD && *meant == Method::GET
 }
 
-/// Whether some reader may take the path for one that is meant: one that decodes it once or, behind
-/// a proxy that decodes too, twice; and that then takes backslashes for slashes, joins slashes and
-/// resolves dot segments, or does not.
-fn is_meant_by_some(path: &str, is_meant: &dyn Fn(&str) -> bool) -> bool {
-    let is_read = |path: &str| is_meant(path) || resolved(path).is_some_and(|path| is_meant(&path));
-    let once = percent_decode_str(path).decode_utf8_lossy();
-    let twice = percent_decode_str(&once).decode_utf8_lossy();
-    [path, &once, &twice].into_iter().any(is_read)
+/// Whether a text is the path that is meant. A slash at the end makes no difference: routers that
+/// trim it, or add it, take both for the same.
+fn is_same(mut text: impl Iterator<Item = u8>, meant: &str) -> bool {
+    let meant = meant.strip_suffix('/').unwrap_or(meant);
+    meant.bytes().all(|byte| text.next() == Some(byte))
+        && text.next().is_none_or(|byte| byte == b'/' && text.next().is_none())
 }
 
-/// The path that is left once the detours in it are taken; `None` if there are none.
-fn resolved(path: &str) -> Option<String> {
-    let is_slash = |letter| matches!(letter, '/' | '\\');
-    let is_dots = |segment: &str| matches!(segment, "." | "..");
-    let has_detours = path.contains("//") || path.contains('\\') || path.split('/').any(is_dots);
-    if !has_detours {
-        return None;
-    }
-    let mut kept: Vec<&str> = Vec::new();
-    for segment in path.split(is_slash) {
-        match segment {
-            "" | "." => {}
-            ".." => _ = kept.pop(),
-            _ => kept.push(segment),
-        }
-    }
-    // A path that ends in a slash or in dots names a folder (RFC 3986 section 5.2.4).
-    let last = path.rsplit(is_slash).next().unwrap_or_default();
-    let is_folder = !kept.is_empty() && (last.is_empty() || is_dots(last));
-    Some(format!("/{}{}", kept.join("/"), if is_folder { "/" } else { "" }))
-}
-
-/// Whether there is nothing in the path that could be read in two ways.
-fn is_plain(path: &str) -> bool {
-    memchr::memchr3(b'.', b'%', b'\\', path.as_bytes()).is_none() && !path.contains("//")
-}
-
-/// Whether every reader takes the path for the same (RFC 3986 section 6.2.2).
-fn is_unambiguous(path: &str) -> bool {
-    if is_plain(path) {
-        return true;
-    }
-    let path = path.to_ascii_lowercase().replace("%2e", ".");
-    let hides_a_slash = ["%2f", "%5c", "\\"].iter().any(|hidden| path.contains(hidden));
-    !hides_a_slash && !path.split('/').any(|segment| matches!(segment, "." | ".."))
+/// Whether a text begins as is meant, if need be with a slash at its end.
+fn begins_with(mut text: impl Iterator<Item = u8>, prefix: &str) -> bool {
+    let begin = prefix.strip_suffix('/').unwrap_or(prefix);
+    begin.bytes().all(|byte| text.next() == Some(byte))
+        && (begin == prefix || text.next().is_none_or(|byte| byte == b'/'))
 }
 
 fn carries_cookie(headers: &HeaderMap, name: &str) -> bool {
@@ -216,8 +193,14 @@ impl Scope {
 mod tests {
     use super::*;
 
+    fn covers(matcher: &Matcher, path: &str, doubt: Doubt) -> bool {
+        let mut request = http::Request::new(());
+        *request.uri_mut() = path.parse().unwrap();
+        matcher.covers(&RequestHead::from(&request), doubt)
+    }
+
     fn is_login(path: &str) -> bool {
-        is_meant_by_some(path, &|path| path == "/login")
+        covers(&Matcher::Path("/login".to_owned()), path, Doubt::Covered)
     }
 
     #[test]
@@ -231,10 +214,22 @@ mod tests {
             "/x/%2e%2e/login",
             "/x/..%2flogin",
             "/x/%252e%252e%252flogin",
-            "\\login",
+            "/\\login",
             "/x%5c..%5clogin",
             "/../.././login",
             "//x//..///login",
+            "/login/",
+            "/login//",
+            "/login/.",
+            "/login/x/..",
+            "/login%2f",
+            "/login/%252e/",
+            "/login;a=b",
+            "/x/..;a=b/login;c/",
+            "/login%3bx",
+            "/login%3fx",
+            "/login%2523",
+            "/login%00",
         ] {
             assert!(is_login(sly), "{sly}");
         }
@@ -248,8 +243,11 @@ mod tests {
             "//x",
             "/login/../x",
             "/a/../b",
-            "/login/.",
-            "/login//",
+            "/Login",
+            "/login/x",
+            "/login.",
+            "/login/;/x",
+            "/x;/login",
             "/x%5clogin",
             "/favicon.ico",
             "/%25256cogin",
@@ -261,17 +259,42 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_path_says_whether_it_is_a_folder() {
-        for (path, left) in [
-            ("/a//b", "/a/b"),
-            ("/a/b/..", "/a/"),
-            ("/a/b/.", "/a/b/"),
-            ("/a\\b\\", "/a/b/"),
-            ("/..", "/"),
-            ("//", "/"),
-        ] {
-            assert_eq!(resolved(path).as_deref(), Some(left), "{path}");
+    fn a_slash_at_the_end_is_the_same_path_for_a_limit_only() {
+        let login = Matcher::Path("/login/".to_owned());
+        assert!(covers(&login, "/login", Doubt::Covered));
+        assert!(!covers(&login, "/login", Doubt::Exempt));
+        assert!(covers(&login, "/login/", Doubt::Exempt));
+        let root = Matcher::Path("/".to_owned());
+        assert!(covers(&root, "//", Doubt::Covered));
+        assert!(!covers(&root, "/x", Doubt::Covered));
+        let api = Matcher::PathPrefix("/api/".to_owned());
+        for path in ["/api", "/x/..;/api", "/api/x", "/api//"] {
+            assert!(covers(&api, path, Doubt::Covered), "{path}");
         }
-        assert_eq!(resolved("/a..b/.well-known/..."), None);
+        assert!(!covers(&api, "/api", Doubt::Exempt));
+        assert!(!covers(&api, "/apis", Doubt::Covered));
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_is_limited_and_never_exempt() {
+        let path = |bytes: usize| format!("/assets/{}", "a".repeat(bytes - 8));
+        let assets = Matcher::PathPrefix("/assets/".to_owned());
+        assert!(covers(&assets, &path(8 * 1024), Doubt::Exempt));
+        assert!(!covers(&assets, &path(8 * 1024 + 1), Doubt::Exempt));
+        assert!(!is_login(&path(8 * 1024)));
+        assert!(is_login(&path(8 * 1024 + 1)));
+        let escaped = |bytes: usize| path(bytes - 3) + "%20";
+        assert!(covers(&assets, &escaped(8 * 1024), Doubt::Exempt));
+        assert!(!is_login(&escaped(8 * 1024)));
+        assert!(is_login(&escaped(8 * 1024 + 1)));
+        let odd = |bytes: usize| path(bytes - 5) + "/.git";
+        assert!(covers(&assets, &odd(512), Doubt::Exempt));
+        assert!(!covers(&assets, &odd(513), Doubt::Exempt));
+        assert!(!is_login(&odd(512)));
+        assert!(is_login(&odd(513)));
+        let many = |times: usize| format!("/assets/{}", ";a".repeat(times));
+        assert!(covers(&assets, &many(16), Doubt::Exempt) && !is_login(&many(16)));
+        assert!(!covers(&assets, &many(17), Doubt::Exempt) && is_login(&many(17)));
+        assert!(is_login(&"/.".repeat(30_000)));
     }
 }

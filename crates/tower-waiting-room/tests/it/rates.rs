@@ -251,6 +251,23 @@ async fn what_is_bypassed_is_not_counted() {
 }
 
 #[tokio::test]
+async fn a_detour_to_a_path_is_limited_as_the_path_is() {
+    let login = RateLimit::service(Quota::per_minute(0)).path("/login");
+    let bypass = tower_waiting_room::Bypass::path_prefix("assets", "/assets/");
+    let house = House::new(limits().rate_limit(login).bypass(bypass));
+    let long = "/.".repeat(30_000);
+    let (detour, hidden) = (format!("/assets/%252e%252e/login{long}"), "/assets/..;/login");
+    for path in ["/login/", "/login//", "/login/.", "/login;a", hidden, &long, &detour] {
+        let seen = house.send(from("192.0.2.1", Request::get(path))).await;
+        assert_eq!(seen.reason, "refused:rate:service", "{:.40}", path);
+    }
+    for path in ["/Login", "/logins", "/login/x"] {
+        let seen = house.send(from("192.0.2.1", Request::get(path))).await;
+        assert!(seen.is_inside(), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn the_room_and_its_passes_are_behind_the_limits() {
     let house = House::new(crate::support::config().rate_limit(ten()));
     assert!(get(&house, "192.0.2.1").await.is_inside());

@@ -1,11 +1,14 @@
+use std::net::SocketAddr;
+
 use http::Request;
 
 use super::*;
+use crate::request::PeerAddr;
 
 fn hash(key: &Key, request: http::request::Builder) -> Option<KeyHash> {
-    let (hasher, client_ip) = (KeyHasher::new([3, 1, 4, 1]), ClientIp::peer());
+    let hasher = KeyHasher::new([3, 1, 4, 1]);
     let request = request.body(()).unwrap();
-    key.hash(&Caller::new((&request).into(), &hasher, &client_ip))
+    key.hash(&Caller { head: (&request).into(), hasher: &hasher })
 }
 
 fn get(uri: &str) -> http::request::Builder {
@@ -44,19 +47,24 @@ fn an_address_counts_by_its_network() {
 }
 
 #[test]
-fn the_chain_of_proxies_is_walked_once_for_all_who_ask() {
-    let (hasher, client_ip) = (KeyHasher::new([3, 1, 4, 1]), ClientIp::peer());
-    let request = from("192.0.2.1").body(()).unwrap();
-    let caller = || Caller::new((&request).into(), &hasher, &client_ip);
-    let asked = caller();
-    assert_eq!(asked.address.get(), None, "nobody has asked yet");
-    assert_eq!(asked.address(), Some(IpAddr::from([192, 0, 2, 1])));
-    assert_eq!(asked.address.get(), Some(&asked.address()));
-    // What is known is not found out again, so another answer is believed as well.
-    let told = caller();
-    told.address.set(Some(IpAddr::from([192, 0, 2, 2]))).unwrap();
-    assert_eq!(told.address(), Some(IpAddr::from([192, 0, 2, 2])));
-    assert_eq!(Key::address().hash(&told), hash(&Key::address(), from("192.0.2.2")));
+fn the_chain_of_proxies_and_the_path_are_looked_at_once_for_all_who_ask() {
+    let callers = Callers::new(ClientIp::peer());
+    let findings = Findings::default();
+    let first = from("192.0.2.1").uri("/a/../b").body(()).unwrap();
+    let head = callers.head(&first, &findings);
+    assert_eq!(head.client_ip(), Some(IpAddr::from([192, 0, 2, 1])));
+    assert!(!head.readings(|readings| readings.is_clear()));
+    // What is known is not found out again, so it is believed of another request as well.
+    let second = from("192.0.2.2").body(()).unwrap();
+    let head = callers.head(&second, &findings);
+    assert_eq!(head.client_ip(), Some(IpAddr::from([192, 0, 2, 1])));
+    assert!(!head.readings(|readings| readings.is_clear()));
+    assert_eq!(
+        Key::address().hash(&callers.of(head)),
+        Key::address().hash(&callers.of(callers.head(&first, &Findings::default())))
+    );
+    // Outside of a layer nothing is kept.
+    assert_eq!(RequestHead::from(&second).client_ip(), Some(IpAddr::from([192, 0, 2, 2])));
 }
 
 #[cfg(feature = "axum")]
