@@ -13,7 +13,7 @@ mod path;
 
 pub(crate) use self::{
     body::{DisconnectProbe, linger},
-    client::{Client, Program},
+    client::{Client, Program, is_native_grpc},
     client_ip::network,
     head::Findings,
     key::{Caller, Callers, Found, Part},

@@ -24,7 +24,7 @@ use crate::{
     rate_headers::{Told, write},
     request::RequestHead,
     respond::{OUTCOME_HEADER, Unforwarded},
-    room::{Token, Visitor},
+    room::Visitor,
     token::TokenSource,
 };
 
@@ -142,7 +142,10 @@ impl<St: Store> Pipeline<St> {
             told.push(Told { line, decision });
         }
         let rules = reply.is_of_room().then(|| self.store.rules());
-        let token = journey.token.as_ref();
+        let token = match (&self.room, &journey.token, journey.source) {
+            (Some(room), Some(token), TokenSource::Header) => Some(room.line(token)),
+            _ => None,
+        };
         let mut response = self.responder.respond(&Unforwarded {
             request: head,
             outcome: reply.outcome,
@@ -150,7 +153,7 @@ impl<St: Store> Pipeline<St> {
             about: reply.about(rules.as_deref(), journey.ticket()),
             retry_after: reply.retry_after,
             told: &told,
-            token: token.filter(|_| journey.source == TokenSource::Header).map(Token::as_str),
+            token: token.as_deref(),
             now: journey.now,
         });
         if let (Some(room), Some(token)) = (&self.room, journey.token.take()) {

@@ -62,7 +62,8 @@ pub struct Answer {
     pub is_poll: bool,
     /// Whether the request could be repeated without harm: GET and HEAD.
     pub is_safe: bool,
-    /// The sealed pass or ticket, for a client that sends it in a header instead of a cookie.
+    /// The sealed pass or ticket behind the name of its room, for a client that sends it in a header
+    /// instead of a cookie: the line that the response has in [`TOKEN_HEADER`](crate::TOKEN_HEADER).
     pub token: Option<String>,
 }
 
