@@ -8,7 +8,8 @@ mod file;
 
 use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 
-use http::StatusCode;
+use bytes::Bytes;
+use http::{Response, StatusCode};
 use serde::Deserialize;
 use waiting_room_core::{
     ConfigError, ConfigErrorKind, CookieTest, LimitStore, QueueingMethod, Recovery, RoomRules,
@@ -20,7 +21,7 @@ use crate::{
     rate::{LimitFailure, RateConfig, RateLimit, Shared},
     rate_headers::RateHeaders,
     request::{Bypass, ClientIp, ClientKind, Part, RequestHead},
-    respond::{Page, Statuses},
+    respond::{Answer, Page, Refusal, Statuses},
     rules_file::RulesSource,
     token::{CookieSettings, KeyRing},
 };
@@ -115,6 +116,7 @@ pub struct WaitingRoomConfig {
     pub(crate) bypass: Vec<Bypass>,
     pub(crate) preflight: Preflight,
     pub(crate) page: Page,
+    pub(crate) refusal: Option<Refusal>,
     pub(crate) statuses: Statuses,
     pub(crate) enforcement: Enforcement,
     pub(crate) debug_header: DebugHeader,
@@ -136,6 +138,7 @@ impl WaitingRoomConfig {
                 bypass: Vec::new(),
                 preflight: Preflight::SkipRoom,
                 page: Page::default(),
+                refusal: None,
                 statuses: Statuses::default(),
                 enforcement: Enforcement::Enforce,
                 debug_header: DebugHeader::Off,
@@ -314,6 +317,48 @@ impl WaitingRoomConfigBuilder {
     /// Sets the stages that a CORS preflight passes; [`Preflight::SkipRoom`] by default.
     pub fn preflight(mut self, preflight: Preflight) -> Self {
         self.config.preflight = preflight;
+        self
+    }
+
+    /// Shapes the answers that clients get in the place of the application's: refusals of every
+    /// kind, and what a program is told that waits in line.
+    ///
+    /// The closure sees the answer and the request, and returns a response, or `None` for the
+    /// layer's own form. Of the response, the body and the headers are sent, with those that every
+    /// answer needs (`Retry-After`, `Cache-Control`, the headers of limits, the token), and the
+    /// status if it is one of an error; any other gives way to [`Answer::status`]. To a gRPC client
+    /// no body is sent, and HTTP's status stays 200: set `grpc-status` or `grpc-message` to say
+    /// something else.
+    ///
+    /// It is not asked about the waiting page, which is that of [`page`](Self::page), nor about what
+    /// the script in that page reads. It must be quick: a flood of refusals asks it for each.
+    ///
+    /// ```
+    /// use http::Response;
+    /// use tower_waiting_room::{ClientKind, Quota, RateLimit, WaitingRoomConfig};
+    ///
+    /// let config = WaitingRoomConfig::builder("api")
+    ///     .rate_limit(RateLimit::per_ip(Quota::per_minute(120)))
+    ///     .refusal(|answer, request| {
+    ///         if answer.kind != ClientKind::Json || !request.uri().path().starts_with("/v1/") {
+    ///             return None;
+    ///         }
+    ///         let body = format!(r#"{{"data":"","status":{{"code":"{}"}}}}"#, answer.reason);
+    ///         Response::builder()
+    ///             .status(answer.status)
+    ///             .header("content-type", "application/json")
+    ///             .body(body)
+    ///             .ok()
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    pub fn refusal<F, B>(mut self, shape: F) -> Self
+    where
+        F: Fn(&Answer, &RequestHead<'_>) -> Option<Response<B>> + Send + Sync + 'static,
+        B: Into<Bytes>,
+    {
+        self.config.refusal = Some(Refusal::new(shape));
         self
     }
 

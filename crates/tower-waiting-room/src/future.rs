@@ -88,7 +88,7 @@ where
         let head = pipeline.head(&request, &findings);
         let mut journey = pipeline.begin(head);
         let flow = pipeline.advance(head, &mut journey);
-        let state = State::new(&pipeline, &mut journey, flow, inner, request);
+        let state = State::new(&pipeline, &findings, &mut journey, flow, inner, request);
         Self { pipeline, state, journey, findings }
     }
 }
@@ -100,6 +100,7 @@ where
 {
     fn new<St: Store>(
         pipeline: &Pipeline<St>,
+        findings: &Findings,
         journey: &mut Journey,
         flow: ControlFlow<Stop>,
         inner: S,
@@ -111,7 +112,7 @@ where
                 Self::Forward { inner: Oneshot::new(inner, request) }
             }
             Break(Stop::Reply(reply)) => {
-                let response = Some(pipeline.reply(&mut request, journey, reply));
+                let response = Some(pipeline.reply(&mut request, findings, journey, reply));
                 linger(&mut request);
                 Self::Answer { response }
             }
@@ -140,7 +141,7 @@ where
                     let head = pipeline.head(request, this.findings);
                     let flow = pipeline.resume(head, journey, resumed);
                     let (inner, request) = kept.take().expect("it was there before");
-                    let state = State::new(pipeline, journey, flow, inner, request);
+                    let state = State::new(pipeline, this.findings, journey, flow, inner, request);
                     this.state.set(state);
                     continue;
                 }

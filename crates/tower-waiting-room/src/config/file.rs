@@ -131,7 +131,9 @@ enum RuleTest {
     Cookie(String),
     /// `name`, or `name: value`.
     Header(String),
+    Host(String),
     Method(String),
+    Network(String),
     Path(String),
     PathPrefix(String),
 }
@@ -230,6 +232,8 @@ impl Rule {
                 Some((header, value)) => Bypass::header(name, header.trim(), value.trim()),
                 None => Bypass::header(name, header, None),
             },
+            RuleTest::Host(host) => Bypass::host(name, host),
+            RuleTest::Network(network) => Bypass::network(name, network),
             RuleTest::Path(path) => Bypass::path(name, path),
             RuleTest::PathPrefix(prefix) => Bypass::path_prefix(name, prefix),
             RuleTest::Method(text) => {

@@ -147,6 +147,7 @@ impl<St: Store> Pipeline<St> {
             responder: Responder::new(
                 config.rules.name().into(),
                 config.page,
+                config.refusal,
                 config.statuses,
                 config.rates.headers,
             ),
@@ -190,6 +191,9 @@ impl<St: Store> Pipeline<St> {
             shadowed: None,
             leaving: None,
         };
+        if self.bypass.iter().any(Bypass::needs_address) && head.client_ip().is_none() {
+            self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
+        }
         if let Some(rule) = self.bypass.iter().find(|rule| rule.covers(&head)) {
             journey.admitted = Reason::Bypass(rule.name().clone());
             return journey;

@@ -22,7 +22,7 @@ use crate::{
     gate::PermitHandle,
     rate::RateReport,
     rate_headers::{Told, write},
-    request::RequestHead,
+    request::{Findings, RequestHead},
     respond::{OUTCOME_HEADER, Unforwarded},
     room::Visitor,
     token::TokenSource,
@@ -113,10 +113,11 @@ impl<St: Store> Pipeline<St> {
     pub(crate) fn reply<B>(
         &self,
         request: &mut Request<B>,
+        findings: &Findings,
         journey: &mut Journey,
         reply: Reply,
     ) -> Response<Bytes> {
-        let mut response = self.written((&*request).into(), journey, &reply);
+        let mut response = self.written(self.head(request, findings), journey, &reply);
         // The map of the request's extensions is of no more use to it. To make a new one costs a
         // flood of refusals three allocations for each.
         let mut extensions = mem::take(request.extensions_mut());

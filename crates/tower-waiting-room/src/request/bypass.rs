@@ -57,10 +57,41 @@ impl Bypass {
         Self::new(name, Matcher::Header(header.into(), value.into().map(str::to_owned)))
     }
 
+    /// Requests for this host, without its port and in whichever case, such as `status.example`: as
+    /// the target names it (`:authority` in HTTP/2) and the `Host` header. Where both are there and
+    /// differ, the request is not covered.
+    ///
+    /// Clients choose what they send. Where one application answers for several hosts, or does not
+    /// look at the host, any client may name this one.
+    #[must_use]
+    pub fn host(name: impl Into<Cow<'static, str>>, host: impl Into<String>) -> Self {
+        Self::new(name, Matcher::Host(host.into()))
+    }
+
     /// Requests of this method. `GET` stands for `HEAD` too.
     #[must_use]
     pub fn method(name: impl Into<Cow<'static, str>>, method: Method) -> Self {
         Self::new(name, Matcher::Method(method))
+    }
+
+    /// Requests from this address, or from an address in this network, such as `203.0.113.0/24`: the
+    /// client's, as [`ClientIp`](crate::ClientIp) tells it. Where the address of the connection is
+    /// unknown, none is covered, and [`Misconfiguration::PeerUnknown`](crate::Misconfiguration::PeerUnknown)
+    /// is reported.
+    ///
+    /// ```
+    /// use tower_waiting_room::{Bypass, ClientIp, TrustedProxies, WaitingRoomConfig};
+    ///
+    /// let config = WaitingRoomConfig::builder("shop")
+    ///     .total_active_users(200)
+    ///     .client_ip(ClientIp::x_forwarded_for(TrustedProxies::networks(["10.0.0.0/8"])?))
+    ///     .bypass(Bypass::network("office", "203.0.113.0/24"))
+    ///     .build()?;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn network(name: impl Into<Cow<'static, str>>, network: impl Into<String>) -> Self {
+        Self::new(name, Matcher::network(network.into()))
     }
 
     /// Requests for exactly this path, as this layer sees it: inside of axum's `nest`, without the
@@ -99,6 +130,11 @@ impl Bypass {
         &self.name
     }
 
+    /// Whether it is about the address of the client.
+    pub(crate) fn needs_address(&self) -> bool {
+        matches!(self.matcher, Matcher::Network(..))
+    }
+
     pub(crate) fn covers(&self, head: &RequestHead<'_>) -> bool {
         self.matcher.covers(head, Doubt::Exempt)
     }
@@ -120,6 +156,7 @@ mod tests {
     use http::Request;
 
     use super::*;
+    use crate::request::PeerAddr;
 
     #[track_caller]
     fn covers(rule: &Bypass, request: http::request::Builder) -> bool {
@@ -171,6 +208,33 @@ mod tests {
         let cookie = Bypass::cookie("staff", "staff");
         assert!(covers(&cookie, get("/").header("cookie", "a=b; staff=1")));
         assert!(!covers(&cookie, get("/").header("cookie", "nostaff=1; staff2=1")));
+        let host = Bypass::host("status", "Status.example");
+        for named in ["status.example", "STATUS.example:8080"] {
+            assert!(covers(&host, get("/").header("host", named)), "{named}");
+            let target = get(&format!("http://{named}/"));
+            assert!(covers(&host, target), "{named}");
+        }
+        for other in ["shop.example", "x.status.example", "status.example.", "status.example:x"] {
+            assert!(!covers(&host, get("/").header("host", other)), "{other}");
+            let target = || get("http://status.example/");
+            assert!(!covers(&host, target().header("host", other)), "{other}");
+        }
+        let twice = get("/").header("host", "status.example").header("host", "shop.example");
+        assert!(!covers(&host, twice) && !covers(&host, get("/")));
+        let literal = Bypass::host("literal", "[2001:db8::1]");
+        assert!(covers(&literal, get("/").header("host", "[2001:db8::1]:80")));
+        let network = Bypass::network("office", "203.0.113.0/24");
+        let from = |address: &str| {
+            let peer = std::net::SocketAddr::new(address.parse().unwrap(), 40_000);
+            get("/").extension(PeerAddr(peer))
+        };
+        assert!(covers(&network, from("203.0.113.7")));
+        assert!(covers(&network, from("::ffff:203.0.113.7")));
+        assert!(!covers(&network, from("203.0.114.7")));
+        assert!(!covers(&network, from("203.0.114.7").header("x-forwarded-for", "203.0.113.7")));
+        assert!(!covers(&network, get("/")));
+        let single = Bypass::network("probe", "2001:db8::7");
+        assert!(covers(&single, from("2001:db8::7")) && !covers(&single, from("2001:db8::8")));
         let when = Bypass::when("query", |head| head.uri().query().is_some());
         assert!(covers(&when, get("/?")));
         assert!(!covers(&when, get("/")));
@@ -186,6 +250,16 @@ mod tests {
             (
                 Bypass::header("probe", "x probe", None),
                 "bypass is \"x probe\" in the rule \"probe\", expected the name of a header",
+            ),
+            (
+                Bypass::host("status", "status.example:80"),
+                "bypass is \"status.example:80\" in the rule \"status\", expected the name of a host, \
+                 without a port",
+            ),
+            (
+                Bypass::network("office", "203.0.113.0/33"),
+                "bypass is \"203.0.113.0/33\" in the rule \"office\", expected an address or a \
+                 network, such as 203.0.113.0/24",
             ),
             (
                 Bypass::cookie("", "x"),

@@ -2,10 +2,15 @@
 
 use std::{fmt, sync::Arc};
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header, uri::Authority};
+use ipnet::IpNet;
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
-use super::{head::RequestHead, path::Readings};
+use super::{
+    client_ip::network,
+    head::RequestHead,
+    path::{Meant, Readings},
+};
 
 /// A test of a request, by what can be seen without its body.
 #[derive(Clone)]
@@ -14,8 +19,12 @@ pub(crate) enum Matcher {
     Cookie(String),
     /// Carries this header, with exactly this value if one is given.
     Header(String, Option<String>),
+    /// Names exactly this host, without its port.
+    Host(String),
     /// Is of this method; or of HEAD, if this is GET.
     Method(Method),
+    /// Comes from an address in this network, if what is written is one.
+    Network(String, Option<IpNet>),
     /// Is for exactly this path.
     Path(String),
     /// Is for a path that begins so.
@@ -35,32 +44,34 @@ pub(crate) enum Doubt {
 }
 
 impl Matcher {
+    /// A test for a network in CIDR notation, or a single address.
+    pub(crate) fn network(text: String) -> Self {
+        let network = network(&text).ok();
+        Self::Network(text, network)
+    }
+
     /// Whether a request is meant.
     pub(crate) fn covers(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
         let path = head.uri().path();
-        let may_be = |is_meant: &dyn Fn(&mut dyn Iterator<Item = u8>) -> bool| {
-            head.readings(|readings| readings.may_be(path, is_meant))
+        let is_path = |meant: Meant<'_>| match doubt {
+            Doubt::Covered => {
+                meant.covers(path.bytes()) || head.readings(|readings| readings.may_be(path, meant))
+            }
+            Doubt::Exempt => meant.is(path) && head.readings(Readings::is_clear),
         };
-        let is_clear = || head.readings(Readings::is_clear);
         match self {
             Self::Cookie(cookie) => carries_cookie(head.headers(), cookie),
             Self::Header(header, None) => head.headers().contains_key(header.as_str()),
             Self::Header(header, Some(value)) => {
                 head.headers().get_all(header.as_str()).iter().any(|other| other == value)
             }
+            Self::Host(host) => names_host(head, host, doubt),
             Self::Method(method) => is_method(head.method(), method),
-            Self::Path(meant) => match doubt {
-                Doubt::Covered => {
-                    is_same(path.bytes(), meant) || may_be(&|text| is_same(text, meant))
-                }
-                Doubt::Exempt => path == meant && is_clear(),
-            },
-            Self::PathPrefix(prefix) => match doubt {
-                Doubt::Covered => {
-                    begins_with(path.bytes(), prefix) || may_be(&|text| begins_with(text, prefix))
-                }
-                Doubt::Exempt => path.starts_with(prefix) && is_clear(),
-            },
+            Self::Network(_, network) => network.is_some_and(|network| {
+                head.client_ip().is_some_and(|address| network.contains(&address))
+            }),
+            Self::Path(path) => is_path(Meant::Path(path)),
+            Self::PathPrefix(prefix) => is_path(Meant::Prefix(prefix)),
             Self::When(test) => test(head),
         }
     }
@@ -78,6 +89,10 @@ impl Matcher {
             Self::Header(_, Some(value)) if HeaderValue::try_from(value.as_str()).is_err() => {
                 wrong(value, "the value of a header")
             }
+            Self::Host(host) if !is_host(host) => wrong(host, "the name of a host, without a port"),
+            Self::Network(text, None) => {
+                wrong(text, "an address or a network, such as 203.0.113.0/24")
+            }
             Self::Path(path) | Self::PathPrefix(path) if !path.starts_with('/') => {
                 wrong(path, "a path that begins with '/'")
             }
@@ -92,10 +107,12 @@ impl PartialEq for Matcher {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Cookie(a), Self::Cookie(b))
+            | (Self::Host(a), Self::Host(b))
             | (Self::Path(a), Self::Path(b))
             | (Self::PathPrefix(a), Self::PathPrefix(b)) => a == b,
             (Self::Header(a, x), Self::Header(b, y)) => (a, x) == (b, y),
             (Self::Method(a), Self::Method(b)) => a == b,
+            (Self::Network(a, x), Self::Network(b, y)) => (a, x) == (b, y),
             (Self::When(a), Self::When(b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
@@ -108,7 +125,9 @@ impl fmt::Debug for Matcher {
             Self::Cookie(cookie) => write!(f, "cookie {cookie}"),
             Self::Header(header, None) => write!(f, "header {header}"),
             Self::Header(header, Some(value)) => write!(f, "header {header}: {value}"),
+            Self::Host(host) => write!(f, "host {host}"),
             Self::Method(method) => write!(f, "method {method}"),
+            Self::Network(text, _) => write!(f, "network {text}"),
             Self::Path(path) => write!(f, "path {path}"),
             Self::PathPrefix(prefix) => write!(f, "path {prefix}*"),
             Self::When(_) => f.write_str("closure"),
@@ -132,19 +151,31 @@ pub(crate) fn is_method(method: &Method, meant: &Method) -> bool {
     method == meant || *method == Method::HEAD && *meant == Method::GET
 }
 
-/// Whether a text is the path that is meant. A slash at the end makes no difference: routers that
-/// trim it, or add it, take both for the same.
-fn is_same(mut text: impl Iterator<Item = u8>, meant: &str) -> bool {
-    let meant = meant.strip_suffix('/').unwrap_or(meant);
-    meant.bytes().all(|byte| text.next() == Some(byte))
-        && text.next().is_none_or(|byte| byte == b'/' && text.next().is_none())
+/// Whether a request names this host, in its target (`:authority` in HTTP/2) and in each `Host`
+/// header that it has. The target beats the header (RFC 9112 section 3.2.2), but not every server
+/// behind knows: if they differ, the request is for either, as `doubt` says.
+fn names_host(head: &RequestHead<'_>, host: &str, doubt: Doubt) -> bool {
+    let target = head.uri().authority().map(|it| it.as_str().as_bytes());
+    let lines = head.headers().get_all(header::HOST).iter().map(HeaderValue::as_bytes);
+    let is_meant = |named: &[u8]| without_port(named).eq_ignore_ascii_case(host.as_bytes());
+    let mut named = target.into_iter().chain(lines).map(is_meant).peekable();
+    match doubt {
+        Doubt::Covered => named.any(|is_meant| is_meant),
+        Doubt::Exempt => named.peek().is_some() && named.all(|is_meant| is_meant),
+    }
 }
 
-/// Whether a text begins as is meant, if need be with a slash at its end.
-fn begins_with(mut text: impl Iterator<Item = u8>, prefix: &str) -> bool {
-    let begin = prefix.strip_suffix('/').unwrap_or(prefix);
-    begin.bytes().all(|byte| text.next() == Some(byte))
-        && (begin == prefix || text.next().is_none_or(|byte| byte == b'/'))
+/// The host without the port behind it (RFC 3986 section 3.2).
+fn without_port(named: &[u8]) -> &[u8] {
+    match memchr::memrchr(b':', named) {
+        Some(at) if named[at + 1..].iter().all(u8::is_ascii_digit) => &named[..at],
+        _ => named,
+    }
+}
+
+/// Whether a text is the host of an authority, and nothing else.
+fn is_host(text: &str) -> bool {
+    text.parse::<Authority>().is_ok_and(|authority| authority.host() == text)
 }
 
 fn carries_cookie(headers: &HeaderMap, name: &str) -> bool {

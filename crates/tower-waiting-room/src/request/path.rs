@@ -68,17 +68,12 @@ impl Readings {
         }
     }
 
-    /// Whether any reading of `path` but the path itself is meant, or may be. `is_meant` compares
-    /// a reading byte by byte.
-    pub(super) fn may_be(
-        &self,
-        path: &str,
-        is_meant: impl Fn(&mut dyn Iterator<Item = u8>) -> bool,
-    ) -> bool {
+    /// Whether any reading of `path` but the path itself is meant, or may be.
+    pub(super) fn may_be(&self, path: &str, meant: Meant<'_>) -> bool {
         match self {
-            Self::Escaped => is_meant(&mut Unescaped(path.as_bytes())),
+            Self::Escaped => meant.covers(Unescaped(path.as_bytes())),
             Self::One => false,
-            Self::Several(it) => it.texts.iter().any(|text| is_meant(&mut text.iter().copied())),
+            Self::Several(it) => it.texts.iter().any(|text| meant.covers(text.iter().copied())),
             Self::Unread => true,
         }
     }
@@ -89,6 +84,39 @@ impl Readings {
             Self::Escaped | Self::One => true,
             Self::Several(several) => several.is_clear,
             Self::Unread => false,
+        }
+    }
+}
+
+/// The paths that a rule means.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Meant<'a> {
+    /// This one.
+    Path(&'a str),
+    /// All that begin so.
+    Prefix(&'a str),
+}
+
+impl Meant<'_> {
+    /// Whether it means exactly this path.
+    pub(super) fn is(self, path: &str) -> bool {
+        match self {
+            Self::Path(meant) => path == meant,
+            Self::Prefix(prefix) => path.starts_with(prefix),
+        }
+    }
+
+    /// Whether it means the path of these bytes, or would with or without a slash at the end:
+    /// routers that trim it, or add it, take both for the same.
+    pub(super) fn covers(self, mut path: impl Iterator<Item = u8>) -> bool {
+        let (Self::Path(meant) | Self::Prefix(meant)) = self;
+        let begin = meant.strip_suffix('/').unwrap_or(meant);
+        if !begin.bytes().all(|byte| path.next() == Some(byte)) {
+            return false;
+        }
+        match self {
+            Self::Path(_) => path.next().is_none_or(|byte| byte == b'/' && path.next().is_none()),
+            Self::Prefix(_) => begin == meant || path.next().is_none_or(|byte| byte == b'/'),
         }
     }
 }

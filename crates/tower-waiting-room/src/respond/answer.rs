@@ -151,7 +151,7 @@ impl Answer {
 
     /// Whether the answer is about a place in line, and not about a single request.
     pub(super) fn is_of_room(&self) -> bool {
-        !self.is_problem() && !self.is_of_gate()
+        !self.is_of_limits() && !self.is_of_gate()
     }
 
     /// Whether a gate has no permit for it.
@@ -167,11 +167,15 @@ impl Answer {
         )
     }
 
-    /// Whether programs get a problem document even if they take any JSON.
-    pub(super) fn is_problem(&self) -> bool {
+    /// Whether a limit or a pace has refused it, or a limit needs to know more of it.
+    fn is_of_limits(&self) -> bool {
         matches!(
             self.reason,
-            Reason::RefusedAddressUnknown | Reason::RefusedKeyMissing(_) | Reason::RefusedRate(_)
+            Reason::RefusedAddressUnknown
+                | Reason::RefusedKeyMissing(_)
+                | Reason::RefusedLimitsUnavailable
+                | Reason::RefusedRate(_)
+                | Reason::RefusedTooOften
         )
     }
 

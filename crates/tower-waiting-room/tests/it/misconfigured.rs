@@ -5,7 +5,7 @@ use std::{convert::Infallible, net::SocketAddr, time::Duration};
 use http::{Request, Response};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    ClientIp, Concurrency, Discipline, Key, PeerAddr, Quota, RateLimit, Tenants, TrustedProxies,
+    Bypass, ClientIp, Concurrency, Discipline, Key, PeerAddr, Quota, RateLimit, Tenants, TrustedProxies,
     WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomLayer,
 };
 
@@ -42,6 +42,15 @@ async fn a_set_up_that_is_right_is_left_in_peace() {
         .client_ip(ClientIp::x_forwarded_for(ours));
     let proxied = get().header("x-forwarded-for", "203.0.113.7").header("x-api-key", "k");
     assert_eq!(found(config, [proxied]).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_rule_of_bypass_by_network_says_that_the_address_is_unknown() {
+    let config = || WaitingRoomConfig::builder("shop").total_active_users(5);
+    let office = || Bypass::network("office", "192.0.2.0/24");
+    assert_eq!(found(config().bypass(office()), [Request::get("/")]).await, ["peer_unknown"]);
+    assert_eq!(found(config().bypass(office()), [get()]).await, [""; 0]);
+    assert_eq!(found(config(), [Request::get("/")]).await, [""; 0]);
 }
 
 #[tokio::test]
