@@ -185,7 +185,7 @@ mod tests {
         let stage = GateStage::new(&[gate], &clock, &Telemetry::new("api".into())).unwrap();
         let hasher = KeyHasher::new([3, 1, 4, 1]);
         let request = Request::new(());
-        let caller = Caller { head: (&request).into(), hasher: &hasher };
+        let caller = Caller { head: (&request).into(), hasher: &hasher, visitor: None };
         let mut most = 0;
         for _ in 0..10_000 {
             let mut permits = Permits::new();

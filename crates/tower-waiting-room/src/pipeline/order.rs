@@ -15,7 +15,7 @@ use crate::{
     misconfiguration::Misconfiguration,
     rate::{RateReport, RateStage, Rated},
     rate_headers::Field,
-    request::{Bypass, Callers, Findings, POLL_HEADER, RequestHead},
+    request::{Bypass, Caller, Callers, Findings, POLL_HEADER, RequestHead},
     respond::{Outcome, Responder},
     room::{BoxFuture, PassRenewal, RoomStage, StoreFailure, Token, Undelivered, Visitor},
     rules_file::{RulesSource, Watch},
@@ -239,7 +239,7 @@ impl<St: Store> Pipeline<St> {
             Resumed::Decided(verdict) => self.decided(head, journey, verdict),
             Resumed::Turn => Continue(()),
             Resumed::Waited(waited) => {
-                let (caller, now) = (self.callers.of(head), journey.now);
+                let (caller, now) = (self.caller(head, journey), journey.now);
                 let gated = self.gates.resume(&caller, waited, &mut journey.permits, now);
                 Self::gated(gated, now)
             }
@@ -300,12 +300,22 @@ impl<St: Store> Pipeline<St> {
         self.telemetry.verdict(journey.shadowed.as_ref().unwrap_or(reason));
     }
 
+    /// The sender of a request, as far as it is known by now.
+    fn caller<'a>(&'a self, head: RequestHead<'a>, journey: &Journey) -> Caller<'a> {
+        let visitor = match &journey.visitor {
+            Visitor::Inside(pass) => Some(pass.id),
+            Visitor::Proven(Opened::Pass(pass)) => Some(pass.id),
+            _ => None,
+        };
+        self.callers.of(head, visitor)
+    }
+
     fn charge(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         let policies = self.limits.in_force.policies.load();
         if policies.is_empty() {
             return Continue(());
         }
-        let rated = self.limits.charge(&policies, &self.callers.of(head), journey.now);
+        let rated = self.limits.charge(&policies, &self.caller(head, journey), journey.now);
         self.rated(journey, rated)
     }
 
@@ -350,7 +360,7 @@ impl<St: Store> Pipeline<St> {
                 Continue(())
             }
             Visitor::Proven(Opened::Ticket(ticket)) => {
-                if let Err(pause) = room.charge(ticket, &self.callers.of(head), now) {
+                if let Err(pause) = room.charge(ticket, &self.callers.of(head, None), now) {
                     return Break(Stop::Reply(Reply::too_often(pause)));
                 }
                 if ticket.is_early(now) {
@@ -412,7 +422,7 @@ impl<St: Store> Pipeline<St> {
         if self.gates.is_empty() {
             return Continue(());
         }
-        let (caller, arrived, now) = (self.callers.of(head), journey.arrived, journey.now);
+        let (caller, arrived, now) = (self.caller(head, journey), journey.arrived, journey.now);
         Self::gated(self.gates.enter(&caller, arrived, &mut journey.permits, now), now)
     }
 

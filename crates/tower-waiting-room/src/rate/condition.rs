@@ -79,6 +79,7 @@ impl Literal {
                 Ok(Self { text: text.clone(), test: Test::Request(Matcher::Path(text)) })
             }
             "path" => Err(PATH.to_owned()),
+            "visitor" => Err("no value, since visitors have no names".to_owned()),
             _ => match key.split_once('.') {
                 Some(("cookie", _)) if !is_field(&text) || text.contains(';') => {
                     Err("the value of a cookie".to_owned())

@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt, net::IpAddr, sync::Arc};
 
 use http::{HeaderName, HeaderValue, header};
 use serde::Deserialize;
-use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHash, KeyHasher};
+use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHash, KeyHasher, VisitorId};
 
 use super::{
     client_ip::ClientIp,
@@ -38,6 +38,7 @@ pub(crate) enum Part {
     Header(String),
     Method,
     Path,
+    Visitor,
 }
 
 type Closure = dyn Fn(&RequestHead<'_>) -> Option<String> + Send + Sync;
@@ -91,6 +92,26 @@ impl Key {
         Self(vec![Part::Path])
     }
 
+    /// The visitor, by the pass that the room has sealed; a copy of a pass counts as the pass.
+    ///
+    /// A request without a valid pass counts by the address of its client: one without a token, with
+    /// a forged or an expired one, or in a layer without a room. One with a ticket counts when the
+    /// room lets it in, by the pass that it gets. So no key is free: each pass takes a slot.
+    ///
+    /// ```
+    /// use tower_waiting_room::{Key, Quota, RateLimit, WaitingRoomConfig};
+    ///
+    /// let config = WaitingRoomConfig::builder("shop")
+    ///     .total_active_users(200)
+    ///     .rate_limit(RateLimit::new("visitor", Quota::per_minute(60), Key::visitor()))
+    ///     .build()?;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn visitor() -> Self {
+        Self(vec![Part::Visitor])
+    }
+
     /// This and that: requests share a key if they share both.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
@@ -125,14 +146,15 @@ impl Key {
         }
     }
 
-    /// Whether clients can have as many keys as they like.
+    /// Whether clients can have as many keys as they like. One part is enough: requests share a
+    /// key only if they share all of its parts.
     pub(crate) fn can_be_made_up(&self) -> bool {
-        self.0.iter().any(Part::can_be_made_up) && !self.needs_address()
+        self.0.iter().any(Part::can_be_made_up)
     }
 
-    /// Whether clients have as many keys as they have addresses.
+    /// Whether clients have as many keys as they have addresses, or slots in the room.
     pub(crate) fn is_by_address(&self) -> bool {
-        self.needs_address() && !self.0.iter().any(Part::can_be_made_up)
+        self.needs_address() && !self.can_be_made_up()
     }
 
     /// Whether there are requests that do not have it, apart from those without an address.
@@ -145,9 +167,9 @@ impl Key {
         self.0.iter().all(|part| *part == Part::Everyone)
     }
 
-    /// Whether the address of the client is a part of it.
+    /// Whether the address of the client is a part of it, or takes the place of one.
     pub(crate) fn needs_address(&self) -> bool {
-        self.0.contains(&Part::Address)
+        self.0.iter().any(|part| matches!(part, Part::Address | Part::Visitor))
     }
 
     pub(crate) fn validate(&self, limit: &str) -> Result<(), ConfigError> {
@@ -179,6 +201,7 @@ impl Part {
                 "method" => Self::Method,
                 "path" => Self::Path,
                 "remote_address" => Self::Address,
+                "visitor" => Self::Visitor,
                 _ => return None,
             }),
             Some(("cookie", cookie)) if !cookie.is_empty() => Some(Self::Cookie(cookie.to_owned())),
@@ -207,6 +230,11 @@ impl Part {
         match self {
             Self::Address => caller.address_hash(),
             Self::Everyone => Some(caller.hasher.hash(&())),
+            Self::Visitor => match caller.visitor {
+                // Apart from every key that is an address.
+                Some(visitor) => Some(caller.hasher.hash(&("visitor", visitor))),
+                None => caller.address_hash(),
+            },
             _ => self.value(caller).map(|value| caller.hasher.hash(&*value)),
         }
     }
@@ -222,6 +250,10 @@ impl Part {
             Self::Header(name) => Cow::Borrowed(head.headers().get(name.as_str())?.as_bytes()),
             Self::Method => Cow::Borrowed(head.method().as_str().as_bytes()),
             Self::Path => Cow::Borrowed(head.uri().path().as_bytes()),
+            Self::Visitor => Cow::Owned(match caller.visitor {
+                Some(visitor) => visitor.bits().to_string().into_bytes(),
+                None => head.network()?.to_string().into_bytes(),
+            }),
         })
     }
 }
@@ -236,6 +268,7 @@ impl fmt::Display for Part {
             Self::Header(name) => write!(f, "header.{name}"),
             Self::Method => f.write_str("method"),
             Self::Path => f.write_str("path"),
+            Self::Visitor => f.write_str("visitor"),
         }
     }
 }
@@ -333,9 +366,13 @@ impl Callers {
         RequestHead::new(request, &self.client_ip, Some(findings))
     }
 
-    /// The sender of a request.
-    pub(crate) const fn of<'a>(&'a self, head: RequestHead<'a>) -> Caller<'a> {
-        Caller { head, hasher: &self.hasher }
+    /// The sender of a request, and the visitor of the pass in it.
+    pub(crate) const fn of<'a>(
+        &'a self,
+        head: RequestHead<'a>,
+        visitor: Option<VisitorId>,
+    ) -> Caller<'a> {
+        Caller { head, hasher: &self.hasher, visitor }
     }
 }
 
@@ -344,6 +381,8 @@ impl Callers {
 pub(crate) struct Caller<'a> {
     pub(crate) head: RequestHead<'a>,
     pub(crate) hasher: &'a KeyHasher,
+    /// By its pass; `None` if it has none.
+    pub(crate) visitor: Option<VisitorId>,
 }
 
 impl Caller<'_> {

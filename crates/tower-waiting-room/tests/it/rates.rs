@@ -448,3 +448,45 @@ fn a_limit_that_cannot_be_kept_is_refused_at_the_start() {
     let message = "max_held_requests is 0, expected at least 1";
     assert_eq!(held.build().unwrap_err().to_string(), message);
 }
+
+/// A request with one pass, from a new address each time.
+fn copied(pass: &str, turn: u8) -> [http::request::Builder; 3] {
+    let decoys = format!("__Host-wr-shop=x{turn}; __Host-wr-shop={pass}");
+    [
+        Request::get("/").header("cookie", format!("__Host-wr-shop={pass}")),
+        Request::get("/").header("cookie", decoys),
+        Request::get("/").header("waiting-room-token", format!("shop={pass}")),
+    ]
+}
+
+#[tokio::test]
+async fn a_copied_pass_has_one_limit_wherever_it_comes_from_and_however_it_is_sent() {
+    let limit = RateLimit::new("visitor", Quota::per_hour(5), Key::visitor());
+    let house = House::new(crate::support::config().rate_limit(limit));
+    let first = house.send(from("192.0.2.1", Request::get("/"))).await;
+    let pass = first.cookie().expect("it takes the one slot");
+    let mut through = 0;
+    for turn in 0..30 {
+        for request in copied(&pass, turn) {
+            let seen = house.send(from(&format!("198.51.100.{turn}"), request)).await;
+            through += u32::from(seen.is_inside());
+        }
+    }
+    assert_eq!(through, 5);
+}
+
+#[tokio::test]
+async fn without_a_valid_pass_a_visitor_counts_by_address() {
+    let limit = RateLimit::new("visitor", Quota::per_hour(2), Key::visitor());
+    let with_room = crate::support::config().total_active_users(100).rate_limit(limit.clone());
+    for house in [House::new(with_room), House::new(limits().rate_limit(limit))] {
+        for forged in ["", "forged", "forged again"] {
+            let cookie = format!("__Host-wr-shop={forged}");
+            let seen =
+                house.send(from("192.0.2.1", Request::get("/").header("cookie", cookie))).await;
+            assert_eq!(seen.is_inside(), forged != "forged again", "{forged}");
+        }
+        assert!(get(&house, "192.0.2.2").await.is_inside());
+        assert_eq!(house.send(Request::new(String::new())).await.status, 500);
+    }
+}

@@ -288,7 +288,7 @@ fn each_room_reads_its_own_line_among_those_of_others() {
     }
 
     shop.detach(&mut sent, TokenSource::Header);
-    assert_eq!(sent.get_all(TOKEN_HEADER).iter().last().unwrap(), "shop=");
+    assert_eq!(sent.get_all(TOKEN_HEADER).iter().next_back().unwrap(), "shop=");
     assert_eq!(candidates(&request::<_, &str>(&["shop=", "shop", "shop2=T"], &[])), ["shop"]);
 }
 
