@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use anyhow::Result;
 use http::{Request, Uri};
 use tower::{Layer, Service, ServiceExt};
 use tower_waiting_room::{Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
