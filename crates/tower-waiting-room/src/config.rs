@@ -5,22 +5,25 @@
 //! can be obeyed, and [`WaitingRoomLayer::new`](crate::WaitingRoomLayer::new) cannot fail.
 
 mod file;
+mod modes;
 
 use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 
-use http::StatusCode;
+use bytes::Bytes;
+use http::{Response, StatusCode};
 use serde::Deserialize;
 use waiting_room_core::{
     ConfigError, ConfigErrorKind, CookieTest, LimitStore, QueueingMethod, Recovery, RoomRules,
     RoomSwitch, SessionRenewal,
 };
 
+pub use self::modes::{DebugHeader, Enforcement, Preflight};
 use crate::{
     gate::{Concurrency, GateStage},
     rate::{LimitFailure, RateConfig, RateLimit, Shared},
     rate_headers::RateHeaders,
     request::{Bypass, ClientIp, ClientKind, Part, RequestHead},
-    respond::{Page, Statuses},
+    respond::{Answer, Page, Refusal, Statuses},
     rules_file::RulesSource,
     token::{CookieSettings, KeyRing},
 };
@@ -113,7 +116,9 @@ pub struct WaitingRoomConfig {
     pub(crate) keys: Option<KeyRing>,
     pub(crate) cookie: CookieSettings,
     pub(crate) bypass: Vec<Bypass>,
+    pub(crate) preflight: Preflight,
     pub(crate) page: Page,
+    pub(crate) refusal: Option<Refusal>,
     pub(crate) statuses: Statuses,
     pub(crate) enforcement: Enforcement,
     pub(crate) debug_header: DebugHeader,
@@ -133,7 +138,9 @@ impl WaitingRoomConfig {
                 keys: None,
                 cookie: CookieSettings::default(),
                 bypass: Vec::new(),
+                preflight: Preflight::SkipRoom,
                 page: Page::default(),
+                refusal: None,
                 statuses: Statuses::default(),
                 enforcement: Enforcement::Enforce,
                 debug_header: DebugHeader::Off,
@@ -307,10 +314,58 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
-    /// Adds a rule for requests that concern neither the room nor the rate limits. The first that
-    /// covers counts.
+    /// Adds a rule for requests that concern neither the room nor rate limits nor gates. The first
+    /// that covers counts.
     pub fn bypass(mut self, rule: Bypass) -> Self {
         self.config.bypass.push(rule);
+        self
+    }
+
+    /// Sets the stages that a CORS preflight passes; [`Preflight::SkipRoom`] by default.
+    pub fn preflight(mut self, preflight: Preflight) -> Self {
+        self.config.preflight = preflight;
+        self
+    }
+
+    /// Shapes the answers that clients get in the place of the application's: refusals of every
+    /// kind, and what a program is told that waits in line.
+    ///
+    /// The closure sees the answer and the request, and returns a response, or `None` for the
+    /// layer's own form. Of the response, the body and the headers are sent, with those that every
+    /// answer needs (`Retry-After`, `Cache-Control`, the headers of limits, the token), and the
+    /// status if it is one of an error; any other gives way to [`Answer::status`]. To a gRPC client
+    /// no body is sent, and HTTP's status stays 200: set `grpc-status` or `grpc-message` to say
+    /// something else.
+    ///
+    /// It is not asked about the waiting page, which is that of [`page`](Self::page), nor about what
+    /// the script in that page reads. It must be quick: a flood of refusals asks it for each.
+    ///
+    /// ```
+    /// use http::Response;
+    /// use tower_waiting_room::{ClientKind, Quota, RateLimit, WaitingRoomConfig};
+    ///
+    /// let config = WaitingRoomConfig::builder("api")
+    ///     .rate_limit(RateLimit::per_ip(Quota::per_minute(120)))
+    ///     .refusal(|answer, request| {
+    ///         if answer.kind != ClientKind::Json || !request.uri().path().starts_with("/v1/") {
+    ///             return None;
+    ///         }
+    ///         let body = format!(r#"{{"data":"","status":{{"code":"{}"}}}}"#, answer.reason);
+    ///         Response::builder()
+    ///             .status(answer.status)
+    ///             .header("content-type", "application/json")
+    ///             .body(body)
+    ///             .ok()
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    pub fn refusal<F, B>(mut self, shape: F) -> Self
+    where
+        F: Fn(&Answer, &RequestHead<'_>) -> Option<Response<B>> + Send + Sync + 'static,
+        B: Into<Bytes>,
+    {
+        self.config.refusal = Some(Refusal::new(shape));
         self
     }
 
@@ -390,30 +445,6 @@ impl WaitingRoomConfigBuilder {
         self.config.rules = change(self.config.rules);
         self
     }
-}
-
-/// Whether verdicts have an effect.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "they do or they do not")]
-pub enum Enforcement {
-    /// Who is told to wait waits.
-    #[default]
-    Enforce,
-    /// Shadow mode: visitors are counted, and everybody is forwarded. The verdicts are reported.
-    Shadow,
-}
-
-/// Whether every response says why it is what it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(clippy::exhaustive_enums, reason = "it is sent or it is not")]
-pub enum DebugHeader {
-    /// Nothing is said.
-    #[default]
-    Off,
-    /// `waiting-room-reason: <reason>` on every response.
-    On,
 }
 
 #[cfg(test)]

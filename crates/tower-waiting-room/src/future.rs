@@ -26,7 +26,7 @@ use waiting_room_core::Store;
 use crate::{
     body::ResponseBody,
     pipeline::{Journey, Pending, Pipeline, Stop},
-    request::{bound_reads, linger},
+    request::{Findings, bound_reads, linger},
 };
 
 pin_project! {
@@ -54,6 +54,7 @@ pin_project! {
         #[pin]
         state: State<S, B, S::Response>,
         journey: Journey,
+        findings: Findings,
     }
 }
 
@@ -83,11 +84,12 @@ where
     B: 'static,
 {
     pub(crate) fn new(pipeline: Arc<Pipeline<St>>, inner: S, request: Request<B>) -> Self {
-        let head = (&request).into();
+        let findings = Findings::default();
+        let head = pipeline.head(&request, &findings);
         let mut journey = pipeline.begin(head);
         let flow = pipeline.advance(head, &mut journey);
-        let state = State::new(&pipeline, &mut journey, flow, inner, request);
-        Self { pipeline, state, journey }
+        let state = State::new(&pipeline, &findings, &mut journey, flow, inner, request);
+        Self { pipeline, state, journey, findings }
     }
 }
 
@@ -98,6 +100,7 @@ where
 {
     fn new<St: Store>(
         pipeline: &Pipeline<St>,
+        findings: &Findings,
         journey: &mut Journey,
         flow: ControlFlow<Stop>,
         inner: S,
@@ -112,7 +115,7 @@ where
                 Self::Forward { inner: Oneshot::new(inner, request) }
             }
             Break(Stop::Reply(reply)) => {
-                let response = Some(pipeline.reply(&mut request, journey, reply));
+                let response = Some(pipeline.reply(&mut request, findings, journey, reply));
                 linger(&mut request);
                 Self::Answer { response }
             }
@@ -138,9 +141,10 @@ where
                     let (_, request) =
                         kept.as_mut().expect("a request is kept until it is resumed");
                     let resumed = ready!(pending.poll(request.body_mut(), cx));
-                    let flow = pipeline.resume((&*request).into(), journey, resumed);
+                    let head = pipeline.head(request, this.findings);
+                    let flow = pipeline.resume(head, journey, resumed);
                     let (inner, request) = kept.take().expect("it was there before");
-                    let state = State::new(pipeline, journey, flow, inner, request);
+                    let state = State::new(pipeline, this.findings, journey, flow, inner, request);
                     this.state.set(state);
                     continue;
                 }

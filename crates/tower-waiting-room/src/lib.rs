@@ -104,7 +104,8 @@
 //!
 //! CORS outermost, so that a script can read what it is answered
 //! (`CorsLayer::expose_headers` with [`EXPOSED_HEADERS`]); then tracing; then the waiting room;
-//! then compression and timeouts. Preflights are never queued.
+//! then compression and timeouts. A preflight that reaches this layer skips the room, and meets
+//! rate limits and gates as any request does, unless [`Preflight`] says otherwise.
 //!
 //! # What it does not do
 //!
@@ -159,7 +160,7 @@ pub use waiting_room_core::{
 pub use crate::request::BodyReadTimeout;
 pub use crate::{
     body::ResponseBody,
-    config::{DebugHeader, Enforcement, WaitingRoomConfig, WaitingRoomConfigBuilder},
+    config::{DebugHeader, Enforcement, Preflight, WaitingRoomConfig, WaitingRoomConfigBuilder},
     future::ResponseFuture,
     gate::{ClientDeadline, Concurrency, GateStatuses, Hold, PermitHandle},
     handle::WaitingRoomHandle,

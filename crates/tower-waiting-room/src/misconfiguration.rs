@@ -30,7 +30,7 @@ pub enum Misconfiguration {
     NoIpLimit,
     /// Responses are not watched for readers that stall, as there is no tokio runtime.
     NoRuntime,
-    /// The address of the connection is unknown, and a limit or a gate needs it.
+    /// The address of the connection is unknown, and a limit, a gate or a rule of bypass needs it.
     PeerUnknown,
     /// Limits by address count single IPv6 addresses, or little more.
     RawIpv6Key,

@@ -9,13 +9,15 @@ mod head;
 mod key;
 mod language;
 mod matcher;
+mod path;
 
 #[cfg(feature = "axum")]
 pub use self::body::BodyReadTimeout;
 pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, linger},
-    client::{Client, Program},
+    client::{Client, Program, is_native_grpc},
     client_ip::network,
+    head::Findings,
     key::{Caller, Callers, Found, Part},
     matcher::{Doubt, Matcher, Scope, validate_name},
 };
@@ -23,7 +25,7 @@ pub use self::{
     bypass::Bypass,
     client::{ClientKind, POLL_HEADER},
     client_ip::{ClientIp, TrustedProxies},
-    head::RequestHead,
-    key::{Key, MissingKey, PeerAddr},
+    head::{PeerAddr, RequestHead},
+    key::{Key, MissingKey},
     language::Language,
 };

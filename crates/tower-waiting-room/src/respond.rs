@@ -30,6 +30,7 @@ mod json;
 mod message;
 mod page;
 mod problem;
+mod refusal;
 mod responder;
 mod sample;
 mod statuses;
@@ -43,6 +44,7 @@ pub use self::{
 };
 pub(crate) use self::{
     headers::OUTCOME_HEADER,
+    refusal::Refusal,
     responder::{About, Responder, Unforwarded},
     statuses::Statuses,
 };

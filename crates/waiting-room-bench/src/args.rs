@@ -42,6 +42,8 @@ pub(crate) enum What {
     Nodes,
     /// The cost of the layer for a visitor with a valid pass.
     Pass,
+    /// Requests for paths that were made to be costly.
+    Paths,
     /// Runs one case, for valgrind to count.
     #[command(hide = true)]
     Repeat {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p waiting-room-bench -- pass      a visitor with a valid pass
+//! cargo run --release -p waiting-room-bench -- paths     paths that were made to be costly
 //! cargo run --release -p waiting-room-bench -- token     find, decode and open a token; seal one
 //! cargo run --release -p waiting-room-bench -- answers   answers to those who wait, over loopback
 //! cargo run --release -p waiting-room-bench -- limits    rate limits: a check, a request, a refusal
@@ -37,6 +38,7 @@ mod gate;
 mod limits;
 mod nodes;
 mod pass;
+mod paths;
 mod report;
 mod requests;
 mod room;
@@ -61,6 +63,7 @@ fn main() -> Result<()> {
     match what {
         What::All => {
             pass::run(effort, counting)?;
+            println!("{}", paths::run(effort));
             token::run(effort, counting)?;
             limits::run(effort, counting)?;
             answers::run_refusals(effort, load)?;
@@ -77,6 +80,10 @@ fn main() -> Result<()> {
             answers::run_refusals(effort, load)
         }
         What::Pass => pass::run(effort, counting),
+        What::Paths => {
+            println!("{}", paths::run(effort));
+            Ok(())
+        }
         What::Repeat { group, case, first, then } => repeat(&group, &case, first, then),
         What::Room => room::run(effort, counting),
         What::Serve => answers::serve(),
@@ -118,6 +125,7 @@ const GROUPS: &[Group] = &[
     limits::TWO_THREADS,
     pass::BEHIND_AXUM,
     pass::WITHOUT_AXUM,
+    paths::PATHS,
     room::MEMORY,
     room::VERBS,
     token::CIPHERS,

@@ -19,7 +19,7 @@ use self::{
     gates::ConcurrencyFile,
     rates::{ClientIpFile, RateLimitFile, Rates, method, with},
 };
-use super::{DebugHeader, Enforcement, WaitingRoomConfig};
+use super::{DebugHeader, Enforcement, Preflight, WaitingRoomConfig};
 use crate::{
     rate_headers::RateHeaders,
     request::{Bypass, ClientKind},
@@ -63,6 +63,8 @@ pub(super) struct ConfigFile {
     cookie: CookieFile,
     #[serde(default)]
     bypass: Vec<Rule>,
+    #[serde(default)]
+    preflight: Preflight,
     /// A template in the place of the default page.
     page: Option<String>,
     #[serde(default)]
@@ -131,7 +133,9 @@ enum RuleTest {
     Cookie(String),
     /// `name`, or `name: value`.
     Header(String),
+    Host(String),
     Method(String),
+    Network(String),
     Path(String),
     PathPrefix(String),
 }
@@ -153,6 +157,7 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
             .new_users_per_minute(file.new_users_per_minute)
             .longest_session_duration(file.longest_session_duration)
             .cookie(file.cookie.settings())
+            .preflight(file.preflight)
             .enforcement(file.enforcement)
             .debug_header(file.debug_header);
         builder = with(builder, file.total_active_users, |to, users| to.total_active_users(users));
@@ -230,6 +235,8 @@ impl Rule {
                 Some((header, value)) => Bypass::header(name, header.trim(), value.trim()),
                 None => Bypass::header(name, header, None),
             },
+            RuleTest::Host(host) => Bypass::host(name, host),
+            RuleTest::Network(network) => Bypass::network(name, network),
             RuleTest::Path(path) => Bypass::path(name, path),
             RuleTest::PathPrefix(prefix) => Bypass::path_prefix(name, prefix),
             RuleTest::Method(text) => {

@@ -23,9 +23,12 @@ fn a_file_and_the_builder_mean_the_same() {
             "keys": ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="],
             "cookie": { "insecure": true, "same_site": "strict" },
             "bypass": [
-                { "name": "health", "path": "/healthz" }, { "name": "probe", "method": "TRACE" }
+                { "name": "health", "path": "/healthz" }, { "name": "probe", "method": "TRACE" },
+                { "name": "status", "host": "status.example" },
+                { "name": "office", "network": "203.0.113.0/24" }
             ],
-            "status": { "navigation": 200 }, "enforcement": "shadow", "debug_header": "on"
+            "preflight": "enter_room", "status": { "navigation": 200 },
+            "enforcement": "shadow", "debug_header": "on"
         }"#,
     )
     .unwrap();
@@ -46,7 +49,11 @@ fn a_file_and_the_builder_mean_the_same() {
         .build()
         .unwrap();
     assert_eq!(from_file.rules, built.rules);
-    assert_eq!(from_file.bypass.len(), 2);
+    assert_eq!(from_file.bypass.len(), 4);
+    let shown: Vec<_> = from_file.bypass.iter().map(|rule| rule.name().clone()).collect();
+    assert_eq!(shown, ["health", "probe", "status", "office"]);
+    assert_eq!(from_file.preflight, Preflight::EnterRoom);
+    assert_eq!(built.preflight, Preflight::SkipRoom);
     assert_eq!(from_file.statuses.of(ClientKind::Navigation), StatusCode::OK);
     assert_eq!(from_file.enforcement, Enforcement::Shadow);
     assert!(from_file.keys.is_some());

@@ -181,12 +181,14 @@ impl Concurrency {
         self
     }
 
-    /// Only requests for exactly this path, as this layer sees it and however it is written.
+    /// Only requests for exactly this path, as this layer sees it and however it is written: see
+    /// [`RateLimit::path`](crate::RateLimit::path).
     pub fn path(self, path: impl Into<String>) -> Self {
         self.only(Matcher::Path(path.into()))
     }
 
-    /// Only requests for a path that begins so, however it is written.
+    /// Only requests for a path that begins so, however it is written. `/reports/` covers `/reports`
+    /// too.
     pub fn path_prefix(self, prefix: impl Into<String>) -> Self {
         self.only(Matcher::PathPrefix(prefix.into()))
     }

@@ -177,16 +177,15 @@ mod tests {
     use waiting_room_core::KeyHasher;
 
     use super::*;
-    use crate::request::ClientIp;
 
     #[tokio::test(start_paused = true)]
     async fn permits_that_are_given_back_are_forgotten_long_before_they_would_be_looked_at() {
         let clock = StageClock::new(|| Timestamp::ZERO);
         let gate = Concurrency::limit(1).max_hold(Duration::from_secs(3_600));
         let stage = GateStage::new(&[gate], &clock, &Telemetry::new("api".into())).unwrap();
-        let (hasher, client_ip) = (KeyHasher::new([3, 1, 4, 1]), ClientIp::peer());
+        let hasher = KeyHasher::new([3, 1, 4, 1]);
         let request = Request::new(());
-        let caller = Caller::new((&request).into(), &hasher, &client_ip);
+        let caller = Caller { head: (&request).into(), hasher: &hasher, visitor: None };
         let mut most = 0;
         for _ in 0..10_000 {
             let mut permits = Permits::new();

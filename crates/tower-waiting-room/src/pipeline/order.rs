@@ -13,12 +13,12 @@ use super::{
 };
 use crate::{
     ambient::StageClock,
-    config::{DebugHeader, Enforcement, WaitingRoomConfig},
+    config::{DebugHeader, Enforcement, Preflight, WaitingRoomConfig},
     gate::{GateStage, Gated, Permits, body_read_timeout},
     misconfiguration::Misconfiguration,
     rate::{RateReport, RateStage, Rated},
     rate_headers::Field,
-    request::{Bypass, Callers, POLL_HEADER, RequestHead},
+    request::{Bypass, Caller, Callers, Findings, POLL_HEADER, RequestHead},
     respond::{Outcome, Responder},
     room::{BoxFuture, PassRenewal, RoomStage, StoreFailure, Token, Undelivered, Visitor},
     rules_file::{RulesSource, Watch},
@@ -39,6 +39,7 @@ pub(crate) struct Pipeline<St> {
     /// Keeps the limits to what their file says.
     _watch: Option<Watch>,
     bypass: Vec<Bypass>,
+    preflight: Preflight,
     callers: Callers,
     enforcement: Enforcement,
     pub(super) responder: Responder,
@@ -104,8 +105,10 @@ impl Stage {
     /// application, so a visitor in line is charged when the room lets it in: otherwise its
     /// check-ins would use up what its address may do. Without a token a request is charged first,
     /// so that a flood of newcomers costs the store of the room nothing. A pass asks no store.
+    /// A preflight skips the room and nothing else.
     pub(super) fn order(visitor: &Visitor) -> &'static [Self] {
         match visitor {
+            Visitor::Preflight => &[Self::Limits, Self::Gates],
             Visitor::Proven(Opened::Ticket(_)) => &[Self::Room, Self::Limits, Self::Gates],
             Visitor::Proven(Opened::Pass(_)) => &[Self::Limits, Self::Room, Self::Gates],
             Visitor::Unknown | Visitor::Inside(_) | Visitor::Outside(_) => {
@@ -147,6 +150,7 @@ impl<St: Store> Pipeline<St> {
             responder: Responder::new(
                 config.rules.name().into(),
                 config.page,
+                config.refusal,
                 config.statuses,
                 config.rates.headers,
             ),
@@ -155,12 +159,23 @@ impl<St: Store> Pipeline<St> {
             rules_file: config.rules_file,
             _watch: watch,
             bypass: config.bypass,
+            preflight: config.preflight,
             store,
             telemetry,
         }
     }
 
-    /// Looks at a request for the first time: at the rules of bypass, then at its token.
+    /// A request as all rules of this layer see it.
+    pub(crate) fn head<'a, B>(
+        &'a self,
+        request: &'a http::Request<B>,
+        findings: &'a Findings,
+    ) -> RequestHead<'a> {
+        self.callers.head(request, findings)
+    }
+
+    /// Looks at a request for the first time: at the rules of bypass, at whether it is a preflight,
+    /// then at its token.
     #[inline]
     pub(crate) fn begin(&self, head: RequestHead<'_>) -> Journey {
         let now = self.store.now();
@@ -179,16 +194,27 @@ impl<St: Store> Pipeline<St> {
             shadowed: None,
             leaving: None,
         };
-        if head.is_preflight() {
-            journey.admitted = Reason::Bypass("preflight".into());
-        } else if let Some(rule) = self.bypass.iter().find(|rule| rule.covers(&head)) {
+        if self.bypass.iter().any(Bypass::needs_address) && head.client_ip().is_none() {
+            self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
+        }
+        if let Some(rule) = self.bypass.iter().find(|rule| rule.covers(&head)) {
             journey.admitted = Reason::Bypass(rule.name().clone());
-        } else {
-            if let Some(room) = &self.room {
+            return journey;
+        }
+        let preflight = head.is_preflight().then_some(self.preflight);
+        if preflight == Some(Preflight::Bypass) {
+            journey.admitted = Reason::Bypass("preflight".into());
+            return journey;
+        }
+        if let Some(room) = &self.room {
+            if preflight == Some(Preflight::SkipRoom) {
+                journey.admitted = Reason::Bypass("preflight".into());
+                journey.visitor = Visitor::Preflight;
+            } else {
                 (journey.visitor, journey.source) = room.identify(head.headers(), now);
             }
-            journey.ahead = (self.order)(&journey.visitor);
         }
+        journey.ahead = (self.order)(&journey.visitor);
         journey
     }
 
@@ -225,7 +251,7 @@ impl<St: Store> Pipeline<St> {
             Resumed::Decided(verdict) => self.decided(head, journey, verdict),
             Resumed::Turn => Continue(()),
             Resumed::Waited(waited) => {
-                let (caller, now) = (self.callers.of(head), journey.now);
+                let (caller, now) = (self.caller(head, journey), journey.now);
                 let gated = self.gates.resume(&caller, waited, &mut journey.permits, now);
                 Self::gated(gated, now)
             }
@@ -286,12 +312,22 @@ impl<St: Store> Pipeline<St> {
         self.telemetry.verdict(journey.shadowed.as_ref().unwrap_or(reason));
     }
 
+    /// The sender of a request, as far as it is known by now.
+    fn caller<'a>(&'a self, head: RequestHead<'a>, journey: &Journey) -> Caller<'a> {
+        let visitor = match &journey.visitor {
+            Visitor::Inside(pass) => Some(pass.id),
+            Visitor::Proven(Opened::Pass(pass)) => Some(pass.id),
+            _ => None,
+        };
+        self.callers.of(head, visitor)
+    }
+
     fn charge(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {
         let policies = self.limits.in_force.policies.load();
         if policies.is_empty() {
             return Continue(());
         }
-        let rated = self.limits.charge(&policies, &self.callers.of(head), journey.now);
+        let rated = self.limits.charge(&policies, &self.caller(head, journey), journey.now);
         self.rated(journey, rated)
     }
 
@@ -336,7 +372,7 @@ impl<St: Store> Pipeline<St> {
                 Continue(())
             }
             Visitor::Proven(Opened::Ticket(ticket)) => {
-                if let Err(pause) = room.charge(ticket, &self.callers.of(head), now) {
+                if let Err(pause) = room.charge(ticket, &self.callers.of(head, None), now) {
                     return Break(Stop::Reply(Reply::too_often(pause)));
                 }
                 if ticket.is_early(now) {
@@ -398,7 +434,7 @@ impl<St: Store> Pipeline<St> {
         if self.gates.is_empty() {
             return Continue(());
         }
-        let (caller, arrived, now) = (self.callers.of(head), journey.arrived, journey.now);
+        let (caller, arrived, now) = (self.caller(head, journey), journey.arrived, journey.now);
         Self::gated(self.gates.enter(&caller, arrived, &mut journey.permits, now), now)
     }
 

@@ -22,9 +22,9 @@ use crate::{
     gate::PermitHandle,
     rate::RateReport,
     rate_headers::{Told, write},
-    request::RequestHead,
+    request::{Findings, RequestHead},
     respond::{OUTCOME_HEADER, Unforwarded},
-    room::{Token, Visitor},
+    room::Visitor,
     token::TokenSource,
 };
 
@@ -113,10 +113,11 @@ impl<St: Store> Pipeline<St> {
     pub(crate) fn reply<B>(
         &self,
         request: &mut Request<B>,
+        findings: &Findings,
         journey: &mut Journey,
         reply: Reply,
     ) -> Response<Bytes> {
-        let mut response = self.written((&*request).into(), journey, &reply);
+        let mut response = self.written(self.head(request, findings), journey, &reply);
         // The map of the request's extensions is of no more use to it. To make a new one costs a
         // flood of refusals three allocations for each.
         let mut extensions = mem::take(request.extensions_mut());
@@ -142,7 +143,10 @@ impl<St: Store> Pipeline<St> {
             told.push(Told { line, decision });
         }
         let rules = reply.is_of_room().then(|| self.store.rules());
-        let token = journey.token.as_ref();
+        let token = match (&self.room, &journey.token, journey.source) {
+            (Some(room), Some(token), TokenSource::Header) => Some(room.line(token)),
+            _ => None,
+        };
         let mut response = self.responder.respond(&Unforwarded {
             request: head,
             outcome: reply.outcome,
@@ -150,7 +154,7 @@ impl<St: Store> Pipeline<St> {
             about: reply.about(rules.as_deref(), journey.ticket()),
             retry_after: reply.retry_after,
             told: &told,
-            token: token.filter(|_| journey.source == TokenSource::Header).map(Token::as_str),
+            token: token.as_deref(),
             now: journey.now,
         });
         if let (Some(room), Some(token)) = (&self.room, journey.token.take()) {

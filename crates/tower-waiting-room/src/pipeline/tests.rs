@@ -35,10 +35,13 @@ use crate::{
 static PASSED: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
 
 fn order(visitor: &Visitor) -> &'static [Stage] {
-    let [first, second, third] = Stage::order(visitor) else { panic!("three stages") };
-    let [before, between, behind, after] = PASSED.each_ref().map(Stage::Probe);
+    let probes = PASSED.each_ref().map(Stage::Probe);
+    let stages = Stage::order(visitor);
+    let mut order: Vec<Stage> =
+        probes.into_iter().zip(stages).flat_map(|(probe, stage)| [probe, *stage]).collect();
+    order.push(probes[stages.len()]);
     // Each request needs a place for its own stages; a test may leak it.
-    Box::leak(Box::new([before, *first, between, *second, behind, *third, after]))
+    order.leak()
 }
 
 /// A store of limits that allows everything.
@@ -83,14 +86,18 @@ impl House {
 
     /// Sends a request, with the token that was sent before; its work takes a second.
     async fn send(&self, path: &str, cookie: Option<&str>) -> (StatusCode, Option<String>) {
-        let work = service_fn(async |_: Request<()>| {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            Ok::<_, Infallible>(Response::new(http_body_util::Empty::<bytes::Bytes>::new()))
-        });
         let mut request = Request::get(path).body(()).unwrap();
         if let Some(cookie) = cookie {
             request.headers_mut().insert(header::COOKIE, cookie.parse().unwrap());
         }
+        self.send_request(request).await
+    }
+
+    async fn send_request(&self, request: Request<()>) -> (StatusCode, Option<String>) {
+        let work = service_fn(async |_: Request<()>| {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Ok::<_, Infallible>(Response::new(http_body_util::Empty::<bytes::Bytes>::new()))
+        });
         let mut service = WaitingRoom::new(work, Arc::clone(&self.pipeline));
         let response = service.ready().await.unwrap().call(request).await.unwrap();
         (response.status(), token(response.headers()))
@@ -142,6 +149,11 @@ async fn an_added_stage_is_passed_once_however_a_request_comes_to_it() {
 
     assert_eq!(house.send("/healthz", None).await.0, 200);
     assert_passed([0; 4], "a request that is bypassed");
+
+    let preflight = Request::options("/").header(header::ORIGIN, "https://a.example");
+    let preflight = preflight.header(header::ACCESS_CONTROL_REQUEST_METHOD, "PUT");
+    assert_eq!(house.send_request(preflight.body(()).unwrap()).await.0, 200);
+    assert_passed([1, 1, 1, 0], "a preflight, which skips the room");
 
     let (status, ticket) = house.send("/", None).await;
     assert_eq!(status, 429);

@@ -29,7 +29,9 @@ impl Condition {
         let has_text = self.is.iter().chain(self.is_not.first()).any(is_text);
         let text = has_text.then(|| self.part.value(caller)).flatten();
         let has = |literal: &Literal, doubt| match &literal.test {
-            Test::Address(network) => caller.address().is_some_and(|it| network.contains(&it)),
+            Test::Address(network) => {
+                caller.head.client_ip().is_some_and(|it| network.contains(&it))
+            }
             Test::Request(matcher) => matcher.covers(&caller.head, doubt),
             Test::Text => text.as_deref() == Some(literal.as_str().as_bytes()),
         };
@@ -77,6 +79,7 @@ impl Literal {
                 Ok(Self { text: text.clone(), test: Test::Request(Matcher::Path(text)) })
             }
             "path" => Err(PATH.to_owned()),
+            "visitor" => Err("no value, since visitors have no names".to_owned()),
             _ => match key.split_once('.') {
                 Some(("cookie", _)) if !is_field(&text) || text.contains(';') => {
                     Err("the value of a cookie".to_owned())

@@ -34,7 +34,7 @@ impl Diagnosis {
         self.0.fetch_add(1, Ordering::Relaxed);
         // How the address is found matters only to limits that need it.
         if policies.iter().any(|policy| policy.limit.needs_address())
-            && let Some(suspect) = caller.client_ip.suspect(caller.peer(), caller.head.headers())
+            && let Some(suspect) = caller.head.suspect()
         {
             telemetry.misconfigured(suspect);
         }

@@ -133,13 +133,23 @@ impl RateLimit {
     }
 
     /// Only requests for exactly this path, as this layer sees it: inside of axum's `nest`, without
-    /// the prefix. It is limited however it is written: with escaped letters, doubled slashes,
-    /// backslashes or dot segments.
+    /// the prefix.
+    ///
+    /// It is limited however it is written: with escaped letters, doubled slashes, backslashes, dot
+    /// segments, parameters (`/login;a`), or a slash at its end. axum and nginx tell `/login/` from
+    /// `/login`, but nginx joins `/login//` and resolves `/login/.`, and tower-http's
+    /// `NormalizePath`, Express and others take all of them for `/login`. Upper and lower case are
+    /// two paths, unless a limit names both.
+    ///
+    /// A path of more than 8 KiB is limited by every limit on a path. So is one that servers may
+    /// read in several ways (with detours, or with escapes of anything but letters, digits, spaces
+    /// and the like) if it has more than 512 bytes, or more than 16 detours and escapes.
     pub fn path(self, path: impl Into<String>) -> Self {
         self.matcher(Matcher::Path(path.into()))
     }
 
-    /// Only requests for a path that begins so, however it is written.
+    /// Only requests for a path that begins so, however it is written. `/reports/` covers `/reports`
+    /// too.
     pub fn path_prefix(self, prefix: impl Into<String>) -> Self {
         self.matcher(Matcher::PathPrefix(prefix.into()))
     }

@@ -142,7 +142,7 @@ impl RateStage {
         caller: &Caller<'_>,
     ) -> Rated {
         let hasher = shared.store.hasher();
-        let caller = &Caller::new(caller.head, &hasher, caller.client_ip);
+        let caller = &Caller { hasher: &hasher, ..*caller };
         let is_watched = self.watch(caller, policies);
         let (mut applying, mut asks) = (SmallVec::new(), Vec::with_capacity(2));
         let applies = |index: usize, key| {
@@ -367,7 +367,7 @@ impl Policy {
         }
         let mut is_stranger = false;
         for condition in &*limit.conditions {
-            if condition.part == Part::Address && caller.address().is_none() {
+            if condition.part == Part::Address && caller.head.client_ip().is_none() {
                 is_stranger = true;
             } else if !condition.holds(caller) {
                 return Found::Bypass;

@@ -3,7 +3,7 @@
 use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use sfv::{Integer, ItemSerializer, StringRef, key_ref, string_ref};
-use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Quota};
+use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Quota, Reason};
 
 use super::report::{self, PolicyLine, bounded, seconds};
 
@@ -79,10 +79,11 @@ impl PolicyLine {
         }
         let text = StringRef::from_str(name).map_err(|_| malformed())?;
         let limit = bounded(limit);
+        let reason = Reason::RefusedRate(name.to_owned().into()).to_string();
         let value = |text: String| HeaderValue::try_from(text).map_err(|_| malformed());
         Ok(Self {
             name: name.into(),
-            problem: quota_exceeded(&[name], &detail).map_err(|_| malformed())?.into(),
+            problem: quota_exceeded(&[name], &reason, &detail).map_err(|_| malformed())?.into(),
             detail,
             limit: report::value(limit),
             policy: value(policy(text, limit, unit, window))?,
@@ -126,19 +127,24 @@ fn integer(number: u64) -> Integer {
 
 /// The problem document for a request that exceeds these policies
 /// (`draft-ietf-httpapi-ratelimit-headers-11` section 5.1).
-pub(crate) fn quota_exceeded(policies: &[&str], detail: &str) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn quota_exceeded(
+    policies: &[&str],
+    reason: &str,
+    detail: &str,
+) -> serde_json::Result<Vec<u8>> {
     #[derive(Serialize)]
     struct QuotaExceeded<'a> {
         r#type: &'static str,
         title: &'static str,
         status: u16,
         detail: &'a str,
+        reason: &'a str,
         #[serde(rename = "violated-policies")]
         violated_policies: &'a [&'a str],
     }
     let ((r#type, title), violated_policies) = (QUOTA_EXCEEDED, policies);
     let status = StatusCode::TOO_MANY_REQUESTS.as_u16();
-    serde_json::to_vec(&QuotaExceeded { r#type, title, status, detail, violated_policies })
+    serde_json::to_vec(&QuotaExceeded { r#type, title, status, detail, reason, violated_policies })
 }
 
 /// The type and the title of that document.

@@ -1,9 +1,10 @@
-//! Requests that do not concern the room.
+//! Requests that concern no stage of the layer.
 //!
-//! A bypassed request is neither counted nor queued, meets no rate limit, gets no cookie, and is
-//! unaffected by `queue_all`. What a rule covers, any client can send: a path, a header or a cookie that must
-//! not open the room to everybody has to be a secret. CORS preflights are always bypassed: a browser
-//! sends them without cookies, and a refused one would look like a network error.
+//! A bypassed request is neither counted nor queued, meets no rate limit and no gate, gets no cookie,
+//! and is unaffected by `queue_all`. What a rule covers, any client can send: a path, a header or a
+//! cookie that must not open the room to everybody has to be a secret. A CORS preflight is not
+//! bypassed by itself: it skips the room, and rate limits and gates apply to it; `Preflight` of the
+//! configuration says otherwise.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -17,8 +18,10 @@ use super::{
 
 /// A rule for requests that do not concern the room; its name is shown as `bypass:<name>`.
 ///
-/// They meet no rate limit either. Besides them only CORS preflights do not: a room that is
-/// [suspended](crate::WaitingRoomHandle::suspend) lets everybody in, but the limits stay in force.
+/// They meet no rate limit and no gate either. Nothing else is exempt from those, unless
+/// [`Preflight::Bypass`](crate::Preflight::Bypass) is set: a CORS preflight skips the room alone, and
+/// a room that is [suspended](crate::WaitingRoomHandle::suspend) lets everybody in, but the limits
+/// stay in force.
 ///
 /// ```
 /// use tower_waiting_room::{Bypass, WaitingRoomConfig};
@@ -54,14 +57,45 @@ impl Bypass {
         Self::new(name, Matcher::Header(header.into(), value.into().map(str::to_owned)))
     }
 
+    /// Requests for this host, without its port and in whichever case, such as `status.example`: as
+    /// the target names it (`:authority` in HTTP/2) and the `Host` header. Where both are there and
+    /// differ, the request is not covered.
+    ///
+    /// Clients choose what they send. Where one application answers for several hosts, or does not
+    /// look at the host, any client may name this one.
+    #[must_use]
+    pub fn host(name: impl Into<Cow<'static, str>>, host: impl Into<String>) -> Self {
+        Self::new(name, Matcher::Host(host.into()))
+    }
+
     /// Requests of this method. `GET` stands for `HEAD` too.
     #[must_use]
     pub fn method(name: impl Into<Cow<'static, str>>, method: Method) -> Self {
         Self::new(name, Matcher::Method(method))
     }
 
+    /// Requests from this address, or from an address in this network, such as `203.0.113.0/24`: the
+    /// client's, as [`ClientIp`](crate::ClientIp) tells it. Where the address of the connection is
+    /// unknown, none is covered, and [`Misconfiguration::PeerUnknown`](crate::Misconfiguration::PeerUnknown)
+    /// is reported.
+    ///
+    /// ```
+    /// use tower_waiting_room::{Bypass, ClientIp, TrustedProxies, WaitingRoomConfig};
+    ///
+    /// let config = WaitingRoomConfig::builder("shop")
+    ///     .total_active_users(200)
+    ///     .client_ip(ClientIp::x_forwarded_for(TrustedProxies::networks(["10.0.0.0/8"])?))
+    ///     .bypass(Bypass::network("office", "203.0.113.0/24"))
+    ///     .build()?;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn network(name: impl Into<Cow<'static, str>>, network: impl Into<String>) -> Self {
+        Self::new(name, Matcher::network(network.into()))
+    }
+
     /// Requests for exactly this path, as this layer sees it: inside of axum's `nest`, without the
-    /// prefix.
+    /// prefix. With a slash at its end it is another path, which takes a rule of its own.
     #[must_use]
     pub fn path(name: impl Into<Cow<'static, str>>, path: impl Into<String>) -> Self {
         Self::new(name, Matcher::Path(path.into()))
@@ -69,8 +103,11 @@ impl Bypass {
 
     /// Requests for a path that begins so. `/assets/` covers `/assets/a.css`, not `/assets`.
     ///
-    /// A path with dot segments or escaped slashes is not covered: what stands behind may take
-    /// `/assets/../checkout` for another path than it seems.
+    /// A path that some reader may take for another is not covered, such as `/assets/../checkout`:
+    /// one with dot segments, with or without parameters (`..;a`), with backslashes, with escapes
+    /// that are broken or stand for a delimiter, a control character or `%`, or with more than
+    /// 8 KiB. With `;`, `//` or a segment that begins with a dot it may have 512 bytes and 16 of
+    /// these and escapes.
     #[must_use]
     pub fn path_prefix(name: impl Into<Cow<'static, str>>, prefix: impl Into<String>) -> Self {
         Self::new(name, Matcher::PathPrefix(prefix.into()))
@@ -91,6 +128,11 @@ impl Bypass {
 
     pub(crate) fn name(&self) -> &Cow<'static, str> {
         &self.name
+    }
+
+    /// Whether it is about the address of the client.
+    pub(crate) fn needs_address(&self) -> bool {
+        matches!(self.matcher, Matcher::Network(..))
     }
 
     pub(crate) fn covers(&self, head: &RequestHead<'_>) -> bool {
@@ -114,6 +156,7 @@ mod tests {
     use http::Request;
 
     use super::*;
+    use crate::request::PeerAddr;
 
     #[track_caller]
     fn covers(rule: &Bypass, request: http::request::Builder) -> bool {
@@ -130,10 +173,33 @@ mod tests {
         let prefix = Bypass::path_prefix("assets", "/assets/");
         assert!(covers(&prefix, get("/assets/a.css")));
         assert!(!covers(&prefix, get("/assets")));
-        for sly in ["..", ".", "%2E%2e", "..%2f", "..%5C", "a/.%2e"] {
+        for sly in [
+            "..",
+            ".",
+            "%2E%2e",
+            "..%2f",
+            "..%5C",
+            "a/.%2e",
+            "%252e%252e%252f",
+            "a%25b",
+            "..;",
+            "..;a=b",
+            ".%3b",
+            "%2e%2e%3B",
+            "..%3f",
+            "..%23",
+            "..%00",
+            "%u002e%u002e",
+            "a\\..",
+        ] {
             assert!(!covers(&prefix, get(&format!("/assets/{sly}/checkout"))), "{sly}");
         }
-        assert!(covers(&prefix, get("/assets/a..b/.well-known")));
+        for clear in ["a..b/.well-known", "a%20b%C3%a4.css", "a.css;v=1", "...", "%2ea", ""] {
+            assert!(covers(&prefix, get(&format!("/assets/{clear}"))), "{clear}");
+        }
+        for other in ["/healthz/", "/healthz//", "/healthz;a", "/healthz/.", "/Healthz"] {
+            assert!(!covers(&path, get(other)), "{other}");
+        }
         let method = Bypass::method("trace", Method::TRACE);
         assert!(!covers(&method, get("/")));
         let header = Bypass::header("probe", "x-probe", "1");
@@ -142,6 +208,33 @@ mod tests {
         let cookie = Bypass::cookie("staff", "staff");
         assert!(covers(&cookie, get("/").header("cookie", "a=b; staff=1")));
         assert!(!covers(&cookie, get("/").header("cookie", "nostaff=1; staff2=1")));
+        let host = Bypass::host("status", "Status.example");
+        for named in ["status.example", "STATUS.example:8080"] {
+            assert!(covers(&host, get("/").header("host", named)), "{named}");
+            let target = get(&format!("http://{named}/"));
+            assert!(covers(&host, target), "{named}");
+        }
+        for other in ["shop.example", "x.status.example", "status.example.", "status.example:x"] {
+            assert!(!covers(&host, get("/").header("host", other)), "{other}");
+            let target = || get("http://status.example/");
+            assert!(!covers(&host, target().header("host", other)), "{other}");
+        }
+        let twice = get("/").header("host", "status.example").header("host", "shop.example");
+        assert!(!covers(&host, twice) && !covers(&host, get("/")));
+        let literal = Bypass::host("literal", "[2001:db8::1]");
+        assert!(covers(&literal, get("/").header("host", "[2001:db8::1]:80")));
+        let network = Bypass::network("office", "203.0.113.0/24");
+        let from = |address: &str| {
+            let peer = std::net::SocketAddr::new(address.parse().unwrap(), 40_000);
+            get("/").extension(PeerAddr(peer))
+        };
+        assert!(covers(&network, from("203.0.113.7")));
+        assert!(covers(&network, from("::ffff:203.0.113.7")));
+        assert!(!covers(&network, from("203.0.114.7")));
+        assert!(!covers(&network, from("203.0.114.7").header("x-forwarded-for", "203.0.113.7")));
+        assert!(!covers(&network, get("/")));
+        let single = Bypass::network("probe", "2001:db8::7");
+        assert!(covers(&single, from("2001:db8::7")) && !covers(&single, from("2001:db8::8")));
         let when = Bypass::when("query", |head| head.uri().query().is_some());
         assert!(covers(&when, get("/?")));
         assert!(!covers(&when, get("/")));
@@ -157,6 +250,16 @@ mod tests {
             (
                 Bypass::header("probe", "x probe", None),
                 "bypass is \"x probe\" in the rule \"probe\", expected the name of a header",
+            ),
+            (
+                Bypass::host("status", "status.example:80"),
+                "bypass is \"status.example:80\" in the rule \"status\", expected the name of a host, \
+                 without a port",
+            ),
+            (
+                Bypass::network("office", "203.0.113.0/33"),
+                "bypass is \"203.0.113.0/33\" in the rule \"office\", expected an address or a \
+                 network, such as 203.0.113.0/24",
             ),
             (
                 Bypass::cookie("", "x"),

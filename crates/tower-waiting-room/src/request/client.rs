@@ -11,8 +11,8 @@
 
 use headers_accept::Accept;
 use http::{
-    HeaderMap, HeaderName, Method,
-    header::{ACCEPT, ACCEPT_LANGUAGE},
+    HeaderMap, HeaderName, HeaderValue, Method,
+    header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE},
 };
 use mediatype::{MediaType, MediaTypeBuf, Name, ReadParams, names};
 
@@ -181,6 +181,13 @@ impl Fetch {
 fn is_grpc(content_type: &[u8]) -> bool {
     let prefix = b"application/grpc";
     content_type.len() >= prefix.len() && content_type[..prefix.len()].eq_ignore_ascii_case(prefix)
+}
+
+/// Whether a client of gRPC itself sent the request, and not one of gRPC-Web, which is a browser
+/// with cookies.
+pub(crate) fn is_native_grpc(headers: &HeaderMap) -> bool {
+    let behind = |value: &HeaderValue| value.as_bytes().get(b"application/grpc".len()).copied();
+    headers.get(CONTENT_TYPE).is_some_and(|it| is_grpc(it.as_bytes()) && behind(it) != Some(b'-'))
 }
 
 /// The `Accept` header as far as it needs no parser.

@@ -1,19 +1,61 @@
 //! A request as rules see it.
 
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    sync::OnceLock,
+};
+
 use http::{
     Extensions, HeaderMap, Method, Uri, Version,
     header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN},
 };
 
+use super::{client_ip::ClientIp, path::Readings};
+use crate::misconfiguration::Misconfiguration;
+
 /// What a rule may look at: a request without its body.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct RequestHead<'a> {
     method: &'a Method,
     uri: &'a Uri,
     version: Version,
     headers: &'a HeaderMap,
     extensions: &'a Extensions,
+    /// The rules by which the address of the client is read.
+    client_ip: &'a ClientIp,
+    /// Where what is found out is kept for the next rule that asks; without it, each rule finds it
+    /// out anew.
+    findings: Option<&'a Findings>,
 }
+
+/// What is found out about a request once, for all rules that ask.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    client_ip: OnceLock<Option<IpAddr>>,
+    readings: OnceLock<Readings>,
+}
+
+/// The address of the connection that a request came by, in its extensions.
+///
+/// axum's `ConnectInfo<SocketAddr>` serves as well, if the feature `axum` is on and the service was
+/// made with `into_make_service_with_connect_info`; and so does tonic's `TcpConnectInfo`, if the
+/// feature `tonic` is on: tonic puts it there itself, with and without its `tls_config`, but not for a
+/// `TlsStream` of the application's own. Other servers put this in, with one line for each request:
+///
+/// ```
+/// use std::net::SocketAddr;
+/// use http::Request;
+/// use tower_waiting_room::PeerAddr;
+///
+/// fn arrived<B>(mut request: Request<B>, peer: SocketAddr) -> Request<B> {
+///     request.extensions_mut().insert(PeerAddr(peer));
+///     request
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "an address is all there is to it")]
+pub struct PeerAddr(pub SocketAddr);
 
 impl<'a> RequestHead<'a> {
     /// The method.
@@ -46,6 +88,84 @@ impl<'a> RequestHead<'a> {
         self.extensions
     }
 
+    /// The address of the client, read by the rules of the layer ([`ClientIp`]): never from a header
+    /// that no trusted proxy has written. An IPv4 address that is written as an IPv6 one is given as
+    /// IPv4 (RFC 4291 section 2.5.5.2).
+    ///
+    /// `None` if the server does not tell the address of the connection: see [`PeerAddr`]. The head
+    /// that [`From`] makes of a request outside of a layer has the address of the connection.
+    ///
+    /// ```
+    /// use tower_waiting_room::{Key, Quota, RateLimit};
+    ///
+    /// // One limit for each client and tenant.
+    /// let key = Key::by("client and tenant", |head| {
+    ///     let tenant = head.headers().get("x-tenant")?.to_str().ok()?;
+    ///     Some(format!("{} {tenant}", head.client_ip()?))
+    /// });
+    /// let limit = RateLimit::new("tenant", Quota::per_minute(60), key);
+    /// # let _ = limit;
+    /// ```
+    #[must_use]
+    pub fn client_ip(&self) -> Option<IpAddr> {
+        let find = || self.client_ip.find(self.peer(), self.headers);
+        match self.findings {
+            Some(kept) => *kept.client_ip.get_or_init(find),
+            None => find(),
+        }
+    }
+
+    pub(super) fn new<B>(
+        request: &'a http::Request<B>,
+        client_ip: &'a ClientIp,
+        findings: Option<&'a Findings>,
+    ) -> Self {
+        Self {
+            method: request.method(),
+            uri: request.uri(),
+            version: request.version(),
+            headers: request.headers(),
+            extensions: request.extensions(),
+            client_ip,
+            findings,
+        }
+    }
+
+    /// Looks at the readings of the path.
+    pub(super) fn readings<T>(&self, look: impl FnOnce(&Readings) -> T) -> T {
+        let path = self.uri.path();
+        match self.findings {
+            Some(kept) => look(kept.readings.get_or_init(|| Readings::of(path))),
+            None => look(&Readings::of(path)),
+        }
+    }
+
+    /// The network that stands for the client, by the rules of the layer.
+    pub(super) fn network(&self) -> Option<IpAddr> {
+        Some(self.client_ip.network(self.client_ip()?))
+    }
+
+    /// What looks wrong about the way in which the request came. Meant for a sample of them.
+    pub(crate) fn suspect(&self) -> Option<Misconfiguration> {
+        self.client_ip.suspect(self.peer(), self.headers)
+    }
+
+    /// The address of the connection.
+    fn peer(&self) -> Option<IpAddr> {
+        let extensions = self.extensions;
+        #[cfg(feature = "axum")]
+        if let Some(info) = extensions.get::<axum::extract::ConnectInfo<SocketAddr>>() {
+            return Some(info.0.ip());
+        }
+        #[cfg(feature = "tonic")]
+        if let Some(info) = extensions.get::<tonic::transport::server::TcpConnectInfo>()
+            && let Some(peer) = info.remote_addr
+        {
+            return Some(peer.ip());
+        }
+        extensions.get::<PeerAddr>().map(|peer| peer.0.ip())
+    }
+
     /// Whether a browser asks if a script of another origin may send a request (CORS preflight).
     pub(crate) fn is_preflight(&self) -> bool {
         self.method == Method::OPTIONS
@@ -56,13 +176,20 @@ impl<'a> RequestHead<'a> {
 
 impl<'a, B> From<&'a http::Request<B>> for RequestHead<'a> {
     fn from(request: &'a http::Request<B>) -> Self {
-        Self {
-            method: request.method(),
-            uri: request.uri(),
-            version: request.version(),
-            headers: request.headers(),
-            extensions: request.extensions(),
-        }
+        static DIRECT: ClientIp = ClientIp::peer();
+        Self::new(request, &DIRECT, None)
+    }
+}
+
+impl fmt::Debug for RequestHead<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestHead")
+            .field("method", &self.method)
+            .field("uri", &self.uri)
+            .field("version", &self.version)
+            .field("headers", &self.headers)
+            .field("extensions", &self.extensions)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,18 +1,15 @@
 //! By what requests are told apart: the key of a rate limit.
 
-use std::{
-    borrow::Cow,
-    cell::OnceCell,
-    fmt,
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-};
+use std::{borrow::Cow, fmt, net::IpAddr, sync::Arc};
 
 use http::{HeaderName, HeaderValue, header};
 use serde::Deserialize;
-use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHash, KeyHasher};
+use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHash, KeyHasher, VisitorId};
 
-use super::{client_ip::ClientIp, head::RequestHead};
+use super::{
+    client_ip::ClientIp,
+    head::{Findings, RequestHead},
+};
 use crate::ambient::random_bytes;
 
 /// By what a rate limit tells clients apart.
@@ -41,6 +38,7 @@ pub(crate) enum Part {
     Header(String),
     Method,
     Path,
+    Visitor,
 }
 
 type Closure = dyn Fn(&RequestHead<'_>) -> Option<String> + Send + Sync;
@@ -94,6 +92,26 @@ impl Key {
         Self(vec![Part::Path])
     }
 
+    /// The visitor, by the pass that the room has sealed; a copy of a pass counts as the pass.
+    ///
+    /// A request without a valid pass counts by the address of its client: one without a token, with
+    /// a forged or an expired one, or in a layer without a room. One with a ticket counts when the
+    /// room lets it in, by the pass that it gets. So no key is free: each pass takes a slot.
+    ///
+    /// ```
+    /// use tower_waiting_room::{Key, Quota, RateLimit, WaitingRoomConfig};
+    ///
+    /// let config = WaitingRoomConfig::builder("shop")
+    ///     .total_active_users(200)
+    ///     .rate_limit(RateLimit::new("visitor", Quota::per_minute(60), Key::visitor()))
+    ///     .build()?;
+    /// # Ok::<(), tower_waiting_room::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn visitor() -> Self {
+        Self(vec![Part::Visitor])
+    }
+
     /// This and that: requests share a key if they share both.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
@@ -136,14 +154,15 @@ impl Key {
         }
     }
 
-    /// Whether clients can have as many keys as they like.
+    /// Whether clients can have as many keys as they like. One part is enough: requests share a
+    /// key only if they share all of its parts.
     pub(crate) fn can_be_made_up(&self) -> bool {
-        self.0.iter().any(Part::can_be_made_up) && !self.needs_address()
+        self.0.iter().any(Part::can_be_made_up)
     }
 
-    /// Whether clients have as many keys as they have addresses.
+    /// Whether clients have as many keys as they have addresses, or slots in the room.
     pub(crate) fn is_by_address(&self) -> bool {
-        self.needs_address() && !self.0.iter().any(Part::can_be_made_up)
+        self.needs_address() && !self.can_be_made_up()
     }
 
     /// Whether there are requests that do not have it, apart from those without an address.
@@ -156,9 +175,9 @@ impl Key {
         self.0.iter().all(|part| *part == Part::Everyone)
     }
 
-    /// Whether the address of the client is a part of it.
+    /// Whether the address of the client is a part of it, or takes the place of one.
     pub(crate) fn needs_address(&self) -> bool {
-        self.0.contains(&Part::Address)
+        self.0.iter().any(|part| matches!(part, Part::Address | Part::Visitor))
     }
 
     pub(crate) fn validate(&self, limit: &str) -> Result<(), ConfigError> {
@@ -190,6 +209,7 @@ impl Part {
                 "method" => Self::Method,
                 "path" => Self::Path,
                 "remote_address" => Self::Address,
+                "visitor" => Self::Visitor,
                 _ => return None,
             }),
             Some(("cookie", cookie)) if !cookie.is_empty() => Some(Self::Cookie(cookie.to_owned())),
@@ -218,6 +238,11 @@ impl Part {
         match self {
             Self::Address => caller.address_hash(),
             Self::Everyone => Some(caller.hasher.hash(&())),
+            Self::Visitor => match caller.visitor {
+                // Apart from every key that is an address.
+                Some(visitor) => Some(caller.hasher.hash(&("visitor", visitor))),
+                None => caller.address_hash(),
+            },
             _ => self.value(caller).map(|value| caller.hasher.hash(&*value)),
         }
     }
@@ -226,13 +251,17 @@ impl Part {
     pub(crate) fn value<'a>(&self, caller: &Caller<'a>) -> Option<Cow<'a, [u8]>> {
         let head = caller.head;
         Some(match self {
-            Self::Address => Cow::Owned(caller.network()?.to_string().into_bytes()),
+            Self::Address => Cow::Owned(head.network()?.to_string().into_bytes()),
             Self::By(_, closure) => Cow::Owned(closure(&head)?.into_bytes()),
             Self::Cookie(name) => Cow::Borrowed(cookie(&head, name)?),
             Self::Everyone => Cow::Borrowed(b""),
             Self::Header(name) => Cow::Borrowed(head.headers().get(name.as_str())?.as_bytes()),
             Self::Method => Cow::Borrowed(head.method().as_str().as_bytes()),
             Self::Path => Cow::Borrowed(head.uri().path().as_bytes()),
+            Self::Visitor => Cow::Owned(match caller.visitor {
+                Some(visitor) => visitor.bits().to_string().into_bytes(),
+                None => head.network()?.to_string().into_bytes(),
+            }),
         })
     }
 }
@@ -247,6 +276,7 @@ impl fmt::Display for Part {
             Self::Header(name) => write!(f, "header.{name}"),
             Self::Method => f.write_str("method"),
             Self::Path => f.write_str("path"),
+            Self::Visitor => f.write_str("visitor"),
         }
     }
 }
@@ -323,28 +353,7 @@ pub(crate) enum Found {
     Stranger,
 }
 
-/// The address of the connection that a request came by, in its extensions.
-///
-/// axum's `ConnectInfo<SocketAddr>` serves as well, if the feature `axum` is on and the service was
-/// made with `into_make_service_with_connect_info`; and so does tonic's `TcpConnectInfo`, if the
-/// feature `tonic` is on: tonic puts it there itself, with and without its `tls_config`, but not for a
-/// `TlsStream` of the application's own. Other servers put this in, with one line for each request:
-///
-/// ```
-/// use std::net::SocketAddr;
-/// use http::Request;
-/// use tower_waiting_room::PeerAddr;
-///
-/// fn arrived<B>(mut request: Request<B>, peer: SocketAddr) -> Request<B> {
-///     request.extensions_mut().insert(PeerAddr(peer));
-///     request
-/// }
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "an address is all there is to it")]
-pub struct PeerAddr(pub SocketAddr);
-
-/// By what a layer tells clients apart, apart from keys: its hashes, and where addresses are.
+/// The hashes by which a layer tells clients apart, and the rules for their addresses.
 pub(crate) struct Callers {
     hasher: KeyHasher,
     client_ip: ClientIp,
@@ -356,38 +365,38 @@ impl Callers {
         Self { hasher: KeyHasher::new(seeds), client_ip }
     }
 
-    /// The sender of a request.
-    pub(crate) const fn of<'a>(&'a self, head: RequestHead<'a>) -> Caller<'a> {
-        Caller::new(head, &self.hasher, &self.client_ip)
+    /// The head of a request, by the rules for addresses of this layer.
+    pub(crate) fn head<'a, B>(
+        &'a self,
+        request: &'a http::Request<B>,
+        findings: &'a Findings,
+    ) -> RequestHead<'a> {
+        RequestHead::new(request, &self.client_ip, Some(findings))
+    }
+
+    /// The sender of a request, and the visitor of the pass in it.
+    pub(crate) const fn of<'a>(
+        &'a self,
+        head: RequestHead<'a>,
+        visitor: Option<VisitorId>,
+    ) -> Caller<'a> {
+        Caller { head, hasher: &self.hasher, visitor }
     }
 }
 
 /// A request, and what it takes to tell who sent it.
+#[derive(Clone, Copy)]
 pub(crate) struct Caller<'a> {
     pub(crate) head: RequestHead<'a>,
     pub(crate) hasher: &'a KeyHasher,
-    pub(crate) client_ip: &'a ClientIp,
-    /// What the chain of proxies says, once somebody has asked.
-    address: OnceCell<Option<IpAddr>>,
+    /// By its pass; `None` if it has none.
+    pub(crate) visitor: Option<VisitorId>,
 }
 
-impl<'a> Caller<'a> {
-    pub(crate) const fn new(
-        head: RequestHead<'a>,
-        hasher: &'a KeyHasher,
-        client_ip: &'a ClientIp,
-    ) -> Self {
-        Self { head, hasher, client_ip, address: OnceCell::new() }
-    }
-
-    /// The whole address of the client; `None` if the peer is unknown.
-    pub(crate) fn address(&self) -> Option<IpAddr> {
-        *self.address.get_or_init(|| self.client_ip.find(self.peer(), self.head.headers()))
-    }
-
+impl Caller<'_> {
     /// The hash of the address of the client; `None` if the peer is unknown.
     pub(crate) fn address_hash(&self) -> Option<KeyHash> {
-        let address = match self.network()? {
+        let address = match self.head.network()? {
             IpAddr::V4(address) => self.hasher.hash(&address.to_bits()),
             IpAddr::V6(address) => self.hasher.hash(&address.to_bits()),
         };
@@ -398,7 +407,7 @@ impl<'a> Caller<'a> {
     /// /16 of IPv4 or a /32 of IPv6, which is what a provider has at the least (RFC 3177 section 4,
     /// RFC 6177 section 2).
     fn wide_network_hash(&self) -> Option<KeyHash> {
-        let network = match self.network()? {
+        let network = match self.head.network()? {
             IpAddr::V4(address) => (4_u8, address.to_bits() >> 16),
             IpAddr::V6(address) => {
                 let [a, b, ..] = address.segments();
@@ -407,26 +416,6 @@ impl<'a> Caller<'a> {
         };
         let (version, bits) = network;
         Some(self.hasher.hash(&(u64::from(version) << 32 | u64::from(bits))))
-    }
-
-    fn network(&self) -> Option<IpAddr> {
-        Some(self.client_ip.network(self.address()?))
-    }
-
-    /// The address of the connection.
-    pub(crate) fn peer(&self) -> Option<IpAddr> {
-        let extensions = self.head.extensions();
-        #[cfg(feature = "axum")]
-        if let Some(info) = extensions.get::<axum::extract::ConnectInfo<SocketAddr>>() {
-            return Some(info.0.ip());
-        }
-        #[cfg(feature = "tonic")]
-        if let Some(info) = extensions.get::<tonic::transport::server::TcpConnectInfo>()
-            && let Some(peer) = info.remote_addr
-        {
-            return Some(peer.ip());
-        }
-        extensions.get::<PeerAddr>().map(|peer| peer.0.ip())
     }
 }
 

@@ -2,11 +2,15 @@
 
 use std::{fmt, sync::Arc};
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use percent_encoding::percent_decode_str;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header, uri::Authority};
+use ipnet::IpNet;
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
-use super::head::RequestHead;
+use super::{
+    client_ip::network,
+    head::RequestHead,
+    path::{Meant, Readings},
+};
 
 /// A test of a request, by what can be seen without its body.
 #[derive(Clone)]
@@ -15,8 +19,12 @@ pub(crate) enum Matcher {
     Cookie(String),
     /// Carries this header, with exactly this value if one is given.
     Header(String, Option<String>),
+    /// Names exactly this host, without its port.
+    Host(String),
     /// Is of this method; or of HEAD, if this is GET.
     Method(Method),
+    /// Comes from an address in this network, if what is written is one.
+    Network(String, Option<IpNet>),
     /// Is for exactly this path.
     Path(String),
     /// Is for a path that begins so.
@@ -36,12 +44,20 @@ pub(crate) enum Doubt {
 }
 
 impl Matcher {
+    /// A test for a network in CIDR notation, or a single address.
+    pub(crate) fn network(text: String) -> Self {
+        let network = network(&text).ok();
+        Self::Network(text, network)
+    }
+
     /// Whether a request is meant.
     pub(crate) fn covers(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
         let path = head.uri().path();
-        let is_path = |is_meant: &dyn Fn(&str) -> bool| match doubt {
-            Doubt::Covered => is_meant(path) || !is_plain(path) && is_meant_by_some(path, is_meant),
-            Doubt::Exempt => is_meant(path) && is_unambiguous(path),
+        let is_path = |meant: Meant<'_>| match doubt {
+            Doubt::Covered => {
+                meant.covers(path.bytes()) || head.readings(|readings| readings.may_be(path, meant))
+            }
+            Doubt::Exempt => meant.is(path) && head.readings(Readings::is_clear),
         };
         match self {
             Self::Cookie(cookie) => carries_cookie(head.headers(), cookie),
@@ -49,9 +65,13 @@ impl Matcher {
             Self::Header(header, Some(value)) => {
                 head.headers().get_all(header.as_str()).iter().any(|other| other == value)
             }
+            Self::Host(host) => names_host(head, host, doubt),
             Self::Method(method) => is_method(head.method(), method),
-            Self::Path(meant) => is_path(&|path| path == meant),
-            Self::PathPrefix(prefix) => is_path(&|path| path.starts_with(prefix)),
+            Self::Network(_, network) => network.is_some_and(|network| {
+                head.client_ip().is_some_and(|address| network.contains(&address))
+            }),
+            Self::Path(path) => is_path(Meant::Path(path)),
+            Self::PathPrefix(prefix) => is_path(Meant::Prefix(prefix)),
             Self::When(test) => test(head),
         }
     }
@@ -69,6 +89,10 @@ impl Matcher {
             Self::Header(_, Some(value)) if HeaderValue::try_from(value.as_str()).is_err() => {
                 wrong(value, "the value of a header")
             }
+            Self::Host(host) if !is_host(host) => wrong(host, "the name of a host, without a port"),
+            Self::Network(text, None) => {
+                wrong(text, "an address or a network, such as 203.0.113.0/24")
+            }
             Self::Path(path) | Self::PathPrefix(path) if !path.starts_with('/') => {
                 wrong(path, "a path that begins with '/'")
             }
@@ -83,10 +107,12 @@ impl PartialEq for Matcher {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Cookie(a), Self::Cookie(b))
+            | (Self::Host(a), Self::Host(b))
             | (Self::Path(a), Self::Path(b))
             | (Self::PathPrefix(a), Self::PathPrefix(b)) => a == b,
             (Self::Header(a, x), Self::Header(b, y)) => (a, x) == (b, y),
             (Self::Method(a), Self::Method(b)) => a == b,
+            (Self::Network(a, x), Self::Network(b, y)) => (a, x) == (b, y),
             (Self::When(a), Self::When(b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
@@ -99,7 +125,9 @@ impl fmt::Debug for Matcher {
             Self::Cookie(cookie) => write!(f, "cookie {cookie}"),
             Self::Header(header, None) => write!(f, "header {header}"),
             Self::Header(header, Some(value)) => write!(f, "header {header}: {value}"),
+            Self::Host(host) => write!(f, "host {host}"),
             Self::Method(method) => write!(f, "method {method}"),
+            Self::Network(text, _) => write!(f, "network {text}"),
             Self::Path(path) => write!(f, "path {path}"),
             Self::PathPrefix(prefix) => write!(f, "path {prefix}*"),
             Self::When(_) => f.write_str("closure"),
@@ -123,51 +151,31 @@ pub(crate) fn is_method(method: &Method, meant: &Method) -> bool {
     method == meant || *method == Method::HEAD && *meant == Method::GET
 }
 
-/// Whether some reader may take the path for one that is meant: one that decodes it once or, behind
-/// a proxy that decodes too, twice; and that then takes backslashes for slashes, joins slashes and
-/// resolves dot segments, or does not.
-fn is_meant_by_some(path: &str, is_meant: &dyn Fn(&str) -> bool) -> bool {
-    let is_read = |path: &str| is_meant(path) || resolved(path).is_some_and(|path| is_meant(&path));
-    let once = percent_decode_str(path).decode_utf8_lossy();
-    let twice = percent_decode_str(&once).decode_utf8_lossy();
-    [path, &once, &twice].into_iter().any(is_read)
+/// Whether a request names this host, in its target (`:authority` in HTTP/2) and in each `Host`
+/// header that it has. The target beats the header (RFC 9112 section 3.2.2), but not every server
+/// behind knows: if they differ, the request is for either, as `doubt` says.
+fn names_host(head: &RequestHead<'_>, host: &str, doubt: Doubt) -> bool {
+    let target = head.uri().authority().map(|it| it.as_str().as_bytes());
+    let lines = head.headers().get_all(header::HOST).iter().map(HeaderValue::as_bytes);
+    let is_meant = |named: &[u8]| without_port(named).eq_ignore_ascii_case(host.as_bytes());
+    let mut named = target.into_iter().chain(lines).map(is_meant).peekable();
+    match doubt {
+        Doubt::Covered => named.any(|is_meant| is_meant),
+        Doubt::Exempt => named.peek().is_some() && named.all(|is_meant| is_meant),
+    }
 }
 
-/// The path that is left once the detours in it are taken; `None` if there are none.
-fn resolved(path: &str) -> Option<String> {
-    let is_slash = |letter| matches!(letter, '/' | '\\');
-    let is_dots = |segment: &str| matches!(segment, "." | "..");
-    let has_detours = path.contains("//") || path.contains('\\') || path.split('/').any(is_dots);
-    if !has_detours {
-        return None;
+/// The host without the port behind it (RFC 3986 section 3.2).
+fn without_port(named: &[u8]) -> &[u8] {
+    match memchr::memrchr(b':', named) {
+        Some(at) if named[at + 1..].iter().all(u8::is_ascii_digit) => &named[..at],
+        _ => named,
     }
-    let mut kept: Vec<&str> = Vec::new();
-    for segment in path.split(is_slash) {
-        match segment {
-            "" | "." => {}
-            ".." => _ = kept.pop(),
-            _ => kept.push(segment),
-        }
-    }
-    // A path that ends in a slash or in dots names a folder (RFC 3986 section 5.2.4).
-    let last = path.rsplit(is_slash).next().unwrap_or_default();
-    let is_folder = !kept.is_empty() && (last.is_empty() || is_dots(last));
-    Some(format!("/{}{}", kept.join("/"), if is_folder { "/" } else { "" }))
 }
 
-/// Whether there is nothing in the path that could be read in two ways.
-fn is_plain(path: &str) -> bool {
-    memchr::memchr3(b'.', b'%', b'\\', path.as_bytes()).is_none() && !path.contains("//")
-}
-
-/// Whether every reader takes the path for the same (RFC 3986 section 6.2.2).
-fn is_unambiguous(path: &str) -> bool {
-    if is_plain(path) {
-        return true;
-    }
-    let path = path.to_ascii_lowercase().replace("%2e", ".");
-    let hides_a_slash = ["%2f", "%5c", "\\"].iter().any(|hidden| path.contains(hidden));
-    !hides_a_slash && !path.split('/').any(|segment| matches!(segment, "." | ".."))
+/// Whether a text is the host of an authority, and nothing else.
+fn is_host(text: &str) -> bool {
+    text.parse::<Authority>().is_ok_and(|authority| authority.host() == text)
 }
 
 fn carries_cookie(headers: &HeaderMap, name: &str) -> bool {
@@ -216,8 +224,14 @@ impl Scope {
 mod tests {
     use super::*;
 
+    fn covers(matcher: &Matcher, path: &str, doubt: Doubt) -> bool {
+        let mut request = http::Request::new(());
+        *request.uri_mut() = path.parse().unwrap();
+        matcher.covers(&RequestHead::from(&request), doubt)
+    }
+
     fn is_login(path: &str) -> bool {
-        is_meant_by_some(path, &|path| path == "/login")
+        covers(&Matcher::Path("/login".to_owned()), path, Doubt::Covered)
     }
 
     #[test]
@@ -231,10 +245,22 @@ mod tests {
             "/x/%2e%2e/login",
             "/x/..%2flogin",
             "/x/%252e%252e%252flogin",
-            "\\login",
+            "/\\login",
             "/x%5c..%5clogin",
             "/../.././login",
             "//x//..///login",
+            "/login/",
+            "/login//",
+            "/login/.",
+            "/login/x/..",
+            "/login%2f",
+            "/login/%252e/",
+            "/login;a=b",
+            "/x/..;a=b/login;c/",
+            "/login%3bx",
+            "/login%3fx",
+            "/login%2523",
+            "/login%00",
         ] {
             assert!(is_login(sly), "{sly}");
         }
@@ -248,8 +274,11 @@ mod tests {
             "//x",
             "/login/../x",
             "/a/../b",
-            "/login/.",
-            "/login//",
+            "/Login",
+            "/login/x",
+            "/login.",
+            "/login/;/x",
+            "/x;/login",
             "/x%5clogin",
             "/favicon.ico",
             "/%25256cogin",
@@ -261,17 +290,42 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_path_says_whether_it_is_a_folder() {
-        for (path, left) in [
-            ("/a//b", "/a/b"),
-            ("/a/b/..", "/a/"),
-            ("/a/b/.", "/a/b/"),
-            ("/a\\b\\", "/a/b/"),
-            ("/..", "/"),
-            ("//", "/"),
-        ] {
-            assert_eq!(resolved(path).as_deref(), Some(left), "{path}");
+    fn a_slash_at_the_end_is_the_same_path_for_a_limit_only() {
+        let login = Matcher::Path("/login/".to_owned());
+        assert!(covers(&login, "/login", Doubt::Covered));
+        assert!(!covers(&login, "/login", Doubt::Exempt));
+        assert!(covers(&login, "/login/", Doubt::Exempt));
+        let root = Matcher::Path("/".to_owned());
+        assert!(covers(&root, "//", Doubt::Covered));
+        assert!(!covers(&root, "/x", Doubt::Covered));
+        let api = Matcher::PathPrefix("/api/".to_owned());
+        for path in ["/api", "/x/..;/api", "/api/x", "/api//"] {
+            assert!(covers(&api, path, Doubt::Covered), "{path}");
         }
-        assert_eq!(resolved("/a..b/.well-known/..."), None);
+        assert!(!covers(&api, "/api", Doubt::Exempt));
+        assert!(!covers(&api, "/apis", Doubt::Covered));
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_is_limited_and_never_exempt() {
+        let path = |bytes: usize| format!("/assets/{}", "a".repeat(bytes - 8));
+        let assets = Matcher::PathPrefix("/assets/".to_owned());
+        assert!(covers(&assets, &path(8 * 1024), Doubt::Exempt));
+        assert!(!covers(&assets, &path(8 * 1024 + 1), Doubt::Exempt));
+        assert!(!is_login(&path(8 * 1024)));
+        assert!(is_login(&path(8 * 1024 + 1)));
+        let escaped = |bytes: usize| path(bytes - 3) + "%20";
+        assert!(covers(&assets, &escaped(8 * 1024), Doubt::Exempt));
+        assert!(!is_login(&escaped(8 * 1024)));
+        assert!(is_login(&escaped(8 * 1024 + 1)));
+        let odd = |bytes: usize| path(bytes - 5) + "/.git";
+        assert!(covers(&assets, &odd(512), Doubt::Exempt));
+        assert!(!covers(&assets, &odd(513), Doubt::Exempt));
+        assert!(!is_login(&odd(512)));
+        assert!(is_login(&odd(513)));
+        let many = |times: usize| format!("/assets/{}", ";a".repeat(times));
+        assert!(covers(&assets, &many(16), Doubt::Exempt) && !is_login(&many(16)));
+        assert!(!covers(&assets, &many(17), Doubt::Exempt) && is_login(&many(17)));
+        assert!(is_login(&"/.".repeat(30_000)));
     }
 }

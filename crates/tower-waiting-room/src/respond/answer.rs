@@ -62,7 +62,8 @@ pub struct Answer {
     pub is_poll: bool,
     /// Whether the request could be repeated without harm: GET and HEAD.
     pub is_safe: bool,
-    /// The sealed pass or ticket, for a client that sends it in a header instead of a cookie.
+    /// The sealed pass or ticket behind the name of its room, for a client that sends it in a header
+    /// instead of a cookie: the line that the response has in [`TOKEN_HEADER`](crate::TOKEN_HEADER).
     pub token: Option<String>,
 }
 
@@ -150,7 +151,7 @@ impl Answer {
 
     /// Whether the answer is about a place in line, and not about a single request.
     pub(super) fn is_of_room(&self) -> bool {
-        !self.is_problem() && !self.is_of_gate()
+        !self.is_of_limits() && !self.is_of_gate()
     }
 
     /// Whether a gate has no permit for it.
@@ -166,11 +167,15 @@ impl Answer {
         )
     }
 
-    /// Whether programs get a problem document even if they take any JSON.
-    pub(super) fn is_problem(&self) -> bool {
+    /// Whether a limit or a pace has refused it, or a limit needs to know more of it.
+    fn is_of_limits(&self) -> bool {
         matches!(
             self.reason,
-            Reason::RefusedAddressUnknown | Reason::RefusedKeyMissing(_) | Reason::RefusedRate(_)
+            Reason::RefusedAddressUnknown
+                | Reason::RefusedKeyMissing(_)
+                | Reason::RefusedLimitsUnavailable
+                | Reason::RefusedRate(_)
+                | Reason::RefusedTooOften
         )
     }
 

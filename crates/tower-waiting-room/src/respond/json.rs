@@ -1,4 +1,4 @@
-//! The answer for a program that takes JSON.
+//! The answer for a program that takes JSON and waits in line, and for the script of the page.
 
 use bytes::Bytes;
 use http::Response;
@@ -74,7 +74,10 @@ impl<'a> WaitingRoom<'a> {
     }
 }
 
-fn display<T: std::fmt::Display, S: Serializer>(it: &T, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn display<T: std::fmt::Display, S: Serializer>(
+    it: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_str(it)
 }
 
@@ -130,6 +133,7 @@ mod tests {
     fn cloudflares_object_is_there_only_for_who_waits_for_the_room() {
         let has = |answer: &Answer| parsed(answer).get("cfWaitingRoom").is_some();
         assert!(has(&sample::placed()));
+        assert!(!has(&sample::refusal(Reason::RefusedLimitsUnavailable)));
         assert!(has(&sample::refusal(Reason::RefusedReject)));
         assert!(!has(&sample::refusal(Reason::RefusedRate("per_ip".into()))));
         assert!(!has(&Answer { outcome: Outcome::Admit, ..sample::placed() }));

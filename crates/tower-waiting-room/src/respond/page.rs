@@ -12,7 +12,7 @@ use super::{
     html::Template,
     sample,
 };
-use crate::ambient::random_bytes;
+use crate::{ambient::random_bytes, request::RequestHead};
 
 /// The page that a visitor sees who is in line, or cannot come in.
 ///
@@ -85,15 +85,29 @@ impl Page {
 
     /// A page made by code.
     ///
-    /// The closure gives the body and its `Content-Type`. The status is the one that is set for
-    /// navigations, and the headers that every answer needs are added.
+    /// The closure gives the body and its `Content-Type`, by the answer and the request that it is
+    /// for. The status is the one that is set for navigations, and the headers that every answer
+    /// needs are added.
+    ///
+    /// ```
+    /// use http::Response;
+    /// use tower_waiting_room::Page;
+    ///
+    /// let page = Page::closure(|answer, request| {
+    ///     let path = request.uri().path();
+    ///     let brand = if path.starts_with("/vip/") { "VIP" } else { "Shop" };
+    ///     Response::new(format!("{brand}: {}", answer.message().headline))
+    /// });
+    /// # let _ = page;
+    /// ```
     #[must_use]
     pub fn closure<F, B>(page: F) -> Self
     where
-        F: Fn(&Answer) -> Response<B> + Send + Sync + 'static,
+        F: Fn(&Answer, &RequestHead<'_>) -> Response<B> + Send + Sync + 'static,
         B: Into<Bytes>,
     {
-        let page = move |answer: &Answer| page(answer).map(Into::into);
+        let page =
+            move |answer: &Answer, head: &RequestHead<'_>| page(answer, head).map(Into::into);
         Self { body: Body::Closure(Arc::new(page)), title: None, policy: None }
     }
 
@@ -125,9 +139,13 @@ impl Page {
     }
 
     /// The page for `answer`, with the headers that only a page has.
-    pub(super) fn response(&self, answer: &Answer) -> Result<Response<Bytes>, Failure> {
+    pub(super) fn response(
+        &self,
+        answer: &Answer,
+        head: &RequestHead<'_>,
+    ) -> Result<Response<Bytes>, Failure> {
         let mut response = match &self.body {
-            Body::Closure(page) => self.governed(page(answer))?,
+            Body::Closure(page) => self.governed(page(answer, head))?,
             Body::Template(template) => self.render(template, answer)?,
         };
         let noindex = HeaderValue::from_static("noindex");
@@ -177,7 +195,7 @@ enum Body {
     Template(Arc<Template>),
 }
 
-type Closure = dyn Fn(&Answer) -> Response<Bytes> + Send + Sync;
+type Closure = dyn Fn(&Answer, &RequestHead<'_>) -> Response<Bytes> + Send + Sync;
 
 fn malformed(error: &minijinja::Error, reason: Option<&Reason>) -> ConfigError {
     let line = error.line().unwrap_or_default();

@@ -10,10 +10,13 @@ use waiting_room_core::Reason;
 
 use super::{
     Answer, Message,
+    cloudflare::CfWaitingRoom,
     headers::{Failure, of_type},
-    json::WaitingRoom,
+    json::{WaitingRoom, display},
 };
-use crate::{misconfiguration::Misconfiguration, rate_headers::QUOTA_EXCEEDED};
+use crate::{
+    misconfiguration::Misconfiguration, rate_headers::QUOTA_EXCEEDED, request::ClientKind,
+};
 
 /// The answer as `application/problem+json`.
 pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
@@ -30,32 +33,42 @@ struct Problem<'a> {
     title: &'static str,
     status: u16,
     detail: String,
+    #[serde(serialize_with = "display")]
+    reason: &'a Reason,
     #[serde(rename = "violated-policies", skip_serializing_if = "Option::is_none")]
     violated_policies: Option<Vec<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting_room: Option<WaitingRoom<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cf_waiting_room: Option<CfWaitingRoom>,
 }
 
 impl<'a> Problem<'a> {
     fn new(answer: &'a Answer) -> Self {
         let (r#type, title) = match &answer.reason {
             // The title is that of the status (RFC 9457 section 4.2.1).
-            Reason::RefusedAddressUnknown | Reason::RefusedKeyMissing(_) => {
+            Reason::RefusedAddressUnknown
+            | Reason::RefusedKeyMissing(_)
+            | Reason::RefusedTooOften => {
                 ("about:blank", answer.status.canonical_reason().unwrap_or_default())
             }
             Reason::RefusedRate(_) => QUOTA_EXCEEDED,
             _ => REDUCED_CAPACITY,
         };
+        // Programs that were written for Cloudflare's product ask for JSON.
+        let is_for_cloudflare = answer.is_of_room() && answer.kind == ClientKind::Json;
         Self {
             r#type,
             title,
             status: answer.status.as_u16(),
             detail: detail(answer),
+            reason: &answer.reason,
             violated_policies: match &answer.reason {
                 Reason::RefusedRate(policy) => Some(vec![policy]),
                 _ => None,
             },
-            waiting_room: Some(WaitingRoom::new(answer)),
+            waiting_room: answer.is_of_room().then(|| WaitingRoom::new(answer)),
+            cf_waiting_room: is_for_cloudflare.then(|| CfWaitingRoom::new(answer)),
         }
     }
 }
@@ -84,7 +97,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::respond::sample;
+    use crate::respond::{Outcome, sample};
 
     fn parsed(answer: &Answer) -> Value {
         serde_json::from_slice(response(answer).unwrap().body()).unwrap()
@@ -106,5 +119,26 @@ mod tests {
         let problem = parsed(&sample::refusal(Reason::RefusedRate("per_ip".into())));
         assert_eq!(problem["type"], QUOTA_EXCEEDED.0);
         assert_eq!(problem["violated-policies"], serde_json::json!(["per_ip"]));
+    }
+
+    #[test]
+    fn every_refusal_has_the_same_members_and_one_of_the_room_its_facts_besides() {
+        let every = ["detail", "reason", "status", "title", "type"];
+        for answer in sample::answers().filter(|answer| answer.outcome == Outcome::Refuse) {
+            let problem = parsed(&Answer { kind: ClientKind::Json, ..answer.clone() });
+            let mut members: Vec<_> = problem.as_object().unwrap().keys().cloned().collect();
+            let besides: Vec<_> = members.extract_if(.., |it| !every.contains(&&**it)).collect();
+            assert_eq!(members, every, "{}", answer.reason);
+            assert_eq!(problem["reason"], answer.reason.to_string());
+            let expected: &[&str] = match answer.reason {
+                Reason::RefusedRate(_) => &["violated-policies"],
+                Reason::RefusedDraining | Reason::RefusedLineFull | Reason::RefusedReject => {
+                    &["cfWaitingRoom", "waitingRoom"]
+                }
+                Reason::StoreUnavailable => continue,
+                _ => &[],
+            };
+            assert_eq!(besides, expected, "{}", answer.reason);
+        }
     }
 }

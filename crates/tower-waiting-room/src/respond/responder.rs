@@ -17,7 +17,7 @@ use http::{
 use waiting_room_core::{Quota, Reason, RoomRules, Ticket, Timestamp};
 
 use super::{
-    Answer, Message, Outcome, Page, Statuses, grpc,
+    Answer, Message, Outcome, Page, Refusal, Statuses, grpc,
     headers::{self, EXPOSED, Failure, of_type},
     json, problem,
 };
@@ -33,6 +33,8 @@ use crate::{
 pub(crate) struct Responder {
     room: Arc<str>,
     page: Page,
+    /// The shape of the user's own, if there is one.
+    refusal: Option<Refusal>,
     statuses: Statuses,
     /// The headers that tell of limits.
     fields: &'static [Field],
@@ -81,30 +83,57 @@ impl Responder {
     pub(crate) fn new(
         room: Arc<str>,
         page: Page,
+        refusal: Option<Refusal>,
         statuses: Statuses,
         profile: RateHeaders,
     ) -> Self {
         let (fields, too_many_requests) = (profile.fields(), TooManyRequests::new(profile));
-        Self { room, page, statuses, fields, too_many_requests }
+        Self { room, page, refusal, statuses, fields, too_many_requests }
     }
 
     /// Answers a request.
     pub(crate) fn respond(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
+        if let Some(refusal) = &self.refusal
+            && let Some(shaped) = self.shaped(refusal, it)
+        {
+            return shaped;
+        }
         let headers = it.request.headers();
-        match it.about {
-            About::Limit => match Program::of(headers) {
-                Some(program) => self.too_many_requests.respond(it, program),
-                None => self.respond_at_length(it),
-            },
-            About::Pace if ClientKind::of(headers) != ClientKind::Grpc => too_often(it),
+        match (it.about, Program::of(headers)) {
+            (About::Limit, Some(program)) => self.too_many_requests.respond(it, program),
+            (About::Pace, Some(_)) => too_often(it, problem::CONTENT_TYPE, TOO_OFTEN_PROBLEM),
+            (About::Pace, None) if ClientKind::of(headers) != ClientKind::Grpc => {
+                too_often(it, "text/plain; charset=utf-8", TOO_OFTEN)
+            }
             _ => self.respond_at_length(it),
         }
     }
 
-    /// Answers a request in the form that its client can use. Apart from the cheap answer, which
-    /// must not pay for the room that this one takes.
+    /// Answers a request in the shape of the user's own, if that is one for it. Apart from the
+    /// cheap answer, which must not pay for the room that this one takes.
+    #[inline(never)]
+    fn shaped(&self, refusal: &Refusal, it: &Unforwarded<'_>) -> Option<Response<Bytes>> {
+        let (answer, is_head) = self.answer(it);
+        let response = refusal.response(&answer, &it.request)?;
+        let status = response.status();
+        Some(self.told(finished(response, &answer, status, is_head), it))
+    }
+
+    /// Answers a request in the form that its client can use. Apart from the cheap answer, too.
     #[inline(never)]
     fn respond_at_length(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
+        let (answer, is_head) = self.answer(it);
+        self.told(respond(&answer, &self.page, &it.request, is_head), it)
+    }
+
+    /// The response with the headers of limits.
+    fn told(&self, mut response: Response<Bytes>, it: &Unforwarded<'_>) -> Response<Bytes> {
+        write_refused(response.headers_mut(), self.fields, it.told, it.retry_after, it.now);
+        response
+    }
+
+    /// What there is to say, and whether it goes without its body.
+    fn answer(&self, it: &Unforwarded<'_>) -> (Answer, bool) {
         let client = Client::classify(it.request.method(), it.request.headers());
         let status = match it.about {
             About::Limit | About::Pace => StatusCode::TOO_MANY_REQUESTS,
@@ -124,9 +153,7 @@ impl Responder {
         }
         let mut answer = answer.with_retry_after(it.retry_after.map(|time| time.min(LONGEST_WAIT)));
         answer.token = it.token.map(str::to_owned);
-        let mut response = respond(&answer, &self.page, client.is_head);
-        write_refused(response.headers_mut(), self.fields, it.told, it.retry_after, it.now);
-        response
+        (answer, client.is_head)
     }
 }
 
@@ -202,36 +229,54 @@ impl<'a> Unforwarded<'a> {
             _ => {
                 let names: Vec<&str> = self.violated().map(|told| told.line.name()).collect();
                 let details: Vec<&str> = self.violated().map(|it| &*it.line.detail).collect();
-                quota_exceeded(&names, &details.join(" ")).unwrap_or_default().into()
+                let (reason, detail) = (self.reason.to_string(), details.join(" "));
+                quota_exceeded(&names, &reason, &detail).unwrap_or_default().into()
             }
         }
     }
 }
 
 /// Tells `answer` to the client; without its body if the request was a HEAD.
-pub(super) fn respond(answer: &Answer, page: &Page, is_head: bool) -> Response<Bytes> {
-    let mut response = form(answer, page).unwrap_or_else(|error| {
+pub(super) fn respond(
+    answer: &Answer,
+    page: &Page,
+    head: &RequestHead<'_>,
+    is_head: bool,
+) -> Response<Bytes> {
+    let response = form(answer, page, head).unwrap_or_else(|error| {
         tracing::error!(room = %answer.room, kind = answer.kind.as_str(), error, "answer not written");
         text(answer)
     });
+    finished(response, answer, answer.status, is_head)
+}
+
+/// The response with all that goes with every form.
+fn finished(
+    mut response: Response<Bytes>,
+    answer: &Answer,
+    status: StatusCode,
+    is_head: bool,
+) -> Response<Bytes> {
     headers::complete(response.headers_mut(), answer);
     if answer.kind == ClientKind::Grpc {
         return response;
     }
-    *response.status_mut() = answer.status;
+    *response.status_mut() = status;
     let length = HeaderValue::from(response.body().len());
     response.headers_mut().insert(CONTENT_LENGTH, length);
     if is_head { response.map(|_| Bytes::new()) } else { response }
 }
 
-fn form(answer: &Answer, page: &Page) -> Result<Response<Bytes>, Failure> {
+fn form(answer: &Answer, page: &Page, head: &RequestHead<'_>) -> Result<Response<Bytes>, Failure> {
     Ok(match answer.kind {
         ClientKind::Grpc => grpc::response(answer),
-        // What has nothing to do with a room is told in a form that a program may know without
-        // knowing us. The script of our page does know us.
-        ClientKind::Json if !answer.is_poll && answer.is_problem() => problem::response(answer)?,
+        // A refusal is told in a form that a program may know without knowing us. The script of
+        // our page does know us, as do programs that wait in line.
+        ClientKind::Json if !answer.is_poll && answer.outcome == Outcome::Refuse => {
+            problem::response(answer)?
+        }
         ClientKind::Json => json::response(answer)?,
-        ClientKind::Navigation => page.response(answer)?,
+        ClientKind::Navigation => page.response(answer, head)?,
         ClientKind::Problem => problem::response(answer)?,
         ClientKind::Text => text(answer),
     })
@@ -244,15 +289,19 @@ fn text(answer: &Answer) -> Response<Bytes> {
     of_type("text/plain; charset=utf-8", text)
 }
 
-/// The answer to a ticket that is shown too often, the same for people and programs: it has to cost
-/// less than what was asked for.
-fn too_often(it: &Unforwarded<'_>) -> Response<Bytes> {
+/// The answer to a ticket that is shown too often, the same for all people and for all programs: it
+/// has to cost less than what was asked for.
+fn too_often(
+    it: &Unforwarded<'_>,
+    content_type: &'static str,
+    body: &'static str,
+) -> Response<Bytes> {
     let is_head = *it.request.method() == Method::HEAD;
-    let mut response = of_type("text/plain; charset=utf-8", if is_head { "" } else { TOO_OFTEN });
+    let mut response = of_type(content_type, if is_head { "" } else { body });
     *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(TOO_OFTEN.len()));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
     if let Some(pause) = it.retry_after {
         headers.insert(RETRY_AFTER, HeaderValue::from(whole_seconds(pause)));
     }
@@ -261,6 +310,13 @@ fn too_often(it: &Unforwarded<'_>) -> Response<Bytes> {
 
 const TOO_OFTEN: &str = "This was asked too often. The place in line is kept; \
     Retry-After says when to ask again.\n";
+
+/// The same for programs, with the members that all refusals have.
+const TOO_OFTEN_PROBLEM: &str = concat!(
+    r#"{"type":"about:blank","title":"Too Many Requests","status":429,"#,
+    r#""detail":"This was asked too often. The place in line is kept; "#,
+    r#"Retry-After says when to ask again.","reason":"refused:too_often"}"#,
+);
 
 /// The headers without those that were not set: when to come back, where there is no point in it.
 fn without_empty(headers: HeaderMap) -> HeaderMap {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     ambient::random_visitor_id,
-    request::Caller,
+    request::{Caller, is_native_grpc},
     telemetry::Telemetry,
     token::{KeyRing, Opened, SealedToken, TokenSource, Tokens, Transport, Verified},
 };
@@ -37,6 +37,8 @@ pub(crate) enum Visitor {
     Inside(Pass),
     /// It waits in line, if there is a ticket, or is not let into it.
     Outside(Option<Ticket>),
+    /// A CORS preflight that skips the room.
+    Preflight,
     /// Its token proves this; the room has not been asked yet.
     Proven(Opened),
     /// Nothing is known.
@@ -47,12 +49,6 @@ pub(crate) enum Visitor {
 pub(crate) struct Token {
     sealed: SealedToken,
     max_age: Duration,
-}
-
-impl Token {
-    pub(crate) fn as_str(&self) -> &str {
-        self.sealed.as_str()
-    }
 }
 
 impl<St: Store> RoomStage<St> {
@@ -75,13 +71,18 @@ impl<St: Store> RoomStage<St> {
         }
     }
 
-    /// Opens the token of a request; says what it proves and how it came.
+    /// Opens the token of a request; says what it proves, and how the next one travels.
     pub(crate) fn identify(&self, headers: &HeaderMap, now: Timestamp) -> (Visitor, TokenSource) {
         let found = self.transport.find(&self.tokens, headers, now);
         if let Some(error) = found.last_error {
             self.telemetry.rejected(found.rejected, error.as_str());
         }
-        (found.opened.map_or(Visitor::Unknown, Visitor::Proven), found.source)
+        match found.opened {
+            Some(opened) => (Visitor::Proven(opened), found.source),
+            // Libraries for gRPC keep no cookies.
+            None if is_native_grpc(headers) => (Visitor::Unknown, TokenSource::Header),
+            None => (Visitor::Unknown, found.source),
+        }
     }
 
     /// The rules in force.
@@ -223,6 +224,11 @@ impl<St: Store> RoomStage<St> {
     /// The token of a pass that was renewed beside its request.
     pub(crate) fn renewed_token(&self, renewal: &PassRenewal) -> Option<Token> {
         renewal.renewed().map(|renewed| self.pass_token(&renewed, renewed.last_check_in))
+    }
+
+    /// A token as a client sends it back that keeps no cookies.
+    pub(crate) fn line(&self, token: &Token) -> String {
+        self.transport.line(token.sealed.as_str())
     }
 
     /// Sends a token the way the client's own came.

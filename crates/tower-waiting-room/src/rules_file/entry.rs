@@ -69,7 +69,7 @@ pub(super) fn path_of(domain: &str, entries: &[Entry]) -> String {
 }
 
 /// The keys that need no registration, besides those with a name in them.
-const BUILT_IN: [&str; 3] = ["method", "path", "remote_address"];
+const BUILT_IN: [&str; 4] = ["method", "path", "remote_address", "visitor"];
 
 /// What a quoted string of a header cannot hold, and what would make two names alike.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%').add(b'\\');

@@ -8,7 +8,6 @@
 use std::{ops::Deref, time::Duration};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use http::HeaderValue;
 use waiting_room_core::{Pass, Ticket, Timestamp};
 use xaes_256_gcm::{
     Nonce, Xaes256Gcm,
@@ -147,15 +146,6 @@ pub(crate) struct SealedToken(String);
 impl SealedToken {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// The value of the header [`TOKEN_HEADER`](super::TOKEN_HEADER).
-    ///
-    /// Marked as sensitive: it stays out of logs and of compression tables (RFC 7541 section 7.1).
-    pub(crate) fn into_header_value(self) -> HeaderValue {
-        let mut value = HeaderValue::try_from(self.0).expect("base64url is visible ASCII");
-        value.set_sensitive(true);
-        value
     }
 }
 

@@ -13,9 +13,17 @@ use super::{
     tokens::{Opened, SealedToken, Tokens},
 };
 
-/// The header in which clients without cookies send their token, and get the next one.
+/// The header in which clients without cookies send their tokens, and get the next ones.
 ///
-/// A client that has none yet may send it empty, to be answered by header from the start.
+/// Each line is of one room: `waiting-room-token: <room>=<token>`. A response has a line for each
+/// room that has something new to say, and none for the others, so a client keeps the last line of
+/// each room and sends all of them, in lines of their own or in one with commas between (RFC 9110
+/// section 5.3). A line that ends with the equals sign takes the token back: the client may forget
+/// it.
+///
+/// A client that has no token yet may send the header empty, to be answered by header from the
+/// start; gRPC clients are, in any case. A token without a name is tried by every room. Of all lines,
+/// 16 KiB are read.
 pub const TOKEN_HEADER: HeaderName = HeaderName::from_static("waiting-room-token");
 
 /// The cookie and the header of one room.
@@ -24,6 +32,8 @@ pub(crate) struct Transport {
     set_cookie: SetCookie,
     /// Finds the cookie's name and the equals sign behind it.
     pair: memmem::Finder<'static>,
+    /// What a line of this room begins with, in the header: its name and the equals sign.
+    prefix: Box<str>,
 }
 
 impl Transport {
@@ -31,6 +41,8 @@ impl Transport {
     pub(crate) const MAX_CANDIDATES: usize = 4;
     /// At most this many bytes of `Cookie` headers are searched.
     pub(crate) const MAX_COOKIE_BYTES: usize = 16 * 1024;
+    /// At most this many bytes of [`TOKEN_HEADER`] headers are searched, in whole lines.
+    pub(crate) const MAX_HEADER_BYTES: usize = 16 * 1024;
 
     /// The transport for the room of this name.
     ///
@@ -40,7 +52,7 @@ impl Transport {
     pub(crate) fn new(cookie: &CookieSettings, room: &str) -> Result<Self, ConfigError> {
         let set_cookie = SetCookie::new(cookie, room)?;
         let pair = memmem::Finder::new(&format!("{}=", set_cookie.name())).into_owned();
-        Ok(Self { set_cookie, pair })
+        Ok(Self { set_cookie, pair, prefix: format!("{room}=").into() })
     }
 
     /// What the request proves at `now`.
@@ -80,7 +92,13 @@ impl Transport {
         let by_header = headers
             .get_all(TOKEN_HEADER)
             .iter()
-            .map(|value| (value.as_bytes().trim_ascii(), TokenSource::Header));
+            .scan(Self::MAX_HEADER_BYTES, |budget, value| {
+                *budget = budget.checked_sub(value.len())?;
+                Some(value.as_bytes())
+            })
+            .flat_map(|line| line.split(|byte| *byte == b','))
+            .filter_map(|item| self.own(item.trim_ascii()))
+            .map(|text| (text, TokenSource::Header));
         let by_cookie = headers
             .get_all(header::COOKIE)
             .iter()
@@ -103,9 +121,7 @@ impl Transport {
             TokenSource::Cookie => {
                 headers.append(header::SET_COOKIE, self.set_cookie.keep(&token, max_age));
             }
-            TokenSource::Header => {
-                headers.insert(TOKEN_HEADER, token.into_header_value());
-            }
+            TokenSource::Header => self.append_line(headers, token.as_str()),
         }
         make_private(headers);
     }
@@ -116,11 +132,29 @@ impl Transport {
             TokenSource::Cookie => {
                 headers.append(header::SET_COOKIE, self.set_cookie.delete());
             }
-            TokenSource::Header => {
-                headers.insert(TOKEN_HEADER, HeaderValue::from_static(""));
-            }
+            TokenSource::Header => self.append_line(headers, ""),
         }
         make_private(headers);
+    }
+
+    /// The line of a token in the header, by which a client tells it from those of other rooms.
+    pub(crate) fn line(&self, token: &str) -> String {
+        [&self.prefix, token].concat()
+    }
+
+    /// Adds a line to those of other rooms. Marked as sensitive: it stays out of logs and of
+    /// compression tables (RFC 7541 section 7.1).
+    fn append_line(&self, headers: &mut HeaderMap, token: &str) {
+        let mut line = HeaderValue::try_from(self.line(token))
+            .expect("the name of a room and base64url are visible ASCII");
+        line.set_sensitive(true);
+        headers.append(TOKEN_HEADER, line);
+    }
+
+    /// The token in one item of the header, unless it is of another room.
+    fn own<'a>(&self, item: &'a [u8]) -> Option<&'a [u8]> {
+        item.strip_prefix(self.prefix.as_bytes())
+            .or_else(|| (!item.contains(&b'=')).then_some(item))
     }
 
     /// The values of our cookie in one `Cookie` header, `name=value; name=value`.

@@ -1,7 +1,12 @@
 //! What clients of each kind get while they wait.
 
-use http::{Method, Request, StatusCode};
-use tower_waiting_room::{ClientKind, DebugHeader, Page};
+use std::net::SocketAddr;
+
+use http::{Method, Request, Response, StatusCode};
+use tower_waiting_room::{
+    ClientIp, ClientKind, Concurrency, DebugHeader, Page, PeerAddr, QueueingMethod, Quota,
+    RateLimit, Reason, TrustedProxies, WaitingRoomConfigBuilder,
+};
 
 use crate::support::{House, Seen, Visitor, config};
 
@@ -106,4 +111,104 @@ async fn the_page_and_the_statuses_are_the_users() {
     let seen = Visitor::default().send(&house, navigation()).await;
     assert_eq!(seen.status, StatusCode::ACCEPTED);
     assert!(seen.body.starts_with("shop: "), "{}", seen.body);
+}
+
+/// The error envelope of an API, with what the closure saw.
+fn enveloped() -> WaitingRoomConfigBuilder {
+    let proxies = TrustedProxies::networks(["192.0.2.0/24"]).unwrap();
+    let client_ip = ClientIp::x_forwarded_for(proxies);
+    config().client_ip(client_ip).refusal(|answer, request| {
+        if request.uri().path() == "/plain" {
+            return None;
+        }
+        let status = match answer.reason {
+            Reason::RefusedGateFull => 504,
+            Reason::RefusedRate(_) => 200,
+            _ => answer.status.as_u16(),
+        };
+        let (kind, reason) = (answer.kind.as_str(), &answer.reason);
+        let ip = request.client_ip().map(|ip| ip.to_string()).unwrap_or_default();
+        let body = format!("{kind} {ip} {reason}");
+        let response = Response::builder().status(status).header("x-envelope", "1");
+        response.header("grpc-message", "enveloped").body(body).ok()
+    })
+}
+
+async fn ask(house: &House, path: &str, headers: &[(&str, &str)]) -> Seen {
+    let mut request = Request::get(path)
+        .extension(PeerAddr(SocketAddr::from(([192, 0, 2, 1], 40_000))))
+        .header("x-forwarded-for", "198.51.100.7");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    house.send(request.body(String::new()).unwrap()).await
+}
+
+#[tokio::test]
+async fn a_refusal_has_the_shape_that_a_closure_gives_it_for_every_kind_of_client() {
+    let limited = enveloped().rate_limit(RateLimit::per_ip(Quota::per_minute(0)));
+    let house = House::new(limited);
+    for (kind, headers) in [
+        ("json", [("accept", "application/json")]),
+        ("navigation", [("accept", "text/html")]),
+        ("problem", [("accept", "application/problem+json")]),
+        ("text", [("accept", "text/plain")]),
+    ] {
+        let seen = ask(&house, "/", &headers).await;
+        assert_eq!(seen.body, format!("{kind} 198.51.100.7 refused:rate:per_ip"));
+        assert_eq!(seen.status, 429, "no refusal looks like a success");
+        assert_eq!(seen.header("x-envelope"), Some("1"));
+        assert_eq!(seen.header("cache-control"), Some("no-store"));
+        assert_eq!(seen.header("x-ratelimit-remaining"), Some("0"));
+    }
+    let grpc = ask(&house, "/", &[("content-type", "application/grpc")]).await;
+    assert_eq!((grpc.status.as_u16(), &*grpc.body), (200, ""));
+    assert_eq!(grpc.header("grpc-status"), Some("8"));
+    assert_eq!(grpc.header("grpc-message"), Some("enveloped"));
+    assert_eq!(grpc.header("content-type"), Some("application/grpc"));
+
+    let plain = ask(&house, "/plain", &[("accept", "application/json")]).await;
+    assert_eq!(plain.json()["reason"], "refused:rate:per_ip");
+    let poll = ask(&house, "/", &[("waiting-room-poll", "1")]).await;
+    assert_eq!(poll.json()["waitingRoom"]["reason"], "refused:rate:per_ip");
+}
+
+#[tokio::test]
+async fn a_gate_and_the_room_are_refused_in_that_shape_and_the_waiting_page_is_not() {
+    let house = House::new(enveloped().concurrency(Concurrency::limit(0).queue(0)));
+    let seen = ask(&house, "/", &[]).await;
+    assert_eq!((seen.status.as_u16(), &*seen.body), (504, "json 198.51.100.7 refused:gate_full"));
+    assert!(seen.cookie().is_some(), "its pass goes out with the refusal");
+
+    let house = House::new(enveloped());
+    house.handle().queue_all().await.unwrap();
+    let seen = ask(&house, "/", &[]).await;
+    assert_eq!((seen.status.as_u16(), &*seen.body), (429, "json 198.51.100.7 queue_all"));
+    assert!(seen.header("retry-after").is_some() && seen.cookie().is_some());
+    let page = ask(&house, "/", &[("accept", "text/html")]).await;
+    assert!(page.body.starts_with("<!doctype html>") && page.header("x-envelope").is_none());
+}
+
+#[tokio::test]
+async fn refusals_of_every_stage_are_one_document() {
+    let gate = config().total_active_users(99).concurrency(Concurrency::limit(0).queue(0));
+    let limit = config().rate_limit(RateLimit::service(Quota::per_minute(0)));
+    let room = config().queueing_method(QueueingMethod::Reject);
+    for (config, reason) in
+        [(gate, "refused:gate_full"), (limit, "refused:rate:service"), (room, "refused:reject")]
+    {
+        let house = House::new(config);
+        ask(&house, "/", &[]).await;
+        for accept in ["*/*", "application/json", "application/problem+json"] {
+            let seen = ask(&house, "/", &[("accept", accept)]).await;
+            assert_eq!(seen.header("content-type"), Some("application/problem+json"), "{reason}");
+            let document = seen.json();
+            assert_eq!(document["reason"], reason);
+            assert_eq!(document["status"], seen.status.as_u16());
+            assert_eq!(document.get("waitingRoom").is_some(), reason == "refused:reject");
+            for member in ["type", "title", "detail"] {
+                assert!(document[member].is_string(), "{reason}: {member}");
+            }
+        }
+    }
 }

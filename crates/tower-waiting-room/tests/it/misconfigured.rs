@@ -5,8 +5,8 @@ use std::{convert::Infallible, net::SocketAddr, time::Duration};
 use http::{Request, Response};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    ClientIp, Concurrency, Discipline, Key, PeerAddr, Quota, RateLimit, Tenants, TrustedProxies,
-    WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomLayer,
+    Bypass, ClientIp, Concurrency, Discipline, Key, PeerAddr, Quota, RateLimit, Tenants,
+    TrustedProxies, WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomLayer,
 };
 
 fn limited(limit: RateLimit) -> WaitingRoomConfigBuilder {
@@ -45,6 +45,15 @@ async fn a_set_up_that_is_right_is_left_in_peace() {
 }
 
 #[tokio::test]
+async fn a_rule_of_bypass_by_network_says_that_the_address_is_unknown() {
+    let config = || WaitingRoomConfig::builder("shop").total_active_users(5);
+    let office = || Bypass::network("office", "192.0.2.0/24");
+    assert_eq!(found(config().bypass(office()), [Request::get("/")]).await, ["peer_unknown"]);
+    assert_eq!(found(config().bypass(office()), [get()]).await, [""; 0]);
+    assert_eq!(found(config(), [Request::get("/")]).await, [""; 0]);
+}
+
+#[tokio::test]
 async fn what_can_be_seen_at_the_start_is_said_then() {
     let everyone = TrustedProxies::networks(["0.0.0.0/0"]).unwrap();
     let config = limited(per_ip()).client_ip(ClientIp::x_forwarded_for(everyone));
@@ -61,10 +70,19 @@ async fn what_can_be_seen_at_the_start_is_said_then() {
 #[tokio::test]
 async fn a_key_that_clients_make_up_needs_a_guard_for_every_request() {
     let limit = |key| RateLimit::new("key", Quota::per_minute(5), key);
-    for key in [Key::path(), Key::method(), Key::header("x-api-key").and(Key::path())] {
+    for key in [
+        Key::path(),
+        Key::method(),
+        Key::header("x-api-key").and(Key::path()),
+        Key::address().and(Key::path()),
+        Key::address().and(Key::cookie("id")),
+        Key::visitor().and(Key::header("x-id")),
+    ] {
         assert_eq!(found(limited(limit(key)), []).await, ["no_ip_limit"]);
     }
-    assert_eq!(found(limited(limit(Key::everyone())), []).await, [""; 0]);
+    for key in [Key::everyone(), Key::visitor(), Key::address().and(Key::everyone())] {
+        assert_eq!(found(limited(limit(key)), []).await, [""; 0]);
+    }
     let per_path = RateLimit::new("each", Quota::per_minute(5), Key::address().and(Key::path()));
     for guard in [
         per_ip().path("/login"),
@@ -178,9 +196,11 @@ async fn a_gate_for_each_value_that_clients_make_up_needs_one_behind_it() {
         assert_eq!(with(header(), guard).await, [""; 0]);
     }
     let user = Key::by("user", |_| None);
-    for each in [user, header().and(Key::address())] {
+    for each in [user, Key::visitor()] {
         assert_eq!(with(each, all().path("/a")).await, [""; 0]);
     }
+    let both = header().and(Key::address());
+    assert_eq!(with(both, all().path("/a")).await, ["no_common_gate"]);
 }
 
 /// A request from a network of this /32.

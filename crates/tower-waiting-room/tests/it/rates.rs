@@ -242,16 +242,29 @@ async fn a_limit_that_is_changed_forgets_nobody_and_holds_nobody_longer_than_it_
 }
 
 #[tokio::test]
-async fn preflights_and_what_is_bypassed_are_not_counted() {
+async fn what_is_bypassed_is_not_counted() {
     let bypass = tower_waiting_room::Bypass::path("health", "/healthz");
     let house =
         House::new(limits().rate_limit(RateLimit::per_ip(Quota::per_minute(0))).bypass(bypass));
-    let preflight = Request::options("/")
-        .header("origin", "https://shop.example")
-        .header("access-control-request-method", "POST");
-    assert!(house.send(from("192.0.2.1", preflight)).await.is_inside());
     assert!(house.send(from("192.0.2.1", Request::get("/healthz"))).await.is_inside());
     assert!(!get(&house, "192.0.2.1").await.is_inside());
+}
+
+#[tokio::test]
+async fn a_detour_to_a_path_is_limited_as_the_path_is() {
+    let login = RateLimit::service(Quota::per_minute(0)).path("/login");
+    let bypass = tower_waiting_room::Bypass::path_prefix("assets", "/assets/");
+    let house = House::new(limits().rate_limit(login).bypass(bypass));
+    let long = "/.".repeat(30_000);
+    let (detour, hidden) = (format!("/assets/%252e%252e/login{long}"), "/assets/..;/login");
+    for path in ["/login/", "/login//", "/login/.", "/login;a", hidden, &long, &detour] {
+        let seen = house.send(from("192.0.2.1", Request::get(path))).await;
+        assert_eq!(seen.reason, "refused:rate:service", "{:.40}", path);
+    }
+    for path in ["/Login", "/logins", "/login/x"] {
+        let seen = house.send(from("192.0.2.1", Request::get(path))).await;
+        assert!(seen.is_inside(), "{path}");
+    }
 }
 
 #[tokio::test]
@@ -434,4 +447,46 @@ fn a_limit_that_cannot_be_kept_is_refused_at_the_start() {
     let held = limits().rate_limit(ten()).max_held_requests(0);
     let message = "max_held_requests is 0, expected at least 1";
     assert_eq!(held.build().unwrap_err().to_string(), message);
+}
+
+/// A request with one pass, from a new address each time.
+fn copied(pass: &str, turn: u8) -> [http::request::Builder; 3] {
+    let decoys = format!("__Host-wr-shop=x{turn}; __Host-wr-shop={pass}");
+    [
+        Request::get("/").header("cookie", format!("__Host-wr-shop={pass}")),
+        Request::get("/").header("cookie", decoys),
+        Request::get("/").header("waiting-room-token", format!("shop={pass}")),
+    ]
+}
+
+#[tokio::test]
+async fn a_copied_pass_has_one_limit_wherever_it_comes_from_and_however_it_is_sent() {
+    let limit = RateLimit::new("visitor", Quota::per_hour(5), Key::visitor());
+    let house = House::new(crate::support::config().rate_limit(limit));
+    let first = house.send(from("192.0.2.1", Request::get("/"))).await;
+    let pass = first.cookie().expect("it takes the one slot");
+    let mut through = 0;
+    for turn in 0..30 {
+        for request in copied(&pass, turn) {
+            let seen = house.send(from(&format!("198.51.100.{turn}"), request)).await;
+            through += u32::from(seen.is_inside());
+        }
+    }
+    assert_eq!(through, 5);
+}
+
+#[tokio::test]
+async fn without_a_valid_pass_a_visitor_counts_by_address() {
+    let limit = RateLimit::new("visitor", Quota::per_hour(2), Key::visitor());
+    let with_room = crate::support::config().total_active_users(100).rate_limit(limit.clone());
+    for house in [House::new(with_room), House::new(limits().rate_limit(limit))] {
+        for forged in ["", "forged", "forged again"] {
+            let cookie = format!("__Host-wr-shop={forged}");
+            let seen =
+                house.send(from("192.0.2.1", Request::get("/").header("cookie", cookie))).await;
+            assert_eq!(seen.is_inside(), forged != "forged again", "{forged}");
+        }
+        assert!(get(&house, "192.0.2.2").await.is_inside());
+        assert_eq!(house.send(Request::new(String::new())).await.status, 500);
+    }
 }

@@ -1,9 +1,12 @@
 //! A visit from the first touch to the end.
 
-use http::Request;
-use tower_waiting_room::Enforcement;
+use std::{collections::BTreeMap, convert::Infallible};
 
-use crate::support::{House, Visitor, config};
+use http::{Request, Response};
+use tower::{Layer, ServiceExt, service_fn};
+use tower_waiting_room::{Enforcement, KeyRing, WaitingRoomConfig, WaitingRoomLayer};
+
+use crate::support::{House, INSIDE, Visitor, config, key};
 
 #[tokio::test]
 async fn a_visitor_gets_in_stays_in_and_leaves_the_slot_to_the_next() {
@@ -62,6 +65,68 @@ async fn a_client_without_cookies_uses_the_header() {
     assert!(second.is_inside() && second.cookie().is_none());
     let pass = second.header("waiting-room-token").unwrap();
     assert_eq!(house.send(ask(pass)).await.reason, "admitted");
+}
+
+/// A client that sends tokens by header: it keeps the last line of each room.
+#[derive(Default)]
+struct Purse(BTreeMap<String, String>);
+
+impl Purse {
+    async fn send(&mut self, house: &House, inner: &WaitingRoomLayer) -> Response<String> {
+        let mut request = Request::get("/").header("waiting-room-token", "");
+        for (room, token) in &self.0 {
+            request = request.header("waiting-room-token", format!("{room}={token}"));
+        }
+        let app = service_fn(async |_: Request<String>| {
+            Ok::<_, Infallible>(Response::new(INSIDE.to_owned()))
+        });
+        let service = house.layer.layer(inner.layer(app));
+        let response = service.oneshot(request.body(String::new()).unwrap()).await.unwrap();
+        for line in response.headers().get_all("waiting-room-token") {
+            let (room, token) = line.to_str().unwrap().split_once('=').unwrap();
+            self.0.insert(room.to_owned(), token.to_owned());
+        }
+        response.map(|_| String::new())
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_sends_tokens_by_header_holds_one_slot_in_each_of_two_rooms() {
+    let checkout = WaitingRoomConfig::builder("checkout").total_active_users(3);
+    let inner = WaitingRoomLayer::new(checkout.keys(KeyRing::new(key(2))).build().unwrap());
+    let house = House::new(config().total_active_users(3));
+    let mut client = Purse::default();
+    for turn in 1..=8 {
+        // The pass of the outer room is renewed at every turn, that of the inner one never.
+        house.advance(20);
+        let response = client.send(&house, &inner).await;
+        assert_eq!(response.status(), 200, "turn {turn}");
+        let lines = response.headers().get_all("waiting-room-token").iter().count();
+        assert_eq!(lines, if turn == 1 { 2 } else { 1 }, "turn {turn}");
+    }
+    assert_eq!(house.active().await, 1);
+    assert_eq!(inner.handle().snapshot().await.unwrap().active, 1);
+    assert_eq!(client.0.keys().collect::<Vec<_>>(), ["checkout", "shop"]);
+}
+
+#[tokio::test]
+async fn a_grpc_client_gets_its_token_by_header_and_no_cookie() {
+    for (content_type, by_header) in [
+        ("application/grpc", true),
+        ("application/grpc+proto", true),
+        ("application/grpc-web+proto", false),
+        ("application/json", false),
+    ] {
+        let house = House::new(config());
+        let call = || Request::post("/").header("content-type", content_type);
+        let inside = house.send(call().body(String::new()).unwrap()).await;
+        let waiting = house.send(call().body(String::new()).unwrap()).await;
+        assert!(inside.is_inside() && !waiting.is_inside());
+        for seen in [inside, waiting] {
+            assert_eq!(seen.cookie().is_none(), by_header, "{content_type}");
+            assert_eq!(seen.header("waiting-room-token").is_some(), by_header, "{content_type}");
+        }
+    }
 }
 
 #[tokio::test]

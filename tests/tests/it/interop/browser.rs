@@ -4,7 +4,7 @@ use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 use tests::{Browser, House, application, config};
 use tower_http::cors::{Any, CorsLayer};
-use tower_waiting_room::{EXPOSED_HEADERS, Quota, RateHeaders, WaitingRoomLayer};
+use tower_waiting_room::{EXPOSED_HEADERS, Preflight, Quota, RateHeaders, WaitingRoomLayer};
 
 use super::api::{Api, limited};
 
@@ -82,9 +82,22 @@ async fn a_script_reads_all_about_limits_on_a_success_and_on_a_refusal() {
 }
 
 #[tokio::test]
-async fn a_preflight_that_comes_to_the_limit_is_not_counted() {
+async fn a_preflight_that_comes_to_the_limit_is_counted() {
     let (browser, _elsewhere) = elsewhere().await;
     let layer = once(RateHeaders::Default);
+    // The wrong way round: the limit stands in front of CORS.
+    let api = Api::of(&layer, application().layer(cors()).layer(layer.clone()));
+    let refused = &ask_twice(&browser, &api).await[0];
+    let methods: Vec<Method> = api.visits().iter().map(|visit| visit.method.clone()).collect();
+    assert_eq!(methods[..2], [Method::OPTIONS, Method::GET], "it takes the only request");
+    assert!(refused.as_str().unwrap().contains("Failed to fetch"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_preflight_is_not_counted_if_the_configuration_exempts_it() {
+    let (browser, _elsewhere) = elsewhere().await;
+    let config = limited(Quota::per_hour(1)).preflight(Preflight::Bypass);
+    let layer = WaitingRoomLayer::new(config.build().unwrap());
     // The wrong way round: the limit stands in front of CORS.
     let api = Api::of(&layer, application().layer(cors()).layer(layer.clone()));
     let [admitted, refused] = ask_twice(&browser, &api).await;

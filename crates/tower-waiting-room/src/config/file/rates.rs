@@ -143,6 +143,7 @@ fn key(name: &str) -> Option<Key> {
         "everyone" => Key::everyone(),
         "method" => Key::method(),
         "path" => Key::path(),
+        "visitor" => Key::visitor(),
         _ => match name.split_once('.')? {
             ("cookie", cookie) => Key::cookie(cookie),
             ("header", header) => Key::header(header),
@@ -205,7 +206,7 @@ impl From<AlgorithmName> for Algorithm {
     }
 }
 
-const KEYS: &str = "address, everyone, method, path, cookie.<name> or header.<name>";
+const KEYS: &str = "address, everyone, method, path, visitor, cookie.<name> or header.<name>";
 
 /// Sets what is given, and leaves the default of what is not.
 pub(super) fn with<B, T>(builder: B, given: Option<T>, set: impl FnOnce(B, T) -> B) -> B {

@@ -152,7 +152,7 @@ fn what_is_wrong_with_a_limit_in_a_file_is_named() {
         (r#""key": 5"#, "key is neither a name nor a list of names"),
         (
             r#""key": "ip""#,
-            "key is \"ip\" in the limit \"x\", expected address, everyone, method, path, \
+            "key is \"ip\" in the limit \"x\", expected address, everyone, method, path, visitor, \
              cookie.<name> or header.<name>",
         ),
         (r#""key": []"#, "key is empty in the limit \"x\", expected address, everyone"),

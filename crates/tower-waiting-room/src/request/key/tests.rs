@@ -1,11 +1,14 @@
+use std::net::SocketAddr;
+
 use http::Request;
 
 use super::*;
+use crate::request::PeerAddr;
 
 fn hash(key: &Key, request: http::request::Builder) -> Option<KeyHash> {
-    let (hasher, client_ip) = (KeyHasher::new([3, 1, 4, 1]), ClientIp::peer());
+    let hasher = KeyHasher::new([3, 1, 4, 1]);
     let request = request.body(()).unwrap();
-    key.hash(&Caller::new((&request).into(), &hasher, &client_ip))
+    key.hash(&Caller { head: (&request).into(), hasher: &hasher, visitor: None })
 }
 
 fn get(uri: &str) -> http::request::Builder {
@@ -44,19 +47,24 @@ fn an_address_counts_by_its_network() {
 }
 
 #[test]
-fn the_chain_of_proxies_is_walked_once_for_all_who_ask() {
-    let (hasher, client_ip) = (KeyHasher::new([3, 1, 4, 1]), ClientIp::peer());
-    let request = from("192.0.2.1").body(()).unwrap();
-    let caller = || Caller::new((&request).into(), &hasher, &client_ip);
-    let asked = caller();
-    assert_eq!(asked.address.get(), None, "nobody has asked yet");
-    assert_eq!(asked.address(), Some(IpAddr::from([192, 0, 2, 1])));
-    assert_eq!(asked.address.get(), Some(&asked.address()));
-    // What is known is not found out again, so another answer is believed as well.
-    let told = caller();
-    told.address.set(Some(IpAddr::from([192, 0, 2, 2]))).unwrap();
-    assert_eq!(told.address(), Some(IpAddr::from([192, 0, 2, 2])));
-    assert_eq!(Key::address().hash(&told), hash(&Key::address(), from("192.0.2.2")));
+fn the_chain_of_proxies_and_the_path_are_looked_at_once_for_all_who_ask() {
+    let callers = Callers::new(ClientIp::peer());
+    let findings = Findings::default();
+    let first = from("192.0.2.1").uri("/a/../b").body(()).unwrap();
+    let head = callers.head(&first, &findings);
+    assert_eq!(head.client_ip(), Some(IpAddr::from([192, 0, 2, 1])));
+    assert!(!head.readings(|readings| readings.is_clear()));
+    // What is known is not found out again, so it is believed of another request as well.
+    let second = from("192.0.2.2").body(()).unwrap();
+    let head = callers.head(&second, &findings);
+    assert_eq!(head.client_ip(), Some(IpAddr::from([192, 0, 2, 1])));
+    assert!(!head.readings(|readings| readings.is_clear()));
+    assert_eq!(
+        Key::address().hash(&callers.of(head, None)),
+        Key::address().hash(&callers.of(callers.head(&first, &Findings::default()), None))
+    );
+    // Outside of a layer nothing is kept.
+    assert_eq!(RequestHead::from(&second).client_ip(), Some(IpAddr::from([192, 0, 2, 2])));
 }
 
 #[cfg(feature = "axum")]
@@ -99,7 +107,7 @@ fn what_is_not_text_is_a_key_too() {
 
 #[test]
 fn a_rules_file_names_the_parts_that_are_built_in() {
-    for name in ["header.x-api-key", "cookie.id", "method", "path"] {
+    for name in ["header.x-api-key", "cookie.id", "method", "path", "visitor"] {
         assert_eq!(Part::named(name).unwrap().to_string(), name);
     }
     assert_eq!(Part::named("remote_address"), Some(Part::Address));
@@ -125,10 +133,33 @@ fn a_key_that_cannot_be_meant_is_refused() {
 }
 
 #[test]
-fn only_keys_without_an_address_can_be_made_up() {
-    assert!(Key::cookie("id").and(Key::path()).can_be_made_up());
-    assert!(!Key::cookie("id").and(Key::address()).can_be_made_up());
+fn a_key_can_be_made_up_if_any_part_of_it_can() {
+    for made_up in [Key::cookie("id"), Key::header("x-id"), Key::method(), Key::path()] {
+        assert!(made_up.can_be_made_up());
+        for other in [Key::address(), Key::visitor(), Key::everyone()] {
+            let both = made_up.clone().and(other);
+            assert!(both.can_be_made_up() && !both.is_by_address(), "{both}");
+        }
+    }
+    let by_address = Key::address().and(Key::everyone());
+    assert!(!by_address.can_be_made_up() && by_address.is_by_address());
+    assert!(!Key::visitor().can_be_made_up() && Key::visitor().is_by_address());
     assert!(!Key::everyone().can_be_made_up());
+}
+
+#[test]
+fn a_visitor_counts_by_the_pass_and_everything_else_by_address() {
+    let hasher = KeyHasher::new([3, 1, 4, 1]);
+    let of = |peer: &str, visitor: Option<u128>| {
+        let request = from(peer).body(()).unwrap();
+        let visitor = visitor.map(VisitorId::new);
+        Key::visitor().hash(&Caller { head: (&request).into(), hasher: &hasher, visitor })
+    };
+    assert_eq!(of("192.0.2.1", Some(1)), of("192.0.2.2", Some(1)));
+    assert_ne!(of("192.0.2.1", Some(1)), of("192.0.2.1", Some(2)));
+    assert_ne!(of("192.0.2.1", None), of("192.0.2.2", None));
+    assert_eq!(of("192.0.2.1", None), hash(&Key::address(), from("192.0.2.1")));
+    assert_eq!(hash(&Key::visitor(), get("/")), None);
 }
 
 #[test]

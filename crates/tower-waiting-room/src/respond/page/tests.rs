@@ -1,10 +1,11 @@
-use http::{StatusCode, header::CONTENT_TYPE};
+use http::{Request, StatusCode, header::CONTENT_TYPE};
 
 use super::*;
 use crate::{request::Language, respond::responder::respond};
 
 fn html(page: &Page, answer: &Answer) -> String {
-    String::from_utf8(page.response(answer).unwrap().into_body().to_vec()).unwrap()
+    String::from_utf8(page.response(answer, &head(&Request::new(()))).unwrap().into_body().to_vec())
+        .unwrap()
 }
 
 fn error(template: impl Into<String>) -> String {
@@ -65,7 +66,8 @@ fn what_is_filled_in_is_escaped() {
 #[test]
 fn each_page_has_a_nonce_of_its_own_in_the_policy_and_on_style_and_script() {
     let page = Page::default();
-    let [first, second] = [(), ()].map(|()| page.response(&sample::placed()).unwrap());
+    let [first, second] =
+        [(), ()].map(|()| page.response(&sample::placed(), &head(&Request::new(()))).unwrap());
     let policy = first.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap();
     let nonce = policy.split("'nonce-").nth(1).unwrap().split('\'').next().unwrap();
     let html = std::str::from_utf8(first.body()).unwrap();
@@ -90,11 +92,11 @@ fn a_template_has_our_variables_and_cloudflares() {
 #[test]
 fn a_template_goes_out_without_a_policy_until_it_is_given_one() {
     let page = Page::template("hello").unwrap();
-    let response = page.response(&sample::placed()).unwrap();
+    let response = page.response(&sample::placed(), &head(&Request::new(()))).unwrap();
     assert!(!response.headers().contains_key(CONTENT_SECURITY_POLICY));
     assert_eq!(response.headers()[X_ROBOTS_TAG], "noindex");
     let page = page.content_security_policy("script-src 'nonce-{nonce}'").unwrap();
-    let response = page.response(&sample::placed()).unwrap();
+    let response = page.response(&sample::placed(), &head(&Request::new(()))).unwrap();
     assert!(response.headers().contains_key(CONTENT_SECURITY_POLICY));
     assert!(page.content_security_policy("a\nb").is_err());
 }
@@ -122,16 +124,21 @@ fn a_template_that_is_too_long_or_does_not_end_is_refused() {
 
 #[test]
 fn a_closure_makes_the_body_and_we_the_rest() {
-    let page = Page::closure(|answer: &Answer| {
-        let body = format!("number {}", answer.position.unwrap_or_default());
+    let page = Page::closure(|answer, head| {
+        let body = format!("number {} for {}", answer.position.unwrap_or_default(), head.uri());
         let mut response = Response::new(body);
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/css"));
         response
     });
-    let response = respond(&sample::placed(), &page, false);
-    assert_eq!(response.body(), "number 12");
+    let request = Request::get("/vip?a").body(()).unwrap();
+    let response = respond(&sample::placed(), &page, &head(&request), false);
+    assert_eq!(response.body(), "number 12 for /vip?a");
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(response.headers()[CONTENT_TYPE], "text/css");
     assert_eq!(response.headers()["refresh"], "9");
     assert_eq!(response.headers()[X_ROBOTS_TAG], "noindex");
+}
+
+fn head(request: &Request<()>) -> RequestHead<'_> {
+    RequestHead::from(request)
 }

@@ -41,7 +41,7 @@ fn refuse(
     let reason = Reason::RefusedRate(policies[0].0.name().into());
     let told: Vec<_> = policies.iter().map(|(line, decision)| Told { line, decision }).collect();
     let statuses = Statuses::default();
-    Responder::new("shop".into(), Page::default(), statuses, profile).respond(&Unforwarded {
+    Responder::new("shop".into(), Page::default(), None, statuses, profile).respond(&Unforwarded {
         request: request.into(),
         outcome: Outcome::Refuse,
         reason: &reason,
@@ -80,7 +80,7 @@ const DOCUMENT: &str = concat!(
     r#"{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","#,
     r#""title":"Request cannot be satisfied as assigned quota has been exceeded","#,
     r#""status":429,"detail":"The limit \"per_ip\" allows 100 per 60 s.","#,
-    r#""violated-policies":["per_ip"]}"#,
+    r#""reason":"refused:rate:per_ip","violated-policies":["per_ip"]}"#,
 );
 
 #[test]
@@ -179,6 +179,7 @@ fn several_violated_policies_are_all_named() {
         problem["detail"],
         "The limit \"burst\" allows 100 per 60 s. The limit \"da\\\"ily\" allows 100 per 60 s."
     );
+    assert_eq!(problem["reason"], "refused:rate:burst");
     assert_eq!(
         response.headers()["ratelimit-policy"],
         r#""burst";q=100;w=60, "free";q=100;w=60, "da\"ily";q=100;w=60"#
@@ -223,6 +224,11 @@ fn a_grpc_client_is_pushed_back_for_exactly_the_wait() {
     assert_eq!((delay.seconds, delay.nanos), (1, 900_000_000));
 }
 
+/// Tells an answer to a client of which nothing else is known.
+fn respond(answer: &Answer, page: &Page, is_head: bool) -> Response<Bytes> {
+    super::respond(answer, page, &RequestHead::from(&Request::new(())), is_head)
+}
+
 const KINDS: [ClientKind; 5] = [
     ClientKind::Grpc,
     ClientKind::Json,
@@ -259,14 +265,21 @@ fn every_kind_of_client_gets_its_form_with_the_status_and_the_length() {
 }
 
 #[test]
-fn a_rate_limit_is_a_problem_document_for_every_program_but_our_own_script() {
-    let refusal = sample::refusal(Reason::RefusedRate("per_ip".into()));
-    let type_of = |is_poll| {
-        let answer = Answer { kind: ClientKind::Json, is_poll, ..refusal.clone() };
-        respond(&answer, &Page::default(), false).headers()[CONTENT_TYPE].clone()
-    };
-    assert_eq!(type_of(false), "application/problem+json");
-    assert_eq!(type_of(true), "application/json");
+fn a_refusal_is_a_problem_document_for_every_program_but_our_own_script() {
+    for reason in [
+        Reason::RefusedRate("per_ip".into()),
+        Reason::RefusedGateFull,
+        Reason::RefusedLineFull,
+        Reason::RefusedLimitsUnavailable,
+    ] {
+        let refusal = sample::refusal(reason);
+        let type_of = |is_poll| {
+            let answer = Answer { kind: ClientKind::Json, is_poll, ..refusal.clone() };
+            respond(&answer, &Page::default(), false).headers()[CONTENT_TYPE].clone()
+        };
+        assert_eq!(type_of(false), "application/problem+json");
+        assert_eq!(type_of(true), "application/json");
+    }
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn a_wrong_descriptor_is_named() {
         ("  - key: ''\n", "3:10: descriptors[0].key is \"\", expected a text of 1 to 256 bytes"),
         (
             "  - key: plan\n",
-            "3:10: descriptors[0].key is \"plan\", expected method, path, remote_address, \
+            "3:10: descriptors[0].key is \"plan\", expected method, path, remote_address, visitor, \
              cookie.<name>, header.<name>, message_type, tenant or user \
              (other keys have to be registered in code)",
         ),

@@ -52,9 +52,6 @@ fn the_longest_token_is_well_under_200_bytes() {
 fn a_token_is_fit_for_cookies_headers_and_json() {
     for text in both() {
         assert!(text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'));
-        let header = SealedToken(text.clone()).into_header_value();
-        assert_eq!(header.as_bytes(), text.as_bytes());
-        assert!(header.is_sensitive());
     }
 }
 

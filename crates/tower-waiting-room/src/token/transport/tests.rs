@@ -269,6 +269,39 @@ fn what_set_cookie_sets_is_found_in_the_next_request() {
 }
 
 #[test]
+fn each_room_reads_its_own_line_among_those_of_others() {
+    let checkout = Transport::new(&CookieSettings::new(), "checkout").unwrap();
+    let shop = transport();
+    let mut sent = HeaderMap::new();
+    let max_age = Duration::from_secs(300);
+    checkout.attach(&mut sent, TokenSource::Header, tokens().seal_pass(&pass(NOW)), max_age);
+    shop.attach(&mut sent, TokenSource::Header, tokens().seal_ticket(&ticket(NOW)), max_age);
+    let mut lines = sent.get_all(TOKEN_HEADER).iter();
+    let mut line = || lines.next().filter(|line| line.is_sensitive()).unwrap().to_str().unwrap();
+    let (first, second) = (line(), line());
+    assert!(first.starts_with("checkout=") && second.starts_with("shop="));
+    let joined = format!("{first}, {second}");
+    for headers in [sent.clone(), request::<_, &str>(&[joined], &[])] {
+        let found = shop.find(&tokens(), &headers, NOW);
+        assert!(is_ticket(&found) && found.rejected == 0, "the pass is of another room");
+        assert!(is_pass(&checkout.find(&tokens(), &headers, NOW)));
+    }
+
+    shop.detach(&mut sent, TokenSource::Header);
+    assert_eq!(sent.get_all(TOKEN_HEADER).iter().next_back().unwrap(), "shop=");
+    assert_eq!(candidates(&request::<_, &str>(&["shop=", "shop", "shop2=T"], &[])), ["shop"]);
+}
+
+#[test]
+fn lines_beyond_sixteen_kibibytes_are_not_read() {
+    let filler = "x".repeat(Transport::MAX_HEADER_BYTES - 6);
+    assert_eq!(candidates(&request::<_, &str>(&[&*filler, "shop=T"], &[])).len(), 2);
+    assert_eq!(candidates(&request::<_, &str>(&[&*(filler + "x"), "shop=T"], &[])).len(), 1);
+    let commas = ",".repeat(Transport::MAX_HEADER_BYTES + 1);
+    assert!(candidates(&request::<_, &str>(&[commas], &[])).is_empty());
+}
+
+#[test]
 fn a_transport_of_wrong_settings_cannot_be_made() {
     assert!(Transport::new(&CookieSettings::new().name("a b"), "shop").is_err());
     assert!(Transport::new(&CookieSettings::new(), "a b").is_err());

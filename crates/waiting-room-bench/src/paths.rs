@@ -1,0 +1,123 @@
+//! What a path costs that was made to be costly, beside a plain one.
+
+use std::fmt::Write;
+
+use http::{Request, Uri};
+use tower::{Layer, Service, ServiceExt};
+use tower_waiting_room::{Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
+
+use crate::{
+    case::{Case, Group, Repeat},
+    effort::Effort,
+    figure::{Bar, NONE, figure, range},
+    report::Report,
+    requests::runtime,
+    rounds::time,
+    services::Ready,
+};
+
+/// Measures, and prints.
+pub(crate) fn run(effort: Effort) -> Report {
+    let columns = ["path", "ns/op", "min..max", "x plain", "µs over plain", "a begun KiB", "bar"];
+    let title = "A request to a layer with fifty limits on paths, by its path";
+    let mut report = Report::new(title, "paths", effort, &columns);
+    let cases = PATHS.cases();
+    let times = time(cases, effort);
+    for (index, (case, ns)) in cases.iter().zip(&times).enumerate() {
+        let over = ns.over(&times[0]).median() / 1_000.0;
+        let each = over / case.name.rsplit(", ").next().map_or(1.0, begun_kib);
+        let is_odd = index > 0;
+        report.row([
+            case.name.to_owned(),
+            figure(ns.median()),
+            range(ns),
+            figure(ns.ratio_to(&times[0]).median()),
+            figure(over),
+            figure(each),
+            if is_odd { Bar::at_most("µs a KiB", 2.0, each).to_string() } else { NONE.to_owned() },
+        ]);
+    }
+    report.note("64 paths of each kind take turns. The first row is the plain one.");
+    report.note("No limit applies in the end, so nothing is charged.");
+    report
+}
+
+/// The KiB of a size that is written so, of which one has begun at least.
+fn begun_kib(size: &str) -> f64 {
+    let kib = size.strip_suffix(" KiB").and_then(|kib| kib.parse().ok());
+    kib.unwrap_or(1.0)
+}
+
+/// Requests to a layer with fifty limits on paths; the plain path first.
+pub(crate) const PATHS: Group = Group::new(
+    "paths",
+    &[
+        Case { name: "plain, 32 B", set_up: || requests(32, &["a"], "") },
+        Case { name: "plain, 8 KiB", set_up: || requests(8 * KIB, &["a", "/b", "c"], "") },
+        Case { name: "spaces and UTF-8, 8 KiB", set_up: || requests(8 * KIB, UTF_8, "") },
+        Case { name: "dots, 512 B", set_up: || requests(512, PLAIN, "/.a/../.") },
+        Case { name: "escaped slashes, 512 B", set_up: || requests(512, PLAIN, SLASHES) },
+        Case { name: "escaped twice, 128 B", set_up: || requests(128, PLAIN, TWICE) },
+        Case { name: "escaped twice, 512 B", set_up: || requests(512, PLAIN, TWICE) },
+        Case { name: "a row of escapes, 512 B", set_up: || requests(512, &["%61"], ROW) },
+        Case { name: "of everything, 512 B", set_up: || requests(512, PLAIN, EVERYTHING) },
+        Case { name: "of everything, 60 KiB", set_up: || requests(60 * KIB, UTF_8, EVERYTHING) },
+        Case { name: "only /., 60 KiB", set_up: || requests(60 * KIB, &["/."], "") },
+        Case { name: "only /%252e, 2 KiB", set_up: || requests(2 * KIB, &["/%252e"], "") },
+    ],
+);
+
+const KIB: usize = 1024;
+const PLAIN: &[&str] = &["a", "/bc", "def", "/g", "hi"];
+const UTF_8: &[&str] = &["a", "/b", "%20", "%C3%A4", "c%E4%B8%AD"];
+const SLASHES: &str = "%2Fa%2Fbc%2F%2Fd%2f..%2F.%2fe";
+const TWICE: &str = "/%252e%252e%252f/%252e%252fa/..%252f";
+const ROW: &str = "/%252e%252e%252f/%252e%252fa";
+const EVERYTHING: &str = "/..//./a;b/%2e%2fc%5C..\\x/%252e.%252fd";
+
+/// Sends requests for many paths of a length: of these pieces by chance, and then this end. A
+/// processor would learn a single one by heart.
+fn requests(bytes: usize, pieces: &[&str], end: &str) -> Repeat {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut piece = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        pieces[usize::try_from(state % 1009).expect("it is small") % pieces.len()]
+    };
+    let longest = pieces.iter().map(|piece| piece.len()).max().unwrap_or(0);
+    let mut path = || {
+        let mut path = "/".to_owned();
+        while path.len() + longest + end.len() <= bytes {
+            path.push_str(piece());
+        }
+        path.extend(std::iter::repeat_n('z', bytes - path.len() - end.len()));
+        path.write_str(end).expect("there is room for it");
+        Uri::try_from(path).expect("the pieces make a path")
+    };
+    let uris: Vec<Uri> = (0..64).map(|_| path()).collect();
+    let limits = (0..LIMITS).map(|number| {
+        let quota = Quota::per_second(100_000_000);
+        let limit = RateLimit::new(format!("limit-{number}"), quota, Key::everyone());
+        // The path is looked at first, and then the limit does not apply after all.
+        limit.path(format!("/login/{number}")).when(|_| false)
+    });
+    let config = limits.fold(WaitingRoomConfig::builder("api"), |to, limit| to.rate_limit(limit));
+    let config = config.build().expect("the limits are right");
+    let mut service = WaitingRoomLayer::new(config).layer(Ready);
+    let (runtime, mut next) = (runtime(), 0);
+    Repeat::new(move |times| {
+        runtime.block_on(async {
+            for _ in 0..times {
+                let mut request = Request::new(());
+                *request.uri_mut() = uris[next].clone();
+                next = (next + 1) % uris.len();
+                let Ok(service) = service.ready().await;
+                let Ok(response) = service.call(request).await;
+                std::hint::black_box(response);
+            }
+        });
+    })
+}
+
+const LIMITS: u32 = 50;
