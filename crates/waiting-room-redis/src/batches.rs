@@ -5,12 +5,12 @@ use std::{future::Future, sync::Arc, time::Duration};
 use redis::{RedisError, aio::ConnectionLike};
 use tokio::{
     sync::{mpsc, oneshot},
-    time::{Instant, timeout},
+    time::Instant,
 };
 use waiting_room_core::{StoreError, StoreErrorKind, VisitorId};
 
 use crate::{
-    connections::Connections,
+    connections::{Connections, answered},
     reply::{self, Fields, Head},
     scripts::Verb,
     shared::{Opens, Shared},
@@ -112,7 +112,7 @@ async fn within<T>(
     deadline: Duration,
     asked: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
-    timeout(deadline, asked).await.unwrap_or_else(|_| Err(StoreError::new(StoreErrorKind::Timeout)))
+    answered(deadline, asked).await?
 }
 
 fn deliver(

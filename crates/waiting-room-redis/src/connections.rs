@@ -13,7 +13,12 @@ use std::{
 
 use arc_swap::ArcSwap;
 use redis::RedisResult;
-use tokio::time::timeout;
+use tokio::{
+    pin,
+    task::yield_now,
+    time::{Instant, timeout},
+};
+use waiting_room_core::{StoreError, StoreErrorKind};
 
 /// A connection that all calls of a node share, until it is replaced.
 ///
@@ -85,6 +90,20 @@ impl Breaker {
     /// So many calls fail in a row before the others are spared.
     const OPENS_AFTER: u32 = 5;
 
+    /// What a call fails with that has waited in the queue of this node for too long: whether the
+    /// server is silent, or the queue is long.
+    pub(crate) fn overdue(&self) -> StoreError {
+        StoreError::new(match self.failures.load(Ordering::Relaxed) {
+            0 => StoreErrorKind::Busy,
+            _ => StoreErrorKind::Timeout,
+        })
+    }
+
+    /// What a call fails with for which there is no room in the queue of this node.
+    pub(crate) fn crowded_out(&self) -> StoreError {
+        self.overdue().with_source(TOO_MANY_WAIT)
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         self.failures.load(Ordering::Relaxed) >= Self::OPENS_AFTER
     }
@@ -100,6 +119,32 @@ impl Breaker {
     }
 }
 
+/// What is asked, if the server answers before the deadline.
+///
+/// A node that is flooded with requests is late to read an answer which has come in time. So the
+/// server counts as silent only once the runtime has looked at its sockets some more times without
+/// being late itself; a turn that comes late says nothing about the server.
+pub(crate) async fn answered<T>(
+    deadline: Duration,
+    asked: impl Future<Output = T>,
+) -> Result<T, StoreError> {
+    pin!(asked);
+    let mut answer = timeout(deadline, &mut asked).await;
+    let (overdue, mut in_time) = (Instant::now(), 0);
+    while answer.is_err() && in_time < TURNS && overdue.elapsed() < LONGEST_LAG {
+        let turn = Instant::now();
+        yield_now().await;
+        answer = timeout(TURN, &mut asked).await;
+        in_time = if turn.elapsed() < LATE { in_time + 1 } else { 0 };
+    }
+    answer.map_err(|_| StoreError::new(StoreErrorKind::Timeout))
+}
+
+/// How long a call waits for its answer: the script that it shares says first that it has failed.
+pub(crate) fn patience(deadline: Duration) -> Duration {
+    deadline + deadline / 4 + 4 * TURNS * TURN
+}
+
 impl<C> fmt::Debug for Connections<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connections")
@@ -108,9 +153,40 @@ impl<C> fmt::Debug for Connections<C> {
     }
 }
 
+/// In so many turns of the runtime an answer is sent, read and handed over.
+const TURNS: u32 = 4;
+/// The shortest time in which the runtime looks at its sockets.
+const TURN: Duration = Duration::from_millis(1);
+/// A turn that takes longer was late.
+const LATE: Duration = Duration::from_millis(4);
+/// A runtime that is late for longer than this leaves no doubt to the server's benefit.
+const LONGEST_LAG: Duration = Duration::from_secs(10);
+
+const TOO_MANY_WAIT: &str = "too many calls of this node wait for it";
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_server_is_given_up_soon_after_the_deadline() {
+        let asked = tokio::time::Instant::now();
+        let deadline = Duration::from_millis(50);
+        let error = answered(deadline, std::future::pending::<()>()).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Timeout);
+        assert!(asked.elapsed() >= deadline && asked.elapsed() < patience(deadline));
+    }
+
+    #[test]
+    fn a_call_that_waits_too_long_blames_the_server_only_while_it_is_silent() {
+        let breaker = Breaker::default();
+        assert_eq!(breaker.overdue().kind(), StoreErrorKind::Busy);
+        assert_eq!(breaker.crowded_out().kind(), StoreErrorKind::Busy);
+        breaker.failed();
+        assert_eq!(breaker.overdue().kind(), StoreErrorKind::Timeout);
+        breaker.succeeded();
+        assert_eq!(breaker.overdue().kind(), StoreErrorKind::Busy);
+    }
 
     #[test]
     fn five_failures_in_a_row_open_it_and_one_answer_closes_it() {

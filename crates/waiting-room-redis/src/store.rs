@@ -19,7 +19,7 @@ use waiting_room_core::{
 
 use crate::{
     batches::{self, Call, unavailable},
-    connections::Connections,
+    connections::{Connections, patience},
     options::RedisStoreOptions,
     reply::{Fields, Head},
     scripts::Verb,
@@ -114,19 +114,19 @@ impl RedisStore {
         arguments: Vec<Vec<u8>>,
         enters: Option<VisitorId>,
     ) -> Result<(Head, Fields), StoreError> {
-        let unavailable = |why| StoreError::new(StoreErrorKind::Unavailable).with_source(why);
-        if self.shared.breaker.is_open() {
-            return Err(unavailable(BREAKER_IS_OPEN));
+        let breaker = &self.shared.breaker;
+        if breaker.is_open() {
+            return Err(StoreError::new(StoreErrorKind::Unavailable).with_source(BREAKER_IS_OPEN));
         }
         let (reply, replied) = oneshot::channel();
         let call = Call { arguments, reply, enters };
-        self.lanes[verb as usize].try_send(call).map_err(|_| unavailable(TOO_MANY_WAIT))?;
-        match timeout(self.shared.deadline, replied).await {
+        self.lanes[verb as usize].try_send(call).map_err(|_| breaker.crowded_out())?;
+        match timeout(patience(self.shared.deadline), replied).await {
             Ok(Ok(replied)) => replied,
             Ok(Err(_)) => Err(StoreError::new(StoreErrorKind::Unavailable)),
             // Whether the server fails, its scripts tell: one slow script is not as many failures as
             // there are visitors who wait for it.
-            Err(_) => Err(StoreError::new(StoreErrorKind::Timeout)),
+            Err(_) => Err(breaker.overdue()),
         }
     }
 }
@@ -151,8 +151,7 @@ impl Store for RedisStore {
             let (head, said) = self.ask(Verb::Enter, verbs::enter(id, until), Some(id)).await?;
             match verbs::verdict(&head, said, id, None, &self.shared.rules()) {
                 // The clock of the server was set forward, or this node would have given up.
-                Err(error)
-                    if error.kind() == StoreErrorKind::Timeout && Instant::now() < waited => {}
+                Err(error) if error.kind() == StoreErrorKind::Busy && Instant::now() < waited => {}
                 verdict => return verdict,
             }
         }
@@ -248,7 +247,6 @@ pub(crate) fn check_eviction(memory: &str, policy: &str) -> Result<(), StoreErro
 pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 pub(crate) const BREAKER_IS_OPEN: &str =
     "it has not answered lately, and is asked by nobody but the watch until it does";
-pub(crate) const TOO_MANY_WAIT: &str = "too many calls wait for it";
 
 /// So many calls of one verb wait for those that are under way.
 const MAX_WAITING: usize = 4_096;

@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use waiting_room_core::{Reason, RoomSwitch, Store, StoreError, Ticket, Timestamp, Verdict};
+use waiting_room_core::{
+    Reason, RoomSwitch, Store, StoreError, StoreErrorKind, Ticket, Timestamp, Verdict,
+};
 
 use super::{
     pending::{Pending, Resumed},
@@ -295,6 +297,7 @@ impl<St: Store> Pipeline<St> {
             }
             Rated::KeyMissing(policy) => return Break(Stop::Reply(Reply::key_missing(&policy))),
             Rated::Stranger => return Break(Stop::Reply(Reply::address_unknown())),
+            Rated::Busy => return Break(Stop::Reply(Reply::limits_overloaded())),
             Rated::Unavailable => return Break(Stop::Reply(Reply::limits_unavailable())),
         };
         // Where there is a room, it says why a request goes on.
@@ -373,6 +376,7 @@ impl<St: Store> Pipeline<St> {
                 journey.visitor = Visitor::Outside(ticket);
                 Reply::turned_away(reason, retry_after)
             }
+            Err(error) if error.kind() == StoreErrorKind::Busy => Self::overloaded(room, journey),
             Err(_) if room.admits_without_store() => {
                 journey.admitted = Reason::StoreUnavailable;
                 return Continue(());
@@ -380,6 +384,20 @@ impl<St: Store> Pipeline<St> {
             Err(_) => Reply::room_unavailable(),
         };
         Break(Stop::Reply(reply))
+    }
+
+    /// What a visitor is told whom this node has no time to ask the store about: a newcomer gets a
+    /// first ticket, and a visitor in line keeps its own.
+    fn overloaded(room: &RoomStage<St>, journey: &mut Journey) -> Reply {
+        let now = journey.now;
+        if let Visitor::Proven(Opened::Ticket(ticket)) = &journey.visitor {
+            let draw = ticket.id.draw(now.as_nanos());
+            return Reply::room_overloaded(room.overload_interval(draw));
+        }
+        let ticket = room.first_ticket(now);
+        journey.token = Some(room.ticket_token(&ticket));
+        journey.visitor = Visitor::Outside(Some(ticket));
+        Reply::room_overloaded(ticket.retry_after(now))
     }
 
     fn enter_gates(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {

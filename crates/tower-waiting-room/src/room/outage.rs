@@ -12,8 +12,8 @@ use std::{
 };
 
 use waiting_room_core::{
-    Pass, Reason, Renewal, Room, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict,
-    VisitorId,
+    Pass, Reason, Renewal, Room, RoomRules, Store, StoreError, StoreErrorKind, Ticket, Timestamp,
+    Verdict, VisitorId,
 };
 
 use crate::telemetry::Telemetry;
@@ -23,7 +23,9 @@ pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What to tell a visitor without a pass when the store cannot decide.
 ///
-/// Valid passes go on in any case, for as long as they are valid.
+/// Valid passes go on in any case, for as long as they are valid. A store that answers, and is asked
+/// more by a node than it decides in time, is not away: whatever the policy, visitors then wait, with
+/// the reason `queued:store_busy` and a time to come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreFailure {
@@ -150,6 +152,7 @@ impl Outage {
     ) -> Result<T, StoreError> {
         match &said {
             Ok(_) => self.answered(store),
+            Err(error) if error.kind() == StoreErrorKind::Busy => {}
             Err(error) => drop(self.is_away(error, store.now())),
         }
         said
@@ -167,6 +170,8 @@ impl Outage {
                 self.answered(store);
                 return Ok(said);
             }
+            // It answers others: to stand in for it would be to let in twice.
+            Err(error) if error.kind() == StoreErrorKind::Busy => return Err(error),
             Err(error) => error,
         };
         let now = store.now();

@@ -189,6 +189,24 @@ impl<St: Store> RoomStage<St> {
         Token { sealed: self.tokens.seal_ticket(ticket), max_age }
     }
 
+    /// The first ticket of a newcomer whom this node has no time to ask the store about.
+    ///
+    /// As the store would hand it out: it claims nothing but the time of arrival. Its holder asks in
+    /// a queue of the node that is not the newcomers'.
+    pub(crate) fn first_ticket(&self, now: Timestamp) -> Ticket {
+        let id = random_visitor_id();
+        Ticket::new(id, now, now, now + self.overload_interval(id.draw(0)))
+    }
+
+    /// When a visitor is to come back whom this node has no time to ask the store about: spread over
+    /// what the slowest visitors are asked to wait, so that a flood does not come back at once.
+    pub(crate) fn overload_interval(&self, draw: u64) -> Duration {
+        let longest = self.store.rules().current_refresh_interval();
+        let share = u32::try_from(draw % 1_000).unwrap_or(0);
+        let interval = longest / 4 + longest * 3 / 4 * share / 1_000;
+        Duration::from_secs(interval.as_secs() + 1)
+    }
+
     /// Whether visitors are let through when the store cannot decide.
     pub(crate) fn admits_without_store(&self) -> bool {
         self.outage.policy() == StoreFailure::Admit

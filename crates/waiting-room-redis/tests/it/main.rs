@@ -6,6 +6,7 @@ mod cluster;
 mod conformance;
 mod failure;
 mod far_back;
+mod flood;
 mod gate_share;
 mod limits;
 mod link;
