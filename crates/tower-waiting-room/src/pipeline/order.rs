@@ -107,9 +107,10 @@ impl Stage {
         match visitor {
             Visitor::Proven(Opened::Ticket(_)) => &[Self::Room, Self::Limits, Self::Gates],
             Visitor::Proven(Opened::Pass(_)) => &[Self::Limits, Self::Room, Self::Gates],
-            Visitor::Unknown | Visitor::Inside(_) | Visitor::Outside(_) => {
-                &[Self::Limits, Self::Room, Self::Gates]
-            }
+            Visitor::Proven(Opened::Lapsed(_))
+            | Visitor::Unknown
+            | Visitor::Inside(_)
+            | Visitor::Outside(_) => &[Self::Limits, Self::Room, Self::Gates],
         }
     }
 }
@@ -387,12 +388,16 @@ impl<St: Store> Pipeline<St> {
     }
 
     /// What a visitor is told whom this node has no time to ask the store about: a newcomer gets a
-    /// first ticket, and a visitor in line keeps its own.
+    /// first ticket; a visitor in line, or with a session that may go on, keeps its token.
     fn overloaded(room: &RoomStage<St>, journey: &mut Journey) -> Reply {
         let now = journey.now;
-        if let Visitor::Proven(Opened::Ticket(ticket)) = &journey.visitor {
-            let draw = ticket.id.draw(now.as_nanos());
-            return Reply::room_overloaded(room.overload_interval(draw));
+        let kept = match &journey.visitor {
+            Visitor::Proven(Opened::Ticket(ticket)) => Some(ticket.id),
+            Visitor::Proven(Opened::Lapsed(pass)) => Some(pass.id),
+            _ => None,
+        };
+        if let Some(id) = kept {
+            return Reply::room_overloaded(room.overload_interval(id.draw(now.as_nanos())));
         }
         let ticket = room.first_ticket(now);
         journey.token = Some(room.ticket_token(&ticket));

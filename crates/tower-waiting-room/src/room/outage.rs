@@ -61,6 +61,8 @@ impl StoreFailure {
 pub(crate) enum Question {
     CheckIn(Ticket),
     Enter(VisitorId),
+    /// Whether the session of a pass that has run out goes on; if not, a newcomer of this id asks.
+    Return(Pass, VisitorId),
 }
 
 /// Whether the store answers, and the room of a node that is on its own.
@@ -105,11 +107,22 @@ impl Outage {
         let verdict = match question {
             Question::CheckIn(ticket) => store.check_in(ticket).await,
             Question::Enter(id) => store.enter(id).await,
+            Question::Return(pass, id) => match store.renew(pass).await {
+                Ok(Renewal::Renew(pass)) => {
+                    Ok(Verdict::Admit { pass, reason: Reason::AdmittedPass })
+                }
+                Ok(Renewal::End) => store.enter(id).await,
+                Err(error) => Err(error),
+            },
         };
         self.or_locally(store, verdict, |room, now| {
             let verdict = match question {
                 Question::CheckIn(ticket) => room.check_in(&ticket, now),
                 Question::Enter(id) => room.enter(id, now),
+                Question::Return(pass, id) => match room.renew(&pass, now) {
+                    Renewal::Renew(pass) => Verdict::Admit { pass, reason: Reason::AdmittedPass },
+                    Renewal::End => room.enter(id, now),
+                },
             };
             match verdict {
                 Verdict::Admit { pass, .. } => {

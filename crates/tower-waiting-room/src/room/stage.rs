@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use http::{Extensions, HeaderMap};
 use waiting_room_core::{
-    Pass, Reason, Renewal, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    Pass, Reason, Renewal, RoomRules, SessionRenewal, Store, StoreError, Ticket, Timestamp,
+    Verdict, VisitorId,
 };
 
 use super::{
@@ -115,6 +116,9 @@ impl<St: Store> RoomStage<St> {
     pub(crate) fn ask(&self, visitor: &Visitor) -> BoxFuture<Result<Verdict, StoreError>> {
         let question = match visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => Question::CheckIn(**ticket),
+            Visitor::Proven(Opened::Lapsed(pass)) if self.may_return(pass) => {
+                Question::Return(**pass, random_visitor_id())
+            }
             _ => Question::Enter(random_visitor_id()),
         };
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
@@ -162,7 +166,11 @@ impl<St: Store> RoomStage<St> {
                         Err(_) => None,
                     }
                 });
-                (None, Some(Box::new(PassRenewal::new(asked, &pass, now))))
+                let patience = match rules.is_renewal_due(&pass, now) {
+                    true => PassRenewal::PATIENCE,
+                    false => PassRenewal::SHORT_PATIENCE,
+                };
+                (None, Some(Box::new(PassRenewal::new(asked, patience))))
             }
         }
     }
@@ -255,7 +263,23 @@ impl<St: Store> RoomStage<St> {
         })
     }
 
+    /// Whether the session of a pass that has run out may go on, so that it is worth asking.
+    fn may_return(&self, pass: &Pass) -> bool {
+        self.is_sliding() && !self.sessions.is_ended(pass)
+    }
+
+    /// Whether a session may outlast a pass.
+    fn is_sliding(&self) -> bool {
+        self.store.rules().current_session_renewal() == SessionRenewal::Sliding
+    }
+
+    /// A client keeps its pass for as long as the session may last: where only the store has heard of
+    /// its last request, the pass that has run out shows whose session goes on.
     fn pass_token(&self, pass: &Pass, now: Timestamp) -> Token {
-        Token { sealed: self.tokens.seal_pass(pass), max_age: pass.expires_at.since(now) }
+        let until = match self.is_sliding() {
+            true => Tokens::session_may_last(pass),
+            false => pass.expires_at,
+        };
+        Token { sealed: self.tokens.seal_pass(pass), max_age: until.since(now) }
     }
 }

@@ -72,10 +72,14 @@ impl Tokens {
             Kind::Pass => {
                 let value = payload::decode_pass(payload)?;
                 check_age(value.last_check_in, now)?;
-                if value.expires_at <= now {
+                let verified = Verified { value, is_from_old_key };
+                if now < value.expires_at {
+                    Opened::Pass(verified)
+                } else if now < Self::session_may_last(&value) {
+                    Opened::Lapsed(verified)
+                } else {
                     return Err(OpenError::Expired);
                 }
-                Opened::Pass(Verified { value, is_from_old_key })
             }
             Kind::Ticket => {
                 let value = payload::decode_ticket(payload)?;
@@ -83,6 +87,12 @@ impl Tokens {
                 Opened::Ticket(Verified { value, is_from_old_key })
             }
         })
+    }
+
+    /// Until when the session of a pass may last by what the pass says: until it was renewed for the
+    /// last time, and for a whole lifetime from then on.
+    pub(crate) fn session_may_last(pass: &Pass) -> Timestamp {
+        pass.expires_at + pass.expires_at.since(pass.last_check_in)
     }
 
     fn seal<const N: usize>(&self, kind: Kind, payload: &[u8; N]) -> SealedToken {
@@ -94,6 +104,9 @@ impl Tokens {
 /// What a token proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
+    /// That the visitor was let in, under a pass that has run out since. The session may go on: a
+    /// renewal may have reached the store without its answer having reached the visitor.
+    Lapsed(Verified<Pass>),
     /// That the visitor was let in.
     Pass(Verified<Pass>),
     /// A place in line.

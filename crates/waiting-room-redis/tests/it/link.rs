@@ -1,8 +1,11 @@
 //! The way to a server.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU32, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::Duration,
 };
 
 use tokio::{
@@ -11,6 +14,8 @@ use tokio::{
         TcpListener, TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
+    sync::mpsc,
+    time::{Instant, sleep_until},
 };
 
 /// A way on which everything can vanish, with the connections left open at both ends.
@@ -25,13 +30,20 @@ struct State {
     vanished: AtomicU32,
     /// All connections are deaf, also those that are still to be made.
     is_cut: AtomicBool,
+    /// Each byte takes so long in each direction.
+    delay: Duration,
 }
 
 impl Link {
     pub(crate) async fn to(server: u16) -> Self {
+        Self::with_round_trip(server, Duration::ZERO).await
+    }
+
+    /// A way there and back that takes this long.
+    pub(crate) async fn with_round_trip(server: u16, round_trip: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let state = Arc::<State>::default();
+        let state = Arc::new(State { delay: round_trip / 2, ..State::default() });
         let at = Arc::clone(&state);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -62,14 +74,25 @@ impl Link {
     }
 }
 
-async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, state: Arc<State>, born: u32) {
+async fn carry(mut from: OwnedReadHalf, to: OwnedWriteHalf, state: Arc<State>, born: u32) {
+    let (under_way, arriving) = mpsc::unbounded_channel();
+    tokio::spawn(arrive(arriving, to));
     let mut bytes = vec![0; 16_384];
     while let Ok(count @ 1..) = from.read(&mut bytes).await {
         let is_deaf = state.vanished.load(Ordering::Relaxed) != born;
         if is_deaf || state.is_cut.load(Ordering::Relaxed) {
             continue;
         }
-        if to.write_all(&bytes[..count]).await.is_err() {
+        if under_way.send((Instant::now() + state.delay, bytes[..count].to_vec())).is_err() {
+            return;
+        }
+    }
+}
+
+async fn arrive(mut arriving: mpsc::UnboundedReceiver<(Instant, Vec<u8>)>, mut to: OwnedWriteHalf) {
+    while let Some((at, bytes)) = arriving.recv().await {
+        sleep_until(at).await;
+        if to.write_all(&bytes).await.is_err() {
             return;
         }
     }

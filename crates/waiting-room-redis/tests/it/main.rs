@@ -14,5 +14,6 @@ mod mishaps;
 mod nodes;
 mod recovery;
 mod rights;
+mod round_trips;
 mod rules;
 mod support;
