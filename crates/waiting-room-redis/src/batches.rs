@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use redis::{RedisError, aio::ConnectionLike};
+use redis::aio::ConnectionLike;
 use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
@@ -10,7 +10,7 @@ use tokio::{
 use waiting_room_core::{StoreError, StoreErrorKind, VisitorId};
 
 use crate::{
-    connections::{Connections, answered},
+    connections::{Connections, answered, unavailable},
     reply::{self, Fields, Head},
     scripts::Verb,
     shared::{Opens, Shared},
@@ -43,7 +43,10 @@ pub(crate) async fn serve<C: ConnectionLike + Clone>(
         }
         let arguments = batch.iter_mut().flat_map(|call| std::mem::take(&mut call.arguments));
         let arguments: Vec<_> = arguments.collect();
-        let replied = run(verb, &arguments, &mut connections.current(), &shared).await;
+        let replied = match connections.current() {
+            Ok(mut connection) => run(verb, &arguments, &mut connection, &shared).await,
+            Err(error) => Err(error),
+        };
         deliver(batch.drain(..), replied, &shared);
     }
 }
@@ -153,10 +156,6 @@ pub(crate) fn again(error: &StoreError) -> StoreError {
         Some(source) => same.with_source(source.to_string()),
         None => same,
     }
-}
-
-pub(crate) fn unavailable(error: &RedisError) -> StoreError {
-    StoreError::new(StoreErrorKind::Unavailable).with_source(error.clone())
 }
 
 /// So many visitors share a script at most.

@@ -11,21 +11,22 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::ArcSwap;
-use redis::RedisResult;
+use arc_swap::ArcSwapOption;
+use redis::{RedisError, RedisResult};
 use tokio::{
     pin,
     task::yield_now,
     time::{Instant, timeout},
 };
-use waiting_room_core::{StoreError, StoreErrorKind};
+use waiting_room_core::{ConfigError, ConfigErrorKind, StoreError, StoreErrorKind};
 
 /// A connection that all calls of a node share, until it is replaced.
 ///
 /// A connection whose other end has vanished without a word looks like one to a slow server, and for
 /// ever. So a node that gets no answers opens another, if it was told how.
 pub(crate) struct Connections<C> {
-    current: ArcSwap<C>,
+    /// None before the server has been reached.
+    current: ArcSwapOption<C>,
     open: Option<Open<C>>,
 }
 
@@ -49,25 +50,36 @@ impl<C: Clone> Connections<C> {
 
     /// This one, for ever.
     pub(crate) fn only(connection: C) -> Arc<Self> {
-        Arc::new(Self { current: ArcSwap::from_pointee(connection), open: None })
+        Arc::new(Self { current: ArcSwapOption::from_pointee(connection), open: None })
     }
 
-    /// One that is opened now, and others when they are needed.
+    /// One that is opened now, or once the server is there; and others when they are needed.
+    ///
+    /// # Errors
+    ///
+    /// The server is there and refuses the connection, which it will do the next time as well.
     pub(crate) async fn opened<F>(
         open: impl Fn() -> F + Send + Sync + 'static,
-    ) -> RedisResult<Arc<Self>>
+    ) -> Result<Arc<Self>, StoreError>
     where
         F: Future<Output = RedisResult<C>> + Send + 'static,
     {
-        let first = timeout(Self::FIRST_PATIENCE, open()).await;
-        let current = first.map_err(|_| std::io::Error::from(std::io::ErrorKind::TimedOut))??;
-        let current = ArcSwap::from_pointee(current);
+        let first = match timeout(Self::FIRST_PATIENCE, open()).await {
+            Ok(Ok(connection)) => Some(connection),
+            Ok(Err(error)) if !is_of_the_way(&error) => return Err(unavailable(&error)),
+            Ok(Err(_)) | Err(_) => None,
+        };
+        let current = ArcSwapOption::from_pointee(first);
         let open: Open<C> = Box::new(move || Box::pin(open()));
         Ok(Arc::new(Self { current, open: Some(open) }))
     }
 
-    pub(crate) fn current(&self) -> C {
-        self.current.load().as_ref().clone()
+    /// The connection in use, if the server has been reached.
+    pub(crate) fn current(&self) -> Result<C, StoreError> {
+        match &*self.current.load() {
+            Some(connection) => Ok(connection.as_ref().clone()),
+            None => Err(StoreError::new(StoreErrorKind::Unavailable).with_source(NOT_REACHED)),
+        }
     }
 
     /// Opens another connection for all calls from now on; keeps this one if that fails. Says
@@ -76,7 +88,7 @@ impl<C: Clone> Connections<C> {
         let Some(open) = &self.open else { return false };
         match timeout(Self::PATIENCE, open()).await {
             Ok(Ok(connection)) => {
-                self.current.store(Arc::new(connection));
+                self.current.store(Some(Arc::new(connection)));
                 return true;
             }
             Ok(Err(error)) => tracing::debug!(%error, "no other connection to the store"),
@@ -89,6 +101,11 @@ impl<C: Clone> Connections<C> {
 impl Breaker {
     /// So many calls fail in a row before the others are spared.
     const OPENS_AFTER: u32 = 5;
+
+    /// One of a server that has not been reached yet.
+    pub(crate) const fn opened() -> Self {
+        Self { failures: AtomicU32::new(Self::OPENS_AFTER) }
+    }
 
     /// What a call fails with that has waited in the queue of this node for too long: whether the
     /// server is silent, or the queue is long.
@@ -145,6 +162,34 @@ pub(crate) fn patience(deadline: Duration) -> Duration {
     deadline + deadline / 4 + 4 * TURNS * TURN
 }
 
+/// Whether a server is away, by what was said when a node started: it is not reached, or not ready. What
+/// a server refuses that is there, it refuses the next time as well.
+pub(crate) fn is_away(error: &StoreError) -> bool {
+    let source = std::error::Error::source(error);
+    let said = source.and_then(|source| source.downcast_ref::<RedisError>());
+    let is_silent = error.kind() == StoreErrorKind::Timeout;
+    is_silent || said.map_or(error.kind() == StoreErrorKind::Unavailable, is_of_the_way)
+}
+
+/// Whether an error is of the way to the server, or of a server that starts.
+fn is_of_the_way(error: &RedisError) -> bool {
+    error.is_io_error() || error.code().is_some_and(|code| STARTING.contains(&code))
+}
+
+pub(crate) fn unavailable(error: &RedisError) -> StoreError {
+    StoreError::new(StoreErrorKind::Unavailable).with_source(error.clone())
+}
+
+/// Checks that a server of so much memory evicts nothing.
+pub(crate) fn check_eviction(memory: &str, policy: &str) -> Result<(), StoreError> {
+    if memory != "0" && policy != "noeviction" {
+        let expected = "noeviction: a key that is evicted is a limit that is forgotten";
+        let kind = ConfigErrorKind::Contradicts;
+        return Err(ConfigError::new(kind, "maxmemory-policy", policy, expected).into());
+    }
+    Ok(())
+}
+
 impl<C> fmt::Debug for Connections<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connections")
@@ -162,6 +207,9 @@ const LATE: Duration = Duration::from_millis(4);
 /// A runtime that is late for longer than this leaves no doubt to the server's benefit.
 const LONGEST_LAG: Duration = Duration::from_secs(10);
 
+const NOT_REACHED: &str = "it has not been reached yet";
+/// What a server says that is not ready yet.
+const STARTING: [&str; 4] = ["CLUSTERDOWN", "LOADING", "MASTERDOWN", "TRYAGAIN"];
 const TOO_MANY_WAIT: &str = "too many calls of this node wait for it";
 
 #[cfg(test)]

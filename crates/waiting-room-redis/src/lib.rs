@@ -51,6 +51,7 @@ mod clock;
 mod connections;
 mod frontier;
 mod gate_share;
+mod joining;
 mod keys;
 mod limits;
 mod options;

@@ -123,6 +123,9 @@ impl<St: Store> Pipeline<St> {
         let limits = RateStage::new(&config.rates, telemetry.clone(), clock.clone())
             .expect("a config is built only with limits that can be kept");
         let watch = config.rules_file.as_ref().and_then(|file| file.follow(&limits.in_force));
+        if config.has_room && *store.given_rules() != config.rules {
+            telemetry.misconfigured(Misconfiguration::RulesDiffer);
+        }
         let room = config.has_room.then(|| {
             let keys = config.keys.clone().unwrap_or_else(|| {
                 let room = config.rules.name();

@@ -16,7 +16,7 @@ use waiting_room_core::{
     Verdict, VisitorId,
 };
 
-use crate::telemetry::Telemetry;
+use crate::{misconfiguration::Misconfiguration, telemetry::Telemetry};
 
 /// A future of a store, boxed: a valid pass that is not due for renewal never makes one.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -206,6 +206,9 @@ impl Outage {
 
     /// The store has answered.
     fn answered<St: Store>(&self, store: &St) {
+        if store.may_evict() {
+            self.telemetry.misconfigured(Misconfiguration::StoreMayEvict);
+        }
         if !self.is_on.load(Ordering::Relaxed) {
             return;
         }

@@ -14,9 +14,8 @@ use super::{
     reply::{self, Reply, Said},
 };
 use crate::{
-    batches::unavailable,
     clock::ServerClock,
-    connections::{Breaker, answered},
+    connections::{Breaker, answered, unavailable},
     keys::Secret,
     sync::unpoisoned,
 };
@@ -43,6 +42,7 @@ impl Shared {
         clock: ServerClock,
         deadline: Duration,
         secret: Secret,
+        breaker: Breaker,
     ) -> Self {
         Self {
             name,
@@ -51,7 +51,7 @@ impl Shared {
             clock,
             deadline,
             secret: RwLock::new(Arc::new(secret)),
-            breaker: Breaker::default(),
+            breaker,
             refused: Refused::new(),
         }
     }

@@ -14,7 +14,8 @@ use tokio::{
         TcpListener, TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::mpsc,
+    select,
+    sync::{Notify, mpsc},
     time::{Instant, sleep_until},
 };
 
@@ -30,6 +31,8 @@ struct State {
     vanished: AtomicU32,
     /// All connections are deaf, also those that are still to be made.
     is_cut: AtomicBool,
+    /// Ends the connections that there are.
+    dropped: Notify,
     /// Each byte takes so long in each direction.
     delay: Duration,
 }
@@ -63,6 +66,11 @@ impl Link {
         self.state.vanished.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Closes the connections that there are.
+    pub(crate) fn drop_connections(&self) {
+        self.state.dropped.notify_waiters();
+    }
+
     /// From now on nothing comes through at all.
     pub(crate) fn cut(&self) {
         self.state.is_cut.store(true, Ordering::Relaxed);
@@ -78,7 +86,12 @@ async fn carry(mut from: OwnedReadHalf, to: OwnedWriteHalf, state: Arc<State>, b
     let (under_way, arriving) = mpsc::unbounded_channel();
     tokio::spawn(arrive(arriving, to));
     let mut bytes = vec![0; 16_384];
-    while let Ok(count @ 1..) = from.read(&mut bytes).await {
+    loop {
+        let read = select! {
+            read = from.read(&mut bytes) => read,
+            () = state.dropped.notified() => return,
+        };
+        let Ok(count @ 1..) = read else { return };
         let is_deaf = state.vanished.load(Ordering::Relaxed) != born;
         if is_deaf || state.is_cut.load(Ordering::Relaxed) {
             continue;
