@@ -1,16 +1,20 @@
 //! Calls that come while one of their kind is under way share the next.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use redis::aio::ConnectionLike;
 use tokio::{
     sync::{mpsc, oneshot},
-    time::Instant,
+    time::{Instant, timeout},
 };
 use waiting_room_core::{StoreError, StoreErrorKind, VisitorId};
 
 use crate::{
-    connections::{Connections, answered, unavailable},
+    connections::{CONNECT_DEADLINE, Connections, answered, check_eviction, unavailable},
     reply::{self, Fields, Head},
     scripts::Verb,
     shared::{Opens, Shared},
@@ -66,6 +70,27 @@ pub(crate) async fn run<C: ConnectionLike>(
     run_once(verb, arguments, connection, shared)
         .await?
         .ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable).with_source("the room is gone"))
+}
+
+/// Has the server know the scripts, and opens the room or joins it.
+///
+/// # Errors
+///
+/// The server does not answer, refuses, or may evict keys. In the last case the node has joined.
+pub(crate) async fn join<C: ConnectionLike>(
+    connection: &mut C,
+    shared: &Shared,
+) -> Result<(), StoreError> {
+    let opened = async {
+        shared.scripts.load(connection).await.map_err(|error| unavailable(&error))?;
+        open(Opens::Start, connection, shared).await
+    };
+    let opened = timeout(CONNECT_DEADLINE, opened).await;
+    let mut said = opened.map_err(|_| StoreError::new(StoreErrorKind::Timeout))??;
+    shared.is_joined.store(true, Ordering::Relaxed);
+    let checked = check_eviction(&said.text()?, &said.text()?);
+    shared.may_evict.store(checked.is_err(), Ordering::Relaxed);
+    checked
 }
 
 /// Opens the room as this node knows it, or joins it, and takes the rules that are in force. Returns

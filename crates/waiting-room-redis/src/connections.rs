@@ -207,6 +207,9 @@ const LATE: Duration = Duration::from_millis(4);
 /// A runtime that is late for longer than this leaves no doubt to the server's benefit.
 const LONGEST_LAG: Duration = Duration::from_secs(10);
 
+/// The scripts are loaded, and the room is opened or joined, within this time or not at all.
+pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+
 const NOT_REACHED: &str = "it has not been reached yet";
 /// What a server says that is not ready yet.
 const STARTING: [&str; 4] = ["CLUSTERDOWN", "LOADING", "MASTERDOWN", "TRYAGAIN"];

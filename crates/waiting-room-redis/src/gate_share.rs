@@ -10,8 +10,7 @@ use tokio::{
 use waiting_room_core::{ConfigError, ConfigErrorKind, StoreError, StoreErrorKind};
 
 use crate::{
-    connections::{Connections, check_eviction, is_away, unavailable},
-    joining::CONNECT_DEADLINE,
+    connections::{CONNECT_DEADLINE, Connections, check_eviction, is_away, unavailable},
     keys,
     options::RedisStoreOptions,
     reply::Fields,

@@ -51,7 +51,6 @@ mod clock;
 mod connections;
 mod frontier;
 mod gate_share;
-mod joining;
 mod keys;
 mod limits;
 mod options;

@@ -17,9 +17,8 @@ use waiting_room_core::{
 };
 
 use crate::{
-    batches::{self, Call},
+    batches::{self, Call, join},
     connections::{Connections, is_away, patience},
-    joining::join,
     options::RedisStoreOptions,
     reply::{Fields, Head},
     scripts::Verb,

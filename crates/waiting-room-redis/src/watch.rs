@@ -14,9 +14,8 @@ use tokio::{
 use waiting_room_core::{StoreError, VisitorId};
 
 use crate::{
-    batches::{Call, run},
+    batches::{Call, join, run},
     connections::{Connections, answered, check_eviction, unavailable},
-    joining::join,
     reply::{self, Fields},
     scripts::Verb,
     shared::Shared,
@@ -248,3 +247,25 @@ const SOON: Duration = Duration::from_millis(100);
 const AT_ONCE: usize = 64;
 /// Each clears a thousand. More than a hundred thousand who vanish at once take another second.
 const MAX_SWEEPS: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn another_connection_is_opened_at_once_and_then_after_pauses_that_double_up_to_a_second()
+    {
+        let mut reopening = Reopening::default();
+        let mut pauses = Vec::new();
+        for _ in 0..10 {
+            let since = Instant::now();
+            while !reopening.is_due() {
+                advance(Duration::from_millis(1)).await;
+            }
+            pauses.push(since.elapsed().as_millis());
+        }
+        assert_eq!(pauses, [0, 10, 20, 40, 80, 160, 320, 640, 1_000, 1_000]);
+    }
+}

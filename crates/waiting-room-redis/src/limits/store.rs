@@ -14,8 +14,7 @@ use super::{
 };
 use crate::{
     clock::ServerClock,
-    connections::{Breaker, Connections, check_eviction, is_away, unavailable},
-    joining::CONNECT_DEADLINE,
+    connections::{Breaker, CONNECT_DEADLINE, Connections, check_eviction, is_away, unavailable},
     keys::{self, Secret},
     options::RedisStoreOptions,
     reply::Fields,

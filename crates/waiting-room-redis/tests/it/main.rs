@@ -16,4 +16,5 @@ mod recovery;
 mod rights;
 mod round_trips;
 mod rules;
+mod sentinel;
 mod support;
