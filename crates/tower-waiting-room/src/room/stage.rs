@@ -57,6 +57,10 @@ impl Token {
 }
 
 impl<St: Store> RoomStage<St> {
+    /// The longest way of a renewal to the store that is reckoned with. A visitor whose pass is not due
+    /// may come back a whole session later, and the renewal has to be there before the session ends.
+    const UNDER_WAY: Duration = Duration::from_millis(250);
+
     pub(crate) fn new(
         store: St,
         on_failure: StoreFailure,
@@ -141,9 +145,10 @@ impl<St: Store> RoomStage<St> {
         now: Timestamp,
     ) -> (Option<Token>, Option<Box<PassRenewal>>) {
         let pass = **verified;
-        // Old enough, or older than the memory of the store.
+        // Old enough by the time at which the store hears of it, or older than its memory.
+        let heard = now + Self::UNDER_WAY;
         let is_due = |pass: &Pass| {
-            rules.is_renewal_due(pass, now) || pass.last_check_in < self.store.remembers_since()
+            rules.is_renewal_due(pass, heard) || pass.last_check_in < self.store.remembers_since()
         };
         if !verified.is_from_old_key() && !is_due(&pass) {
             return (None, None);
@@ -166,7 +171,7 @@ impl<St: Store> RoomStage<St> {
                         Err(_) => None,
                     }
                 });
-                let patience = match rules.is_renewal_due(&pass, now) {
+                let patience = match rules.is_renewal_due(&pass, heard) {
                     true => PassRenewal::PATIENCE,
                     false => PassRenewal::SHORT_PATIENCE,
                 };

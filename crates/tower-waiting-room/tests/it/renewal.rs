@@ -62,6 +62,17 @@ async fn a_session_that_is_made_longer_puts_out_no_visitor() {
 }
 
 #[tokio::test]
+async fn a_pass_is_due_so_early_that_the_next_renewal_has_time_for_its_way() {
+    let house = House::new(config());
+    let mut ann = Visitor::default();
+    ann.get(&house).await;
+    house.clock.advance(Duration::from_millis(9_749));
+    assert!(ann.get(&house).await.cookie().is_none());
+    house.clock.advance(Duration::from_millis(1));
+    assert!(ann.get(&house).await.cookie().is_some());
+}
+
+#[tokio::test]
 async fn a_pass_of_a_rotated_key_is_accepted_and_sealed_anew() {
     let house = House::new(config());
     let mut ann = Visitor::default();
