@@ -40,6 +40,9 @@ impl WaitingRoomLayer {
 impl<St: Store> WaitingRoomLayer<St> {
     /// A room in `store`, which was made with [`WaitingRoomConfig::rules`].
     ///
+    /// A store that was made with other rules keeps them: they are in force, those of `config` are not,
+    /// and [`Misconfiguration::RulesDiffer`](crate::Misconfiguration::RulesDiffer) is reported.
+    ///
     /// `on_failure` is what to tell a visitor without a pass when the store cannot decide. There
     /// is no default: to let everybody in is wrong for scarce goods, to keep everybody out is
     /// wrong for content. Valid passes go on in either case.

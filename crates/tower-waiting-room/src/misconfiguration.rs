@@ -34,6 +34,10 @@ pub enum Misconfiguration {
     PeerUnknown,
     /// Limits by address count single IPv6 addresses, or little more.
     RawIpv6Key,
+    /// The store was given other rules of the room than the layer. Those of the store are in force.
+    RulesDiffer,
+    /// The store of the room may evict keys when its memory is full, and forget limits with them.
+    StoreMayEvict,
     /// A limit allows nothing.
     ZeroLimit,
 }
@@ -59,6 +63,8 @@ impl Misconfiguration {
             Self::NoRuntime => "no_runtime",
             Self::PeerUnknown => "peer_unknown",
             Self::RawIpv6Key => "raw_ipv6_key",
+            Self::RulesDiffer => "rules_differ",
+            Self::StoreMayEvict => "store_may_evict",
             Self::ZeroLimit => "zero_limit",
         }
     }
@@ -114,6 +120,14 @@ impl fmt::Display for Misconfiguration {
                 "limits tell IPv6 addresses of one host apart, which can use a new one for every \
                  request: set ipv6_prefix to 64 or less"
             }
+            Self::RulesDiffer => {
+                "the store was given other rules of the room than the layer, and those of the store are \
+                 in force: make the store with the rules() of the layer's config"
+            }
+            Self::StoreMayEvict => {
+                "the store of the room may evict keys when its memory is full, and a key that is gone \
+                 is a limit that is forgotten: set its maxmemory-policy to noeviction"
+            }
             Self::ZeroLimit => {
                 "a limit of 0 refuses everything and does not mean unlimited: remove the limit, or \
                  allow at least 1"
@@ -128,7 +142,7 @@ mod tests {
 
     #[test]
     fn each_has_a_code_after_its_name_and_a_sentence_that_says_what_to_do() {
-        let all: [Misconfiguration; 12] = [
+        let all: [Misconfiguration; 14] = [
             CountedTwice,
             EveryoneTrusted,
             ForwardedHeaderIgnored,
@@ -140,6 +154,8 @@ mod tests {
             NoRuntime,
             PeerUnknown,
             RawIpv6Key,
+            RulesDiffer,
+            StoreMayEvict,
             ZeroLimit,
         ];
         for misconfiguration in all {

@@ -173,7 +173,11 @@ impl Telemetry {
             "waiting_room_limit_store_failures_total",
             "room" => Arc::clone(&self.room),
             "mode" => mode,
-            "error" => if error.kind() == StoreErrorKind::Timeout { "timeout" } else { "unavailable" },
+            "error" => match error.kind() {
+                StoreErrorKind::Busy => "busy",
+                StoreErrorKind::Timeout => "timeout",
+                _ => "unavailable",
+            },
         )
         .increment(1);
     }

@@ -113,6 +113,7 @@ impl StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
+            StoreErrorKind::Busy => "more was asked of the store than it can decide in time",
             StoreErrorKind::Rules => "the store refused the rules",
             StoreErrorKind::Timeout => "the store did not answer in time",
             StoreErrorKind::Unavailable => "the store is unavailable",
@@ -136,6 +137,11 @@ impl From<ConfigError> for StoreError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
+    /// The store answers, but this node has more to ask than it decides within the deadline.
+    ///
+    /// Overload of the node's own queue is not an outage: a flood of requests must not bring the
+    /// failure policy about. The request is to come back later, whatever that policy is.
+    Busy,
     /// New rules were not valid; the old ones stay.
     Rules,
     /// The answer did not come before the deadline.

@@ -34,6 +34,18 @@ pub trait Store: Clone + Send + Sync + 'static {
     /// The rules in force, as far as this node knows them.
     fn rules(&self) -> Arc<RoomRules>;
 
+    /// The rules that this node has given the store, whatever is in force since.
+    fn given_rules(&self) -> Arc<RoomRules> {
+        self.rules()
+    }
+
+    /// Whether the store may drop what it was told to keep, by how it is set up now.
+    ///
+    /// As far as this node knows, without a round trip. What is dropped is a limit that is forgotten.
+    fn may_evict(&self) -> bool {
+        false
+    }
+
     /// A visitor without a pass or a ticket asks for a slot.
     fn enter(&self, id: VisitorId) -> impl Future<Output = Result<Verdict, StoreError>> + Send;
 

@@ -1,8 +1,12 @@
 //! Calls that come while one of their kind is under way share the next.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
-use redis::{RedisError, aio::ConnectionLike};
+use redis::aio::ConnectionLike;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, timeout},
@@ -10,7 +14,7 @@ use tokio::{
 use waiting_room_core::{StoreError, StoreErrorKind, VisitorId};
 
 use crate::{
-    connections::Connections,
+    connections::{CONNECT_DEADLINE, Connections, answered, check_eviction, unavailable},
     reply::{self, Fields, Head},
     scripts::Verb,
     shared::{Opens, Shared},
@@ -43,7 +47,10 @@ pub(crate) async fn serve<C: ConnectionLike + Clone>(
         }
         let arguments = batch.iter_mut().flat_map(|call| std::mem::take(&mut call.arguments));
         let arguments: Vec<_> = arguments.collect();
-        let replied = run(verb, &arguments, &mut connections.current(), &shared).await;
+        let replied = match connections.current() {
+            Ok(mut connection) => run(verb, &arguments, &mut connection, &shared).await,
+            Err(error) => Err(error),
+        };
         deliver(batch.drain(..), replied, &shared);
     }
 }
@@ -63,6 +70,27 @@ pub(crate) async fn run<C: ConnectionLike>(
     run_once(verb, arguments, connection, shared)
         .await?
         .ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable).with_source("the room is gone"))
+}
+
+/// Has the server know the scripts, and opens the room or joins it.
+///
+/// # Errors
+///
+/// The server does not answer, refuses, or may evict keys. In the last case the node has joined.
+pub(crate) async fn join<C: ConnectionLike>(
+    connection: &mut C,
+    shared: &Shared,
+) -> Result<(), StoreError> {
+    let opened = async {
+        shared.scripts.load(connection).await.map_err(|error| unavailable(&error))?;
+        open(Opens::Start, connection, shared).await
+    };
+    let opened = timeout(CONNECT_DEADLINE, opened).await;
+    let mut said = opened.map_err(|_| StoreError::new(StoreErrorKind::Timeout))??;
+    shared.is_joined.store(true, Ordering::Relaxed);
+    let checked = check_eviction(&said.text()?, &said.text()?);
+    shared.may_evict.store(checked.is_err(), Ordering::Relaxed);
+    checked
 }
 
 /// Opens the room as this node knows it, or joins it, and takes the rules that are in force. Returns
@@ -113,7 +141,7 @@ async fn within<T>(
     deadline: Duration,
     asked: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
-    timeout(deadline, asked).await.unwrap_or_else(|_| Err(StoreError::new(StoreErrorKind::Timeout)))
+    answered(deadline, asked).await?
 }
 
 fn deliver(
@@ -154,10 +182,6 @@ pub(crate) fn again(error: &StoreError) -> StoreError {
         Some(source) => same.with_source(source.to_string()),
         None => same,
     }
-}
-
-pub(crate) fn unavailable(error: &RedisError) -> StoreError {
-    StoreError::new(StoreErrorKind::Unavailable).with_source(error.clone())
 }
 
 /// So many visitors share a script at most.

@@ -3,13 +3,13 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use tokio::time::Instant;
-use waiting_room_core::{Clock, Timestamp};
+use waiting_room_core::{Clock, SystemClock, Timestamp};
 
 /// Reads the server's time off its replies.
 ///
@@ -24,12 +24,20 @@ pub(crate) struct ServerClock {
     ahead: AtomicU64,
     /// The greatest time that was told.
     told: AtomicU64,
+    /// Whether the server has told its time. Until then, that of this machine is as good as any.
+    is_known: AtomicBool,
     given: Option<Arc<dyn Clock>>,
 }
 
 impl ServerClock {
     pub(crate) fn new(given: Option<Arc<dyn Clock>>) -> Self {
-        Self { started: Instant::now(), ahead: AtomicU64::new(0), told: AtomicU64::new(0), given }
+        Self {
+            started: Instant::now(),
+            ahead: AtomicU64::new(SystemClock::new().now().as_nanos()),
+            told: AtomicU64::new(0),
+            is_known: AtomicBool::new(false),
+            given,
+        }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -48,9 +56,12 @@ impl ServerClock {
         }
     }
 
-    /// The greatest time that was told.
+    /// The greatest time that was told; zero while it was not the server's.
     pub(crate) fn told(&self) -> Timestamp {
-        Timestamp::from_nanos(self.told.load(Ordering::Relaxed))
+        match self.is_known.load(Ordering::Relaxed) {
+            true => Timestamp::from_nanos(self.told.load(Ordering::Relaxed)),
+            false => Timestamp::ZERO,
+        }
     }
 
     /// The time of this node, which has nothing to do with that of the server, unless both are
@@ -62,6 +73,11 @@ impl ServerClock {
         }
     }
 
+    /// Whether this is the time of the server, and not one that is given.
+    pub(crate) const fn is_servers(&self) -> bool {
+        self.given.is_none()
+    }
+
     /// What the scripts are told of the time: nothing, if it is the server's.
     pub(crate) fn argument(&self) -> Vec<u8> {
         self.given.as_ref().map_or_else(Vec::new, |clock| micros(clock.now()).to_string().into())
@@ -71,6 +87,10 @@ impl ServerClock {
     pub(crate) fn learn(&self, server: Timestamp, sent: Instant) {
         let at_most = server.as_nanos().saturating_sub(self.since_started(sent));
         let at_least = server.as_nanos().saturating_sub(self.since_started(Instant::now()));
+        if !self.is_known.swap(true, Ordering::Relaxed) {
+            self.ahead.store(at_most, Ordering::Relaxed);
+            self.told.store(0, Ordering::Relaxed);
+        }
         let learnt = |ahead| (ahead > at_most || ahead < at_least).then_some(at_most);
         // Somebody else has learnt something as good.
         let _ = self.ahead.fetch_update(Ordering::Relaxed, Ordering::Relaxed, learnt);

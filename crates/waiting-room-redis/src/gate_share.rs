@@ -10,8 +10,10 @@ use tokio::{
 use waiting_room_core::{ConfigError, ConfigErrorKind, StoreError, StoreErrorKind};
 
 use crate::{
-    batches::unavailable, connections::Connections, keys, options::RedisStoreOptions,
-    reply::Fields, store,
+    connections::{CONNECT_DEADLINE, Connections, check_eviction, is_away, unavailable},
+    keys,
+    options::RedisStoreOptions,
+    reply::Fields,
 };
 
 /// A node's share of a limit on concurrency that holds for all nodes together.
@@ -94,7 +96,8 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
 
     /// A node that has nothing yet of the gate with this name: letters, digits, `-` and `_`.
     ///
-    /// `open` is called now, and again when the server has not answered for a while. Of the options
+    /// `open` is called now, and again when the server has not answered for a while. A node starts also
+    /// while its server is away, after 5 s at most, with a share of zero. Of the options
     /// the deadline counts, which is that of a renewal, and the prefix; the time is the server's,
     /// whatever clock is given.
     ///
@@ -114,7 +117,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         F: Future<Output = RedisResult<C>> + Send + 'static,
     {
         let (key, deadline) = Self::validate(gate, options)?;
-        let connections = Connections::opened(open).await.map_err(|error| unavailable(&error))?;
+        let connections = Connections::opened(open).await?;
         Self::start(connections, key, deadline, total, on_loss).await
     }
 
@@ -141,9 +144,14 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         total: NonZeroU32,
         on_loss: OnLoss,
     ) -> Result<Self, StoreError> {
-        timeout(store::CONNECT_DEADLINE, check_memory(&mut connections.current(), &key))
-            .await
-            .map_err(|_| StoreError::new(StoreErrorKind::Timeout))??;
+        let checked = match connections.current() {
+            Ok(mut connection) => check_memory(&mut connection, &key).await,
+            Err(error) => Err(error),
+        };
+        match checked {
+            Err(error) if !is_away(&error) => return Err(error),
+            _ => {}
+        }
         Ok(Self {
             connections,
             script: Script::new(include_str!("lua/share.lua")),
@@ -237,8 +245,8 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
             .arg(in_flight.saturating_add(queued))
             .arg(u64::try_from(Self::LEASE.as_micros()).unwrap_or(u64::MAX))
             .arg(self.renewals);
-        match timeout(self.deadline, invocation.invoke_async(&mut self.connections.current())).await
-        {
+        let mut connection = self.connections.current()?;
+        match timeout(self.deadline, invocation.invoke_async(&mut connection)).await {
             Ok(share) => share.map_err(|error| unavailable(&error)),
             Err(_) => Err(StoreError::new(StoreErrorKind::Timeout)),
         }
@@ -258,9 +266,11 @@ impl<C> fmt::Debug for GateShare<C> {
 /// Checks that the server with this key evicts nothing.
 async fn check_memory<C: ConnectionLike>(connection: &mut C, key: &str) -> Result<(), StoreError> {
     let script = Script::new(include_str!("lua/memory.lua"));
-    let value = script.key(key).invoke_async(connection).await;
+    let invocation = script.key(key);
+    let value = timeout(CONNECT_DEADLINE, invocation.invoke_async(connection)).await;
+    let value = value.map_err(|_| StoreError::new(StoreErrorKind::Timeout))?;
     let mut said = Fields::of(value.map_err(|error| unavailable(&error))?)?;
-    store::check_eviction(&said.text()?, &said.text()?)
+    check_eviction(&said.text()?, &said.text()?)
 }
 
 /// A name that no other node has.

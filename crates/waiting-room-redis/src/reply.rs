@@ -20,6 +20,8 @@ pub(crate) struct Head {
     pub(crate) per_second: f64,
     /// Their variance over their mean.
     pub(crate) dispersion: f64,
+    /// How often the room has missed keys.
+    pub(crate) losses: u64,
 }
 
 /// The values of one part of a reply, one after the other.
@@ -94,10 +96,38 @@ pub(crate) fn parse(value: Value) -> Result<Option<(Head, Vec<Fields>)>, StoreEr
         present: head.number()?,
         per_second: head.float()?,
         dispersion: head.float()?,
+        losses: head.number()?,
     };
     let each = Fields::of(reply.next()?)?.0.map(Fields::of).collect::<Result<_, _>>()?;
     Ok(Some((head, each)))
 }
+
+/// What a snapshot has left for the nodes that look soon after it, as the reply that it was itself.
+pub(crate) fn revive(glance: &str) -> Result<(Head, Fields), StoreError> {
+    let unreadable = || malformed(format!("{glance:?} is no glance"));
+    let mut values = glance.split(' ').enumerate().map(|(index, text)| match index {
+        FIRST_FLOAT..=LAST_FLOAT => Some(Value::BulkString(text.into())),
+        _ => text.parse().ok().map(Value::Int),
+    });
+    let mut take = |count| values.by_ref().take(count).collect::<Option<Vec<_>>>();
+    let head = take(HEAD).ok_or_else(unreadable)?;
+    let mut said = take(NUMBERS).ok_or_else(unreadable)?;
+    said.push(Value::BulkString(Vec::new()));
+    said.extend(take(1).ok_or_else(unreadable)?);
+    said.push(Value::Array(take(usize::MAX).ok_or_else(unreadable)?));
+    // What is swept and who came first is for those who ask for a snapshot.
+    said.extend([Value::Int(0), Value::Int(0)]);
+    let reply = [Value::Array(head), Value::Array(vec![Value::Array(said)])];
+    let parsed = parse(Value::Array(reply.into()))?;
+    parsed.and_then(|(head, each)| Some((head, each.into_iter().next()?))).ok_or_else(unreadable)
+}
+
+/// What a head has, and where two numbers of it stand that are not whole.
+const HEAD: usize = 7;
+const FIRST_FLOAT: usize = 4;
+const LAST_FLOAT: usize = 5;
+/// How many numbers of a snapshot stand before its rules.
+const NUMBERS: usize = 4;
 
 pub(crate) fn malformed(what: String) -> StoreError {
     let what = format!("the reply of a script is not understood: {what}");
@@ -106,4 +136,32 @@ pub(crate) fn malformed(what: String) -> StoreError {
 
 fn unexpected(value: &Value) -> StoreError {
     malformed(format!("{value:?} is not expected"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_glance_says_what_the_snapshot_said_that_has_left_it() {
+        let glance = "1700000000000000 1 9 3 0.5 1.25 2 40 7 3 1690000000000000 5 10 20 30";
+        let (head, mut said) = revive(glance).unwrap();
+        assert_eq!(head.now, from_micros(1_700_000_000_000_000));
+        assert_eq!((head.version, head.present, head.losses), (9, 3, 2));
+        assert!(head.per_second > 0.49 && head.dispersion > 1.24);
+        let numbers: [u32; 3] = [(); 3].map(|()| said.number().unwrap());
+        assert_eq!(numbers, [40, 7, 3]);
+        assert_eq!(said.signed().unwrap(), 1_690_000_000_000_000);
+        assert!(said.bytes().unwrap().is_empty());
+        assert_eq!(said.signed().unwrap(), 5);
+        assert_eq!(said.times().unwrap(), [10, 20, 30].map(from_micros));
+        assert_eq!(said.signed().unwrap(), 0);
+    }
+
+    #[test]
+    fn a_glance_that_cannot_be_read_is_an_error() {
+        for glance in ["", "1 2", "a b c d e f g h i j k l", "1 1 9 3 x 1 2 40 7 3 1 5"] {
+            assert!(revive(glance).is_err(), "{glance}");
+        }
+    }
 }

@@ -70,6 +70,7 @@ impl Scripts {
 const ROOM: &str = concat!(
     include_str!("lua/room/head.lua"),
     include_str!("lua/room/clock.lua"),
+    include_str!("lua/room/keys.lua"),
     include_str!("lua/room/state.lua"),
     include_str!("lua/room/sessions.lua"),
     include_str!("lua/room/line.lua"),

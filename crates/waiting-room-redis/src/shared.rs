@@ -12,7 +12,9 @@ use std::{
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::{sync::Notify, time::Instant};
-use waiting_room_core::{RoomRules, Snapshot, StoreError, Ticket, Verdict, VisitorId};
+use waiting_room_core::{
+    RoomRules, Snapshot, StoreError, StoreErrorKind, Ticket, Verdict, VisitorId,
+};
 
 use crate::{
     clock::{self, ServerClock},
@@ -36,15 +38,23 @@ pub(crate) struct Shared {
     /// How long a call waits, and how long the server has for a script.
     pub(crate) deadline: Duration,
     /// What the node was configured with.
-    origin: RoomRules,
+    pub(crate) origin: RoomRules,
     /// Whether the rules in force are of a kind that this node cannot read.
     is_outdated: AtomicBool,
     pub(crate) since: AtomicU64,
     /// The longest that a pass can live under any rules that this node has heard of, in microseconds.
     longest_lifetime_us: AtomicU64,
+    /// How often the room has missed keys; the greatest number before that is known.
+    losses: AtomicU64,
+    /// Whether the room was opened or joined on the server.
+    pub(crate) is_joined: AtomicBool,
+    /// Whether the server may evict keys, by how it is set up.
+    pub(crate) may_evict: AtomicBool,
     pub(crate) breaker: Breaker,
     /// Told when the breaker opens.
     pub(crate) opened: Notify,
+    /// Told when a script has failed other than by taking too long: it may be for the connection.
+    pub(crate) broken: Notify,
     frontier: ArcSwapOption<Frontier>,
     heartbeats: Mutex<HashMap<VisitorId, Ticket>>,
     owed: Mutex<Vec<VisitorId>>,
@@ -88,8 +98,13 @@ impl Shared {
             is_outdated: AtomicBool::new(false),
             since: AtomicU64::new(0),
             longest_lifetime_us: AtomicU64::new(0),
-            breaker: Breaker::default(),
+            losses: AtomicU64::new(u64::MAX),
+            is_joined: AtomicBool::new(false),
+            may_evict: AtomicBool::new(false),
+            // Closed by the first answer.
+            breaker: Breaker::opened(),
             opened: Notify::new(),
+            broken: Notify::new(),
             frontier: ArcSwapOption::empty(),
             heartbeats: Mutex::default(),
             owed: Mutex::default(),
@@ -137,6 +152,10 @@ impl Shared {
         self.clock.learn(head.now, sent);
         // A reply may come late; what it says of the past is known by then.
         self.since.fetch_max(head.since.as_nanos(), Ordering::Relaxed);
+        if self.losses.swap(head.losses, Ordering::Relaxed) < head.losses {
+            let room = self.origin.name();
+            tracing::warn!(room, "the store has lost keys of the room");
+        }
     }
 
     pub(crate) fn take_rules(&self, version: u64, json: &[u8]) -> Result<(), StoreError> {
@@ -221,6 +240,12 @@ impl Shared {
         unpoisoned(self.heartbeats.lock())
     }
 
+    /// The server was not reached when the node started.
+    pub(crate) fn is_not_there(&self, error: &StoreError) {
+        let (room, source) = (self.origin.name(), error.source().map(tracing::field::display));
+        tracing::warn!(room, %error, source, "the store is away: the node starts without it");
+    }
+
     pub(crate) fn succeeded(&self) {
         if self.breaker.succeeded() {
             tracing::info!(room = self.origin.name(), "the store answers again");
@@ -232,6 +257,8 @@ impl Shared {
             let (room, source) = (self.origin.name(), error.source().map(tracing::field::display));
             tracing::warn!(room, %error, source, "the store is asked no more for now");
             self.opened.notify_one();
+        } else if error.kind() == StoreErrorKind::Unavailable {
+            self.broken.notify_one();
         }
     }
 

@@ -4,7 +4,6 @@ use std::{
     fmt,
     future::Future,
     sync::{Arc, atomic::Ordering},
-    time::Duration,
 };
 
 use redis::{RedisResult, aio::ConnectionLike};
@@ -18,12 +17,12 @@ use waiting_room_core::{
 };
 
 use crate::{
-    batches::{self, Call, unavailable},
-    connections::Connections,
+    batches::{self, Call, join},
+    connections::{Connections, is_away, patience},
     options::RedisStoreOptions,
     reply::{Fields, Head},
     scripts::Verb,
-    shared::{Opens, Shared},
+    shared::Shared,
     verbs, watch,
 };
 
@@ -47,11 +46,14 @@ impl RedisStore {
     /// room was opened with puts its own in force, on all nodes; with the same, it takes what
     /// operators have changed since.
     ///
-    /// `open` is called now, and again when the server has not answered for a second.
+    /// `open` is called now, and again when a connection breaks or does not answer. A node starts also
+    /// while its server is away, after 5 s at most: the failure policy of the layer decides until it
+    /// is reached, and the clock of this machine is the room's.
     ///
     /// # Errors
     ///
-    /// Rules that cannot be obeyed, a server that cannot be asked, or one that may evict keys.
+    /// Rules that cannot be obeyed, a server that is there and refuses the node, or one that may evict
+    /// keys.
     pub async fn connect<C, F>(
         open: impl Fn() -> F + Send + Sync + 'static,
         rules: RoomRules,
@@ -62,7 +64,7 @@ impl RedisStore {
         F: Future<Output = RedisResult<C>> + Send + 'static,
     {
         let (options, rules) = (options.validate()?, rules.validate()?);
-        let connections = Connections::opened(open).await.map_err(|error| unavailable(&error))?;
+        let connections = Connections::opened(open).await?;
         Self::start(connections, rules, options).await
     }
 
@@ -95,7 +97,15 @@ impl RedisStore {
         C: ConnectionLike + Clone + Send + Sync + 'static,
     {
         let shared = Arc::new(Shared::new(rules, options));
-        open(&mut connections.current(), &shared).await?;
+        let joined = match connections.current() {
+            Ok(mut connection) => join(&mut connection, &shared).await,
+            Err(error) => Err(error),
+        };
+        match joined {
+            Ok(()) => _ = shared.breaker.succeeded(),
+            Err(error) if is_away(&error) => shared.is_not_there(&error),
+            Err(error) => return Err(error),
+        }
         let lanes = Verb::ALL.map(|verb| {
             let (calls, served) = mpsc::channel(MAX_WAITING);
             let (connections, shared) = (Arc::clone(&connections), Arc::clone(&shared));
@@ -114,19 +124,19 @@ impl RedisStore {
         arguments: Vec<Vec<u8>>,
         enters: Option<VisitorId>,
     ) -> Result<(Head, Fields), StoreError> {
-        let unavailable = |why| StoreError::new(StoreErrorKind::Unavailable).with_source(why);
-        if self.shared.breaker.is_open() {
-            return Err(unavailable(BREAKER_IS_OPEN));
+        let breaker = &self.shared.breaker;
+        if breaker.is_open() {
+            return Err(StoreError::new(StoreErrorKind::Unavailable).with_source(BREAKER_IS_OPEN));
         }
         let (reply, replied) = oneshot::channel();
         let call = Call { arguments, reply, enters };
-        self.lanes[verb as usize].try_send(call).map_err(|_| unavailable(TOO_MANY_WAIT))?;
-        match timeout(self.shared.deadline, replied).await {
+        self.lanes[verb as usize].try_send(call).map_err(|_| breaker.crowded_out())?;
+        match timeout(patience(self.shared.deadline), replied).await {
             Ok(Ok(replied)) => replied,
             Ok(Err(_)) => Err(StoreError::new(StoreErrorKind::Unavailable)),
             // Whether the server fails, its scripts tell: one slow script is not as many failures as
             // there are visitors who wait for it.
-            Err(_) => Err(StoreError::new(StoreErrorKind::Timeout)),
+            Err(_) => Err(breaker.overdue()),
         }
     }
 }
@@ -144,6 +154,14 @@ impl Store for RedisStore {
         self.shared.rules()
     }
 
+    fn given_rules(&self) -> Arc<RoomRules> {
+        Arc::new(self.shared.origin.clone())
+    }
+
+    fn may_evict(&self) -> bool {
+        self.shared.may_evict.load(Ordering::Relaxed)
+    }
+
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
         let waited = Instant::now() + self.shared.deadline;
         loop {
@@ -151,8 +169,7 @@ impl Store for RedisStore {
             let (head, said) = self.ask(Verb::Enter, verbs::enter(id, until), Some(id)).await?;
             match verbs::verdict(&head, said, id, None, &self.shared.rules()) {
                 // The clock of the server was set forward, or this node would have given up.
-                Err(error)
-                    if error.kind() == StoreErrorKind::Timeout && Instant::now() < waited => {}
+                Err(error) if error.kind() == StoreErrorKind::Busy && Instant::now() < waited => {}
                 verdict => return verdict,
             }
         }
@@ -224,31 +241,8 @@ impl fmt::Debug for RedisStore {
     }
 }
 
-/// Has the server know the scripts, and opens the room or joins it.
-async fn open<C: ConnectionLike>(connection: &mut C, shared: &Shared) -> Result<(), StoreError> {
-    let opened = async {
-        shared.scripts.load(connection).await.map_err(|error| unavailable(&error))?;
-        batches::open(Opens::Start, connection, shared).await
-    };
-    let opened = timeout(CONNECT_DEADLINE, opened).await;
-    let mut said = opened.map_err(|_| StoreError::new(StoreErrorKind::Timeout))??;
-    check_eviction(&said.text()?, &said.text()?)
-}
-
-/// Checks that a server of so much memory evicts nothing.
-pub(crate) fn check_eviction(memory: &str, policy: &str) -> Result<(), StoreError> {
-    if memory != "0" && policy != "noeviction" {
-        let expected = "noeviction: a key that is evicted is a limit that is forgotten";
-        let kind = ConfigErrorKind::Contradicts;
-        return Err(ConfigError::new(kind, "maxmemory-policy", policy, expected).into());
-    }
-    Ok(())
-}
-
-pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 pub(crate) const BREAKER_IS_OPEN: &str =
     "it has not answered lately, and is asked by nobody but the watch until it does";
-pub(crate) const TOO_MANY_WAIT: &str = "too many calls wait for it";
 
 /// So many calls of one verb wait for those that are under way.
 const MAX_WAITING: usize = 4_096;

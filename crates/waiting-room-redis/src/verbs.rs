@@ -166,7 +166,7 @@ pub(crate) fn verdict(
             let retry_after = u64::try_from(said.signed()?).ok().map(Duration::from_micros);
             Ok(Verdict::Refuse { ticket: None, reason, retry_after })
         }
-        "late" => Err(StoreError::new(StoreErrorKind::Timeout)),
+        "late" => Err(StoreError::new(StoreErrorKind::Busy)),
         _ => Err(malformed(format!("{kind:?} is no verdict"))),
     }
 }

@@ -51,6 +51,9 @@ pub(crate) struct Plan {
     /// Every page takes this time to make.
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = duration)]
     pub(crate) work: Duration,
+    /// The way from the nodes to the store and back takes this time.
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
+    pub(crate) round_trip: Duration,
     #[command(flatten)]
     room: RoomArgs,
     #[command(flatten)]

@@ -53,7 +53,7 @@ impl Cluster {
         };
         let room = plan.room();
         open_room(&store, &room).await?;
-        let link = Link::to(address_of(&store))?;
+        let link = Link::to(address_of(&store), plan.round_trip)?;
         let replica = match replicated {
             true => Some(Replica::of(&store).await?),
             false => None,
@@ -77,7 +77,7 @@ impl Cluster {
 
 impl Replica {
     async fn of(store: &EngineServer) -> Result<Self> {
-        let link = Link::to(address_of(store))?;
+        let link = Link::to(address_of(store), Duration::ZERO)?;
         let follows = format!("127.0.0.1 {}", link.address().port());
         let server = EngineServer::start_with(store.engine(), &["--replicaof", &follows])?;
         let replica = Self { server, link };

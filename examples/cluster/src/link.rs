@@ -7,6 +7,8 @@
 //! ```
 
 use std::{
+    collections::VecDeque,
+    future::pending,
     io,
     net::{self, Ipv4Addr, SocketAddr},
     time::Duration,
@@ -22,7 +24,7 @@ use tokio::{
     select,
     sync::watch,
     task::JoinSet,
-    time::sleep,
+    time::{Instant, sleep_until},
 };
 
 /// Carries connections to a server, until it is dropped.
@@ -55,12 +57,14 @@ pub(crate) enum Weather {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State {
     target: SocketAddr,
+    /// How long each byte is under way, in clear weather.
+    delay: Duration,
     weather: Weather,
 }
 
 impl Link {
-    /// A link to a server.
-    pub(crate) fn to(target: SocketAddr) -> io::Result<Self> {
+    /// A link to a server, there and back in this time.
+    pub(crate) fn to(target: SocketAddr, round_trip: Duration) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("link")
@@ -69,7 +73,8 @@ impl Link {
         let listener = net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let (state, seen) = watch::channel(State { target, weather: Weather::Clear });
+        let delay = round_trip / 2;
+        let (state, seen) = watch::channel(State { target, delay, weather: Weather::Clear });
         runtime.spawn(async move { serve(TcpListener::from_std(listener)?, seen).await });
         Ok(Self { address, state, runtime: Some(runtime) })
     }
@@ -113,7 +118,7 @@ async fn serve(listener: TcpListener, state: watch::Receiver<State>) -> io::Resu
 
 /// Carries one connection, until one of its ends closes it or the weather does.
 async fn carry(near: TcpStream, state: watch::Receiver<State>) -> io::Result<()> {
-    let State { target, weather } = *state.borrow();
+    let State { target, weather, .. } = *state.borrow();
     if weather == Weather::Cut {
         return Ok(());
     }
@@ -134,12 +139,20 @@ async fn pump(
     mut state: watch::Receiver<State>,
 ) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER];
+    let mut under_way: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
     let mut is_deaf = state.borrow_and_update().weather == Weather::Deaf;
     loop {
+        let arrives = under_way.front().map(|(at, _)| *at);
         let read = select! {
-            read = from.read(&mut buffer) => read?,
+            read = from.read(&mut buffer), if under_way.len() < MAX_UNDER_WAY => read?,
+            () = arrive(arrives) => {
+                if let Some((_, bytes)) = under_way.pop_front() {
+                    to.write_all(&bytes).await?;
+                }
+                continue;
+            }
             changed = state.changed() => {
-                let State { target: now, weather } = *state.borrow_and_update();
+                let State { target: now, weather, .. } = *state.borrow_and_update();
                 if changed.is_err() || now != target || weather == Weather::Cut {
                     return Ok(());
                 }
@@ -150,24 +163,42 @@ async fn pump(
         if read == 0 {
             return Ok(());
         }
-        let weather = state.borrow().weather;
+        let State { delay, weather, .. } = *state.borrow();
         is_deaf |= weather == Weather::Deaf;
-        match weather {
-            Weather::Slow(late) => sleep(late).await,
-            Weather::Still => drop(state.wait_for(|state| state.weather != Weather::Still).await),
-            Weather::Clear | Weather::Cut | Weather::Deaf => {}
+        let late = match weather {
+            Weather::Slow(late) => late,
+            Weather::Still => {
+                drop(state.wait_for(|state| state.weather != Weather::Still).await);
+                Duration::ZERO
+            }
+            Weather::Clear | Weather::Cut | Weather::Deaf => Duration::ZERO,
+        };
+        if is_deaf {
+            continue;
         }
-        if !is_deaf {
+        if (delay + late).is_zero() && under_way.is_empty() {
             to.write_all(&buffer[..read]).await?;
+        } else {
+            under_way.push_back((Instant::now() + delay + late, buffer[..read].to_vec()));
         }
     }
 }
 
+/// Until then; for ever, if nothing is under way.
+async fn arrive(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => pending().await,
+    }
+}
+
+/// So many pieces are under way at once.
+const MAX_UNDER_WAY: usize = 4_096;
 const BUFFER: usize = 64 * 1024;
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::{Instant, timeout};
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -195,7 +226,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_that_was_deaf_once_is_deaf_for_ever_and_a_new_one_is_not() {
-        let link = Link::to(echo().await).unwrap();
+        let link = Link::to(echo().await, Duration::ZERO).unwrap();
         let mut old = TcpStream::connect(link.address()).await.unwrap();
         assert!(says(&mut old, b"ding").await);
         link.set(Weather::Deaf);
@@ -208,7 +239,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_held_back_comes_later_and_what_is_slow_comes_late() {
-        let link = Link::to(echo().await).unwrap();
+        let link = Link::to(echo().await, Duration::ZERO).unwrap();
         let mut stream = TcpStream::connect(link.address()).await.unwrap();
         link.set(Weather::Still);
         assert!(!says(&mut stream, b"ding").await);
@@ -223,8 +254,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_link_takes_its_time_and_carries_meanwhile() {
+        let link = Link::to(echo().await, SOON / 2).unwrap();
+        let mut stream = TcpStream::connect(link.address()).await.unwrap();
+        let asked = Instant::now();
+        for word in [b"ding", b"dong", b"bell"] {
+            stream.write_all(word).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+        let mut heard = [0; 12];
+        stream.read_exact(&mut heard).await.unwrap();
+        assert_eq!(&heard, b"dingdongbell");
+        assert!(asked.elapsed() >= SOON / 2);
+    }
+
+    #[tokio::test]
     async fn a_cut_and_another_target_close_what_is_open() {
-        let link = Link::to(echo().await).unwrap();
+        let link = Link::to(echo().await, Duration::ZERO).unwrap();
         let mut stream = TcpStream::connect(link.address()).await.unwrap();
         assert!(says(&mut stream, b"ding").await);
         link.set(Weather::Cut);

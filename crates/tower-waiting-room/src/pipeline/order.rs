@@ -5,7 +5,9 @@ use std::{
     time::Duration,
 };
 
-use waiting_room_core::{Reason, RoomSwitch, Store, StoreError, Ticket, Timestamp, Verdict};
+use waiting_room_core::{
+    Reason, RoomSwitch, Store, StoreError, StoreErrorKind, Ticket, Timestamp, Verdict,
+};
 
 use super::{
     pending::{Pending, Resumed},
@@ -111,9 +113,10 @@ impl Stage {
             Visitor::Preflight => &[Self::Limits, Self::Gates],
             Visitor::Proven(Opened::Ticket(_)) => &[Self::Room, Self::Limits, Self::Gates],
             Visitor::Proven(Opened::Pass(_)) => &[Self::Limits, Self::Room, Self::Gates],
-            Visitor::Unknown | Visitor::Inside(_) | Visitor::Outside(_) => {
-                &[Self::Limits, Self::Room, Self::Gates]
-            }
+            Visitor::Proven(Opened::Lapsed(_))
+            | Visitor::Unknown
+            | Visitor::Inside(_)
+            | Visitor::Outside(_) => &[Self::Limits, Self::Room, Self::Gates],
         }
     }
 }
@@ -126,6 +129,9 @@ impl<St: Store> Pipeline<St> {
         let limits = RateStage::new(&config.rates, telemetry.clone(), clock.clone())
             .expect("a config is built only with limits that can be kept");
         let watch = config.rules_file.as_ref().and_then(|file| file.follow(&limits.in_force));
+        if config.has_room && *store.given_rules() != config.rules {
+            telemetry.misconfigured(Misconfiguration::RulesDiffer);
+        }
         let room = config.has_room.then(|| {
             let keys = config.keys.clone().unwrap_or_else(|| {
                 let room = config.rules.name();
@@ -343,6 +349,7 @@ impl<St: Store> Pipeline<St> {
             }
             Rated::KeyMissing(policy) => return Break(Stop::Reply(Reply::key_missing(&policy))),
             Rated::Stranger => return Break(Stop::Reply(Reply::address_unknown())),
+            Rated::Busy => return Break(Stop::Reply(Reply::limits_overloaded())),
             Rated::Unavailable => return Break(Stop::Reply(Reply::limits_unavailable())),
         };
         // Where there is a room, it says why a request goes on.
@@ -421,6 +428,7 @@ impl<St: Store> Pipeline<St> {
                 journey.visitor = Visitor::Outside(ticket);
                 Reply::turned_away(reason, retry_after)
             }
+            Err(error) if error.kind() == StoreErrorKind::Busy => Self::overloaded(room, journey),
             Err(_) if room.admits_without_store() => {
                 journey.admitted = Reason::StoreUnavailable;
                 return Continue(());
@@ -428,6 +436,24 @@ impl<St: Store> Pipeline<St> {
             Err(_) => Reply::room_unavailable(),
         };
         Break(Stop::Reply(reply))
+    }
+
+    /// What a visitor is told whom this node has no time to ask the store about: a newcomer gets a
+    /// first ticket; a visitor in line, or with a session that may go on, keeps its token.
+    fn overloaded(room: &RoomStage<St>, journey: &mut Journey) -> Reply {
+        let now = journey.now;
+        let kept = match &journey.visitor {
+            Visitor::Proven(Opened::Ticket(ticket)) => Some(ticket.id),
+            Visitor::Proven(Opened::Lapsed(pass)) => Some(pass.id),
+            _ => None,
+        };
+        if let Some(id) = kept {
+            return Reply::room_overloaded(room.overload_interval(id.draw(now.as_nanos())));
+        }
+        let ticket = room.first_ticket(now);
+        journey.token = Some(room.ticket_token(&ticket));
+        journey.visitor = Visitor::Outside(Some(ticket));
+        Reply::room_overloaded(ticket.retry_after(now))
     }
 
     fn enter_gates(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {

@@ -11,6 +11,7 @@ use waiting_room_core::{
 };
 
 use crate::{
+    ambient::random_bytes,
     gate::{GateRef, GateStatuses},
     rate::{Policy, RateReport},
     rate_headers::PolicyLine,
@@ -41,7 +42,7 @@ enum By {
     Room,
     /// A limit or a gate that the server is not set up for.
     SetUp,
-    /// The store of the limits, by not answering.
+    /// The store of the limits, by not answering or by having too much to decide.
     Store,
 }
 
@@ -73,6 +74,13 @@ impl Reply {
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
     }
 
+    /// The store of the room answers, but this node has more to ask than it decides in time; a place
+    /// in the line is kept.
+    pub(super) fn room_overloaded(retry_after: Duration) -> Self {
+        let (reason, retry_after) = (Reason::QueuedStoreBusy, Some(retry_after));
+        Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
+    }
+
     /// A request exceeds a limit.
     pub(super) fn over_limit(report: &RateReport) -> Self {
         let (policy, retry_after) = report.binding();
@@ -93,6 +101,14 @@ impl Reply {
     /// The store of the limits does not answer.
     pub(super) fn limits_unavailable() -> Self {
         Self::refused(Reason::RefusedLimitsUnavailable, Some(UNAVAILABLE_RETRY), By::Store)
+    }
+
+    /// The store of the limits answers, but this node has more to ask than it decides in time. Clients
+    /// are spread over some seconds, so that they do not come back at once.
+    pub(super) fn limits_overloaded() -> Self {
+        let [chance] = random_bytes();
+        let retry_after = UNAVAILABLE_RETRY + Duration::from_secs(u64::from(chance) % SPREAD_SECS);
+        Self::refused(Reason::RefusedLimitsBusy, Some(retry_after), By::Store)
     }
 
     /// A gate has no permit for a request. Its client is told when to come back after a 503, but
@@ -196,3 +212,6 @@ const LARGE: u64 = 64 * 1024;
 
 /// How soon a client asks again about which a store could not decide.
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(5);
+
+/// Clients of a node that has too much to ask come back within this many seconds more.
+const SPREAD_SECS: u64 = 6;

@@ -4,7 +4,8 @@ use std::sync::{Arc, atomic::Ordering};
 
 use smallvec::SmallVec;
 use waiting_room_core::{
-    Algorithm, ConfigError, KeyHash, LimitAsk, Reason, StoreError, Timestamp, charge_all,
+    Algorithm, ConfigError, KeyHash, LimitAsk, Reason, StoreError, StoreErrorKind, Timestamp,
+    charge_all,
 };
 
 use super::{
@@ -41,6 +42,8 @@ pub(crate) struct RateStage {
 pub(crate) enum Rated {
     /// The store that counts them has to be asked.
     Ask(Box<PendingCharge>),
+    /// The store that counts them answers, and cannot be asked about all requests in time.
+    Busy,
     /// All allow it, in its turn.
     Delay(Box<RateReport>, Box<Turn>),
     /// None applies.
@@ -171,6 +174,9 @@ impl RateStage {
         error: &StoreError,
         now: Timestamp,
     ) -> Rated {
+        if error.kind() == StoreErrorKind::Busy {
+            return self.overloaded(asked, error, now);
+        }
         self.telemetry.limits_failed(on_failure.as_str(), error);
         let policies = &asked.policies;
         match on_failure {
@@ -193,6 +199,19 @@ impl RateStage {
             }
             LimitFailure::Refuse => Rated::Unavailable,
         }
+    }
+
+    /// What becomes of a request that this node has no time to ask the store about. The policy for a
+    /// store that is away does not apply: a flood would bring it about, and lift the limits. Limits
+    /// that only watch do not hold a request up.
+    fn overloaded(&self, asked: &AskedLimits, error: &StoreError, now: Timestamp) -> Rated {
+        if asked.asks.iter().any(|ask| !ask.is_soft) {
+            self.telemetry.limits_failed("overload", error);
+            return Rated::Busy;
+        }
+        let mut report = RateReport::new(Arc::clone(&asked.policies), now);
+        report.admitted = Reason::AdmittedUnlimited;
+        self.mark_counted(Rated::Pass(report), asked.is_watched)
     }
 
     /// Charges the limits that refuse, all or none of them; then those that only watch.

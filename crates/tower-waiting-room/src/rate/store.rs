@@ -13,6 +13,10 @@ pub(crate) struct Shared {
 
 /// What to do with a request about which the store of the limits cannot decide.
 ///
+/// A store that answers, and is asked more by a node than it decides in time, is not away: whatever
+/// the policy, requests that a limit may refuse then get 503 with the reason `refused:limits_busy` and
+/// a time to come back.
+///
 /// There is no default: to let everybody through is wrong where a limit protects, to refuse
 /// everybody is wrong where it only bills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -39,7 +39,9 @@ pub(super) fn response(answer: &Answer) -> Response<Bytes> {
 fn code(answer: &Answer) -> u8 {
     match answer.reason {
         Reason::RefusedAddressUnknown => INTERNAL,
-        Reason::RefusedGateDrained | Reason::RefusedLimitsUnavailable => UNAVAILABLE,
+        Reason::RefusedGateDrained
+        | Reason::RefusedLimitsBusy
+        | Reason::RefusedLimitsUnavailable => UNAVAILABLE,
         Reason::RefusedGateTimeout => DEADLINE_EXCEEDED,
         _ => RESOURCE_EXHAUSTED,
     }

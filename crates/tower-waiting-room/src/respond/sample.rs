@@ -17,6 +17,7 @@ pub(super) fn answers() -> impl Iterator<Item = Answer> {
         Reason::RefusedDraining,
         Reason::RefusedGateFull,
         Reason::RefusedKeyMissing("key".into()),
+        Reason::RefusedLimitsBusy,
         Reason::RefusedLimitsUnavailable,
         Reason::RefusedLineFull,
         Reason::RefusedRate("per_ip".into()),

@@ -12,18 +12,20 @@ use std::{
 };
 
 use waiting_room_core::{
-    Pass, Reason, Renewal, Room, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict,
-    VisitorId,
+    Pass, Reason, Renewal, Room, RoomRules, Store, StoreError, StoreErrorKind, Ticket, Timestamp,
+    Verdict, VisitorId,
 };
 
-use crate::telemetry::Telemetry;
+use crate::{misconfiguration::Misconfiguration, telemetry::Telemetry};
 
 /// A future of a store, boxed: a valid pass that is not due for renewal never makes one.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What to tell a visitor without a pass when the store cannot decide.
 ///
-/// Valid passes go on in any case, for as long as they are valid.
+/// Valid passes go on in any case, for as long as they are valid. A store that answers, and is asked
+/// more by a node than it decides in time, is not away: whatever the policy, visitors then wait, with
+/// the reason `queued:store_busy` and a time to come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreFailure {
@@ -59,6 +61,8 @@ impl StoreFailure {
 pub(crate) enum Question {
     CheckIn(Ticket),
     Enter(VisitorId),
+    /// Whether the session of a pass that has run out goes on; if not, a newcomer of this id asks.
+    Return(Pass, VisitorId),
 }
 
 /// Whether the store answers, and the room of a node that is on its own.
@@ -103,11 +107,22 @@ impl Outage {
         let verdict = match question {
             Question::CheckIn(ticket) => store.check_in(ticket).await,
             Question::Enter(id) => store.enter(id).await,
+            Question::Return(pass, id) => match store.renew(pass).await {
+                Ok(Renewal::Renew(pass)) => {
+                    Ok(Verdict::Admit { pass, reason: Reason::AdmittedPass })
+                }
+                Ok(Renewal::End) => store.enter(id).await,
+                Err(error) => Err(error),
+            },
         };
         self.or_locally(store, verdict, |room, now| {
             let verdict = match question {
                 Question::CheckIn(ticket) => room.check_in(&ticket, now),
                 Question::Enter(id) => room.enter(id, now),
+                Question::Return(pass, id) => match room.renew(&pass, now) {
+                    Renewal::Renew(pass) => Verdict::Admit { pass, reason: Reason::AdmittedPass },
+                    Renewal::End => room.enter(id, now),
+                },
             };
             match verdict {
                 Verdict::Admit { pass, .. } => {
@@ -150,6 +165,7 @@ impl Outage {
     ) -> Result<T, StoreError> {
         match &said {
             Ok(_) => self.answered(store),
+            Err(error) if error.kind() == StoreErrorKind::Busy => {}
             Err(error) => drop(self.is_away(error, store.now())),
         }
         said
@@ -167,6 +183,8 @@ impl Outage {
                 self.answered(store);
                 return Ok(said);
             }
+            // It answers others: to stand in for it would be to let in twice.
+            Err(error) if error.kind() == StoreErrorKind::Busy => return Err(error),
             Err(error) => error,
         };
         let now = store.now();
@@ -188,6 +206,9 @@ impl Outage {
 
     /// The store has answered.
     fn answered<St: Store>(&self, store: &St) {
+        if store.may_evict() {
+            self.telemetry.misconfigured(Misconfiguration::StoreMayEvict);
+        }
         if !self.is_on.load(Ordering::Relaxed) {
             return;
         }

@@ -8,16 +8,16 @@ use std::{
 };
 
 use tokio::time::{Sleep, sleep, timeout};
-use waiting_room_core::{Pass, Timestamp};
+use waiting_room_core::Pass;
 
 use super::outage::BoxFuture;
 
 /// The renewal of a pass, from the question to the fresh pass or to none.
 ///
 /// It costs the response nothing as long as the store answers before the application does. A
-/// response that is ready sooner waits for as long as a healthy store takes, since a visitor whose
-/// pass is due is to keep the whole session from this request on. Only a pass that is about to end
-/// is worth waiting longer, for this may be its last chance.
+/// response that is ready sooner waits for the store, as long as a decision of it may take: the
+/// visitor of a pass that is due keeps the whole session from this request on, and the next request
+/// may come when the old pass has run out.
 pub(crate) struct PassRenewal {
     asked: Option<BoxFuture<Option<Pass>>>,
     renewed: Option<Pass>,
@@ -26,17 +26,16 @@ pub(crate) struct PassRenewal {
 }
 
 impl PassRenewal {
-    /// For so long each response waits: several round trips to a healthy store.
-    const PATIENCE: Duration = Duration::from_millis(3);
-    /// For so long a response waits whose pass ends with it; at half of its life, a sixteenth.
-    const LAST_PATIENCE: Duration = Duration::from_millis(250);
-    /// For so long a renewal goes on that nobody waits for.
+    /// How long the response waits whose pass lasts for a whole session without the renewal: several
+    /// round trips to a store nearby.
+    pub(super) const SHORT_PATIENCE: Duration = Duration::from_millis(3);
+    /// How long the response waits whose pass ends before a whole session is over. A store with a
+    /// shorter deadline of its own gives up sooner.
+    pub(super) const PATIENCE: Duration = Duration::from_millis(250);
+    /// How long a renewal goes on that no response waits for.
     const LEFT_BEHIND: Duration = Duration::from_secs(1);
 
-    pub(crate) fn new(asked: BoxFuture<Option<Pass>>, pass: &Pass, now: Timestamp) -> Self {
-        let lifetime = pass.expires_at.since(pass.last_check_in).max(Duration::from_nanos(1));
-        let share = now.since(pass.last_check_in).div_duration_f64(lifetime).min(1.0);
-        let patience = Self::LAST_PATIENCE.mul_f64(share.powi(4)).max(Self::PATIENCE);
+    pub(super) const fn new(asked: BoxFuture<Option<Pass>>, patience: Duration) -> Self {
         Self { asked: Some(asked), renewed: None, patience, end: None }
     }
 
@@ -51,8 +50,9 @@ impl PassRenewal {
     }
 
     /// Waits for the store when the application has answered. Out of patience, it lets the renewal
-    /// go on by itself, and the next request of the visitor finds the fresh pass. Without a
-    /// runtime there is no waiting, and the next request tries again.
+    /// go on by itself: the next request of the visitor finds the fresh pass on this node, and the
+    /// session in the store on any other. Without a runtime there is no waiting, and the next request
+    /// tries again.
     pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.advance(cx);
         let Some(asked) = self.asked.take() else { return Poll::Ready(()) };

@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use http::{Extensions, HeaderMap};
 use waiting_room_core::{
-    Pass, Reason, Renewal, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    Pass, Reason, Renewal, RoomRules, SessionRenewal, Store, StoreError, Ticket, Timestamp,
+    Verdict, VisitorId,
 };
 
 use super::{
@@ -52,6 +53,10 @@ pub(crate) struct Token {
 }
 
 impl<St: Store> RoomStage<St> {
+    /// The longest way of a renewal to the store that is reckoned with. A visitor whose pass is not due
+    /// may come back a whole session later, and the renewal has to be there before the session ends.
+    const UNDER_WAY: Duration = Duration::from_millis(250);
+
     pub(crate) fn new(
         store: St,
         on_failure: StoreFailure,
@@ -116,6 +121,9 @@ impl<St: Store> RoomStage<St> {
     pub(crate) fn ask(&self, visitor: &Visitor) -> BoxFuture<Result<Verdict, StoreError>> {
         let question = match visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => Question::CheckIn(**ticket),
+            Visitor::Proven(Opened::Lapsed(pass)) if self.may_return(pass) => {
+                Question::Return(**pass, random_visitor_id())
+            }
             _ => Question::Enter(random_visitor_id()),
         };
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
@@ -138,9 +146,10 @@ impl<St: Store> RoomStage<St> {
         now: Timestamp,
     ) -> (Option<Token>, Option<Box<PassRenewal>>) {
         let mut pass = **verified;
-        // Old enough, or older than the memory of the store.
+        // Old enough by the time at which the store hears of it, or older than its memory.
+        let heard = now + Self::UNDER_WAY;
         let is_due = |pass: &Pass| {
-            rules.is_renewal_due(pass, now) || pass.last_check_in < self.store.remembers_since()
+            rules.is_renewal_due(pass, heard) || pass.last_check_in < self.store.remembers_since()
         };
         if verified.is_ahead() {
             // The clock was set back over a restart, so the store may never have heard of it.
@@ -167,7 +176,11 @@ impl<St: Store> RoomStage<St> {
                         Err(_) => None,
                     }
                 });
-                (None, Some(Box::new(PassRenewal::new(asked, &pass, now))))
+                let patience = match rules.is_renewal_due(&pass, heard) {
+                    true => PassRenewal::PATIENCE,
+                    false => PassRenewal::SHORT_PATIENCE,
+                };
+                (None, Some(Box::new(PassRenewal::new(asked, patience))))
             }
         }
     }
@@ -192,6 +205,24 @@ impl<St: Store> RoomStage<St> {
     pub(crate) fn ticket_token(&self, ticket: &Ticket) -> Token {
         let max_age = self.store.rules().current_place_retention();
         Token { sealed: self.tokens.seal_ticket(ticket), max_age }
+    }
+
+    /// The first ticket of a newcomer whom this node has no time to ask the store about.
+    ///
+    /// As the store would hand it out: it claims nothing but the time of arrival. Its holder asks in
+    /// a queue of the node that is not the newcomers'.
+    pub(crate) fn first_ticket(&self, now: Timestamp) -> Ticket {
+        let id = random_visitor_id();
+        Ticket::new(id, now, now, now + self.overload_interval(id.draw(0)))
+    }
+
+    /// When a visitor is to come back whom this node has no time to ask the store about: spread over
+    /// what the slowest visitors are asked to wait, so that a flood does not come back at once.
+    pub(crate) fn overload_interval(&self, draw: u64) -> Duration {
+        let longest = self.store.rules().current_refresh_interval();
+        let share = u32::try_from(draw % 1_000).unwrap_or(0);
+        let interval = longest / 4 + longest * 3 / 4 * share / 1_000;
+        Duration::from_secs(interval.as_secs() + 1)
     }
 
     /// Whether visitors are let through when the store cannot decide.
@@ -247,7 +278,23 @@ impl<St: Store> RoomStage<St> {
         })
     }
 
+    /// Whether the session of a pass that has run out may go on, so that it is worth asking.
+    fn may_return(&self, pass: &Pass) -> bool {
+        self.is_sliding() && !self.sessions.is_ended(pass)
+    }
+
+    /// Whether a session may outlast a pass.
+    fn is_sliding(&self) -> bool {
+        self.store.rules().current_session_renewal() == SessionRenewal::Sliding
+    }
+
+    /// A client keeps its pass for as long as the session may last: where only the store has heard of
+    /// its last request, the pass that has run out shows whose session goes on.
     fn pass_token(&self, pass: &Pass, now: Timestamp) -> Token {
-        Token { sealed: self.tokens.seal_pass(pass), max_age: pass.expires_at.since(now) }
+        let until = match self.is_sliding() {
+            true => Tokens::session_may_last(pass),
+            false => pass.expires_at,
+        };
+        Token { sealed: self.tokens.seal_pass(pass), max_age: until.since(now) }
     }
 }

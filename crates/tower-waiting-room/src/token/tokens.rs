@@ -76,10 +76,14 @@ impl Tokens {
                 let ahead = check_age(value.last_check_in, now)?;
                 value.last_check_in = value.last_check_in.before(ahead);
                 value.expires_at = value.expires_at.before(ahead);
-                if value.expires_at <= now {
+                let verified = Verified { value, is_from_old_key, is_ahead: !ahead.is_zero() };
+                if now < value.expires_at {
+                    Opened::Pass(verified)
+                } else if now < Self::session_may_last(&value) {
+                    Opened::Lapsed(verified)
+                } else {
                     return Err(OpenError::Expired);
                 }
-                Opened::Pass(Verified { value, is_from_old_key, is_ahead: !ahead.is_zero() })
             }
             Kind::Ticket => {
                 let mut value = payload::decode_ticket(payload)?;
@@ -96,6 +100,12 @@ impl Tokens {
         })
     }
 
+    /// Until when the session of a pass may last by what the pass says: until it was renewed for the
+    /// last time, and for a whole lifetime from then on.
+    pub(crate) fn session_may_last(pass: &Pass) -> Timestamp {
+        pass.expires_at + pass.expires_at.since(pass.last_check_in)
+    }
+
     fn seal<const N: usize>(&self, kind: Kind, payload: &[u8; N]) -> SealedToken {
         let mut buffer = [0; MAX_SEALED_LEN];
         SealedToken(URL_SAFE_NO_PAD.encode(self.sealing.seal(kind, payload, &mut buffer)))
@@ -105,6 +115,9 @@ impl Tokens {
 /// What a token proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
+    /// That the visitor was let in, under a pass that has run out since. The session may go on: a
+    /// renewal may have reached the store without its answer having reached the visitor.
+    Lapsed(Verified<Pass>),
     /// That the visitor was let in.
     Pass(Verified<Pass>),
     /// A place in line.

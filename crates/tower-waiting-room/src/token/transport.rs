@@ -57,7 +57,8 @@ impl Transport {
 
     /// What the request proves at `now`.
     ///
-    /// A pass beats a ticket, and among equals the first candidate counts. Candidates behind a
+    /// A pass beats a ticket, a ticket a pass that has run out, and among equals the first candidate
+    /// counts. Candidates behind a
     /// valid pass are not looked at.
     pub(crate) fn find(&self, tokens: &Tokens, headers: &HeaderMap, now: Timestamp) -> Found {
         let mut found = Found::nothing(if headers.contains_key(TOKEN_HEADER) {
@@ -70,10 +71,11 @@ impl Transport {
                 (Ok(opened @ Opened::Pass(_)), _) => {
                     return Found { opened: Some(opened), source, ..found };
                 }
-                (Ok(opened @ Opened::Ticket(_)), None) => {
+                (Ok(opened @ Opened::Ticket(_)), None | Some(Opened::Lapsed(_)))
+                | (Ok(opened @ Opened::Lapsed(_)), None) => {
                     found = Found { opened: Some(opened), source, ..found };
                 }
-                (Ok(Opened::Ticket(_)), Some(_)) => {}
+                (Ok(Opened::Lapsed(_) | Opened::Ticket(_)), Some(_)) => {}
                 (Err(error), _) => {
                     found.rejected += 1;
                     found.last_error = Some(error);

@@ -24,6 +24,8 @@ use crate::support::{House, Visitor, config};
 struct Remote {
     inner: MemoryStore,
     is_cut: Arc<AtomicBool>,
+    /// Asked more than it decides in time.
+    is_busy: Arc<AtomicBool>,
     /// Never ready to hear that somebody leaves.
     is_stuck: Arc<AtomicBool>,
 }
@@ -38,9 +40,11 @@ impl Remote {
     }
 
     fn there(&self) -> Result<&MemoryStore, StoreError> {
-        match self.is_cut.load(Ordering::Relaxed) {
-            true => Err(StoreError::new(StoreErrorKind::Unavailable)),
-            false => Ok(&self.inner),
+        let [is_busy, is_cut] = [&self.is_busy, &self.is_cut].map(|it| it.load(Ordering::Relaxed));
+        match (is_busy, is_cut) {
+            (true, _) => Err(StoreError::new(StoreErrorKind::Busy)),
+            (false, true) => Err(StoreError::new(StoreErrorKind::Unavailable)),
+            (false, false) => Ok(&self.inner),
         }
     }
 }
@@ -89,7 +93,8 @@ fn house(on_failure: StoreFailure) -> (House<Remote>, Remote) {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
     let config = config().total_active_users(6).build().unwrap();
     let inner = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
-    let remote = Remote { inner, is_cut: Arc::default(), is_stuck: Arc::default() };
+    let (is_cut, is_busy, is_stuck) = Default::default();
+    let remote = Remote { inner, is_cut, is_busy, is_stuck };
     let layer = WaitingRoomLayer::with_store(config, remote.clone(), on_failure);
     (House::with_store(layer, clock), remote)
 }
@@ -116,6 +121,35 @@ async fn each_policy_says_what_it_is_named_for() {
         assert_eq!((seen.is_inside(), seen.reason.as_str()), (is_inside, "store_unavailable"));
         assert_eq!(bob.cookie, None, "nobody has counted it");
         assert!(ann.get(&house).await.is_inside(), "a pass goes on");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_asked_too_much_has_visitors_wait_whatever_the_policy() {
+    for policy in [StoreFailure::Admit, StoreFailure::Wait, local_share()] {
+        let (house, remote) = house(policy);
+        let (mut ann, _) = newcomer(&house).await;
+        remote.is_busy.store(true, Ordering::Relaxed);
+        let mut bob = Visitor::default();
+        for advanced in [0, 3] {
+            house.advance(advanced);
+            let seen = newcomer(&house).await;
+            assert_eq!(seen.1, "queued:store_busy", "{policy:?}");
+        }
+        let seen = bob.get(&house).await;
+        assert_eq!((seen.is_inside(), &*seen.reason), (false, "queued:store_busy"));
+        let interval: u64 = seen.header("retry-after").unwrap().parse().unwrap();
+        assert!((6..=21).contains(&interval), "{interval} s");
+        assert!(ann.get(&house).await.is_inside(), "a pass goes on");
+
+        // His ticket waits as he does: it is not replaced, and lets him in when there is time.
+        house.advance(interval);
+        let ticket = bob.cookie.clone();
+        assert!(ticket.is_some());
+        assert_eq!(bob.get(&house).await.reason, "queued:store_busy", "{policy:?}");
+        assert_eq!(bob.cookie, ticket);
+        remote.is_busy.store(false, Ordering::Relaxed);
+        assert_eq!(bob.get(&house).await.reason, "admitted:slot", "{policy:?}");
     }
 }
 

@@ -29,12 +29,15 @@ use crate::{
 struct Flaky {
     limits: CoreLimits,
     is_away: Arc<AtomicBool>,
+    /// Asked more than it decides in time.
+    is_busy: Arc<AtomicBool>,
 }
 
 impl Flaky {
     fn new() -> Self {
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
-        Self { limits: CoreLimits::new(&clock), is_away: Arc::default() }
+        let limits = CoreLimits::new(&clock);
+        Self { limits, is_away: Arc::default(), is_busy: Arc::default() }
     }
 
     fn set_away(&self, is_away: bool) {
@@ -42,6 +45,9 @@ impl Flaky {
     }
 
     fn error(&self) -> Option<StoreError> {
+        if self.is_busy.load(Ordering::Relaxed) {
+            return Some(StoreError::new(StoreErrorKind::Busy));
+        }
         let is_away = self.is_away.load(Ordering::Relaxed);
         is_away.then(|| StoreError::new(StoreErrorKind::Unavailable))
     }
@@ -149,6 +155,34 @@ async fn a_limit_that_is_shared_out_keeps_each_node_to_its_part() {
     // The part is remembered as long as everything is.
     store.set_away(true);
     assert!(!get(&house).await.is_inside());
+}
+
+#[tokio::test]
+async fn a_store_that_is_asked_too_much_lifts_no_limit_whatever_the_policy() {
+    for on_failure in [LimitFailure::Admit, share(1), LimitFailure::Refuse] {
+        let store = Flaky::new();
+        let house = house(limits(&store, on_failure));
+        store.is_busy.store(true, Ordering::Relaxed);
+        for _ in 0..20 {
+            let seen = get(&house).await;
+            assert_eq!(seen.status, StatusCode::SERVICE_UNAVAILABLE, "{on_failure:?}");
+            assert_eq!(seen.reason, "refused:limits_busy", "{on_failure:?}");
+            let retry_after: u64 = seen.header("retry-after").unwrap().parse().unwrap();
+            assert!((5..=10).contains(&retry_after), "{retry_after} s");
+        }
+        store.is_busy.store(false, Ordering::Relaxed);
+        assert_eq!(allowed(&house).await, 10, "{on_failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn limits_that_only_watch_hold_no_request_up_while_their_store_is_asked_too_much() {
+    let store = Flaky::new();
+    let soft = RateLimit::service(Quota::per_minute(1)).over_limit(OverLimit::Mark);
+    let config = WaitingRoomConfig::builder("api").rate_limit(soft);
+    let house = house(config.limit_store(store.clone(), LimitFailure::Refuse));
+    store.is_busy.store(true, Ordering::Relaxed);
+    assert!(get(&house).await.is_inside());
 }
 
 #[cfg(feature = "metrics")]

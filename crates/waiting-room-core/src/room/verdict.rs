@@ -253,6 +253,8 @@ pub enum Reason {
     QueuedRate,
     /// `queued:recovery`: after a restart, until every pass from before is known or void.
     QueuedRecovery,
+    /// `queued:store_busy`: the store answers, but this node has more to ask than it decides in time.
+    QueuedStoreBusy,
     /// `refused:address_unknown`: the server does not tell the layer the address of the client, which
     /// a limit or a gate needs.
     RefusedAddressUnknown,
@@ -273,6 +275,9 @@ pub enum Reason {
     /// `refused:key_missing:<policy>`: the client has left out what a rate limit tells clients apart
     /// by.
     RefusedKeyMissing(Arc<str>),
+    /// `refused:limits_busy`: the store of the limits answers, but this node has more to ask than it
+    /// decides in time.
+    RefusedLimitsBusy,
     /// `refused:limits_unavailable`: the store of the limits could not decide.
     RefusedLimitsUnavailable,
     /// `refused:line_full`: the line has as many places as it may.
@@ -307,6 +312,7 @@ impl fmt::Display for Reason {
             Self::QueuedEarly => "queued:early",
             Self::QueuedRate => "queued:rate",
             Self::QueuedRecovery => "queued:recovery",
+            Self::QueuedStoreBusy => "queued:store_busy",
             Self::RefusedAddressUnknown => "refused:address_unknown",
             Self::RefusedDraining => "refused:draining",
             Self::RefusedGateCancelled => "refused:gate_cancelled",
@@ -315,6 +321,7 @@ impl fmt::Display for Reason {
             Self::RefusedGateShed => "refused:gate_shed",
             Self::RefusedGateTimeout => "refused:gate_timeout",
             Self::RefusedGateUnknown => "refused:gate_unknown",
+            Self::RefusedLimitsBusy => "refused:limits_busy",
             Self::RefusedLimitsUnavailable => "refused:limits_unavailable",
             Self::RefusedLineFull => "refused:line_full",
             Self::RefusedReject => "refused:reject",

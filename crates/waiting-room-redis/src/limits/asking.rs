@@ -15,7 +15,7 @@ use super::{
     reply::{self, Said},
     store::RedisLimits,
 };
-use crate::store::{BREAKER_IS_OPEN, TOO_MANY_WAIT};
+use crate::{connections::patience, store::BREAKER_IS_OPEN};
 
 /// Where what is said to a request comes from.
 type Replied = oneshot::Receiver<Result<Said, StoreError>>;
@@ -105,12 +105,12 @@ impl RedisLimits {
         asks: &[LimitAsk],
         replied: Replied,
     ) -> Result<(Vec<LimitReply>, Said), StoreError> {
-        let said = match timeout(self.shared.deadline, replied).await {
+        let said = match timeout(patience(self.shared.deadline), replied).await {
             Ok(Ok(said)) => said?,
             Ok(Err(_)) => return Err(StoreError::new(StoreErrorKind::Unavailable)),
             // Whether the server fails, its scripts tell: one slow script is not as many failures as
             // there are requests that wait for it.
-            Err(_) => return Err(StoreError::new(StoreErrorKind::Timeout)),
+            Err(_) => return Err(self.shared.breaker.overdue()),
         };
         let told = reply::decode_all(asks, &said)?;
         Ok((told.into_iter().map(|told| told.reply).collect(), said))
@@ -118,11 +118,11 @@ impl RedisLimits {
 
     /// Sends a call on its way.
     fn send(&self, call: Call) -> Result<(), StoreError> {
-        let unavailable = |why| StoreError::new(StoreErrorKind::Unavailable).with_source(why);
-        if self.shared.breaker.is_open() {
-            return Err(unavailable(BREAKER_IS_OPEN));
+        let breaker = &self.shared.breaker;
+        if breaker.is_open() {
+            return Err(StoreError::new(StoreErrorKind::Unavailable).with_source(BREAKER_IS_OPEN));
         }
-        self.calls.try_send(call).map_err(|_| unavailable(TOO_MANY_WAIT))
+        self.calls.try_send(call).map_err(|_| breaker.crowded_out())
     }
 }
 

@@ -54,7 +54,11 @@ pub(super) async fn serve<C: ConnectionLike + Clone>(
             continue;
         }
         let requests = batch.iter().map(|call| &call.request);
-        match shared.run(requests, &mut connections.current()).await {
+        let said = match connections.current() {
+            Ok(mut connection) => shared.run(requests, &mut connection).await,
+            Err(error) => Err(error),
+        };
+        match said {
             Ok(said) => {
                 shared.succeeded();
                 deliver(batch.drain(..), &said);
@@ -84,14 +88,22 @@ pub(super) async fn probe<C: ConnectionLike + Clone>(
         if !shared.breaker.is_open() {
             continue;
         }
-        let mut probed = shared.run(std::iter::empty(), &mut connections.current()).await;
+        let mut probed = ask_nothing(&connections, &shared).await;
         if probed.is_err() && connections.replace().await {
-            probed = shared.run(std::iter::empty(), &mut connections.current()).await;
+            probed = ask_nothing(&connections, &shared).await;
         }
         if probed.is_ok() {
             shared.succeeded();
         }
     }
+}
+
+/// Asks only whether the server answers.
+async fn ask_nothing<C: ConnectionLike + Clone>(
+    connections: &Connections<C>,
+    shared: &Shared,
+) -> Result<(), StoreError> {
+    shared.run(std::iter::empty(), &mut connections.current()?).await.map(drop)
 }
 
 /// Gives back what is unspent when its lease ends.

@@ -6,7 +6,6 @@ use std::{
 };
 
 use redis::{RedisResult, Script, Value, aio::ConnectionLike};
-use tokio::time::timeout;
 use waiting_room_core::{KeyHasher, StoreError, StoreErrorKind, Timestamp};
 
 use super::{
@@ -15,7 +14,10 @@ use super::{
     reply::{self, Reply, Said},
 };
 use crate::{
-    batches::unavailable, clock::ServerClock, connections::Breaker, keys::Secret, sync::unpoisoned,
+    clock::ServerClock,
+    connections::{Breaker, answered, unavailable},
+    keys::Secret,
+    sync::unpoisoned,
 };
 
 #[derive(Debug)]
@@ -40,6 +42,7 @@ impl Shared {
         clock: ServerClock,
         deadline: Duration,
         secret: Secret,
+        breaker: Breaker,
     ) -> Self {
         Self {
             name,
@@ -48,7 +51,7 @@ impl Shared {
             clock,
             deadline,
             secret: RwLock::new(Arc::new(secret)),
-            breaker: Breaker::default(),
+            breaker,
             refused: Refused::new(),
         }
     }
@@ -71,10 +74,8 @@ impl Shared {
         let secret = self.secret();
         let sent = self.now();
         let asked = self.invoke(&secret, requests, connection);
-        let value = match timeout(self.deadline, asked).await {
-            Ok(value) => value.map_err(|error| unavailable(&error))?,
-            Err(_) => return Err(StoreError::new(StoreErrorKind::Timeout)),
-        };
+        let value = answered(self.deadline, asked).await?;
+        let value = value.map_err(|error| unavailable(&error))?;
         match reply::parse(value)? {
             Reply::Said(now_us, numbers) => {
                 Ok(Said { now_us, sent, received: self.now(), numbers })

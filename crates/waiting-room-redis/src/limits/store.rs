@@ -13,13 +13,11 @@ use super::{
     shared::Shared,
 };
 use crate::{
-    batches::unavailable,
     clock::ServerClock,
-    connections::Connections,
+    connections::{Breaker, CONNECT_DEADLINE, Connections, check_eviction, is_away, unavailable},
     keys::{self, Secret},
     options::RedisStoreOptions,
     reply::Fields,
-    store,
 };
 
 /// Rate limits on a Redis or Valkey server, for any number of nodes.
@@ -60,12 +58,14 @@ pub struct RedisLimits {
 impl RedisLimits {
     /// A node of the group of this name: letters, digits, `-` and `_`.
     ///
-    /// `open` is called now, and again when the server has not answered for a while.
+    /// `open` is called now, and again when the server has not answered for a while. A node starts also
+    /// while its server is away, after 5 s at most: the failure policy of the layer decides until it
+    /// is reached.
     ///
     /// # Errors
     ///
-    /// A name that cannot be used, options that cannot be obeyed, a server that cannot be asked, or
-    /// one that may evict keys.
+    /// A name that cannot be used, options that cannot be obeyed, a server that is there and refuses
+    /// the node, or one that may evict keys.
     pub async fn connect<C, F>(
         open: impl Fn() -> F + Send + Sync + 'static,
         name: impl Into<String>,
@@ -76,7 +76,7 @@ impl RedisLimits {
         F: Future<Output = RedisResult<C>> + Send + 'static,
     {
         let (options, name) = (options.validate()?, keys::validate_name(name.into())?);
-        let connections = Connections::opened(open).await.map_err(|error| unavailable(&error))?;
+        let connections = Connections::opened(open).await?;
         Self::start(connections, name, options).await
     }
 
@@ -106,10 +106,21 @@ impl RedisLimits {
         C: ConnectionLike + Clone + Send + Sync + 'static,
     {
         let group = keys::of_limits(&prefix, &name);
-        let secret = timeout(store::CONNECT_DEADLINE, join(&mut connections.current(), &group))
-            .await
-            .map_err(|_| StoreError::new(StoreErrorKind::Timeout))??;
-        let shared = Arc::new(Shared::new(name, group, ServerClock::new(clock), deadline, secret));
+        let joined = match connections.current() {
+            Ok(mut connection) => join(&mut connection, &group).await,
+            Err(error) => Err(error),
+        };
+        let (secret, breaker) = match joined {
+            Ok(secret) => (secret, Breaker::default()),
+            // That of the others, if there is one, comes with the first answer.
+            Err(error) if is_away(&error) => {
+                tracing::warn!(limits = name, %error, "the store is away: the node starts without it");
+                (Secret::random(), Breaker::opened())
+            }
+            Err(error) => return Err(error),
+        };
+        let clock = ServerClock::new(clock);
+        let shared = Arc::new(Shared::new(name, group, clock, deadline, secret, breaker));
         let (calls, served) = mpsc::channel(MAX_WAITING);
         tokio::spawn(lane::serve(served, Arc::clone(&connections), Arc::clone(&shared)));
         tokio::spawn(lane::probe(connections, Arc::clone(&shared), calls.downgrade()));
@@ -147,10 +158,11 @@ async fn join<C: ConnectionLike>(connection: &mut C, group: &str) -> Result<Secr
     let script = Script::new(JOIN);
     let mut invocation = script.prepare_invoke();
     invocation.key(group).arg(Secret::random().as_str());
-    let value = invocation.invoke_async(connection).await;
+    let value = timeout(CONNECT_DEADLINE, invocation.invoke_async(connection)).await;
+    let value = value.map_err(|_| StoreError::new(StoreErrorKind::Timeout))?;
     let mut said = Fields::of(value.map_err(|error| unavailable(&error))?)?;
     let secret = Secret::parse(said.text()?)?;
-    store::check_eviction(&said.text()?, &said.text()?)?;
+    check_eviction(&said.text()?, &said.text()?)?;
     Ok(secret)
 }
 

@@ -47,7 +47,7 @@ local function create()
     redis.call('HSET', ROOM, 'origin', ARGV[4])
     room.last_us, room.skew_us = tonumber(ARGV[3]), 0
     room.now_us = read_clock()
-    room.version = 0
+    room.version, room.losses = 0, 0
     room.since_us, room.checked_us, room.server = room.now_us, room.now_us, server_id()
     room.pace = {began_us = 0, current = 0, slices = {}}
     set_rules()
@@ -70,7 +70,7 @@ local is_set = true
 if not open() then
     create()
 else
-    check_server()
+    check_losses()
     clear()
     is_set = replaces()
     if is_set then

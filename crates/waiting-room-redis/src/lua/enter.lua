@@ -13,7 +13,7 @@ end
 if not open() then
     return {}
 end
-check_server()
+check_losses()
 clear()
 local replies = {}
 for i = 2, #ARGV, 3 do

@@ -15,7 +15,7 @@ end
 if not open() then
     return {}
 end
-check_server()
+check_losses()
 clear()
 for i = 2, #ARGV, 3 do
     heartbeat(ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]))

@@ -5,7 +5,7 @@
 if not open() then
     return {}
 end
-check_server()
+check_losses()
 clear()
 local replies = {}
 for i = 2, #ARGV do

@@ -11,8 +11,6 @@ local HORIZON_US = 2 * 1000000
 -- So many more than are expected to enter by then have to ask, for sessions that end by themselves.
 local AT_LEAST_MORE = 32
 local SAMPLES = 32
--- A room that nobody has looked at for so long, and for as long as any proof is good, is forgotten.
-local UNUSED_MS = 24 * 60 * 60 * 1000
 
 -- How many may enter before the next snapshot at most, as far as can be foreseen.
 local function foreseen()
@@ -49,26 +47,37 @@ local function arrivals_us()
     return samples
 end
 
-local function keep_room()
-    local proofs_ms = math.ceil(math.max(room.lifetime_us, room.retention_us) / 1000)
-    for _, key in ipairs(KEYS) do
-        redis.call('PEXPIRE', key, digits(UNUSED_MS + proofs_ms))
+-- Leaves what was seen for the nodes that look within the next second: they read it by one command.
+local function leave_glance(head, numbers, frontier, samples)
+    local said = {}
+    for _, part in ipairs({head, numbers, {frontier}, samples}) do
+        for _, value in ipairs(part) do
+            table.insert(said, type(value) == 'number' and digits(value) or value)
+        end
     end
+    redis.call('HSET', ROOM, 'glance', table.concat(said, ' '))
 end
 
 if not open() then
     return {}
 end
-check_server()
+check_losses()
 local is_more = clear()
-keep_room()
+for _, key in ipairs(KEYS) do
+    keep_key(key)
+end
 local rules = ''
 if tonumber(ARGV[2]) ~= room.version then
     rules = redis.call('HGET', ROOM, 'rules')
 end
 local first = redis.call('ZRANGE', PLACES, 0, 0, 'WITHSCORES')
 local arrival_us = first[2] and tonumber(first[2]) or -1
-return close({{
-    active(), count_minute(), redis.call('ZCARD', PLACES), arrival_us, rules,
-    frontier_us(), arrivals_us(), is_more and 1 or 0, first_touches_in_last_minute(),
+local frontier = frontier_us()
+local samples = frontier < 0 and {} or arrivals_us()
+local numbers = {active(), count_minute(), redis.call('ZCARD', PLACES), arrival_us}
+local reply = close({{
+    numbers[1], numbers[2], numbers[3], numbers[4], rules, frontier, samples, is_more and 1 or 0,
+    first_touches_in_last_minute(),
 }})
+leave_glance(reply[1], numbers, frontier, samples)
+return reply

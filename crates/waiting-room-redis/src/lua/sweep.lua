@@ -5,7 +5,7 @@
 if not open() then
     return {}
 end
-check_server()
+check_losses()
 local is_more = clear()
 count_minute()
 return close({{is_more and 1 or 0}})

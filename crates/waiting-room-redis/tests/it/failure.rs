@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{RoomRules, Store, StoreErrorKind, VisitorId};
-use waiting_room_redis::RedisStoreOptions;
+use tokio::time::Instant;
+use waiting_room_core::{Clock, Reason, RoomRules, Store, StoreErrorKind, SystemClock, VisitorId};
+use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
 use crate::{
     link::Link,
@@ -44,6 +45,41 @@ async fn a_server_that_comes_back_is_used_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_starts_while_its_server_is_away_joins_the_room_when_it_is_there() {
+    on_each(async |engine| {
+        let mut server = start(engine);
+        server.kill();
+        let rules = RoomRules::new("shop", 3);
+        let store = connect(&server, rules.clone(), RedisStoreOptions::new()).await.unwrap();
+        let error = store.enter(VisitorId::new(1)).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Unavailable);
+        let (now, clock) = (store.now(), SystemClock::new().now());
+        assert!(now.since(clock) + clock.since(now) < Duration::from_secs(10), "{now:?} {clock:?}");
+        server.start_again().unwrap();
+        let told = eventually(async || store.enter(VisitorId::new(1)).await.ok()).await;
+        assert_eq!(*told.reason(), Reason::AdmittedSlot, "{engine}");
+        // A node that comes later finds the room as it is.
+        let later = node(&server, rules).await;
+        assert_eq!(later.snapshot().await.unwrap().active, 1);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_there_and_refuses_a_node_is_an_error_at_its_start() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let url = format!("redis://someone:wrong@127.0.0.1:{}", server.port());
+        let client = redis::Client::open(url).unwrap();
+        let connect = move || crate::support::open(client.clone());
+        let options = RedisStoreOptions::new();
+        let refused = RedisStore::connect(connect, RoomRules::new("shop", 1), options).await;
+        assert_eq!(refused.unwrap_err().kind(), StoreErrorKind::Unavailable, "{engine}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_connection_whose_other_end_has_vanished_is_replaced() {
     on_each(async |engine| {
         let server = start(engine);
@@ -55,6 +91,25 @@ async fn a_connection_whose_other_end_has_vanished_is_replaced() {
         link.vanish();
         eventually(async || store.enter(VisitorId::new(2)).await.err()).await;
         eventually(async || store.enter(VisitorId::new(3)).await.ok()).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_drop_again_and_again_are_opened_again_at_once() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let link = Link::to(server.port()).await;
+        let rules = RoomRules::new("shop", 100);
+        let store = connect_to(link.port, rules, RedisStoreOptions::new()).await.unwrap();
+        let began = Instant::now();
+        for id in 0..10 {
+            link.drop_connections();
+            eventually(async || store.enter(VisitorId::new(id)).await.err()).await;
+            eventually(async || store.enter(VisitorId::new(id)).await.ok()).await;
+        }
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(5), "{engine}: {took:?} for ten connections");
     })
     .await;
 }

@@ -1,8 +1,11 @@
 //! The way to a server.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU32, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::Duration,
 };
 
 use tokio::{
@@ -11,6 +14,9 @@ use tokio::{
         TcpListener, TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
+    select,
+    sync::{Notify, mpsc},
+    time::{Instant, sleep_until},
 };
 
 /// A way on which everything can vanish, with the connections left open at both ends.
@@ -25,13 +31,22 @@ struct State {
     vanished: AtomicU32,
     /// All connections are deaf, also those that are still to be made.
     is_cut: AtomicBool,
+    /// Ends the connections that there are.
+    dropped: Notify,
+    /// Each byte takes so long in each direction.
+    delay: Duration,
 }
 
 impl Link {
     pub(crate) async fn to(server: u16) -> Self {
+        Self::with_round_trip(server, Duration::ZERO).await
+    }
+
+    /// A way there and back that takes this long.
+    pub(crate) async fn with_round_trip(server: u16, round_trip: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let state = Arc::<State>::default();
+        let state = Arc::new(State { delay: round_trip / 2, ..State::default() });
         let at = Arc::clone(&state);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -51,6 +66,11 @@ impl Link {
         self.state.vanished.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Closes the connections that there are.
+    pub(crate) fn drop_connections(&self) {
+        self.state.dropped.notify_waiters();
+    }
+
     /// From now on nothing comes through at all.
     pub(crate) fn cut(&self) {
         self.state.is_cut.store(true, Ordering::Relaxed);
@@ -62,14 +82,30 @@ impl Link {
     }
 }
 
-async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, state: Arc<State>, born: u32) {
+async fn carry(mut from: OwnedReadHalf, to: OwnedWriteHalf, state: Arc<State>, born: u32) {
+    let (under_way, arriving) = mpsc::unbounded_channel();
+    tokio::spawn(arrive(arriving, to));
     let mut bytes = vec![0; 16_384];
-    while let Ok(count @ 1..) = from.read(&mut bytes).await {
+    loop {
+        let read = select! {
+            read = from.read(&mut bytes) => read,
+            () = state.dropped.notified() => return,
+        };
+        let Ok(count @ 1..) = read else { return };
         let is_deaf = state.vanished.load(Ordering::Relaxed) != born;
         if is_deaf || state.is_cut.load(Ordering::Relaxed) {
             continue;
         }
-        if to.write_all(&bytes[..count]).await.is_err() {
+        if under_way.send((Instant::now() + state.delay, bytes[..count].to_vec())).is_err() {
+            return;
+        }
+    }
+}
+
+async fn arrive(mut arriving: mpsc::UnboundedReceiver<(Instant, Vec<u8>)>, mut to: OwnedWriteHalf) {
+    while let Some((at, bytes)) = arriving.recv().await {
+        sleep_until(at).await;
+        if to.write_all(&bytes).await.is_err() {
             return;
         }
     }

@@ -56,6 +56,71 @@ async fn a_room_that_is_opened_again_does_not_begin_behind_the_time_that_nodes_k
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_key_stays_for_ever_of_a_room_whose_node_was_killed_with_its_first_visitors() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let rules = RoomRules::new("shop", 1).session_duration(Duration::from_secs(80));
+        let store = node_by(clock.clone(), &server, rules).await;
+        admitted(&store, 1).await;
+        let ticket = queued(&store, 2).await;
+        clock.advance(Duration::from_secs(3));
+        store.check_in(ticket).await.unwrap();
+        store.leave(VisitorId::new(3)).await.unwrap();
+        let mut connection = manager(&server).await;
+        let keys: Vec<String> = connection.keys("{wr:shop}:*").await.unwrap();
+        assert_eq!(keys.len(), 10, "{engine}: {keys:?}");
+        for key in keys {
+            let ttl: i64 = connection.ttl(&key).await.unwrap();
+            assert!((86_400..87_000).contains(&ttl), "{engine}: {key} is kept for {ttl} s");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_nodes_look_at_a_room_by_one_script_a_second() {
+    on_each(async |engine| {
+        const NODES: u64 = 10;
+        let server = start(engine);
+        let mut nodes = Vec::new();
+        for _ in 0..NODES {
+            nodes.push(node(&server, RoomRules::new("shop", 1)).await);
+        }
+        let mut connection = manager(&server).await;
+        let mut reset = redis::cmd("CONFIG");
+        let () = reset.arg("RESETSTAT").query_async(&mut connection).await.unwrap();
+        let began = Instant::now();
+        eventually(async || (began.elapsed() >= Duration::from_secs(4)).then_some(())).await;
+        let scripts = crate::limits::support::scripts(&server).await;
+        assert!((2..=2 * NODES).contains(&scripts), "{engine}: {scripts} of {}", 4 * NODES);
+        // What one has changed the others follow all the same.
+        nodes[0].configure(|rules| rules.total_active_users(2)).await.unwrap();
+        eventually(async || (nodes[9].rules().limits().0 == 2).then_some(())).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_may_evict_keys_from_now_on_is_noticed_within_a_minute() {
+    let server = start(waiting_room_engines::Engine::Redis);
+    let store = node(&server, RoomRules::new("shop", 1)).await;
+    let mut connection = manager(&server).await;
+    for (policy, may_evict) in [("allkeys-lru", true), ("noeviction", false)] {
+        for (option, value) in [("maxmemory", "100mb"), ("maxmemory-policy", policy)] {
+            let mut set = redis::cmd("CONFIG");
+            set.arg("SET").arg(option).arg(value);
+            let () = set.query_async(&mut connection).await.unwrap();
+        }
+        assert_eq!(store.may_evict(), !may_evict);
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(61)).await;
+        tokio::time::resume();
+        eventually(async || (store.may_evict() == may_evict).then_some(())).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_somebody_has_deleted_stops_nothing() {
     on_each(async |engine| {
         for key in ["active", "passes", "ended", "voids", "places", "present", "due", "kept"] {

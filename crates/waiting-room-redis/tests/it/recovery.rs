@@ -100,6 +100,61 @@ async fn a_release_that_shortens_sessions_does_not_shorten_the_hold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_room_of_which_one_key_was_deleted_or_evicted_lets_nobody_in_while_old_passes_are_about()
+{
+    on_each(async |engine| {
+        for key in ["active", "passes", "ended", "voids", "minute"] {
+            let server = start(engine);
+            let clock = ManualClock::new(START);
+            let (store, pass) = used(&server, &clock, Recovery::Hold).await;
+            store.leave(VisitorId::new(7)).await.unwrap();
+            let () = manager(&server).await.del(format!("{{wr:shop}}:{key}")).await.unwrap();
+            holds(&store, &clock, pass).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_of_which_a_key_has_shrunk_is_never_above_its_limit() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let (store, pass) = used(&server, &clock, Recovery::Hold).await;
+        admitted(&store, 3).await;
+        let () = manager(&server).await.zpopmin("{wr:shop}:active", 1).await.unwrap();
+        let verdict = store.enter(VisitorId::new(2)).await.unwrap();
+        assert_eq!(verdict.reason(), &Reason::QueuedRecovery);
+        assert!(matches!(store.renew(pass).await.unwrap(), Renewal::Renew(_)));
+        assert_eq!(store.snapshot().await.unwrap().active, 2);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_and_minutes_that_end_by_themselves_are_no_loss() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let (store, _) = used(&server, &clock, Recovery::Hold).await;
+        for id in 10..30 {
+            for other in 0..4 {
+                let verdict = store.enter(VisitorId::new(100 * id + other)).await.unwrap();
+                clock.advance(Duration::from_secs(3));
+                if let Verdict::Wait { ticket, .. } = verdict {
+                    store.check_in(ticket).await.unwrap();
+                }
+            }
+            store.leave(VisitorId::new(100 * id)).await.unwrap();
+            store.leave(VisitorId::new(100 * id + 3)).await.unwrap();
+            clock.advance(Duration::from_secs(13 * u64::try_from(id).unwrap()));
+        }
+        assert_eq!(store.remembers_since(), START);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_was_started_again_without_its_memory_does_so_too() {
     on_each(async |engine| {
         let mut server = start(engine);

@@ -160,12 +160,16 @@ fn a_ticket_is_no_pass_and_a_pass_no_ticket() {
 }
 
 #[test]
-fn a_pass_is_void_from_the_instant_it_expires() {
+fn a_pass_lapses_when_it_expires_and_is_void_when_its_session_must_be_over() {
     let token = tokens().seal_pass(&pass(NOW)).0;
-    let end = pass(NOW).expires_at;
     let open = |now| tokens().open(token.as_bytes(), now);
-    assert!(open(end.before(Duration::from_nanos(1))).is_ok());
-    assert_eq!(open(end), Err(OpenError::Expired));
+    let end = pass(NOW).expires_at;
+    let is_valid = |now| matches!(open(now), Ok(Opened::Pass(_)));
+    assert!(is_valid(end.before(Duration::from_nanos(1))) && !is_valid(end));
+    let void = end + Duration::from_secs(300);
+    assert!(matches!(open(end), Ok(Opened::Lapsed(_))));
+    assert!(matches!(open(void.before(Duration::from_nanos(1))), Ok(Opened::Lapsed(_))));
+    assert_eq!(open(void), Err(OpenError::Expired));
     assert_eq!(open(Timestamp::MAX), Err(OpenError::Expired));
 }
 

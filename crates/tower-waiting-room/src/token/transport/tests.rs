@@ -196,7 +196,7 @@ fn among_equals_the_first_counts_and_the_header_comes_first() {
     };
     for (one, two) in sealed(1).into_iter().zip(sealed(2)) {
         let stamp = |found: Found| match found.opened.unwrap() {
-            Opened::Pass(pass) => (pass.last_check_in, found.source),
+            Opened::Lapsed(pass) | Opened::Pass(pass) => (pass.last_check_in, found.source),
             Opened::Ticket(ticket) => (ticket.last_check_in, found.source),
         };
         let (one, two) = (one.as_str(), two.as_str());
@@ -205,6 +205,19 @@ fn among_equals_the_first_counts_and_the_header_comes_first() {
         assert_eq!(stamp(found), (first, TokenSource::Cookie));
         let found = find(&request(&[one], &[format!("{NAME}={two}")]));
         assert_eq!(stamp(found), (first, TokenSource::Header));
+    }
+}
+
+#[test]
+fn a_pass_that_has_run_out_counts_where_there_is_nothing_better() {
+    let lapsed = tokens().seal_pass(&pass(NOW.before(Duration::from_secs(301))));
+    let found = find(&cookies(&[format!("{NAME}={}", lapsed.as_str())]));
+    assert!(matches!(found.opened, Some(Opened::Lapsed(_))));
+    for better in [sealed_pass(), sealed_ticket()] {
+        for (one, two) in [(lapsed.as_str(), &*better), (&*better, lapsed.as_str())] {
+            let found = find(&cookies(&[format!("{NAME}={one}; {NAME}={two}")]));
+            assert!(is_pass(&found) || is_ticket(&found), "{found:?}");
+        }
     }
 }
 
@@ -218,7 +231,7 @@ fn a_ticket_is_kept_when_what_follows_is_garbage() {
 
 #[test]
 fn the_error_told_is_that_of_the_last_candidate() {
-    let expired = tokens().seal_pass(&pass(NOW.before(Duration::from_secs(300))));
+    let expired = tokens().seal_pass(&pass(NOW.before(Duration::from_secs(600))));
     let found = find(&request(&["garbage"], &[format!("{NAME}={}", expired.as_str())]));
     assert!(found.opened.is_none());
     assert_eq!(found.source, TokenSource::Header);

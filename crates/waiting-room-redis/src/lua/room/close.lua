@@ -3,14 +3,18 @@
 -- Writes what every verb may have changed, and says what every reply begins with.
 local function close(replies)
     local rate, spread = per_second(), dispersion()
+    local counts = count_keys()
+    keep_new(counts)
     redis.call('HSET', ROOM,
+        'counts', cmsgpack.pack(counts), 'counted_us', digits(room.last_us),
+        'losses', digits(room.losses),
         'since_us', digits(room.since_us), 'hold_until_us', digits(room.hold_until_us),
         'last_us', digits(room.last_us), 'skew_us', digits(room.skew_us),
         'server', room.server, 'checked_us', digits(room.checked_us),
         'version', digits(room.version), 'pace', cmsgpack.pack(room.pace))
     local head = {
         room.now_us, room.since_us, room.version, redis.call('ZCARD', PRESENT),
-        string.format('%.17g', rate), string.format('%.17g', spread),
+        string.format('%.17g', rate), string.format('%.17g', spread), room.losses,
     }
     return {head, replies}
 end

@@ -7,7 +7,7 @@
 -- KEYS  the keys of the room, in the order of the names below
 -- ARGV  [1] the time, if it is given and not that of the server
 --       [2...] what the verb is called with, visitor after visitor
--- reply {{now_us, since_us, version, present, admissions per second, dispersion},
+-- reply {{now_us, since_us, version, present, admissions per second, dispersion, losses},
 --        {for each visitor}}, or {} if there is no room
 
 local ROOM, ACTIVE, PASSES, ENDED, VOIDS, PLACES, PRESENT, DUE, KEPT, MINUTE =

@@ -16,7 +16,7 @@ end
 -- Reads the room. Nothing if there is none.
 local function open()
     local state = redis.call('HMGET', ROOM, 'since_us', 'hold_until_us', 'last_us', 'skew_us',
-        'server', 'checked_us', 'version', 'pace')
+        'server', 'checked_us', 'version', 'pace', 'counts', 'counted_us', 'losses')
     if not state[1] then
         return false
     end
@@ -24,6 +24,8 @@ local function open()
     room.last_us, room.skew_us = tonumber(state[3]), tonumber(state[4])
     room.server, room.checked_us = state[5], tonumber(state[6])
     room.version, room.pace = tonumber(state[7]), cmsgpack.unpack(state[8])
+    room.counts = state[9] and state[10] == state[3] and cmsgpack.unpack(state[9])
+    room.losses = tonumber(state[11] or 0)
     read_rules(redis.call('HMGET', ROOM, unpack(FIELDS)))
     room.now_us = read_clock()
     return true
@@ -34,8 +36,14 @@ local function next_version()
     return math.max(room.version + 1, room.now_us)
 end
 
--- A server that has another id than the one before may have lost what that one wrote last, so the
--- passes of before are counted anew. As often as it could have been changed, not each time.
+-- The room goes on with what is still there, and counts the passes of before anew.
+local function begin_anew()
+    room.since_us = room.now_us
+    room.hold_until_us = room.now_us + room.hold_us
+end
+
+-- A server that has another id than the one before may have lost what that one wrote last. As often
+-- as it could have been changed, not each time.
 local function check_server()
     if room.now_us - room.checked_us < CHECK_SERVER_EVERY_US then
         return
@@ -44,8 +52,16 @@ local function check_server()
     local server = server_id()
     if server ~= room.server then
         room.server = server
-        room.since_us = room.now_us
-        room.hold_until_us = room.now_us + room.hold_us
         room.version = next_version()
+        begin_anew()
+    end
+end
+
+-- Whether anything was lost since the last script: with its server, or of its keys.
+local function check_losses()
+    check_server()
+    if has_lost_keys() then
+        room.losses = room.losses + 1
+        begin_anew()
     end
 end

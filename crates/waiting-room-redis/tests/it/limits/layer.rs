@@ -124,3 +124,23 @@ async fn is_shared(node: &Router) {
     }
     panic!("the store is not asked");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_starts_while_its_store_is_away_goes_by_the_policy_until_it_is_there() {
+    let mut server = start(Engine::Redis);
+    server.kill();
+    let client = redis::Client::open(server.url()).unwrap();
+    let open = move || crate::support::open(client.clone());
+    let limits = RedisLimits::connect(open, "api", RedisStoreOptions::new()).await.unwrap();
+    let config = WaitingRoomConfig::builder("api")
+        .rate_limit(RateLimit::per_ip(Quota::per_hour(10)))
+        .limit_store(limits, LimitFailure::Admit)
+        .build()
+        .unwrap();
+    let layer = WaitingRoomLayer::new(config);
+    let node = Router::new().route("/", get(|| async { "inside" })).layer(layer);
+    let early = ask(&node, 1).await;
+    assert_eq!(reason_of(&early).unwrap().to_string(), "admitted:unlimited");
+    server.start_again().unwrap();
+    is_shared(&node).await;
+}

@@ -1,0 +1,135 @@
+//! More requests at once than a node can ask its store about, on a server in good health.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{Router, body::Body, http::Request, response::Response, routing::get};
+use tokio::task::JoinSet;
+use tower::ServiceExt;
+use tower_waiting_room::{
+    KeyRing, LimitFailure, PeerAddr, Quota, RateLimit, StoreFailure, TokenKey, WaitingRoomConfig,
+    WaitingRoomLayer, reason_of,
+};
+use waiting_room_engines::{Engine, EngineServer};
+use waiting_room_redis::{RedisLimits, RedisStoreOptions};
+
+use crate::support::{connect, manager, start};
+
+/// More than wait in the queue of a node.
+const FLOOD: u32 = 6_000;
+
+/// A deadline that a node which is busy with the flood can keep.
+fn options() -> RedisStoreOptions {
+    RedisStoreOptions::new().deadline(Duration::from_millis(250))
+}
+
+/// The answers to a flood of requests that all come at once.
+#[derive(Debug, Default)]
+struct Answers {
+    inside: u32,
+    /// Turned back by the room or the limits themselves.
+    decided: u32,
+    /// Asked to come back, as the node had too much to ask.
+    busy: u32,
+    /// Anything else, how often.
+    other: BTreeMap<(u16, String), u32>,
+}
+
+impl Answers {
+    fn add(&mut self, response: &Response) {
+        let status = response.status().as_u16();
+        let reason = reason_of(response).map(ToString::to_string).unwrap_or_default();
+        let retry_after = response.headers().get("retry-after");
+        let is_asked_back = retry_after.is_some_and(|it| it.to_str().unwrap() != "0");
+        match (status, reason.as_str()) {
+            (200, "" | "admitted:slot") => self.inside += 1,
+            (503, "queued:store_busy" | "refused:limits_busy") if is_asked_back => self.busy += 1,
+            (429 | 503, _) if is_asked_back && !reason.contains("unavailable") => self.decided += 1,
+            _ => *self.other.entry((status, reason)).or_default() += 1,
+        }
+    }
+}
+
+/// Sends a flood of requests without a token, from one address each or from one for all.
+async fn flood(service: &Router, one_address: bool) -> Answers {
+    let mut requests = JoinSet::new();
+    for sender in 0..FLOOD {
+        let [_, high, middle, low] = match one_address {
+            true => [0; 4],
+            false => sender.to_be_bytes(),
+        };
+        let peer = PeerAddr(SocketAddr::from(([10, high, middle, low], 40_000)));
+        let request = Request::get("/").header("accept", "text/html");
+        let request = request.header("sec-fetch-mode", "navigate").extension(peer);
+        requests.spawn(service.clone().oneshot(request.body(Body::empty()).unwrap()));
+    }
+    let mut answers = Answers::default();
+    while let Some(response) = requests.join_next().await {
+        answers.add(&response.unwrap().unwrap());
+    }
+    answers
+}
+
+/// A service that counts the requests that reach it.
+fn service<L>(ran: &Arc<AtomicU32>, layer: impl FnOnce(Router) -> L) -> L {
+    let ran = Arc::clone(ran);
+    layer(Router::new().route(
+        "/",
+        get(async move || {
+            ran.fetch_add(1, Ordering::Relaxed);
+            "inside"
+        }),
+    ))
+}
+
+async fn room(server: &EngineServer, ran: &Arc<AtomicU32>) -> Router {
+    let config = WaitingRoomConfig::builder("shop")
+        .total_active_users(1_000)
+        .keys(KeyRing::new(TokenKey::random()))
+        .build()
+        .unwrap();
+    let rules = config.rules().clone();
+    let store = connect(server, rules, options()).await.unwrap();
+    let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Admit);
+    service(ran, |router| router.layer(layer))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_newcomers_does_not_open_a_room_whose_store_answers() {
+    let (server, ran) = (start(Engine::Redis), Arc::default());
+    let room = room(&server, &ran).await;
+    let mut inside = 0;
+    for wave in 0..2 {
+        let answers = flood(&room, false).await;
+        inside += answers.inside;
+        let moves = wave > 0 || answers.inside >= 20;
+        assert!(moves, "visitors are let in during the flood: {answers:?}");
+        assert!(answers.other.is_empty(), "{answers:?}");
+    }
+    assert!(inside <= 1_000, "{inside} of 1000 slots");
+    assert_eq!(ran.load(Ordering::Relaxed), inside);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_from_one_address_does_not_lift_its_limit_while_the_store_answers() {
+    let (server, ran) = (start(Engine::Redis), Arc::default());
+    let limits = RedisLimits::on(manager(&server).await, "api", options()).await.unwrap();
+    let config = WaitingRoomConfig::builder("api")
+        .rate_limit(RateLimit::per_ip(Quota::per_hour(100)))
+        .limit_store(limits, LimitFailure::Admit)
+        .build()
+        .unwrap();
+    let api = service(&ran, |router| router.layer(WaitingRoomLayer::new(config)));
+    let answers = flood(&api, true).await;
+    assert!(answers.other.is_empty(), "{answers:?}");
+    // What the store has charged may be unknown to a request that has given up.
+    assert!((20..=100).contains(&answers.inside), "{answers:?}");
+    assert_eq!(ran.load(Ordering::Relaxed), answers.inside);
+}
