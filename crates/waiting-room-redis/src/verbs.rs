@@ -197,6 +197,7 @@ fn resumed(
     let mut ticket = Ticket::new(id, first_seen, head.now, next);
     if let Some(shown) = shown.filter(|_| !is_new) {
         ticket.shown_position = shown.shown_position;
+        ticket.is_approximate = shown.is_approximate;
         ticket.wait = shown.wait;
         ticket.placed = shown.placed;
     }
