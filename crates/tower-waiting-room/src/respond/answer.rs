@@ -173,6 +173,7 @@ impl Answer {
             self.reason,
             Reason::RefusedAddressUnknown
                 | Reason::RefusedKeyMissing(_)
+                | Reason::RefusedLimitsBusy
                 | Reason::RefusedLimitsUnavailable
                 | Reason::RefusedRate(_)
                 | Reason::RefusedTooOften

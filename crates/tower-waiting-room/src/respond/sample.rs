@@ -22,6 +22,7 @@ pub(super) fn answers() -> impl Iterator<Item = Answer> {
         Reason::RefusedLineFull,
         Reason::RefusedRate("per_ip".into()),
         Reason::RefusedReject,
+        Reason::RefusedTooOften,
         Reason::StoreUnavailable,
     ];
     let waiting = [placed(), first(), newcomer(), lottery(), paused(), unsent()];
