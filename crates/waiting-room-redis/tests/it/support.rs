@@ -6,7 +6,9 @@ use redis::{
     AsyncConnectionConfig, Client, RedisResult,
     aio::{ConnectionManager, ConnectionManagerConfig, MultiplexedConnection},
 };
-use waiting_room_core::{Clock, Pass, RoomRules, Store, StoreError, Ticket, Verdict, VisitorId};
+use waiting_room_core::{
+    Clock, Pass, RoomRules, Store, StoreError, StoreErrorKind, Ticket, Verdict, VisitorId,
+};
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
@@ -98,4 +100,10 @@ pub(crate) async fn eventually<T>(mut attempt: impl AsyncFnMut() -> Option<T>) -
         }
     };
     tokio::time::timeout(Duration::from_secs(30), trying).await.unwrap()
+}
+
+/// Whether a call was not answered in time. A node that is itself late, as on a busy machine, does not put
+/// that down to the server.
+pub(crate) fn is_overdue(kind: StoreErrorKind) -> bool {
+    matches!(kind, StoreErrorKind::Busy | StoreErrorKind::Timeout)
 }
