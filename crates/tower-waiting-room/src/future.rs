@@ -26,7 +26,7 @@ use waiting_room_core::Store;
 use crate::{
     body::ResponseBody,
     pipeline::{Journey, Pending, Pipeline, Stop},
-    request::{Findings, bound_reads, linger},
+    request::{Findings, bound_reads, has_body, linger},
 };
 
 pin_project! {
@@ -116,7 +116,9 @@ where
             }
             Break(Stop::Reply(reply)) => {
                 let response = Some(pipeline.reply(&mut request, findings, journey, reply));
-                linger(&mut request);
+                if has_body(request.headers()) {
+                    linger(&mut request);
+                }
                 Self::Answer { response }
             }
             Break(Stop::Wait(pending)) => Self::Waiting { pending, kept: Some((inner, request)) },

@@ -239,14 +239,11 @@ const MAX_FRAMES: usize = 256;
 /// Reads the rest of the body beside the answer, if it has to be read and can be. A stream of
 /// HTTP/2 ends by itself, and who expects `100 Continue` (RFC 9110 section 10.1.1) sends nothing.
 pub(crate) fn linger<B: 'static>(request: &mut Request<B>) {
-    // First what most refused requests answer: they have no body.
-    if axum_body(request.body_mut()).is_none_or(|body| body.is_end_stream())
-        || request.version() > Version::HTTP_11
-        || request.headers().contains_key(EXPECT)
-    {
+    if request.version() > Version::HTTP_11 || request.headers().contains_key(EXPECT) {
         return;
     }
     if let Some(body) = axum_body(request.body_mut())
+        && !body.is_end_stream()
         && let Ok(runtime) = Handle::try_current()
     {
         let rest = mem::take(body);

@@ -8,7 +8,7 @@ use std::{
 
 use http::{
     Extensions, HeaderMap, Method, Uri, Version,
-    header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN},
+    header::{ACCESS_CONTROL_REQUEST_METHOD, CONTENT_LENGTH, ORIGIN, TRANSFER_ENCODING},
 };
 
 use super::{client_ip::ClientIp, path::Readings};
@@ -191,6 +191,12 @@ impl fmt::Debug for RequestHead<'_> {
             .field("extensions", &self.extensions)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a body follows these headers, by the framing of HTTP/1 (RFC 9112 section 6.3).
+pub(crate) fn has_body(headers: &HeaderMap) -> bool {
+    // A program sends few headers: to read their names is less than to look two up.
+    headers.keys().any(|name| *name == CONTENT_LENGTH || *name == TRANSFER_ENCODING)
 }
 
 #[cfg(test)]

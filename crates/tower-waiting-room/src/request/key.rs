@@ -396,26 +396,26 @@ pub(crate) struct Caller<'a> {
 impl Caller<'_> {
     /// The hash of the address of the client; `None` if the peer is unknown.
     pub(crate) fn address_hash(&self) -> Option<KeyHash> {
-        let address = match self.head.network()? {
+        let address = self.head.network()?;
+        let hash = match address {
             IpAddr::V4(address) => self.hasher.hash(&address.to_bits()),
             IpAddr::V6(address) => self.hasher.hash(&address.to_bits()),
         };
-        Some(address.of_network(self.wide_network_hash()?))
+        Some(hash.of_network(self.wide_hash(address)))
     }
 
-    /// The hash of the network by which an address is judged that a table of keys has no place for: a
-    /// /16 of IPv4 or a /32 of IPv6, which is what a provider has at the least (RFC 3177 section 4,
-    /// RFC 6177 section 2).
+    /// The hash of the network by which an address is judged that a table of keys has no place for.
     fn wide_network_hash(&self) -> Option<KeyHash> {
-        let network = match self.head.network()? {
-            IpAddr::V4(address) => (4_u8, address.to_bits() >> 16),
-            IpAddr::V6(address) => {
-                let [a, b, ..] = address.segments();
-                (6, u32::from(a) << 16 | u32::from(b))
-            }
-        };
-        let (version, bits) = network;
-        Some(self.hasher.hash(&(u64::from(version) << 32 | u64::from(bits))))
+        Some(self.wide_hash(self.head.network()?))
+    }
+
+    /// A /16 of IPv4 or a /32 of IPv6, which is what a provider has at the least (RFC 3177 section 4,
+    /// RFC 6177 section 2).
+    fn wide_hash(&self, address: IpAddr) -> KeyHash {
+        match address {
+            IpAddr::V4(address) => self.hasher.hash(&(address.to_bits() >> 16)),
+            IpAddr::V6(address) => self.hasher.hash(&(address.to_bits() >> 96)),
+        }
     }
 }
 
