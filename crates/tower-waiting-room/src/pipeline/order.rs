@@ -64,7 +64,7 @@ pub(crate) struct Journey {
     /// The token on its way to the client.
     pub(super) token: Option<Token>,
     /// The session of a newcomer whose pass is in `token`.
-    pub(super) undelivered: Option<Undelivered>,
+    pub(super) undelivered: Option<Box<Undelivered>>,
     /// Its visitor, by its token and by the room.
     pub(super) visitor: Visitor,
     /// The renewal of its pass, if that is due.
@@ -407,7 +407,7 @@ impl<St: Store> Pipeline<St> {
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
                 if matches!(journey.visitor, Visitor::Unknown) {
-                    journey.undelivered = Some(room.undelivered(pass));
+                    journey.undelivered = Some(Box::new(room.undelivered(pass)));
                 }
                 journey.token = Some(room.admit(&pass, now));
                 journey.visitor = Visitor::Inside(pass);

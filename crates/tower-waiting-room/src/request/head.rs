@@ -1,9 +1,9 @@
 //! A request as rules see it.
 
 use std::{
+    cell::OnceCell,
     fmt,
     net::{IpAddr, SocketAddr},
-    sync::OnceLock,
 };
 
 use http::{
@@ -32,8 +32,9 @@ pub struct RequestHead<'a> {
 /// What is found out about a request once, for all rules that ask.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    client_ip: OnceLock<Option<IpAddr>>,
-    readings: OnceLock<Readings>,
+    client_ip: OnceCell<Option<IpAddr>>,
+    /// In a box: few requests need them, and all carry this.
+    readings: OnceCell<Box<Readings>>,
 }
 
 /// The address of the connection that a request came by, in its extensions.
@@ -135,7 +136,7 @@ impl<'a> RequestHead<'a> {
     pub(super) fn readings<T>(&self, look: impl FnOnce(&Readings) -> T) -> T {
         let path = self.uri.path();
         match self.findings {
-            Some(kept) => look(kept.readings.get_or_init(|| Readings::of(path))),
+            Some(kept) => look(kept.readings.get_or_init(|| Box::new(Readings::of(path)))),
             None => look(&Readings::of(path)),
         }
     }
