@@ -5,7 +5,8 @@
 //!  request ─► token ─► Stage::order: by what the request brought            ▲
 //!                        │                                                  │
 //!                        ├─ nothing, or a pass:  limits, room, gates
-//!                        └─ a ticket:            room, limits, gates
+//!                        ├─ a ticket:            room, limits, gates
+//!                        └─ a preflight:         limits, gates
 //!                                   │
 //!      each stage: continue ────────┴─► the next
 //!                  wait for an answer, a turn or a permit ─► Pending ─► resume
@@ -13,10 +14,9 @@
 //! ```
 //!
 //! [`Pipeline::advance`] and [`Pipeline::resume`] walk the stages in one loop, and what a stage says
-//! takes effect in one place, `in_effect`: there, shadow mode is decided.
-//! What a request carries through the
-//! stages and to its response is its [`Journey`]. The stages themselves are in `rate/`, `room/`
-//! and `gate/`, and know nothing of each other.
+//! takes effect in one place, `in_effect`: there, shadow mode is decided. What a request carries
+//! through the stages and to its response is its [`Journey`]. The stages themselves are in `rate/`,
+//! `room/` and `gate/`, and know nothing of each other.
 
 mod order;
 mod pending;

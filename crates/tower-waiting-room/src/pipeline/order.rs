@@ -379,7 +379,7 @@ impl<St: Store> Pipeline<St> {
                 Continue(())
             }
             Visitor::Proven(Opened::Ticket(ticket)) => {
-                if let Err(pause) = room.charge(ticket, &self.callers.of(head, None), now) {
+                if let Err(pause) = room.pace.charge(ticket, &self.callers.of(head, None), now) {
                     return Break(Stop::Reply(Reply::too_often(pause)));
                 }
                 if ticket.is_early(now) {
@@ -407,7 +407,7 @@ impl<St: Store> Pipeline<St> {
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
                 if matches!(journey.visitor, Visitor::Unknown) {
-                    journey.undelivered = Some(Box::new(room.undelivered(pass)));
+                    journey.undelivered = Some(Box::new(room.undelivered(pass.id)));
                 }
                 journey.token = Some(room.admit(&pass, now));
                 journey.visitor = Visitor::Inside(pass);

@@ -235,15 +235,16 @@ impl Drop for Owed {
     }
 }
 
-/// A session of which nobody has the pass yet. Dropped before the pass is sent, it is over, and the
-/// store is told so: a client that is impatient with a slow page would take a slot at each reload.
+/// A session of which nobody has the pass yet. Dropped before the pass is sent, the store is told that
+/// it is over: a client that is impatient with a slow page would take a slot at each reload. This node
+/// remembers nothing of it, since there is no pass that could be shown.
 #[derive(Debug)]
-pub(crate) struct Undelivered(Option<(Pass, Arc<Sessions>)>);
+pub(crate) struct Undelivered(Option<(VisitorId, Arc<Sessions>)>);
 
 impl Undelivered {
     /// The session of a newcomer, which cannot have been let in by another request.
-    pub(crate) const fn new(pass: Pass, sessions: Arc<Sessions>) -> Self {
-        Self(Some((pass, sessions)))
+    pub(crate) const fn new(id: VisitorId, sessions: Arc<Sessions>) -> Self {
+        Self(Some((id, sessions)))
     }
 
     /// The pass leaves with a response.
@@ -254,9 +255,8 @@ impl Undelivered {
 
 impl Drop for Undelivered {
     fn drop(&mut self) {
-        if let Some((pass, sessions)) = self.0.take() {
-            sessions.end(&pass);
-            sessions.owe(pass.id);
+        if let Some((id, sessions)) = self.0.take() {
+            sessions.owe(id);
         }
     }
 }
@@ -353,6 +353,17 @@ mod tests {
         sessions.end(&old);
         renewing.renewed(pass(1, NOW + Duration::from_secs(10)));
         assert!(sessions.is_ended(&old));
+    }
+
+    #[test]
+    fn a_pass_that_was_never_sent_is_told_of_and_takes_no_memory() {
+        let sessions = Arc::new(Sessions::default());
+        Undelivered::new(VisitorId::new(1), Arc::clone(&sessions)).sent();
+        assert_eq!(sessions.take_owed().next(), None);
+        for who in 0..10_000 {
+            drop(Undelivered::new(VisitorId::new(who), Arc::clone(&sessions)));
+        }
+        assert_eq!((sessions.known.len(), sessions.owed().len()), (0, Sessions::MAX_OWED));
     }
 
     #[test]

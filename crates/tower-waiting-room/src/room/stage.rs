@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     ambient::random_visitor_id,
-    request::{Caller, is_native_grpc},
+    request::is_native_grpc,
     telemetry::Telemetry,
     token::{KeyRing, Opened, SealedToken, TokenSource, Tokens, Transport, Verified},
 };
@@ -28,7 +28,7 @@ pub(crate) struct RoomStage<St> {
     transport: Transport,
     sessions: Arc<Sessions>,
     outage: Arc<Outage>,
-    pace: CheckInPace,
+    pub(crate) pace: CheckInPace,
     telemetry: Telemetry,
 }
 
@@ -107,16 +107,6 @@ impl<St: Store> RoomStage<St> {
         true
     }
 
-    /// Notes that a ticket is shown; an error says when to come back, if that is too often.
-    pub(crate) fn charge(
-        &self,
-        ticket: &Ticket,
-        caller: &Caller<'_>,
-        now: Timestamp,
-    ) -> Result<(), Duration> {
-        self.pace.charge(ticket, caller, now)
-    }
-
     /// Asks the store about a visitor, after it has heard of sessions that ended here.
     pub(crate) fn ask(&self, visitor: &Visitor) -> BoxFuture<Result<Verdict, StoreError>> {
         let question = match visitor {
@@ -191,8 +181,8 @@ impl<St: Store> RoomStage<St> {
     }
 
     /// The session of a newcomer, until its pass is sent.
-    pub(crate) fn undelivered(&self, pass: Pass) -> Undelivered {
-        Undelivered::new(pass, Arc::clone(&self.sessions))
+    pub(crate) fn undelivered(&self, id: VisitorId) -> Undelivered {
+        Undelivered::new(id, Arc::clone(&self.sessions))
     }
 
     /// The token of a visitor whom the store has let in.

@@ -50,7 +50,7 @@ impl Words {
     pub(in crate::rate) const BYTES_PER_KEY: u64 =
         (size_of::<Group>() * 15).div_ceil(8 * GROUP) as u64 + 2;
 
-    /// A table for `keys` keys that are in use at a time; 36 bytes for each.
+    /// A table for `keys` keys that are in use at a time; 37 bytes for each.
     pub(in crate::rate) fn new(keys: usize) -> Self {
         let groups = keys.saturating_mul(15).div_ceil(8 * GROUP).max(1);
         Self {
@@ -307,9 +307,12 @@ mod tests {
     }
 
     #[test]
-    fn a_key_takes_no_more_than_36_bytes() {
-        let groups = Words::new(1_000_000).groups.len();
-        assert!(groups * size_of::<Group>() <= 36 * 1_000_000);
+    fn a_key_takes_no_more_than_37_bytes_with_its_share_of_the_networks() {
+        assert_eq!(Words::BYTES_PER_KEY, 37);
+        for keys in [65_536, 1_000_000] {
+            let Words { groups, given_up, .. } = Words::new(keys);
+            assert!(size_of_val(&*groups) + size_of_val(&*given_up) <= 37 * keys);
+        }
     }
 
     proptest! {
