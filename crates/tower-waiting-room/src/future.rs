@@ -26,7 +26,7 @@ use waiting_room_core::Store;
 use crate::{
     body::ResponseBody,
     pipeline::{Journey, Pending, Pipeline, Stop},
-    request::{Findings, bound_reads, has_body, linger},
+    request::{Findings, bound_reads, has_unread_body, linger},
 };
 
 pin_project! {
@@ -86,7 +86,8 @@ where
     pub(crate) fn new(pipeline: Arc<Pipeline<St>>, inner: S, request: Request<B>) -> Self {
         let findings = Findings::default();
         let head = pipeline.head(&request, &findings);
-        let mut journey = pipeline.begin(head);
+        let mut journey = Journey::new(pipeline.store.now());
+        pipeline.begin(head, &mut journey);
         let flow = pipeline.advance(head, &mut journey);
         let state = State::new(&pipeline, &findings, &mut journey, flow, inner, request);
         Self { pipeline, state, journey, findings }
@@ -109,14 +110,16 @@ where
         match flow {
             Continue(()) => {
                 pipeline.insert_extensions(journey, request.extensions_mut());
-                if let Some(timeout) = pipeline.body_read_timeout(journey) {
+                if let Some(timeout) = pipeline.body_read_timeout(journey)
+                    && has_unread_body(request.body())
+                {
                     bound_reads(request.body_mut(), timeout);
                 }
                 Self::Forward { inner: Oneshot::new(inner, request) }
             }
             Break(Stop::Reply(reply)) => {
                 let response = Some(pipeline.reply(&mut request, findings, journey, reply));
-                if has_body(request.headers()) {
+                if has_unread_body(request.body()) {
                     linger(&mut request);
                 }
                 Self::Answer { response }

@@ -29,7 +29,7 @@ pub use self::{
 };
 pub(crate) use self::{
     lease::{BodyPermits, Permits, body_read_timeout},
-    registry::GateRef,
+    registry::{GateLine, GateRef},
     stage::{GateStage, Gated},
     waiting::{Waited, Waiting},
 };

@@ -24,6 +24,7 @@ mod remote;
 mod report;
 mod stage;
 mod store;
+mod stored_keys;
 mod turn;
 
 #[cfg(test)]

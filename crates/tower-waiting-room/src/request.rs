@@ -17,7 +17,7 @@ pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, linger},
     client::{Client, Program, is_native_grpc},
     client_ip::network,
-    head::{Findings, has_body},
+    head::{Findings, has_unread_body},
     key::{Caller, Callers, Found, Part},
     matcher::{Doubt, Matcher, Scope, validate_name},
 };

@@ -13,8 +13,8 @@
 //! and finished with the headers that go with every form ([`headers`]): not to be stored, when to
 //! ask again, and what it depends on. The sentences in it come in the client's [`Language`].
 //!
-//! A request that exceeds a rate limit is the one case that must cost next to nothing, or refusing
-//! a flood would be no help: its answer is prepared ([`responder`]). What the limits left for the
+//! A program whose request exceeds a rate limit, or finds a gate full, is the one case that must
+//! cost next to nothing, or refusing a flood would be no help: its answer is [`prepared`]. What the limits left for the
 //! client is told on every response, in the headers it knows ([`rate_headers`]).
 //!
 //! Nothing here decides anything, reads a clock or touches the room. What goes wrong while an
@@ -29,6 +29,7 @@ mod i18n;
 mod json;
 mod message;
 mod page;
+mod prepared;
 mod problem;
 mod refusal;
 mod responder;

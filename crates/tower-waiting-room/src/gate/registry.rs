@@ -27,7 +27,7 @@ pub(crate) struct GateSet {
     name: Arc<str>,
     subject: Subject,
     /// What refusals tell, of the limit in force.
-    line: ArcSwapOption<(u32, PolicyLine)>,
+    line: ArcSwapOption<GateLine>,
     /// Those in force, of which the limit may have been changed. Read where a gate is made, with a
     /// part of the gates locked; so whoever changes them and goes through all gates locks neither.
     rules: ArcSwap<GateRules>,
@@ -39,6 +39,12 @@ pub(crate) struct GateSet {
     adaptive: Option<Mutex<Box<dyn Limit>>>,
     clock: StageClock,
     telemetry: Telemetry,
+}
+
+/// What refusals tell of a gate with this limit.
+pub(crate) struct GateLine {
+    limit: u32,
+    pub(crate) line: PolicyLine,
 }
 
 enum Gates {
@@ -264,14 +270,14 @@ impl GateRef {
     }
 
     /// What a refusal tells of the limit in force; nothing, if there is none.
-    pub(crate) fn line(&self) -> Option<PolicyLine> {
+    pub(crate) fn line(&self) -> Option<Arc<GateLine>> {
         let limit = self.gate().limit()?;
-        let known = self.set.line.load();
-        if let Some(known) = known.as_deref().filter(|(of, _)| *of == limit) {
-            return Some(known.1.clone());
+        if let Some(known) = self.set.line.load_full().filter(|known| known.limit == limit) {
+            return Some(known);
         }
         let line = PolicyLine::concurrent(&self.set.name, limit).ok()?;
-        self.set.line.store(Some(Arc::new((limit, line.clone()))));
+        let line = Arc::new(GateLine { limit, line });
+        self.set.line.store(Some(Arc::clone(&line)));
         Some(line)
     }
 

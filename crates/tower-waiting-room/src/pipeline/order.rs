@@ -177,59 +177,43 @@ impl<St: Store> Pipeline<St> {
         request: &'a http::Request<B>,
         findings: &'a Findings,
     ) -> RequestHead<'a> {
-        self.callers.head(request, findings)
+        RequestHead::new(request, &self.callers.client_ip, Some(findings))
     }
 
     /// Looks at a request for the first time: at the rules of bypass, at whether it is a preflight,
     /// then at its token.
-    #[inline]
-    pub(crate) fn begin(&self, head: RequestHead<'_>) -> Journey {
-        let now = self.store.now();
-        let mut journey = Journey {
-            ahead: &[],
-            arrived: now,
-            now,
-            source: TokenSource::Cookie,
-            token: None,
-            undelivered: None,
-            visitor: Visitor::Unknown,
-            renewal: None,
-            report: None,
-            permits: Permits::new(),
-            admitted: Reason::AdmittedLimits,
-            shadowed: None,
-            leaving: None,
-        };
+    pub(crate) fn begin(&self, head: RequestHead<'_>, journey: &mut Journey) {
         if self.bypass.iter().any(Bypass::needs_address) && head.client_ip().is_none() {
             self.telemetry.misconfigured(Misconfiguration::PeerUnknown);
         }
         if let Some(rule) = self.bypass.iter().find(|rule| rule.covers(&head)) {
             journey.admitted = Reason::Bypass(rule.name().clone());
-            return journey;
+            return;
         }
         let preflight = head.is_preflight().then_some(self.preflight);
         if preflight == Some(Preflight::Bypass) {
             journey.admitted = Reason::Bypass("preflight".into());
-            return journey;
+            return;
         }
         if let Some(room) = &self.room {
             if preflight == Some(Preflight::SkipRoom) {
                 journey.admitted = Reason::Bypass("preflight".into());
                 journey.visitor = Visitor::Preflight;
             } else {
-                (journey.visitor, journey.source) = room.identify(head.headers(), now);
+                (journey.visitor, journey.source) = room.identify(head.headers(), journey.now);
             }
         }
         journey.ahead = (self.order)(&journey.visitor);
-        journey
     }
 
     /// For how long the application waits for a frame of the request's body; none in shadow mode, which
     /// has no effect.
     pub(crate) fn body_read_timeout(&self, journey: &Journey) -> Option<Duration> {
         match self.enforcement {
-            Enforcement::Enforce => body_read_timeout(&journey.permits),
-            Enforcement::Shadow => None,
+            Enforcement::Enforce if !journey.permits.is_empty() => {
+                body_read_timeout(&journey.permits)
+            }
+            Enforcement::Enforce | Enforcement::Shadow => None,
         }
     }
 
@@ -479,6 +463,25 @@ impl<St: Store> Pipeline<St> {
 }
 
 impl Journey {
+    /// That of a request that has just arrived.
+    pub(crate) fn new(now: Timestamp) -> Self {
+        Self {
+            ahead: &[],
+            arrived: now,
+            now,
+            source: TokenSource::Cookie,
+            token: None,
+            undelivered: None,
+            visitor: Visitor::Unknown,
+            renewal: None,
+            report: None,
+            permits: Permits::new(),
+            admitted: Reason::AdmittedLimits,
+            shadowed: None,
+            leaving: None,
+        }
+    }
+
     /// The reason that its response states: why it went on, or would not have.
     pub(super) fn reason(&mut self) -> Reason {
         self.shadowed.take().unwrap_or_else(|| self.admitted.clone())

@@ -1,6 +1,6 @@
 //! The decisions by which a request is answered without the application.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use http::{
     StatusCode, Version,
@@ -12,9 +12,8 @@ use waiting_room_core::{
 
 use crate::{
     ambient::random_bytes,
-    gate::{GateRef, GateStatuses},
+    gate::{GateLine, GateRef, GateStatuses},
     rate::{Policy, RateReport},
-    rate_headers::PolicyLine,
     request::RequestHead,
     respond::{About, Outcome},
 };
@@ -149,7 +148,7 @@ impl Reply {
     ) -> About<'a> {
         match (&self.by, rules) {
             (By::Room, Some(rules)) => About::Room(rules, ticket),
-            (By::Gate(gate, because), _) => About::Service(gate_status(gate, *because)),
+            (By::Gate(gate, because), _) => About::Gate(gate_status(gate, *because)),
             (By::Limits, _) => About::Limit,
             (By::Pace, _) => About::Pace,
             (By::Client | By::Key, _) => About::Service(StatusCode::TOO_MANY_REQUESTS),
@@ -169,7 +168,7 @@ impl Reply {
     }
 
     /// What a gate says of itself in the headers of its refusal.
-    pub(super) fn own_line(&self) -> Option<(PolicyLine, Decision)> {
+    pub(super) fn own_line(&self) -> Option<(Arc<GateLine>, Decision)> {
         match &self.by {
             By::Gate(gate, _) => {
                 let reset = self.retry_after.unwrap_or_default();

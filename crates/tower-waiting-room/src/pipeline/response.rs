@@ -139,8 +139,8 @@ impl<St: Store> Pipeline<St> {
         let own = reply.own_line();
         let report = journey.report.as_ref().filter(|_| reply.tells_of_limits());
         let mut told = report.map(|report| lines(report)).unwrap_or_default();
-        if let Some((line, decision)) = &own {
-            told.push(Told { line, decision });
+        if let Some((own, decision)) = &own {
+            told.push(Told { line: &own.line, decision });
         }
         let rules = reply.is_of_room().then(|| self.store.rules());
         let token = match (&self.room, &journey.token, journey.source) {

@@ -208,6 +208,10 @@ impl RateLimit {
     /// [`Misconfiguration::MaxKeysExceeded`](crate::Misconfiguration::MaxKeysExceeded) tells the
     /// operator, and `waiting_room_limit_keys_displaced_total` counts.
     ///
+    /// Where a store counts the limit, this is how many keys each node has it keep: further keys share
+    /// one with their network, of which one for each eight keys is told apart. The node remembers for that which
+    /// keys it has asked about, in up to 20 bytes for each.
+    ///
     /// At most 16 777 216 for all limits of a layer together. [`Key::everyone`] is one.
     pub fn max_keys(mut self, keys: usize) -> Self {
         self.max_keys = keys;

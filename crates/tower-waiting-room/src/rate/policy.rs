@@ -1,13 +1,10 @@
 //! A rate limit made ready: with its memory, and the parts of its headers that never change.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::{Arc, atomic::AtomicU64};
 
-use waiting_room_core::{ConfigError, LimitPolicy, Limiter, Reason, Timestamp};
+use waiting_room_core::{ConfigError, LimitPolicy, Limiter, Timestamp};
 
-use super::{limit::RateLimit, store::Shared};
+use super::{limit::RateLimit, store::Shared, stored_keys::StoredKeys};
 use crate::{rate_headers::PolicyLine, telemetry::Subject};
 
 /// A limit in force.
@@ -19,8 +16,10 @@ pub(crate) struct Policy {
     /// As that store knows it.
     pub(super) shared: Option<Arc<LimitPolicy>>,
     pub(crate) name: Arc<str>,
+    /// Which keys this node has that store keep.
+    pub(super) stored_keys: Option<StoredKeys>,
     /// How many keys in use had lost their places when that was last reported.
-    displaced: AtomicU64,
+    pub(super) displaced: AtomicU64,
     /// As it is reported about.
     pub(super) subject: Subject,
     pub(super) lines: Box<[PolicyLine]>,
@@ -39,7 +38,12 @@ impl Policy {
             Some(shared) => shared.on_failure.own_part(&quotas, limit.keys()),
             None => (quotas.clone(), limit.keys()),
         };
-        let limiter = match before.filter(|before| before.limit.shares_memory_with(&limit)) {
+        let before = before.filter(|before| before.limit.shares_memory_with(&limit));
+        let stored_keys = shared.map(|_| {
+            let before = before.and_then(|before| before.stored_keys.as_ref());
+            StoredKeys::new(limit.keys(), &quotas, before)
+        });
+        let limiter = match before {
             Some(before) => before.limiter.with_quotas(&own, now)?,
             None => Limiter::new(limit.algorithm, &own, keys)?,
         };
@@ -47,27 +51,16 @@ impl Policy {
         let line = |quota| PolicyLine::new(&limit.name, quota, limit.algorithm, limit.unit);
         Ok(Self {
             lines: quotas.iter().map(line).collect::<Result<_, _>>()?,
-            displaced: AtomicU64::new(limiter.displaced()),
+            displaced: AtomicU64::new(
+                limiter.displaced() + stored_keys.as_ref().map_or(0, StoredKeys::displaced),
+            ),
+            stored_keys,
             subject: Subject::new(Arc::clone(&name)),
             shared: shared.map(|_| known(&limit)),
             name,
             limiter,
             limit,
         })
-    }
-
-    /// How many keys in use have lost their places since this was last asked.
-    pub(super) fn newly_displaced(&self) -> u64 {
-        let displaced = self.limiter.displaced();
-        if displaced == self.displaced.load(Ordering::Relaxed) {
-            return 0;
-        }
-        displaced.saturating_sub(self.displaced.fetch_max(displaced, Ordering::Relaxed))
-    }
-
-    /// The reason for which requests over this limit are refused.
-    pub(crate) fn reason(&self) -> Reason {
-        Reason::RefusedRate(Arc::clone(&self.name))
     }
 }
 

@@ -141,6 +141,11 @@ impl<'a> ChargeSet<'a> {
         self.asks.push(Ask::new(&self.policies[policy].limiter, key, tier, cost));
     }
 
+    /// The limits that apply.
+    pub(super) fn policies(&self) -> impl Iterator<Item = &'a Arc<Policy>> {
+        self.applying.iter().map(|&index| &self.policies[index])
+    }
+
     /// Charges each limit by itself.
     pub(super) fn charge_each(&mut self, now: Timestamp) -> impl Iterator<Item = LocalCharge<'_>> {
         self.asks.iter_mut().for_each(|ask| _ = charge_all(slice::from_mut(ask), now));

@@ -18,6 +18,7 @@ use super::{
     remote::{AskedLimits, PendingCharge, StoreReply},
     report::{Applied, ChargeSet, Charged, RateReport},
     store::{LimitFailure, Shared},
+    stored_keys::StoredKeys,
     turn::{HeldRequests, Place, Turn},
 };
 use crate::{
@@ -88,7 +89,7 @@ impl RateStage {
         now: Timestamp,
     ) -> Rated {
         if let Some(shared) = &self.shared {
-            return self.ask_store(shared, policies, caller);
+            return self.ask_store(shared, policies, caller, now);
         }
         let is_watched = self.watch(caller, policies);
         let (mut hard, mut soft) = (ChargeSet::of(policies), ChargeSet::of(policies));
@@ -105,8 +106,8 @@ impl RateStage {
             return Rated::Free;
         }
         let rated = self.charge_here(&mut hard, &mut soft, is_watched, now);
-        self.watch_places(&hard);
-        self.watch_places(&soft);
+        self.watch_places(hard.policies());
+        self.watch_places(soft.policies());
         rated
     }
 
@@ -143,6 +144,7 @@ impl RateStage {
         shared: &Shared,
         policies: &Arc<Vec<Arc<Policy>>>,
         caller: &Caller<'_>,
+        now: Timestamp,
     ) -> Rated {
         let hasher = shared.store.hasher();
         let caller = &Caller { hasher: &hasher, ..*caller };
@@ -150,12 +152,15 @@ impl RateStage {
         let (mut applying, mut asks) = (SmallVec::new(), Vec::with_capacity(2));
         let applies = |index: usize, key| {
             let policy = &policies[index];
+            let key = policy.stored_keys.as_ref().map_or(key, |keys| keys.of(key, now));
             if let Some(ask) = policy.ask(key, policy.tier(caller), policy.cost(caller)) {
                 applying.push(index);
                 asks.push(ask);
             }
         };
-        match self.each_applying(caller, policies, applies) {
+        let applying_all = self.each_applying(caller, policies, applies);
+        self.watch_places(applying.iter().map(|&index: &usize| &policies[index]));
+        match applying_all {
             Err(unknown) => unknown,
             Ok(()) if asks.is_empty() => Rated::Free,
             Ok(()) => {
@@ -240,8 +245,8 @@ impl RateStage {
     }
 
     /// Reports keys that have lost their places in the memory of these limits.
-    fn watch_places(&self, charges: &ChargeSet<'_>) {
-        for policy in charges.charges().map(|it| &charges.policies[it.policy()]) {
+    fn watch_places<'a>(&self, policies: impl Iterator<Item = &'a Arc<Policy>>) {
+        for policy in policies {
             let displaced = policy.newly_displaced();
             if displaced > 0 {
                 self.telemetry.displaced(&policy.subject, displaced);
@@ -266,7 +271,8 @@ impl RateStage {
             Some(Applied { policy, tier, decision: it.decision()? })
         };
         let mut report = RateReport::new(Arc::clone(policies), now);
-        report.decisions.extend(hard.clone().filter_map(applied));
+        // One by one: most requests have one, and to extend reserves first.
+        hard.clone().filter_map(applied).for_each(|it| report.decisions.push(it));
         if !is_allowed {
             return self.refuse(policies, report);
         }
@@ -406,6 +412,21 @@ impl Policy {
             Cost::By(closure) => closure(&caller.head),
             Cost::Fixed(cost) => *cost,
         }
+    }
+
+    /// How many keys in use have lost their places since this was last asked.
+    fn newly_displaced(&self) -> u64 {
+        let in_store = self.stored_keys.as_ref().map_or(0, StoredKeys::displaced);
+        let displaced = self.limiter.displaced() + in_store;
+        if displaced == self.displaced.load(Ordering::Relaxed) {
+            return 0;
+        }
+        displaced.saturating_sub(self.displaced.fetch_max(displaced, Ordering::Relaxed))
+    }
+
+    /// The reason for which requests over this limit are refused.
+    pub(crate) fn reason(&self) -> Reason {
+        Reason::RefusedRate(Arc::clone(&self.name))
     }
 
     /// Whether it holds requests until their turn.

@@ -1,6 +1,6 @@
 //! What one request is told about its limits.
 
-use std::{cmp::Reverse, time::Duration};
+use std::{cell::RefCell, cmp::Reverse, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -192,11 +192,29 @@ pub(super) fn value(number: u64) -> HeaderValue {
     small.map_or_else(|| large(bounded(number)), |numeral| HeaderValue::from_static(numeral))
 }
 
-/// Of just as many bytes as it has digits; the conversion that `http` has reserves more.
+/// The same for a number of more digits. Most are times of a window that many requests share, so
+/// each thread keeps some of those that it was last asked for.
 fn large(number: u64) -> HeaderValue {
-    let digits = HeaderValue::from_str(itoa::Buffer::new().format(number));
-    digits.unwrap_or_else(|_| HeaderValue::from(number))
+    RECENT.with_borrow_mut(|recent| {
+        let [low, ..] = number.to_le_bytes();
+        let (kept, value) = &mut recent[usize::from(low) % RECENT_LEN];
+        if *kept != number {
+            // Of just as many bytes as it has digits; the conversion that `http` has reserves more.
+            let digits = HeaderValue::from_str(itoa::Buffer::new().format(number));
+            (*kept, *value) = (number, digits.unwrap_or_else(|_| HeaderValue::from(number)));
+        }
+        value.clone()
+    })
 }
+
+thread_local! {
+    /// Numbers of at least 1 000, and their digits; 0 where there is none yet.
+    static RECENT: RefCell<[(u64, HeaderValue); RECENT_LEN]> = const {
+        RefCell::new([const { (0, HeaderValue::from_static("0")) }; RECENT_LEN])
+    };
+}
+
+const RECENT_LEN: usize = 64;
 
 /// The number itself, or the largest that a structured field can carry (RFC 9651 section 3.3.1).
 pub(super) fn bounded(number: u64) -> u64 {

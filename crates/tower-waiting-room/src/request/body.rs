@@ -93,12 +93,9 @@ impl DisconnectProbe {
     }
 }
 
-/// Bounds for how long a reader of the body waits for each of its frames, if the body is axum's and
-/// there is more of it to come.
+/// Bounds for how long a reader of the body waits for each of its frames, if the body is axum's.
 pub(crate) fn bound_reads<B: 'static>(body: &mut B, timeout: Duration) {
-    if let Some(body) = axum_body(body)
-        && !body.is_end_stream()
-    {
+    if let Some(body) = axum_body(body) {
         *body = Body::new(TimedBody { body: Some(mem::take(body)), timeout, wait: None });
     }
 }
@@ -243,7 +240,6 @@ pub(crate) fn linger<B: 'static>(request: &mut Request<B>) {
         return;
     }
     if let Some(body) = axum_body(request.body_mut())
-        && !body.is_end_stream()
         && let Ok(runtime) = Handle::try_current()
     {
         let rest = mem::take(body);

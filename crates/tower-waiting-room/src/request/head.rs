@@ -1,5 +1,7 @@
 //! A request as rules see it.
 
+#[cfg(feature = "axum")]
+use std::any::Any;
 use std::{
     cell::OnceCell,
     fmt,
@@ -8,8 +10,11 @@ use std::{
 
 use http::{
     Extensions, HeaderMap, Method, Uri, Version,
-    header::{ACCESS_CONTROL_REQUEST_METHOD, CONTENT_LENGTH, ORIGIN, TRANSFER_ENCODING},
+    header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN},
 };
+
+#[cfg(feature = "axum")]
+use http_body::Body as _;
 
 use super::{client_ip::ClientIp, path::Readings};
 use crate::misconfiguration::Misconfiguration;
@@ -116,7 +121,7 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    pub(super) fn new<B>(
+    pub(crate) fn new<B>(
         request: &'a http::Request<B>,
         client_ip: &'a ClientIp,
         findings: Option<&'a Findings>,
@@ -194,10 +199,16 @@ impl fmt::Debug for RequestHead<'_> {
     }
 }
 
-/// Whether a body follows these headers, by the framing of HTTP/1 (RFC 9112 section 6.3).
-pub(crate) fn has_body(headers: &HeaderMap) -> bool {
-    // A program sends few headers: to read their names is less than to look two up.
-    headers.keys().any(|name| *name == CONTENT_LENGTH || *name == TRANSFER_ENCODING)
+/// Whether there is more to come of a body that the layer can read: axum's.
+#[cfg(feature = "axum")]
+pub(crate) fn has_unread_body<B: 'static>(body: &B) -> bool {
+    let body = (body as &dyn Any).downcast_ref::<axum::body::Body>();
+    body.is_some_and(|body| !body.is_end_stream())
+}
+
+#[cfg(not(feature = "axum"))]
+pub(crate) const fn has_unread_body<B>(_body: &B) -> bool {
+    false
 }
 
 #[cfg(test)]

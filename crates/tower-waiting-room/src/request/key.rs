@@ -6,10 +6,7 @@ use http::{HeaderName, HeaderValue, header};
 use serde::Deserialize;
 use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHash, KeyHasher, VisitorId};
 
-use super::{
-    client_ip::ClientIp,
-    head::{Findings, RequestHead},
-};
+use super::{client_ip::ClientIp, head::RequestHead};
 use crate::ambient::random_bytes;
 
 /// By what a rate limit tells clients apart.
@@ -356,22 +353,13 @@ pub(crate) enum Found {
 /// The hashes by which a layer tells clients apart, and the rules for their addresses.
 pub(crate) struct Callers {
     hasher: KeyHasher,
-    client_ip: ClientIp,
+    pub(crate) client_ip: ClientIp,
 }
 
 impl Callers {
     pub(crate) fn new(client_ip: ClientIp) -> Self {
         let seeds = std::array::from_fn(|_| u64::from_le_bytes(random_bytes()));
         Self { hasher: KeyHasher::new(seeds), client_ip }
-    }
-
-    /// The head of a request, by the rules for addresses of this layer.
-    pub(crate) fn head<'a, B>(
-        &'a self,
-        request: &'a http::Request<B>,
-        findings: &'a Findings,
-    ) -> RequestHead<'a> {
-        RequestHead::new(request, &self.client_ip, Some(findings))
     }
 
     /// The sender of a request, and the visitor of the pass in it.

@@ -20,7 +20,12 @@ use crate::{
 
 /// The answer as `application/problem+json`.
 pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
-    Ok(of_type(CONTENT_TYPE, serde_json::to_vec(&Problem::new(answer))?))
+    Ok(of_type(CONTENT_TYPE, document(answer)?))
+}
+
+/// The document alone.
+pub(super) fn document(answer: &Answer) -> Result<Vec<u8>, Failure> {
+    Ok(serde_json::to_vec(&Problem::new(answer))?)
 }
 
 /// The media type of a problem document.

@@ -1,30 +1,27 @@
 //! The one renderer of the layer's own answers.
 //!
-//! A program whose request exceeds a rate limit is answered cheaply: it is what a flood gets, and
-//! programs send most of any flood. The document is prepared, and the headers are a copy in which a
-//! few numbers are set. Everything else is told at length, as an [`Answer`] in the form that the
-//! client can use.
+//! A program that a limit or a gate refuses is answered cheaply, with what is
+//! [prepared](super::prepared). Everything else is told at length, as an [`Answer`] in the form that
+//! the client can use.
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue, Method, Response, StatusCode,
-    header::{
-        ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER,
-    },
+    HeaderValue, Method, Response, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_LENGTH, RETRY_AFTER},
 };
 use waiting_room_core::{Quota, Reason, RoomRules, Ticket, Timestamp};
 
 use super::{
     Answer, Message, Outcome, Page, Refusal, Statuses, grpc,
-    headers::{self, EXPOSED, Failure, of_type},
-    json, problem,
+    headers::{self, Failure, of_type},
+    json,
+    prepared::Prepared,
+    problem,
 };
 use crate::{
-    rate_headers::{
-        Field, Part, RateHeaders, Report, Told, quota_exceeded, whole_seconds, write_refused,
-    },
+    rate_headers::{Field, RateHeaders, Report, Told, whole_seconds, write_refused},
     request::{Client, ClientKind, Program, RequestHead},
 };
 
@@ -38,7 +35,7 @@ pub(crate) struct Responder {
     statuses: Statuses,
     /// The headers that tell of limits.
     fields: &'static [Field],
-    too_many_requests: TooManyRequests,
+    prepared: Prepared,
 }
 
 /// A request that is answered without the application, and what there is to say to it.
@@ -60,6 +57,8 @@ pub(crate) struct Unforwarded<'a> {
 /// What an answer is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum About<'a> {
+    /// A gate that has no permit for the request, which is answered with this status.
+    Gate(StatusCode),
     /// A limit that the request exceeds.
     Limit,
     /// The pace at which a ticket may be shown, which the request exceeds.
@@ -70,15 +69,6 @@ pub(crate) enum About<'a> {
     Service(StatusCode),
 }
 
-/// What a program gets whose request exceeds a limit, with one profile of headers.
-#[derive(Debug)]
-struct TooManyRequests {
-    /// All headers, of which those with a part in `parts` are yet to be set.
-    headers: HeaderMap,
-    /// In the order of the headers.
-    parts: Box<[Option<Part>]>,
-}
-
 impl Responder {
     pub(crate) fn new(
         room: Arc<str>,
@@ -87,8 +77,8 @@ impl Responder {
         statuses: Statuses,
         profile: RateHeaders,
     ) -> Self {
-        let (fields, too_many_requests) = (profile.fields(), TooManyRequests::new(profile));
-        Self { room, page, refusal, statuses, fields, too_many_requests }
+        let (fields, prepared) = (profile.fields(), Prepared::new(profile));
+        Self { room, page, refusal, statuses, fields, prepared }
     }
 
     /// Answers a request.
@@ -100,7 +90,11 @@ impl Responder {
         }
         let headers = it.request.headers();
         match (it.about, Program::of(headers)) {
-            (About::Limit, Some(program)) => self.too_many_requests.respond(it, program),
+            (About::Limit, Some(program)) => self.prepared.over_limit(it, program),
+            (About::Gate(status), Some(program)) => {
+                let prepared = self.prepared.at_gate(status, it, program);
+                prepared.unwrap_or_else(|| self.respond_at_length(it))
+            }
             (About::Pace, Some(_)) => too_often(it, problem::CONTENT_TYPE, TOO_OFTEN_PROBLEM),
             (About::Pace, None) if ClientKind::of(headers) != ClientKind::Grpc => {
                 too_often(it, "text/plain; charset=utf-8", TOO_OFTEN)
@@ -141,7 +135,7 @@ impl Responder {
             // error.
             About::Room(..) if client.is_poll => StatusCode::OK,
             About::Room(..) => self.statuses.of(client.kind),
-            About::Service(status) => status,
+            About::Gate(status) | About::Service(status) => status,
         };
         let (room, reason) = (Arc::clone(&self.room), it.reason.clone());
         let mut answer = Answer::new(room, &client, it.outcome, reason, status, it.now);
@@ -157,82 +151,13 @@ impl Responder {
     }
 }
 
-impl TooManyRequests {
-    /// Prepares everything that is the same for all requests.
-    fn new(profile: RateHeaders) -> Self {
-        let fields = profile.fields();
-        let mut headers = HeaderMap::with_capacity(4 + fields.len());
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(problem::CONTENT_TYPE));
-        // RFC 6585 section 4 forbids to store a 429; not every cache knows.
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        let dynamic = fields.iter().map(|field| (&field.name, field.part));
-        for (name, _) in dynamic.clone().chain([(&RETRY_AFTER, Part::RetryAfter)]) {
-            headers.insert(name, HeaderValue::from_static(""));
-        }
-        let part = |name| match dynamic.clone().find(|(other, _)| *other == name) {
-            Some((_, part)) => Some(part),
-            None => (name == RETRY_AFTER).then_some(Part::RetryAfter),
-        };
-        let parts = headers.keys().map(part).collect();
-        Self { headers, parts }
-    }
-
-    /// The answer.
-    fn respond(&self, refused: &Unforwarded<'_>, program: Program) -> Response<Bytes> {
-        let is_head = *refused.request.method() == Method::HEAD;
-        let problem = refused.problem();
-        let len = problem.len();
-        let mut response = Response::new(if is_head { Bytes::new() } else { problem });
-        *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
-        *response.headers_mut() = self.headers(&refused.report());
-        // Only a script of another origin needs it; with a tenth header, the copy of them would
-        // outgrow what common allocators keep at hand.
-        if program.has_origin {
-            let exposed = HeaderValue::from_static(EXPOSED);
-            response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
-        }
-        if is_head {
-            response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(len));
-        }
-        response
-    }
-
-    /// The headers for a program: copied, which is cheaper than to insert them one by one.
-    fn headers(&self, report: &Report<'_>) -> HeaderMap {
-        let mut headers = self.headers.clone();
-        let mut is_complete = true;
-        for (value, part) in headers.values_mut().zip(&self.parts) {
-            let Some(part) = part else { continue };
-            match report.value(*part) {
-                Some(new) => *value = new,
-                None => is_complete = false,
-            }
-        }
-        if is_complete { headers } else { without_empty(headers) }
-    }
-}
-
 impl<'a> Unforwarded<'a> {
-    fn report(&self) -> Report<'a> {
+    pub(super) fn report(&self) -> Report<'a> {
         Report::new(self.told, self.retry_after.map(whole_seconds), self.now)
     }
 
-    fn violated(&self) -> impl Iterator<Item = &'a Told<'a>> {
+    pub(super) fn violated(&self) -> impl Iterator<Item = &'a Told<'a>> {
         self.told.iter().filter(|told| !told.decision.allowed)
-    }
-
-    /// The problem document: the one of the policy if it is only one, or else one for all of them.
-    fn problem(&self) -> Bytes {
-        let mut violated = self.violated();
-        match (violated.next(), violated.next()) {
-            (Some(only), None) => only.line.problem.clone(),
-            _ => {
-                let names: Vec<&str> = self.violated().map(|told| told.line.name()).collect();
-                let details: Vec<&str> = self.violated().map(|it| &*it.line.detail).collect();
-                let (reason, detail) = (self.reason.to_string(), details.join(" "));
-                quota_exceeded(&names, &reason, &detail).unwrap_or_default().into()
-            }
-        }
     }
 }
 
@@ -317,12 +242,6 @@ const TOO_OFTEN_PROBLEM: &str = concat!(
     r#""detail":"This was asked too often. The place in line is kept; "#,
     r#"Retry-After says when to ask again.","reason":"refused:too_often"}"#,
 );
-
-/// The headers without those that were not set: when to come back, where there is no point in it.
-fn without_empty(headers: HeaderMap) -> HeaderMap {
-    let said = headers.into_iter().filter(|(_, value)| !value.is_empty());
-    said.filter_map(|(name, value)| Some((name?, value))).collect()
-}
 
 /// Beyond this, the number of seconds is longer than that of a header may be.
 const LONGEST_WAIT: Duration = Duration::from_secs(Quota::MAX_LIMIT);

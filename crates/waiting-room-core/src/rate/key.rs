@@ -41,6 +41,21 @@ impl KeyHash {
         Self { network: low_bits(network.bits), ..self }
     }
 
+    /// The one key that stands for all keys of the same network, apart from each of them, where that
+    /// many networks are told apart.
+    #[must_use]
+    pub const fn network_key(self, networks: u16) -> Self {
+        let network = (self.network as u64 * networks as u64) >> 16;
+        // Spread, since tables look for a key by its greater bits. No product is zero: the factor is
+        // odd, and the network less than 2^16.
+        let bits = (network + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let bits = match NonZeroU64::new(bits) {
+            Some(bits) => bits,
+            None => NonZeroU64::MIN,
+        };
+        Self { bits, ..self }
+    }
+
     /// The hash as a number.
     #[must_use]
     pub const fn as_u64(self) -> u64 {

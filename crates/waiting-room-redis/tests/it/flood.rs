@@ -14,8 +14,8 @@ use axum::{Router, body::Body, http::Request, response::Response, routing::get};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 use tower_waiting_room::{
-    KeyRing, LimitFailure, PeerAddr, Quota, RateLimit, StoreFailure, TokenKey, WaitingRoomConfig,
-    WaitingRoomLayer, reason_of,
+    Key, KeyRing, LimitFailure, PeerAddr, Quota, RateLimit, StoreFailure, TokenKey,
+    WaitingRoomConfig, WaitingRoomLayer, reason_of,
 };
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisLimits, RedisStoreOptions};
@@ -115,6 +115,33 @@ async fn a_flood_of_newcomers_does_not_open_a_room_whose_store_answers() {
     }
     assert!(inside <= 1_000, "{inside} of 1000 slots");
     assert_eq!(ran.load(Ordering::Relaxed), inside);
+}
+
+/// The key is what the client says, so it can have as many as it likes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_made_up_keys_leaves_no_more_in_the_store_than_its_limit_remembers() {
+    let (server, ran) = (start(Engine::Redis), Arc::default());
+    let limits = RedisLimits::on(manager(&server).await, "api", options()).await.unwrap();
+    let by_header = RateLimit::new("by-header", Quota::per_day(5), Key::header("x-key"));
+    let config = WaitingRoomConfig::builder("api")
+        .rate_limit(by_header.max_keys(400))
+        .limit_store(limits, LimitFailure::Refuse)
+        .build()
+        .unwrap();
+    let api = service(&ran, |router| router.layer(WaitingRoomLayer::new(config)));
+    let mut keys = manager(&server).await;
+    let before: usize = redis::cmd("DBSIZE").query_async(&mut keys).await.unwrap();
+    let mut inside = 0;
+    for sender in 0..4_000 {
+        let request = Request::get("/").header("x-key", format!("made up {sender}"));
+        let response = api.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+        inside += u32::from(response.status() == 200);
+    }
+    let after: usize = redis::cmd("DBSIZE").query_async(&mut keys).await.unwrap();
+    // 400 by themselves, and 50 networks with 5 requests each.
+    assert_eq!(inside, 400 + 50 * 5);
+    assert_eq!(ran.load(Ordering::Relaxed), inside);
+    assert!((450..=460).contains(&(after - before)), "{before}, then {after}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@ use std::net::SocketAddr;
 use http::Request;
 
 use super::*;
+use crate::request::Findings;
 use crate::request::PeerAddr;
 
 fn hash(key: &Key, request: http::request::Builder) -> Option<KeyHash> {
@@ -51,17 +52,20 @@ fn the_chain_of_proxies_and_the_path_are_looked_at_once_for_all_who_ask() {
     let callers = Callers::new(ClientIp::peer());
     let findings = Findings::default();
     let first = from("192.0.2.1").uri("/a/../b").body(()).unwrap();
-    let head = callers.head(&first, &findings);
+    let head = RequestHead::new(&first, &callers.client_ip, Some(&findings));
     assert_eq!(head.client_ip(), Some(IpAddr::from([192, 0, 2, 1])));
     assert!(!head.readings(|readings| readings.is_clear()));
     // What is known is not found out again, so it is believed of another request as well.
     let second = from("192.0.2.2").body(()).unwrap();
-    let head = callers.head(&second, &findings);
+    let head = RequestHead::new(&second, &callers.client_ip, Some(&findings));
     assert_eq!(head.client_ip(), Some(IpAddr::from([192, 0, 2, 1])));
     assert!(!head.readings(|readings| readings.is_clear()));
     assert_eq!(
         Key::address().hash(&callers.of(head, None)),
-        Key::address().hash(&callers.of(callers.head(&first, &Findings::default()), None))
+        Key::address().hash(
+            &callers
+                .of(RequestHead::new(&first, &callers.client_ip, Some(&Findings::default())), None)
+        )
     );
     // Outside of a layer nothing is kept.
     assert_eq!(RequestHead::from(&second).client_ip(), Some(IpAddr::from([192, 0, 2, 2])));

@@ -1,5 +1,10 @@
+use std::collections::HashSet;
+
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
-use http::Request;
+use http::{
+    HeaderMap, Request,
+    header::{ACCESS_CONTROL_EXPOSE_HEADERS, CONTENT_TYPE},
+};
 use prost::Message as _;
 use serde_json::{Value, json};
 use tonic_types::pb;
@@ -9,7 +14,7 @@ use super::*;
 use crate::{
     rate_headers::{PolicyLine, QuotaUnit},
     request::Language,
-    respond::sample,
+    respond::{headers::EXPOSED, sample},
 };
 
 const NOW: Timestamp = Timestamp::from_secs(1_795_248_000);
@@ -164,6 +169,95 @@ fn a_head_request_gets_the_length_without_the_body() {
     let (whole, response) = (refuse_one(&request(&[])), refuse_one(&head));
     assert_eq!(response.headers()[CONTENT_LENGTH], whole.body().len().to_string());
     assert!(response.body().is_empty());
+}
+
+/// Refuses a request at a gate for 10 at once, in this way.
+fn refuse_at_gate(
+    status: StatusCode,
+    request: &Request<()>,
+    reason: &Reason,
+    retry_after: Option<Duration>,
+) -> Response<Bytes> {
+    let line = PolicyLine::concurrent("works", 10).unwrap();
+    let decision = Decision::new(0, 0, retry_after.unwrap_or_default(), retry_after);
+    let (statuses, profile) = (Statuses::default(), RateHeaders::Default);
+    Responder::new("shop".into(), Page::default(), None, statuses, profile).respond(&Unforwarded {
+        request: request.into(),
+        outcome: Outcome::Refuse,
+        reason,
+        about: About::Gate(status),
+        retry_after,
+        told: &[Told { line: &line, decision: &decision }],
+        token: None,
+        now: NOW,
+    })
+}
+
+#[test]
+fn a_program_at_a_full_gate_gets_the_prepared_document_too() {
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    for lines in PROGRAMS {
+        let response =
+            refuse_at_gate(status, &request(lines), &Reason::RefusedGateFull, Some(WAIT));
+        assert_eq!(response.status(), status);
+        assert_eq!(
+            std::str::from_utf8(response.body()).unwrap(),
+            concat!(
+                r#"{"type":"https://iana.org/assignments/http-problem-types#"#,
+                r#"temporary-reduced-capacity","title":"Request cannot be satisfied due to "#,
+                r#"temporary server capacity constraints","status":503,"detail":"Many people "#,
+                r#"are here right now. All places are taken for a moment.","#,
+                r#""reason":"refused:gate_full"}"#,
+            )
+        );
+        assert_eq!(
+            text(response.headers()),
+            "cache-control: no-store\n\
+             content-type: application/problem+json\n\
+             ratelimit-policy: \"works\";q=10;qu=\"concurrent-requests\"\n\
+             ratelimit: \"works\";r=0;t=2;wr-limit=10;wr-remaining=0;wr-reset=2\n\
+             retry-after: 2\n\
+             waiting-room: refuse\n\
+             x-ratelimit-limit: 10\n\
+             x-ratelimit-remaining: 0\n\
+             x-ratelimit-reset: 1795248002\n\
+             x-ratelimit-retry-after: 2\n"
+        );
+    }
+}
+
+#[test]
+fn each_reason_of_a_gate_has_its_document_with_each_of_its_statuses() {
+    use Reason::{RefusedGateDrained, RefusedGateFull, RefusedGateShed, RefusedGateTimeout};
+    let mut documents = HashSet::new();
+    for reason in [RefusedGateDrained, RefusedGateFull, RefusedGateShed, RefusedGateTimeout] {
+        for status in [429, 503, 504] {
+            let status = StatusCode::from_u16(status).unwrap();
+            let response = refuse_at_gate(status, &request(&[]), &reason, None);
+            assert_eq!(response.status(), status);
+            assert!(!response.headers().contains_key(RETRY_AFTER));
+            let problem: Value = serde_json::from_slice(response.body()).unwrap();
+            assert_eq!(problem["status"], status.as_u16());
+            assert_eq!(problem["reason"], reason.to_string());
+            documents.insert(response.into_body());
+        }
+    }
+    assert_eq!(documents.len(), 12);
+}
+
+#[test]
+fn people_at_a_full_gate_get_a_page_or_a_sentence_in_their_language() {
+    for (lines, expected) in [
+        (&[("accept", "text/html")] as &[_], "<!doctype html>"),
+        (&[("accept", "text/plain"), ("accept-language", "de")], "Bitte versuchen Sie es"),
+    ] {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        let response =
+            refuse_at_gate(status, &request(lines), &Reason::RefusedGateFull, Some(WAIT));
+        assert_eq!(response.status(), status);
+        let body = std::str::from_utf8(response.body()).unwrap();
+        assert!(body.contains(expected), "{body}");
+    }
 }
 
 #[test]
