@@ -14,14 +14,16 @@
 //! ask again, and what it depends on. The sentences in it come in the client's [`Language`].
 //!
 //! A program whose request exceeds a rate limit, or finds a gate full, is the one case that must
-//! cost next to nothing, or refusing a flood would be no help: its answer is [`prepared`]. What the limits left for the
-//! client is told on every response, in the headers it knows ([`rate_headers`]).
+//! cost next to nothing, or refusing a flood would be no help: its answer is prepared
+//! ([`responder`]). What the limits left for the client is told on every response, in the headers it
+//! knows ([`rate_headers`]).
 //!
 //! Nothing here decides anything, reads a clock or touches the room. What goes wrong while an
 //! answer is written makes it plain text with the same status, never an error of its own.
 
 mod answer;
 mod cloudflare;
+mod form;
 mod grpc;
 mod headers;
 mod html;
@@ -29,7 +31,6 @@ mod i18n;
 mod json;
 mod message;
 mod page;
-mod prepared;
 mod problem;
 mod refusal;
 mod responder;

@@ -1,28 +1,32 @@
 //! The one renderer of the layer's own answers.
 //!
-//! A program that a limit or a gate refuses is answered cheaply, with what is
-//! [prepared](super::prepared). Everything else is told at length, as an [`Answer`] in the form that
-//! the client can use.
+//! A program that a limit or a gate refuses is answered cheaply: it is what a flood gets, and programs
+//! send most of any flood. The document is prepared, in English, and the headers are a copy in which a
+//! few numbers are set. Everything else is told at length, as an [`Answer`] in the form that the client
+//! can use.
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
-    HeaderValue, Method, Response, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_LENGTH, RETRY_AFTER},
+    HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
+    header::{
+        ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER,
+    },
 };
 use waiting_room_core::{Quota, Reason, RoomRules, Ticket, Timestamp};
 
 use super::{
-    Answer, Message, Outcome, Page, Refusal, Statuses, grpc,
-    headers::{self, Failure, of_type},
-    json,
-    prepared::Prepared,
+    Answer, Outcome, Page, Refusal, Statuses,
+    form::{finished, respond},
+    headers::{EXPOSED, OUTCOME_HEADER, of_type},
     problem,
 };
 use crate::{
-    rate_headers::{Field, RateHeaders, Report, Told, whole_seconds, write_refused},
-    request::{Client, ClientKind, Program, RequestHead},
+    rate_headers::{
+        Field, Part, RateHeaders, Report, Told, quota_exceeded, whole_seconds, write_refused,
+    },
+    request::{Client, ClientKind, Language, Program, RequestHead},
 };
 
 /// The settings of a layer for its answers, and what is prepared of them.
@@ -67,6 +71,23 @@ pub(crate) enum About<'a> {
     Room(&'a RoomRules, Option<&'a Ticket>),
     /// Anything else, with this status.
     Service(StatusCode),
+}
+
+/// The refusals of a layer for programs, with one profile of headers.
+#[derive(Debug)]
+struct Prepared {
+    limit: PreparedHeaders,
+    gate: PreparedHeaders,
+    /// What is sent for each reason of a gate and each status that it may have.
+    documents: Vec<(Reason, StatusCode, Bytes)>,
+}
+
+/// Headers of which some are yet to be set.
+#[derive(Debug)]
+struct PreparedHeaders {
+    headers: HeaderMap,
+    /// Those that are to be set, in the order of the headers.
+    parts: Box<[Option<Part>]>,
 }
 
 impl Responder {
@@ -151,67 +172,140 @@ impl Responder {
     }
 }
 
+impl Prepared {
+    fn new(profile: RateHeaders) -> Self {
+        let documents = GATE_REASONS.into_iter().flat_map(|reason| {
+            GATE_STATUSES.map(|status| (reason.clone(), status, document(&reason, status)))
+        });
+        Self {
+            limit: PreparedHeaders::new(profile, &[]),
+            gate: PreparedHeaders::new(profile, &[(OUTCOME_HEADER, Outcome::Refuse.as_str())]),
+            documents: documents.collect(),
+        }
+    }
+
+    /// The answer to a request that exceeds a limit.
+    fn over_limit(&self, it: &Unforwarded<'_>, program: Program) -> Response<Bytes> {
+        self.limit.respond(StatusCode::TOO_MANY_REQUESTS, over_limit(it), it, program)
+    }
+
+    /// The answer to a request for which a gate has no permit; `None` if none is prepared.
+    fn at_gate(
+        &self,
+        status: StatusCode,
+        it: &Unforwarded<'_>,
+        program: Program,
+    ) -> Option<Response<Bytes>> {
+        let mut documents = self.documents.iter();
+        let (.., document) = documents.find(|(of, with, _)| of == it.reason && *with == status)?;
+        Some(self.gate.respond(status, document.clone(), it, program))
+    }
+}
+
+impl PreparedHeaders {
+    /// With these headers besides.
+    fn new(profile: RateHeaders, besides: &[(HeaderName, &'static str)]) -> Self {
+        let fields = profile.fields();
+        let mut headers = HeaderMap::with_capacity(4 + besides.len() + fields.len());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(problem::CONTENT_TYPE));
+        // RFC 6585 section 4 forbids to store a 429; not every cache knows.
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        for (name, value) in besides {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        let dynamic = fields.iter().map(|field| (&field.name, field.part));
+        for (name, _) in dynamic.clone().chain([(&RETRY_AFTER, Part::RetryAfter)]) {
+            headers.insert(name, HeaderValue::from_static(""));
+        }
+        let part = |name| match dynamic.clone().find(|(other, _)| *other == name) {
+            Some((_, part)) => Some(part),
+            None => (name == RETRY_AFTER).then_some(Part::RetryAfter),
+        };
+        let parts = headers.keys().map(part).collect();
+        Self { headers, parts }
+    }
+
+    fn respond(
+        &self,
+        status: StatusCode,
+        document: Bytes,
+        it: &Unforwarded<'_>,
+        program: Program,
+    ) -> Response<Bytes> {
+        let is_head = *it.request.method() == Method::HEAD;
+        let len = document.len();
+        let mut response = Response::new(if is_head { Bytes::new() } else { document });
+        *response.status_mut() = status;
+        *response.headers_mut() = self.headers(&it.report());
+        // Only a script of another origin needs it; with a tenth header, the copy of them would
+        // outgrow what common allocators keep at hand.
+        if program.has_origin {
+            let exposed = HeaderValue::from_static(EXPOSED);
+            response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+        }
+        if is_head {
+            response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(len));
+        }
+        response
+    }
+
+    /// The headers for a program: copied, which is cheaper than to insert them one by one.
+    fn headers(&self, report: &Report<'_>) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        let mut is_complete = true;
+        for (value, part) in headers.values_mut().zip(&self.parts) {
+            let Some(part) = part else { continue };
+            match report.value(*part) {
+                Some(new) => *value = new,
+                None => is_complete = false,
+            }
+        }
+        if is_complete { headers } else { without_empty(headers) }
+    }
+}
+
 impl<'a> Unforwarded<'a> {
-    pub(super) fn report(&self) -> Report<'a> {
+    fn report(&self) -> Report<'a> {
         Report::new(self.told, self.retry_after.map(whole_seconds), self.now)
     }
 
-    pub(super) fn violated(&self) -> impl Iterator<Item = &'a Told<'a>> {
+    fn violated(&self) -> impl Iterator<Item = &'a Told<'a>> {
         self.told.iter().filter(|told| !told.decision.allowed)
     }
 }
 
-/// Tells `answer` to the client; without its body if the request was a HEAD.
-pub(super) fn respond(
-    answer: &Answer,
-    page: &Page,
-    head: &RequestHead<'_>,
-    is_head: bool,
-) -> Response<Bytes> {
-    let response = form(answer, page, head).unwrap_or_else(|error| {
-        tracing::error!(room = %answer.room, kind = answer.kind.as_str(), error, "answer not written");
-        text(answer)
-    });
-    finished(response, answer, answer.status, is_head)
-}
-
-/// The response with all that goes with every form.
-fn finished(
-    mut response: Response<Bytes>,
-    answer: &Answer,
-    status: StatusCode,
-    is_head: bool,
-) -> Response<Bytes> {
-    headers::complete(response.headers_mut(), answer);
-    if answer.kind == ClientKind::Grpc {
-        return response;
-    }
-    *response.status_mut() = status;
-    let length = HeaderValue::from(response.body().len());
-    response.headers_mut().insert(CONTENT_LENGTH, length);
-    if is_head { response.map(|_| Bytes::new()) } else { response }
-}
-
-fn form(answer: &Answer, page: &Page, head: &RequestHead<'_>) -> Result<Response<Bytes>, Failure> {
-    Ok(match answer.kind {
-        ClientKind::Grpc => grpc::response(answer),
-        // A refusal is told in a form that a program may know without knowing us. The script of
-        // our page does know us, as do programs that wait in line.
-        ClientKind::Json if !answer.is_poll && answer.outcome == Outcome::Refuse => {
-            problem::response(answer)?
+/// The problem document: the one of the policy if it is only one, or else one for all of them.
+fn over_limit(it: &Unforwarded<'_>) -> Bytes {
+    let mut violated = it.violated();
+    match (violated.next(), violated.next()) {
+        (Some(only), None) => only.line.problem.clone(),
+        _ => {
+            let names: Vec<&str> = it.violated().map(|told| told.line.name()).collect();
+            let details: Vec<&str> = it.violated().map(|it| &*it.line.detail).collect();
+            let (reason, detail) = (it.reason.to_string(), details.join(" "));
+            quota_exceeded(&names, &reason, &detail).unwrap_or_default().into()
         }
-        ClientKind::Json => json::response(answer)?,
-        ClientKind::Navigation => page.response(answer, head)?,
-        ClientKind::Problem => problem::response(answer)?,
-        ClientKind::Text => text(answer),
-    })
+    }
 }
 
-/// The answer for a terminal: a paragraph of plain text.
-fn text(answer: &Answer) -> Response<Bytes> {
-    let mut text = Message::paragraph(answer);
-    text.push('\n');
-    of_type("text/plain; charset=utf-8", text)
+/// The problem document of a gate.
+fn document(reason: &Reason, status: StatusCode) -> Bytes {
+    let client = Client {
+        kind: ClientKind::Problem,
+        language: Language::default(),
+        is_head: false,
+        is_poll: false,
+        is_safe: false,
+    };
+    let (outcome, now) = (Outcome::Refuse, Timestamp::ZERO);
+    let answer = Answer::new("".into(), &client, outcome, reason.clone(), status, now);
+    problem::document(&answer).unwrap_or_default().into()
+}
+
+/// The headers without those that were not set: when to come back, where there is no point in it.
+fn without_empty(headers: HeaderMap) -> HeaderMap {
+    let said = headers.into_iter().filter(|(_, value)| !value.is_empty());
+    said.filter_map(|(name, value)| Some((name?, value))).collect()
 }
 
 /// The answer to a ticket that is shown too often, the same for all people and for all programs: it
@@ -245,6 +339,18 @@ const TOO_OFTEN_PROBLEM: &str = concat!(
 
 /// Beyond this, the number of seconds is longer than that of a header may be.
 const LONGEST_WAIT: Duration = Duration::from_secs(Quota::MAX_LIMIT);
+
+/// Why a gate refuses a request of a client that is still there.
+const GATE_REASONS: [Reason; 4] = [
+    Reason::RefusedGateDrained,
+    Reason::RefusedGateFull,
+    Reason::RefusedGateShed,
+    Reason::RefusedGateTimeout,
+];
+
+/// With which statuses.
+const GATE_STATUSES: [StatusCode; 3] =
+    [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 use http::{Request, StatusCode, header::CONTENT_TYPE};
 
 use super::*;
-use crate::{request::Language, respond::responder::respond};
+use crate::{request::Language, respond::form::respond};
 
 fn html(page: &Page, answer: &Answer) -> String {
     String::from_utf8(page.response(answer, &head(&Request::new(()))).unwrap().into_body().to_vec())

@@ -1,21 +1,14 @@
 use std::collections::HashSet;
 
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
-use http::{
-    HeaderMap, Request,
-    header::{ACCESS_CONTROL_EXPOSE_HEADERS, CONTENT_TYPE},
-};
+use http::Request;
 use prost::Message as _;
 use serde_json::{Value, json};
 use tonic_types::pb;
 use waiting_room_core::{Algorithm, Decision, Quota};
 
 use super::*;
-use crate::{
-    rate_headers::{PolicyLine, QuotaUnit},
-    request::Language,
-    respond::{headers::EXPOSED, sample},
-};
+use crate::rate_headers::{PolicyLine, QuotaUnit};
 
 const NOW: Timestamp = Timestamp::from_secs(1_795_248_000);
 const WAIT: Duration = Duration::from_millis(1_900);
@@ -316,99 +309,4 @@ fn a_grpc_client_is_pushed_back_for_exactly_the_wait() {
     let status = pb::Status::decode(&*details).unwrap();
     let delay = pb::RetryInfo::decode(&*status.details[0].value).unwrap().retry_delay.unwrap();
     assert_eq!((delay.seconds, delay.nanos), (1, 900_000_000));
-}
-
-/// Tells an answer to a client of which nothing else is known.
-fn respond(answer: &Answer, page: &Page, is_head: bool) -> Response<Bytes> {
-    super::respond(answer, page, &RequestHead::from(&Request::new(())), is_head)
-}
-
-const KINDS: [ClientKind; 5] = [
-    ClientKind::Grpc,
-    ClientKind::Json,
-    ClientKind::Navigation,
-    ClientKind::Problem,
-    ClientKind::Text,
-];
-
-#[test]
-fn every_kind_of_client_gets_its_form_with_the_status_and_the_length() {
-    let types = KINDS.map(|kind| {
-        let status = StatusCode::TOO_MANY_REQUESTS;
-        let answer = Answer { kind, status, ..sample::placed() };
-        let response = respond(&answer, &Page::default(), false);
-        let (headers, length) = (response.headers(), response.body().len().to_string());
-        if kind == ClientKind::Grpc {
-            assert_eq!((response.status(), length.as_str()), (StatusCode::OK, "0"));
-        } else {
-            assert_eq!(response.status(), status);
-            assert_eq!(headers[CONTENT_LENGTH], *length);
-        }
-        headers[CONTENT_TYPE].to_str().unwrap().to_owned()
-    });
-    assert_eq!(
-        types,
-        [
-            "application/grpc",
-            "application/json",
-            "text/html; charset=utf-8",
-            "application/problem+json",
-            "text/plain; charset=utf-8",
-        ]
-    );
-}
-
-#[test]
-fn a_refusal_is_a_problem_document_for_every_program_but_our_own_script() {
-    for reason in [
-        Reason::RefusedRate("per_ip".into()),
-        Reason::RefusedGateFull,
-        Reason::RefusedLineFull,
-        Reason::RefusedLimitsUnavailable,
-    ] {
-        let refusal = sample::refusal(reason);
-        let type_of = |is_poll| {
-            let answer = Answer { kind: ClientKind::Json, is_poll, ..refusal.clone() };
-            respond(&answer, &Page::default(), false).headers()[CONTENT_TYPE].clone()
-        };
-        assert_eq!(type_of(false), "application/problem+json");
-        assert_eq!(type_of(true), "application/json");
-    }
-}
-
-#[test]
-fn a_head_request_gets_the_same_headers_without_the_body() {
-    for kind in KINDS {
-        let answer = Answer { kind, ..sample::placed() };
-        let policy = Page::template("<p>{{ position }}</p>").unwrap();
-        let [whole, head] = [false, true].map(|is_head| respond(&answer, &policy, is_head));
-        assert_eq!(whole.headers(), head.headers());
-        assert!(head.body().is_empty());
-    }
-}
-
-#[test]
-fn a_template_that_fails_at_last_becomes_text_with_the_same_status() {
-    // The samples have no such room, so it passes the check at the start.
-    let source = "{% if room == 'unlucky' %}{{ 1 // 0 }}{% endif %}";
-    let page = Page::template(source).unwrap();
-    let answer = Answer { room: "unlucky".into(), ..sample::placed() };
-    let response = respond(&answer, &page, false);
-    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(response.headers()[CONTENT_TYPE], "text/plain; charset=utf-8");
-    assert_eq!(response.headers()["refresh"], "9");
-    assert!(response.body().starts_with(b"You are number 12 in line."));
-}
-
-#[test]
-fn a_terminal_gets_a_line_of_sentences() {
-    let english = super::text(&sample::placed()).into_body();
-    assert_eq!(
-        english,
-        "You are number 12 in line. Estimated wait: about 4 to 7 minutes. \
-         Please try again in 9 seconds.\n"
-    );
-    let chinese = Answer { language: Language::Chinese, ..sample::placed() };
-    let body = super::text(&chinese).into_body();
-    assert_eq!(body, "您排在第 12 位。预计等待时间：约 4 至 7 分钟。请在 9 秒后重试。\n");
 }
