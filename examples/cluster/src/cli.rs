@@ -64,6 +64,10 @@ pub(crate) struct Plan {
     /// It is over after this time.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration, help_heading = "Trouble")]
     pub(crate) lasts: Duration,
+    /// So many have to be let in before the trouble, meanwhile if the store answers, and after it, or
+    /// the run proves nothing and fails.
+    #[arg(long, value_name = "VISITORS", default_value_t = 100, help_heading = "Trouble")]
+    pub(crate) admissions: u64,
     /// How long answers take is shown and not judged, since this machine is busy.
     #[arg(long, help_heading = "Trouble")]
     pub(crate) ignore_times: bool,

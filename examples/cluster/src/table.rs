@@ -20,12 +20,14 @@ pub(crate) fn table(trials: &[Trial]) -> Table {
     table
 }
 
-fn row(trial: &Trial) -> [String; 12] {
+fn row(trial: &Trial) -> [String; 13] {
     let (report, latencies) = (trial.outcome.report(), &trial.latencies);
+    let let_in = &trial.admissions;
     let minute = report.new_users_per_minute.map_or_else(|| "∞".to_owned(), |it| it.to_string());
     let p99 = [latencies.pass_p99_calm(), latencies.pass_p99_troubled()].map(millis);
     [
         trial.fault.name(),
+        format!("{} / {} / {}", let_in.before, let_in.meanwhile, let_in.after),
         format!("{} / {}", report.max_active, report.total_active_users),
         format!("{} / {minute}", report.max_new_in_any_60s),
         report.queued_while_free.to_string(),
@@ -47,8 +49,9 @@ fn millis(duration: Duration) -> String {
     format!("{:.1}", duration.as_secs_f64() * 1_000.0)
 }
 
-const HEADER: [&str; 12] = [
+const HEADER: [&str; 13] = [
     "fault",
+    "let in before / meanwhile / after",
     "active",
     "new in 60 s",
     "early",

@@ -3,7 +3,7 @@
 use std::{pin::pin, time::Duration};
 
 use anyhow::{Result, anyhow, bail};
-use shop::{Crowd, Form, Latencies, Outcome, RecoveryName, Scene};
+use shop::{Admissions, Crowd, Form, Latencies, Outcome, RecoveryName, Scene};
 use tokio::{select, sync::watch};
 
 use crate::{cli::Plan, cluster::Cluster, fault::Fault, nemesis::Nemesis};
@@ -16,12 +16,14 @@ pub(crate) struct Trial {
     pub(crate) places_lost: u64,
     pub(crate) passes_interrupted: u64,
     pub(crate) latencies: Latencies,
+    pub(crate) admissions: Admissions,
     /// For how long after the trouble somebody was still told that nobody can decide.
     pub(crate) undecided_after: Duration,
     /// Decisions whose answers took twice the deadline: one for the decision, and one for the way
     /// there and back through the balancer, on a machine that may be busy.
     pub(crate) decisions_late: u64,
     deadline: Duration,
+    needed: u64,
     keeps_limits: bool,
     ignores_times: bool,
 }
@@ -59,6 +61,8 @@ impl Trial {
             passes_interrupted: witness.passes_interrupted(),
             decisions_late: latencies.decisions_over(2 * plan.deadline),
             latencies,
+            admissions: witness.admissions(),
+            needed: plan.admissions,
             deadline: plan.deadline,
             undecided_after: witness.undecided_after(),
             keeps_limits: fault.keeps_limits(room.recovery == Some(RecoveryName::Hold)),
@@ -77,7 +81,7 @@ impl Trial {
         // not takes as long as ever, give or take less than that.
         let allowed = latencies.pass_p99_calm() + self.deadline / 2;
         let others = [
-            ("nobody_let_in", self.outcome.report().admitted == 0),
+            ("void", self.is_void()),
             ("places_lost", self.places_lost > 0),
             ("passes_interrupted", self.passes_interrupted > 0),
         ];
@@ -90,6 +94,14 @@ impl Trial {
         let broken = others.into_iter().chain(times).filter(|(_, is_broken)| *is_broken);
         violations.extend(broken.map(|(name, _)| name));
         violations
+    }
+
+    /// Whether too few were let in for the promises to be at stake: when it struck, while something was
+    /// wrong unless the room could not ask its store, and after it.
+    fn is_void(&self) -> bool {
+        let Admissions { before, meanwhile, after } = self.admissions;
+        let moves_meanwhile = self.fault.takes_store() || meanwhile >= self.needed;
+        before < self.needed || !moves_meanwhile || after < self.needed
     }
 }
 

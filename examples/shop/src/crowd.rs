@@ -36,5 +36,5 @@ pub use self::{
     gathering::Crowd,
     latencies::Latencies,
     outcome::{Form, Outcome},
-    witness::Witness,
+    witness::{Admissions, Witness},
 };

@@ -58,6 +58,6 @@ pub use crate::{
     app::{app, app_that_works},
     cli::{Cli, CrowdOrder},
     command::run,
-    crowd::{Crowd, Form, Latencies, Outcome, Scene, Witness},
+    crowd::{Admissions, Crowd, Form, Latencies, Outcome, Scene, Witness},
     room::{RecoveryName, RoomArgs, duration},
 };

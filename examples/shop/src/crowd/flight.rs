@@ -62,7 +62,12 @@ impl Flight {
             }
             view.claims.answered(visitor, sent, now, seen, is_in_doubt);
             match purpose {
-                Purpose::GetIn => view.latencies.decided(now.since(sent)),
+                Purpose::GetIn => {
+                    view.latencies.decided(now.since(sent));
+                    if seen == Seen::Admitted {
+                        view.trouble.was_let_in();
+                    }
+                }
                 Purpose::GoOn => view.latencies.passed(now.since(sent), trouble.is_on),
                 Purpose::Leave => {}
             }

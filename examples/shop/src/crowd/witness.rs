@@ -51,6 +51,19 @@ pub(super) struct Trouble {
     pub(super) is_in_doubt: bool,
     healed_at: Option<Timestamp>,
     last_undecided_at: Option<Timestamp>,
+    admissions: Admissions,
+}
+
+/// How many requests were let in that had no pass, and when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "there is no other time")]
+pub struct Admissions {
+    /// Before the trouble.
+    pub before: u64,
+    /// While something was wrong.
+    pub meanwhile: u64,
+    /// Once that was over.
+    pub after: u64,
 }
 
 impl Trouble {
@@ -65,6 +78,17 @@ impl Trouble {
         if now.since(last) <= Self::OVER_AFTER {
             self.last_undecided_at = Some(now);
         }
+    }
+
+    /// A request that had no pass was let in.
+    pub(super) fn was_let_in(&mut self) {
+        let Admissions { before, meanwhile, after } = &mut self.admissions;
+        let now = match (self.is_on, self.healed_at) {
+            (true, _) => meanwhile,
+            (false, None) => before,
+            (false, Some(_)) => after,
+        };
+        *now += 1;
     }
 }
 
@@ -258,6 +282,12 @@ impl Witness {
             (Some(healed), Some(last)) => last.since(healed),
             _ => Duration::ZERO,
         }
+    }
+
+    /// How many were let in before, during and after the trouble.
+    #[must_use]
+    pub fn admissions(&self) -> Admissions {
+        self.lock().trouble.admissions
     }
 
     /// How often a visitor with a valid pass was kept out.

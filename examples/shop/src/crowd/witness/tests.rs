@@ -62,6 +62,21 @@ fn a_trouble_is_over_when_nobody_hears_of_it_for_a_while() {
 }
 
 #[test]
+fn admissions_are_told_apart_by_the_trouble_and_waiting_is_none() {
+    let witness = witness();
+    let let_in = |number| departs(&witness, number).answered(Seen::Admitted);
+    let_in(1);
+    departs(&witness, 2).answered(WAIT);
+    witness.trouble_begins();
+    (3..=4).for_each(let_in);
+    Flight::departs(&witness, VisitorNo(4), Purpose::GoOn).answered(Seen::Admitted);
+    witness.trouble_is_over();
+    (5..=7).for_each(let_in);
+    let Admissions { before, meanwhile, after } = witness.admissions();
+    assert_eq!((before, meanwhile, after), (1, 2, 3));
+}
+
+#[test]
 fn a_room_that_begins_anew_may_hold_for_as_long_as_it_says() {
     let witness = witness();
     witness.store_is_back(Some(Duration::from_secs(60)));
