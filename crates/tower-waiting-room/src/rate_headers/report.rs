@@ -95,8 +95,10 @@ impl<'a> Report<'a> {
         let mut shown = self.shown();
         let mut list = limit(shown.next()?);
         for told in shown {
-            list.push_str(", ");
-            list.push_str(&limit(told));
+            let next = limit(told);
+            list.reserve_exact(SEPARATOR.len() + next.len());
+            list.push_str(SEPARATOR);
+            list.push_str(&next);
         }
         HeaderValue::try_from(list).ok()
     }
@@ -179,12 +181,23 @@ fn binding<'a>(told: &'a [Told<'a>]) -> Option<&'a Told<'a>> {
 }
 
 /// Joins the constant parts of policies; that of a single one is only shared.
-fn list<'a>(mut members: impl Iterator<Item = &'a HeaderValue>) -> Option<HeaderValue> {
+fn list<'a>(mut members: impl Iterator<Item = &'a HeaderValue> + Clone) -> Option<HeaderValue> {
+    let len: usize = members.clone().map(|member| SEPARATOR.len() + member.len()).sum();
     let first = members.next()?;
-    let Some(second) = members.next() else { return Some(first.clone()) };
-    let members = [first, second].into_iter().chain(members).map(HeaderValue::as_bytes);
-    HeaderValue::try_from(members.collect::<Vec<_>>().join(b", ".as_slice())).ok()
+    if len == SEPARATOR.len() + first.len() {
+        return Some(first.clone());
+    }
+    let mut list = Vec::with_capacity(len - SEPARATOR.len());
+    list.extend_from_slice(first.as_bytes());
+    for member in members {
+        list.extend_from_slice(SEPARATOR.as_bytes());
+        list.extend_from_slice(member.as_bytes());
+    }
+    HeaderValue::try_from(list).ok()
 }
+
+/// Between the members of a list (RFC 9651 section 3.1).
+const SEPARATOR: &str = ", ";
 
 /// An integer as the value of a header. Below a thousand, as most are, it takes no memory.
 pub(super) fn value(number: u64) -> HeaderValue {
