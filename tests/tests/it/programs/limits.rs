@@ -1,0 +1,149 @@
+//! The programs with rate limits, a gate, and what they report.
+
+use http::{Method, StatusCode};
+use tests::{Seen, Visitor};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    task::JoinSet,
+};
+
+use super::running::Running;
+
+/// The limit that has refused a request.
+fn refused_by(seen: &Seen) -> String {
+    assert_eq!(seen.status, StatusCode::TOO_MANY_REQUESTS, "{seen:?}");
+    assert!(seen.retry_after().is_some(), "{seen:?}");
+    seen.json()["violated-policies"][0].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn the_limits_of_the_docs_refuse_the_fourth_attempt_to_log_in_and_charge_nothing_for_it() {
+    let api = Running::start("rate-limits").await;
+    let client = api.visitor();
+    for _ in 0..3 {
+        let seen = client.send(Method::POST, "/login").await;
+        assert_eq!((seen.status, &*seen.body), (StatusCode::OK, "Welcome back."));
+    }
+    assert_eq!(refused_by(&client.send(Method::POST, "/login").await), "login");
+    // Two are left of the five that an address may send at once.
+    for _ in 0..2 {
+        assert_eq!(client.get("/").await.body, "Hello.");
+    }
+    assert_eq!(refused_by(&client.get("/").await), "per_ip");
+    assert_eq!(api.close().await, "");
+}
+
+#[tokio::test]
+async fn the_keys_of_the_docs_tell_addresses_api_keys_and_tenants_apart() {
+    let api = Running::start("keys").await;
+    let client = api.visitor();
+
+    // One API key from two addresses, for two tenants.
+    let client = &client;
+    for (address, tenant) in [("192.0.2.1", "a"), ("192.0.2.2", "b"), ("192.0.2.1", "b")] {
+        let seen = ask(client, address, "one", tenant).await;
+        assert_eq!((seen.status, seen.body), (StatusCode::OK, format!("Orders of {tenant}.")));
+    }
+    assert_eq!(refused_by(&ask(client, "192.0.2.3", "one", "a").await), "api_key");
+    // An address with two keys: it has sent two requests before.
+    for key in ["two", "three"] {
+        assert_eq!(ask(client, "192.0.2.1", key, "a").await.status, StatusCode::OK);
+    }
+    assert_eq!(refused_by(&ask(client, "192.0.2.1", "four", "b").await), "address");
+    // A tenant of which two requests were served, by two addresses with two keys.
+    for address in ["192.0.2.4", "192.0.2.5", "192.0.2.6"] {
+        assert_eq!(ask(client, address, address, "b").await.status, StatusCode::OK);
+    }
+    assert_eq!(refused_by(&ask(client, "192.0.2.7", "five", "b").await), "tenant");
+
+    let without = client.get_with("/a/orders", &[("x-forwarded-for", "192.0.2.8")]).await;
+    assert_eq!(without.status, StatusCode::TOO_MANY_REQUESTS, "a key is asked for");
+    assert_eq!(api.close().await, "");
+}
+
+/// A request that a proxy reports to be from `address`.
+async fn ask(client: &Visitor, address: &str, key: &str, tenant: &str) -> Seen {
+    let headers = [("x-forwarded-for", address), ("x-api-key", key)];
+    client.get_with(&format!("/{tenant}/orders"), &headers).await
+}
+
+#[tokio::test]
+async fn the_gate_of_the_docs_lets_two_run_and_two_wait_and_refuses_the_fifth() {
+    let converter = Running::start("a-gate").await;
+    let address = converter.address().strip_prefix("http://").unwrap();
+    let running = [Upload::begin(address).await, Upload::begin(address).await];
+
+    let mut others = JoinSet::new();
+    for _ in 0..3 {
+        others.spawn(whole(address.to_owned()));
+    }
+    // Two of them wait, so the first that is answered is the one that is refused.
+    let refused = others.join_next().await.unwrap().unwrap();
+    assert!(refused.starts_with("HTTP/1.1 429 "), "{refused}");
+    assert!(refused.contains("\r\nretry-after: "), "{refused}");
+
+    for upload in running {
+        assert!(upload.finish().await.ends_with("\r\n\r\nHELLO"));
+    }
+    for waited in others.join_all().await {
+        assert!(waited.starts_with("HTTP/1.1 200 ") && waited.ends_with("HELLO"), "{waited}");
+    }
+    assert_eq!(converter.close().await, "");
+}
+
+/// A request that runs, and whose last byte has not been sent.
+struct Upload(TcpStream);
+
+impl Upload {
+    /// Sends all but the last byte, once the application asks for it.
+    async fn begin(address: &str) -> Self {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(HEAD.as_bytes()).await.unwrap();
+        stream.write_all(b"Expect: 100-continue\r\n\r\n").await.unwrap();
+        let mut answer = [0; CONTINUE.len()];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, CONTINUE);
+        stream.write_all(b"hell").await.unwrap();
+        Self(stream)
+    }
+
+    async fn finish(mut self) -> String {
+        self.0.write_all(b"o").await.unwrap();
+        answer(self.0).await
+    }
+}
+
+async fn whole(address: String) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(format!("{HEAD}\r\nhello").as_bytes()).await.unwrap();
+    answer(stream).await
+}
+
+async fn answer(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+const HEAD: &str =
+    "POST /upper HTTP/1.1\r\nHost: converter\r\nConnection: close\r\nContent-Length: 5\r\n";
+const CONTINUE: &[u8; 25] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+#[tokio::test]
+async fn the_metrics_of_the_docs_count_what_was_let_through_and_what_was_refused() {
+    let api = Running::start("metrics").await;
+    let client = api.visitor();
+    let refused = "waiting_room_verdicts_total{room=\"api\",reason=\"refused:rate:per_ip\"} 1\n";
+    assert!(!client.get("/metrics").await.body.contains("waiting_room_verdicts_total"));
+    for _ in 0..2 {
+        assert_eq!(client.get("/").await.body, "Hello.");
+    }
+    assert_eq!(refused_by(&client.get("/").await), "per_ip");
+    let seen = client.get("/metrics").await;
+    assert_eq!(seen.status, StatusCode::OK);
+    for line in [refused, "waiting_room_gate_limit{room=\"api\",gate=\"gate\"} 64\n"] {
+        assert!(seen.body.contains(line), "{line} in {}", seen.body);
+    }
+    assert_eq!(api.close().await, "");
+}
