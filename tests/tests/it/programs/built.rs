@@ -59,9 +59,14 @@ fn write_workspace(folder: &Path, listings: &[Listing]) {
     }
     // The crates that the programs ask the registry for are those of this repository.
     manifest += "]\n\n[patch.crates-io]\n";
-    for name in ["tower-waiting-room", "waiting-room-core", "waiting-room-redis"] {
+    for name in OURS {
         let path = workspace().join("crates").join(name);
         manifest += &format!("{name} = {{ path = {path:?} }}\n");
+    }
+    // A program takes 20 MB of the disk instead of 80.
+    manifest += "\n[profile.dev.package]\n";
+    for Listing { name, .. } in listings {
+        manifest += &format!("{}.strip = \"debuginfo\"\n", package(name));
     }
     write(&folder.join("Cargo.toml"), &manifest);
     fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
@@ -85,3 +90,6 @@ fn compile(folder: &Path, target: &Path, packages: &[String]) {
     assert!(output.status.success(), "{said}");
     assert_eq!(said, "", "the compiler has nothing to complain about");
 }
+
+/// The crates of this repository that a program may depend on.
+const OURS: [&str; 3] = ["tower-waiting-room", "waiting-room-core", "waiting-room-redis"];

@@ -1,7 +1,7 @@
 //! The programs with rate limits, a gate, and what they report.
 
 use http::{Method, StatusCode};
-use tests::{Seen, Visitor};
+use tests::Seen;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -35,37 +35,31 @@ async fn the_limits_of_the_docs_refuse_the_fourth_attempt_to_log_in_and_charge_n
 }
 
 #[tokio::test]
-async fn the_keys_of_the_docs_tell_addresses_api_keys_and_tenants_apart() {
+async fn the_keys_of_the_docs_tell_addresses_api_keys_and_accounts_apart() {
     let api = Running::start("keys").await;
     let client = api.visitor();
+    let ask = async |address: &str, key: &str| {
+        client.get_with("/", &[("x-forwarded-for", address), ("x-api-key", key)]).await
+    };
+    let is_served = async |address: &str, key: &str| {
+        let seen = ask(address, key).await;
+        assert_eq!((seen.status, &*seen.body), (StatusCode::OK, "Hello."), "{key} from {address}");
+    };
 
-    // One API key from two addresses, for two tenants.
-    let client = &client;
-    for (address, tenant) in [("192.0.2.1", "a"), ("192.0.2.2", "b"), ("192.0.2.1", "b")] {
-        let seen = ask(client, address, "one", tenant).await;
-        assert_eq!((seen.status, seen.body), (StatusCode::OK, format!("Orders of {tenant}.")));
-    }
-    assert_eq!(refused_by(&ask(client, "192.0.2.3", "one", "a").await), "api_key");
-    // An address with two keys: it has sent two requests before.
-    for key in ["two", "three"] {
-        assert_eq!(ask(client, "192.0.2.1", key, "a").await.status, StatusCode::OK);
-    }
-    assert_eq!(refused_by(&ask(client, "192.0.2.1", "four", "b").await), "address");
-    // A tenant of which two requests were served, by two addresses with two keys.
-    for address in ["192.0.2.4", "192.0.2.5", "192.0.2.6"] {
-        assert_eq!(ask(client, address, address, "b").await.status, StatusCode::OK);
-    }
-    assert_eq!(refused_by(&ask(client, "192.0.2.7", "five", "b").await), "tenant");
-
-    let without = client.get_with("/a/orders", &[("x-forwarded-for", "192.0.2.8")]).await;
-    assert_eq!(without.status, StatusCode::TOO_MANY_REQUESTS, "a key is asked for");
+    is_served("192.0.2.1", "key-1").await;
+    is_served("192.0.2.1", "key-1").await;
+    assert_eq!(refused_by(&ask("192.0.2.1", "key-3").await), "address");
+    is_served("192.0.2.2", "key-1").await;
+    assert_eq!(refused_by(&ask("192.0.2.2", "key-1").await), "api_key");
+    // Three of the five requests of the account were made with its first key.
+    is_served("192.0.2.3", "key-2").await;
+    is_served("192.0.2.3", "key-2").await;
+    assert_eq!(refused_by(&ask("192.0.2.4", "key-2").await), "account");
+    is_served("192.0.2.4", "key-3").await;
+    let stranger = ask("192.0.2.5", "made-up").await;
+    assert_eq!(stranger.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(stranger.json()["reason"], "refused:key_missing:account");
     assert_eq!(api.close().await, "");
-}
-
-/// A request that a proxy reports to be from `address`.
-async fn ask(client: &Visitor, address: &str, key: &str, tenant: &str) -> Seen {
-    let headers = [("x-forwarded-for", address), ("x-api-key", key)];
-    client.get_with(&format!("/{tenant}/orders"), &headers).await
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use super::running::Running;
 const PAGE: [(&str, &str); 1] = [("accept", "text/html")];
 
 #[tokio::test]
-async fn the_room_of_the_docs_shows_its_page_to_the_first_who_finds_no_slot() {
+async fn the_room_of_the_docs_shows_its_page_to_a_visitor_that_finds_no_slot() {
     let shop = Running::start("a-waiting-room").await;
     let (inside, waiting) = (shop.visitor(), shop.visitor());
     for _ in 0..2 {
@@ -23,8 +23,7 @@ async fn the_room_of_the_docs_shows_its_page_to_the_first_who_finds_no_slot() {
 }
 
 #[tokio::test]
-async fn the_axum_program_of_the_docs_frees_the_slot_of_who_has_bought_and_never_queues_its_health()
-{
+async fn the_axum_program_of_the_docs_frees_the_slot_of_a_buyer_and_queues_no_health_check() {
     let shop = Running::start("part-of-an-axum-application").await;
     let (buyer, other) = (shop.visitor(), shop.visitor());
     assert_eq!(buyer.get("/").await.body, "Welcome to the shop.");
