@@ -32,10 +32,24 @@ impl Visitor {
         self.send(Method::GET, path).await
     }
 
+    /// Asks for `path` with these headers, once.
+    pub async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Seen {
+        let request = self.client.get(format!("{}{path}", self.origin));
+        let request =
+            headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        Seen::of(request.send().await.unwrap()).await
+    }
+
     /// Sends a request without a body, once.
     pub async fn send(&self, method: Method, path: &str) -> Seen {
         let request = self.client.request(method, format!("{}{path}", self.origin));
         Seen::of(request.send().await.unwrap()).await
+    }
+
+    /// The same visitor, with the same cookies, at another server of this host.
+    #[must_use]
+    pub fn at_another(&self, origin: &str) -> Self {
+        Self { client: self.client.clone(), origin: origin.to_owned() }
     }
 
     /// Gets a ticket now, and comes back in the background until it is let in.

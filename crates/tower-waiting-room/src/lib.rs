@@ -21,6 +21,9 @@
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
+//! Complete programs with their dependencies, for axum, tonic, hyper, Redis and each part of the
+//! layer, are in `docs/programs.md` of the repository.
+//!
 //! # A visit
 //!
 //! ```text

@@ -13,7 +13,7 @@ mod hyper_service;
 mod interop;
 mod node;
 mod nodes;
+mod programs;
 mod python;
-mod readme;
 mod restart;
 mod upgrade;

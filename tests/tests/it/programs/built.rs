@@ -1,0 +1,95 @@
+//! The programs, compiled as a reader does it: each in a package of its own, with the dependencies
+//! that stand above it and nothing else.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::LazyLock,
+};
+
+use super::{
+    listing::{Listing, workspace},
+    readme,
+};
+
+/// Where the compiled program of this name is. The first caller compiles them all.
+pub(crate) fn program(name: &str) -> PathBuf {
+    static FOLDER: LazyLock<PathBuf> = LazyLock::new(build);
+    FOLDER.join(package(name))
+}
+
+/// A name that no crate of the registry has.
+fn package(name: &str) -> String {
+    format!("docs-{name}")
+}
+
+fn build() -> PathBuf {
+    let mut listings = Listing::all();
+    listings.extend(readme::listings());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
+    write_workspace(&folder, &listings);
+
+    // Packages that are built together share the features of their dependencies, and one could lack
+    // a feature that another has; so only those that have the same dependencies are.
+    let mut same = BTreeMap::<&str, Vec<String>>::new();
+    for listing in &listings {
+        same.entry(&listing.dependencies).or_default().push(package(&listing.name));
+    }
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    for packages in same.values() {
+        compile(&folder, target, packages);
+    }
+    target.join("debug")
+}
+
+/// A workspace with a package for each program, next to what the tests have compiled.
+fn write_workspace(folder: &Path, listings: &[Listing]) {
+    let mut manifest = "[workspace]\nresolver = \"3\"\nmembers = [\n".to_owned();
+    for Listing { name, dependencies, program } in listings {
+        let package = package(name);
+        manifest += &format!("    \"{package}\",\n");
+        let (of_package, source) = (folder.join(&package), folder.join(&package).join("src"));
+        fs::create_dir_all(&source).unwrap();
+        let head = format!("[package]\nname = \"{package}\"\nedition = \"2024\"\n\n");
+        write(&of_package.join("Cargo.toml"), &(head + dependencies));
+        // On any free port, since tests run side by side.
+        write(&source.join("main.rs"), &program.replace("127.0.0.1:3000", "127.0.0.1:0"));
+    }
+    // The crates that the programs ask the registry for are those of this repository.
+    manifest += "]\n\n[patch.crates-io]\n";
+    for name in OURS {
+        let path = workspace().join("crates").join(name);
+        manifest += &format!("{name} = {{ path = {path:?} }}\n");
+    }
+    // A program takes 20 MB of the disk instead of 80.
+    manifest += "\n[profile.dev.package]\n";
+    for Listing { name, .. } in listings {
+        manifest += &format!("{}.strip = \"debuginfo\"\n", package(name));
+    }
+    write(&folder.join("Cargo.toml"), &manifest);
+    fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+}
+
+/// Writes a file, unless it is so already: cargo compiles again what has changed.
+fn write(file: &Path, text: &str) {
+    if fs::read_to_string(file).ok().as_deref() != Some(text) {
+        fs::write(file, text).unwrap();
+    }
+}
+
+fn compile(folder: &Path, target: &Path, packages: &[String]) {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--offline", "--target-dir"]).arg(target).current_dir(folder);
+    for package in packages {
+        cargo.args(["--package", package]);
+    }
+    let output = cargo.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said, "", "the compiler has nothing to complain about");
+}
+
+/// The crates of this repository that a program may depend on.
+const OURS: [&str; 3] = ["tower-waiting-room", "waiting-room-core", "waiting-room-redis"];

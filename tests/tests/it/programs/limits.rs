@@ -1,0 +1,143 @@
+//! The programs with rate limits, a gate, and what they report.
+
+use http::{Method, StatusCode};
+use tests::Seen;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    task::JoinSet,
+};
+
+use super::running::Running;
+
+/// The limit that has refused a request.
+fn refused_by(seen: &Seen) -> String {
+    assert_eq!(seen.status, StatusCode::TOO_MANY_REQUESTS, "{seen:?}");
+    assert!(seen.retry_after().is_some(), "{seen:?}");
+    seen.json()["violated-policies"][0].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn the_limits_of_the_docs_refuse_the_fourth_attempt_to_log_in_and_charge_nothing_for_it() {
+    let api = Running::start("rate-limits").await;
+    let client = api.visitor();
+    for _ in 0..3 {
+        let seen = client.send(Method::POST, "/login").await;
+        assert_eq!((seen.status, &*seen.body), (StatusCode::OK, "Welcome back."));
+    }
+    assert_eq!(refused_by(&client.send(Method::POST, "/login").await), "login");
+    // Two are left of the five that an address may send at once.
+    for _ in 0..2 {
+        assert_eq!(client.get("/").await.body, "Hello.");
+    }
+    assert_eq!(refused_by(&client.get("/").await), "per_ip");
+    assert_eq!(api.close().await, "");
+}
+
+#[tokio::test]
+async fn the_keys_of_the_docs_tell_addresses_api_keys_and_accounts_apart() {
+    let api = Running::start("keys").await;
+    let client = api.visitor();
+    let ask = async |address: &str, key: &str| {
+        client.get_with("/", &[("x-forwarded-for", address), ("x-api-key", key)]).await
+    };
+    let is_served = async |address: &str, key: &str| {
+        let seen = ask(address, key).await;
+        assert_eq!((seen.status, &*seen.body), (StatusCode::OK, "Hello."), "{key} from {address}");
+    };
+
+    is_served("192.0.2.1", "key-1").await;
+    is_served("192.0.2.1", "key-1").await;
+    assert_eq!(refused_by(&ask("192.0.2.1", "key-3").await), "address");
+    is_served("192.0.2.2", "key-1").await;
+    assert_eq!(refused_by(&ask("192.0.2.2", "key-1").await), "api_key");
+    // Three of the five requests of the account were made with its first key.
+    is_served("192.0.2.3", "key-2").await;
+    is_served("192.0.2.3", "key-2").await;
+    assert_eq!(refused_by(&ask("192.0.2.4", "key-2").await), "account");
+    is_served("192.0.2.4", "key-3").await;
+    let stranger = ask("192.0.2.5", "made-up").await;
+    assert_eq!(stranger.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(stranger.json()["reason"], "refused:key_missing:account");
+    assert_eq!(api.close().await, "");
+}
+
+#[tokio::test]
+async fn the_gate_of_the_docs_lets_two_run_and_two_wait_and_refuses_the_fifth() {
+    let converter = Running::start("a-gate").await;
+    let address = converter.address().strip_prefix("http://").unwrap();
+    let running = [Upload::begin(address).await, Upload::begin(address).await];
+
+    let mut others = JoinSet::new();
+    for _ in 0..3 {
+        others.spawn(whole(address.to_owned()));
+    }
+    // Two of them wait, so the first that is answered is the one that is refused.
+    let refused = others.join_next().await.unwrap().unwrap();
+    assert!(refused.starts_with("HTTP/1.1 429 "), "{refused}");
+    assert!(refused.contains("\r\nretry-after: "), "{refused}");
+
+    for upload in running {
+        assert!(upload.finish().await.ends_with("\r\n\r\nHELLO"));
+    }
+    for waited in others.join_all().await {
+        assert!(waited.starts_with("HTTP/1.1 200 ") && waited.ends_with("HELLO"), "{waited}");
+    }
+    assert_eq!(converter.close().await, "");
+}
+
+/// A request that runs, and whose last byte has not been sent.
+struct Upload(TcpStream);
+
+impl Upload {
+    /// Sends all but the last byte, once the application asks for it.
+    async fn begin(address: &str) -> Self {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(HEAD.as_bytes()).await.unwrap();
+        stream.write_all(b"Expect: 100-continue\r\n\r\n").await.unwrap();
+        let mut answer = [0; CONTINUE.len()];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, CONTINUE);
+        stream.write_all(b"hell").await.unwrap();
+        Self(stream)
+    }
+
+    async fn finish(mut self) -> String {
+        self.0.write_all(b"o").await.unwrap();
+        answer(self.0).await
+    }
+}
+
+async fn whole(address: String) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(format!("{HEAD}\r\nhello").as_bytes()).await.unwrap();
+    answer(stream).await
+}
+
+async fn answer(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+const HEAD: &str =
+    "POST /upper HTTP/1.1\r\nHost: converter\r\nConnection: close\r\nContent-Length: 5\r\n";
+const CONTINUE: &[u8; 25] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+#[tokio::test]
+async fn the_metrics_of_the_docs_count_what_was_let_through_and_what_was_refused() {
+    let api = Running::start("metrics").await;
+    let client = api.visitor();
+    let refused = "waiting_room_verdicts_total{room=\"api\",reason=\"refused:rate:per_ip\"} 1\n";
+    assert!(!client.get("/metrics").await.body.contains("waiting_room_verdicts_total"));
+    for _ in 0..2 {
+        assert_eq!(client.get("/").await.body, "Hello.");
+    }
+    assert_eq!(refused_by(&client.get("/").await), "per_ip");
+    let seen = client.get("/metrics").await;
+    assert_eq!(seen.status, StatusCode::OK);
+    for line in [refused, "waiting_room_gate_limit{room=\"api\",gate=\"gate\"} 64\n"] {
+        assert!(seen.body.contains(line), "{line} in {}", seen.body);
+    }
+    assert_eq!(api.close().await, "");
+}

@@ -1,0 +1,57 @@
+//! A program that runs.
+
+use std::process::Stdio;
+
+use tests::Visitor;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, Command},
+};
+
+use super::built;
+
+/// A program of the docs, as a process on a port of its own. Killed when it is dropped.
+pub(crate) struct Running {
+    process: Child,
+    address: String,
+}
+
+impl Running {
+    /// Starts it, and returns when it has said where it serves.
+    pub(crate) async fn start(name: &str) -> Self {
+        Self::start_with(name, |command| command).await
+    }
+
+    /// The same, with arguments and an environment.
+    pub(crate) async fn start_with(
+        name: &str,
+        prepare: impl FnOnce(&mut Command) -> &mut Command,
+    ) -> Self {
+        let mut command = Command::new(built::program(name));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut process = prepare(&mut command).spawn().unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let Some(address) = lines.next_line().await.unwrap() else {
+            let output = process.wait_with_output().await.unwrap();
+            panic!("{name} ends at once: {}", String::from_utf8_lossy(&output.stderr));
+        };
+        Self { process, address }
+    }
+
+    /// Where it serves, with the scheme.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// A visitor that was never there before.
+    pub(crate) fn visitor(&self) -> Visitor {
+        Visitor::at(&self.address)
+    }
+
+    /// Stops it, and returns what it has written to standard error.
+    pub(crate) async fn close(mut self) -> String {
+        self.process.start_kill().unwrap();
+        let output = self.process.wait_with_output().await.unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    }
+}

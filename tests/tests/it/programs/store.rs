@@ -1,0 +1,48 @@
+//! The program of several nodes.
+
+use http::StatusCode;
+use waiting_room_engines::{Engine, EngineServer, Persistence};
+
+use super::running::Running;
+
+#[tokio::test]
+async fn two_nodes_of_the_docs_share_a_room_and_its_limits_by_redis_or_valkey() {
+    for engine in Engine::ALL {
+        let server = EngineServer::start(engine, Persistence::Never).unwrap();
+        let (here, there) = (node(&server).await, node(&server).await);
+
+        // Two slots, one taken at each node.
+        let guest = here.visitor();
+        for visitor in [&guest, &there.visitor()] {
+            assert_eq!(visitor.get("/").await.body, "Welcome to the shop.", "{engine}");
+        }
+        let third = here.visitor().get("/").await;
+        assert_eq!(third.status, StatusCode::TOO_MANY_REQUESTS, "{engine}");
+        assert_eq!(third.json()["waitingRoom"]["status"], "waiting", "{engine}");
+
+        // The pass of one is good at the other, and three of six requests are left.
+        let elsewhere = guest.at_another(there.address());
+        let mut statuses = Vec::new();
+        for _ in 0..2 {
+            statuses.push(elsewhere.get("/").await.status);
+            statuses.push(guest.get("/").await.status);
+        }
+        let [served @ .., refused] = &*statuses else { unreachable!() };
+        assert_eq!(served, [StatusCode::OK; 3], "{engine}");
+        assert_eq!(*refused, StatusCode::TOO_MANY_REQUESTS, "{engine}");
+        for node in [here, there] {
+            assert_eq!(node.close().await, "", "{engine}");
+        }
+    }
+}
+
+/// A node of the shop, on a free port, by the same key as the others.
+async fn node(server: &EngineServer) -> Running {
+    Running::start_with("redis", |command| {
+        command
+            .arg("127.0.0.1:0")
+            .env("REDIS_URL", server.url())
+            .env("WAITING_ROOM_KEY", "ERERERERERERERERERERERERERERERERERERERERERE=")
+    })
+    .await
+}
