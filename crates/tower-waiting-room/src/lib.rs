@@ -73,7 +73,8 @@
 //! crate `waiting-room-redis`: see [`limit_store`](WaitingRoomConfigBuilder::limit_store).
 //!
 //! A [leaky queue](Algorithm::LeakyQueue) holds requests with tokio's timer, so such a layer runs
-//! on a tokio runtime with time enabled.
+//! on a tokio runtime with time enabled. Without a runtime, a request that would have to wait is
+//! refused, here and at a gate.
 //!
 //! # The gate
 //!

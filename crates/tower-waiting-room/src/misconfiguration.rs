@@ -28,7 +28,8 @@ pub enum Misconfiguration {
     NoCommonGate,
     /// There is no limit by address of all requests beside one by cookie, header, path or method.
     NoIpLimit,
-    /// Responses are not watched for readers that stall, as there is no tokio runtime.
+    /// There is no tokio runtime: no request waits for a permit or in a leaky queue, and responses are
+    /// not watched for readers that stall.
     NoRuntime,
     /// The address of the connection is unknown, and a limit, a gate or a rule of bypass needs it.
     PeerUnknown,
@@ -108,8 +109,8 @@ impl fmt::Display for Misconfiguration {
                  limited: add a limit by address of all requests as well"
             }
             Self::NoRuntime => {
-                "no tokio runtime is there to notice responses that nobody reads: serve with one, or \
-                 set body_stall and max_hold to none"
+                "no tokio runtime keeps the time, so that requests that would have to wait are refused, \
+                 and responses that are not read are not noticed: serve with one"
             }
             Self::PeerUnknown => {
                 "the address of the connection is unknown: serve the application with connect info \

@@ -263,6 +263,11 @@ impl GateRef {
         self.set.telemetry.misconfigured(Misconfiguration::CountedTwice);
     }
 
+    /// A request had to wait where no runtime keeps the time.
+    pub(super) fn lacks_runtime(&self) {
+        self.set.telemetry.misconfigured(Misconfiguration::NoRuntime);
+    }
+
     /// Somebody was given a permit after a while.
     pub(super) fn granted(&self, permit: &Permit) {
         self.report(GateEvent::AdmittedQueued);

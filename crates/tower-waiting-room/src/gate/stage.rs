@@ -3,6 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use http::header::EXPECT;
+use tokio::runtime::Handle;
 use waiting_room_core::{ConfigError, ConfigErrorKind, Entry, GateRefused, Timestamp};
 
 use super::{
@@ -148,6 +149,14 @@ impl GateStage {
                 Entry::Admitted(permit) => {
                     gate.report(GateEvent::AdmittedFast);
                     permits.push(HeldPermit::new(permit, gate, &self.sweeper));
+                }
+                // The queue's time is tokio's: without it the wait is over at once.
+                Entry::Queued(place) if Handle::try_current().is_err() => {
+                    gate.lacks_runtime();
+                    match place.time_out() {
+                        Ok(permit) => permits.push(HeldPermit::new(permit, gate, &self.sweeper)),
+                        Err(refused) => return Self::refuse(gate, refused),
+                    }
                 }
                 Entry::Queued(place) => {
                     // A client that waits for `100 Continue` (RFC 9110 section 10.1.1) is not asked

@@ -3,6 +3,7 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use smallvec::SmallVec;
+use tokio::runtime::Handle;
 use waiting_room_core::{
     Algorithm, ConfigError, KeyHash, LimitAsk, Reason, StoreError, StoreErrorKind, Timestamp,
     charge_all,
@@ -279,7 +280,7 @@ impl RateStage {
         let delay = report.delay();
         let place = if delay.is_zero() {
             None
-        } else if let Some(place) = Place::take(&self.held, &self.clock) {
+        } else if let Some(place) = self.hold() {
             let queues = hard.clone().filter(|it| policies[it.policy()].is_queue());
             Some(place.with(queues.filter_map(|it| it.spent(&policies[it.policy()]))))
         } else {
@@ -310,6 +311,16 @@ impl RateStage {
             Some(place) => Rated::Delay(report, Turn::after(delay, place)),
             None => Rated::Pass(report),
         }
+    }
+
+    /// A place for a request that has to wait for its turn, if there is one, and a runtime that keeps
+    /// the time.
+    fn hold(&self) -> Option<Place> {
+        if Handle::try_current().is_err() {
+            self.telemetry.misconfigured(Misconfiguration::NoRuntime);
+            return None;
+        }
+        Place::take(&self.held, &self.clock)
     }
 
     /// Reports that a limit allows a request, and keeps what may be corrected of its charge.

@@ -21,6 +21,7 @@ mod renewal;
 mod restart;
 mod revoke;
 mod rules_file;
+mod runtime;
 mod soft;
 mod span;
 mod support;
