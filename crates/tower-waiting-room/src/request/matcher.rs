@@ -55,7 +55,8 @@ impl Matcher {
         let path = head.uri().path();
         let is_path = |meant: Meant<'_>| match doubt {
             Doubt::Covered => {
-                meant.covers(path.bytes()) || head.readings(|readings| readings.may_be(path, meant))
+                meant.covers_text(path.as_bytes())
+                    || head.readings(|readings| readings.may_be(path, meant))
             }
             Doubt::Exempt => meant.is(path) && head.readings(Readings::is_clear),
         };

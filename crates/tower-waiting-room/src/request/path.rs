@@ -71,9 +71,9 @@ impl Readings {
     /// Whether any reading of `path` but the path itself is meant, or may be.
     pub(super) fn may_be(&self, path: &str, meant: Meant<'_>) -> bool {
         match self {
-            Self::Escaped => meant.covers(Unescaped(path.as_bytes())),
+            Self::Escaped => meant.covers_escaped(Unescaped(path.as_bytes())),
             Self::One => false,
-            Self::Several(it) => it.texts.iter().any(|text| meant.covers(text.iter().copied())),
+            Self::Several(it) => it.texts.iter().any(|text| meant.covers_text(text)),
             Self::Unread => true,
         }
     }
@@ -106,11 +106,20 @@ impl Meant<'_> {
         }
     }
 
-    /// Whether it means the path of these bytes, or would with or without a slash at the end:
-    /// routers that trim it, or add it, take both for the same.
-    pub(super) fn covers(self, mut path: impl Iterator<Item = u8>) -> bool {
-        let (Self::Path(meant) | Self::Prefix(meant)) = self;
-        let begin = meant.strip_suffix('/').unwrap_or(meant);
+    /// Whether it means this path, or would with or without a slash at the end: routers that trim it,
+    /// or add it, take both for the same.
+    pub(super) fn covers_text(self, path: &[u8]) -> bool {
+        let (meant, begin) = self.begin();
+        let Some(rest) = path.strip_prefix(begin.as_bytes()) else { return false };
+        match self {
+            Self::Path(_) => matches!(rest, [] | [b'/']),
+            Self::Prefix(_) => begin == meant || matches!(rest, [] | [b'/', ..]),
+        }
+    }
+
+    /// The same for a path that is decoded no further than it has to be.
+    fn covers_escaped(self, mut path: Unescaped<'_>) -> bool {
+        let (meant, begin) = self.begin();
         if !begin.bytes().all(|byte| path.next() == Some(byte)) {
             return false;
         }
@@ -118,6 +127,12 @@ impl Meant<'_> {
             Self::Path(_) => path.next().is_none_or(|byte| byte == b'/' && path.next().is_none()),
             Self::Prefix(_) => begin == meant || path.next().is_none_or(|byte| byte == b'/'),
         }
+    }
+
+    /// The text of the rule, whole and without a slash at its end.
+    fn begin(&self) -> (&str, &str) {
+        let (Self::Path(meant) | Self::Prefix(meant)) = self;
+        (meant, meant.strip_suffix('/').unwrap_or(meant))
     }
 }
 

@@ -18,3 +18,4 @@ mod round_trips;
 mod rules;
 mod sentinel;
 mod support;
+mod tls;
