@@ -28,6 +28,7 @@ struct Remote {
     is_busy: Arc<AtomicBool>,
     /// Never ready to hear that somebody leaves.
     is_stuck: Arc<AtomicBool>,
+    may_evict: Arc<AtomicBool>,
 }
 
 impl Remote {
@@ -58,6 +59,9 @@ impl Store for Remote {
     }
     fn rules(&self) -> Arc<RoomRules> {
         self.inner.rules()
+    }
+    fn may_evict(&self) -> bool {
+        self.may_evict.load(Ordering::Relaxed)
     }
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
         self.there()?.enter(id).await
@@ -93,14 +97,39 @@ fn house(on_failure: StoreFailure) -> (House<Remote>, Remote) {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
     let config = config().total_active_users(6).build().unwrap();
     let inner = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
-    let (is_cut, is_busy, is_stuck) = Default::default();
-    let remote = Remote { inner, is_cut, is_busy, is_stuck };
+    let (is_cut, is_busy, is_stuck, may_evict) = Default::default();
+    let remote = Remote { inner, is_cut, is_busy, is_stuck, may_evict };
     let layer = WaitingRoomLayer::with_store(config, remote.clone(), on_failure);
     (House::with_store(layer, clock), remote)
 }
 
 fn local_share() -> StoreFailure {
     StoreFailure::LocalShare { nodes: NonZeroU32::new(2).unwrap() }
+}
+
+fn codes(house: &House<Remote>) -> Vec<&'static str> {
+    house.layer.handle().misconfigurations().iter().map(|it| it.code()).collect()
+}
+
+#[tokio::test]
+async fn a_store_that_may_forget_what_it_was_told_is_reported_once_it_says_so() {
+    let (house, remote) = house(StoreFailure::Wait);
+    newcomer(&house).await;
+    assert_eq!(codes(&house), [""; 0]);
+    remote.may_evict.store(true, Ordering::Relaxed);
+    newcomer(&house).await;
+    assert_eq!(codes(&house), ["store_may_evict"]);
+}
+
+#[tokio::test]
+async fn a_store_that_was_made_with_other_rules_than_the_layer_is_reported() {
+    let rules = |slots| config().total_active_users(slots).build().unwrap();
+    for (slots, expected) in [(6, &[] as &[_]), (7, &["rules_differ"])] {
+        let inner = MemoryStore::new(rules(slots).rules().clone()).unwrap();
+        let layer = WaitingRoomLayer::with_store(rules(6), inner, StoreFailure::Wait);
+        let told = layer.handle().misconfigurations();
+        assert_eq!(told.iter().map(|it| it.code()).collect::<Vec<_>>(), expected);
+    }
 }
 
 async fn newcomer(house: &House<Remote>) -> (Visitor, String) {
