@@ -106,7 +106,7 @@ impl Bypass {
     /// A path that some reader may take for another is not covered, such as `/assets/../checkout`:
     /// one with dot segments, with or without parameters (`..;a`), with backslashes, with escapes
     /// that are broken or stand for a delimiter, a control character or `%`, or with more than
-    /// 8 KiB. With `;`, `//` or a segment that begins with a dot it may have 512 bytes and 16 of
+    /// 8 KiB. With `;`, `//` or a segment that begins with a dot it may have 256 bytes and 16 of
     /// these and escapes.
     #[must_use]
     pub fn path_prefix(name: impl Into<Cow<'static, str>>, prefix: impl Into<String>) -> Self {

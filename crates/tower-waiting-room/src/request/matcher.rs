@@ -320,10 +320,10 @@ mod tests {
         assert!(!is_login(&escaped(8 * 1024)));
         assert!(is_login(&escaped(8 * 1024 + 1)));
         let odd = |bytes: usize| path(bytes - 5) + "/.git";
-        assert!(covers(&assets, &odd(512), Doubt::Exempt));
-        assert!(!covers(&assets, &odd(513), Doubt::Exempt));
-        assert!(!is_login(&odd(512)));
-        assert!(is_login(&odd(513)));
+        assert!(covers(&assets, &odd(256), Doubt::Exempt));
+        assert!(!covers(&assets, &odd(257), Doubt::Exempt));
+        assert!(!is_login(&odd(256)));
+        assert!(is_login(&odd(257)));
         let many = |times: usize| format!("/assets/{}", ";a".repeat(times));
         assert!(covers(&assets, &many(16), Doubt::Exempt) && !is_login(&many(16)));
         assert!(!covers(&assets, &many(17), Doubt::Exempt) && is_login(&many(17)));

@@ -13,8 +13,8 @@
 //! |---|---|
 //! | no escapes, no detours | one: the path itself |
 //! | escapes of letters, spaces or UTF-8 alone | decoded while a rule compares, without a copy |
-//! | a few other signs, in up to 512 bytes | the path decoded once and twice, each of the three with its detours taken |
-//! | more signs, or more than 512 bytes with some, or more than 8 KiB | not read: a limit on some paths covers it, no exemption does |
+//! | a few other signs, in up to 256 bytes | the path decoded once and twice, each of the three with its detours taken |
+//! | more signs, or more than 256 bytes with some, or more than 8 KiB | not read: a limit on some paths covers it, no exemption does |
 //!
 //! Letters of another case are another path: routers tell `/Login` from `/login`.
 
@@ -38,7 +38,15 @@ pub(super) struct Several {
     /// Whether all readings lead to one place.
     is_clear: bool,
     /// The readings that differ from the path itself.
-    texts: Vec<Vec<u8>>,
+    texts: Vec<Text>,
+}
+
+/// A reading, with its first bytes by themselves: most rules differ from it in those, and many rules
+/// may ask.
+#[derive(Debug)]
+struct Text {
+    head: u128,
+    bytes: Vec<u8>,
 }
 
 impl Readings {
@@ -47,7 +55,7 @@ impl Readings {
     const MAX_BYTES: usize = 8 * 1024;
 
     /// The longest path that is read in several ways, in bytes.
-    const MAX_ODD_BYTES: usize = 512;
+    const MAX_ODD_BYTES: usize = 256;
 
     /// The number of signs up to which a path is read in several ways.
     const MAX_SIGNS: u32 = 16;
@@ -73,7 +81,12 @@ impl Readings {
         match self {
             Self::Escaped => meant.covers_escaped(Unescaped(path.as_bytes())),
             Self::One => false,
-            Self::Several(it) => it.texts.iter().any(|text| meant.covers_text(text)),
+            Self::Several(it) => {
+                let (_, begin) = meant.begin();
+                let (head, mask) = (head(begin.as_bytes()), head_mask(begin.len()));
+                let mut texts = it.texts.iter().filter(|text| text.head & mask == head);
+                texts.any(|text| meant.covers_text(&text.bytes))
+            }
             Self::Unread => true,
         }
     }
@@ -233,17 +246,42 @@ impl Several {
             it.add_resolved(&once);
             if let Cow::Owned(twice) = decoded(&once) {
                 it.add_resolved(&twice);
-                it.texts.push(twice);
+                it.texts.push(Text::new(twice));
             }
-            it.texts.push(once);
+            it.texts.push(Text::new(once));
         }
         it
     }
 
     fn add_resolved(&mut self, text: &[u8]) {
         if next_detour(text) < text.len() {
-            self.texts.push(resolved(text));
+            self.texts.push(Text::new(resolved(text)));
         }
+    }
+}
+
+impl Text {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self { head: head(&bytes), bytes }
+    }
+}
+
+/// The first 16 bytes of a text as a number; zeros where it is shorter.
+fn head(text: &[u8]) -> u128 {
+    if let Some(first) = text.first_chunk() {
+        return u128::from_be_bytes(*first);
+    }
+    let mut first = [0; 16];
+    first[..text.len()].copy_from_slice(text);
+    u128::from_be_bytes(first)
+}
+
+/// The part of such a number that belongs to a text of so many bytes.
+fn head_mask(len: usize) -> u128 {
+    match len {
+        0 => 0,
+        1..16 => u128::MAX << (128 - 8 * len),
+        _ => u128::MAX,
     }
 }
 
@@ -401,7 +439,7 @@ mod tests {
     fn texts(path: &str) -> Vec<String> {
         match Readings::of(path) {
             Readings::Several(it) => {
-                it.texts.into_iter().map(|text| String::from_utf8(text).unwrap()).collect()
+                it.texts.into_iter().map(|text| String::from_utf8(text.bytes).unwrap()).collect()
             }
             _ => Vec::new(),
         }
@@ -436,6 +474,22 @@ mod tests {
         for path in ["/", "", "*", "/login", "/login/", "/a..b/c.css", "/%ff", "/a%20b%e4%Bd"] {
             let is_one = matches!(Readings::of(path), Readings::One | Readings::Escaped);
             assert!(is_one && Readings::of(path).is_clear(), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_first_bytes_of_a_reading_are_those_of_a_rule_that_it_begins_with() {
+        let text = "/a/path-of-more-than/sixteen";
+        for len in 0..=text.len() {
+            let (begin, rest) = text.as_bytes().split_at(len);
+            let is_seen = |text: &[u8]| head(text) & head_mask(len) == head(begin);
+            assert!(is_seen(text.as_bytes()) && is_seen(begin), "{len}");
+            let mut other = text.as_bytes().to_vec();
+            if len > 0 {
+                other[(len - 1).min(15)] ^= 1;
+                assert!(!is_seen(&other), "{len}");
+            }
+            assert_eq!(is_seen(rest), rest.starts_with(begin), "{len}");
         }
     }
 
@@ -482,7 +536,7 @@ mod tests {
     #[test]
     fn the_readings_of_any_path_are_few_and_no_longer_than_it() {
         for unit in ["/.", "/..", "//", "/%252e", "a%2f/.;%25", "\\", ";", "/%25%32%65", "%"] {
-            let begin = format!("/{}", "a".repeat(300));
+            let begin = format!("/{}", "a".repeat(100));
             let (mut times, mut signs) = (1, 0);
             while signs <= Readings::MAX_SIGNS {
                 let path = begin.clone() + &unit.repeat(times);
@@ -490,7 +544,10 @@ mod tests {
                 match Readings::of(&path) {
                     Readings::Several(it) => {
                         assert!(it.texts.len() <= 5, "{path}");
-                        assert!(it.texts.iter().all(|text| text.len() <= path.len()), "{path}");
+                        assert!(
+                            it.texts.iter().all(|text| text.bytes.len() <= path.len()),
+                            "{path}"
+                        );
                         assert!(signs <= Readings::MAX_SIGNS, "{path}");
                     }
                     Readings::Unread => assert!(signs > Readings::MAX_SIGNS, "{path}"),
