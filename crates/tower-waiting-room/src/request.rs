@@ -20,6 +20,7 @@ pub(crate) use self::{
     head::{Findings, has_unread_body},
     key::{Caller, Callers, Found, Part},
     matcher::{Doubt, Matcher, Scope, validate_name},
+    path::PathRule,
 };
 pub use self::{
     bypass::Bypass,

@@ -10,7 +10,7 @@ use http::Method;
 use waiting_room_core::{Discipline, GateRules, Limit, Tenants};
 
 use super::options::{ClientDeadline, GateStatuses, Hold};
-use crate::request::{Key, Matcher, MissingKey, RequestHead, Scope};
+use crate::request::{Key, Matcher, MissingKey, PathRule, RequestHead, Scope};
 
 /// How many requests run at once, and what becomes of the others.
 ///
@@ -184,13 +184,13 @@ impl Concurrency {
     /// Only requests for exactly this path, as this layer sees it and however it is written: see
     /// [`RateLimit::path`](crate::RateLimit::path).
     pub fn path(self, path: impl Into<String>) -> Self {
-        self.only(Matcher::Path(path.into()))
+        self.only(Matcher::Path(PathRule::exact(path.into())))
     }
 
     /// Only requests for a path that begins so, however it is written. `/reports/` covers `/reports`
     /// too.
     pub fn path_prefix(self, prefix: impl Into<String>) -> Self {
-        self.only(Matcher::PathPrefix(prefix.into()))
+        self.only(Matcher::Path(PathRule::prefix(prefix.into())))
     }
 
     /// Only requests of which the closure says so.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderValue, Method};
 use ipnet::IpNet;
 
-use crate::request::{Caller, Doubt, Matcher, Part, network as network_of};
+use crate::request::{Caller, Doubt, Matcher, Part, PathRule, network as network_of};
 
 /// What a part of a request has to be, by a rules file.
 #[derive(Clone, Debug)]
@@ -75,9 +75,10 @@ impl Literal {
                 }
                 _ => Err("the name of a method in upper case, as POST".to_owned()),
             },
-            "path" if is_path(&text) => {
-                Ok(Self { text: text.clone(), test: Test::Request(Matcher::Path(text)) })
-            }
+            "path" if is_path(&text) => Ok(Self {
+                text: text.clone(),
+                test: Test::Request(Matcher::Path(PathRule::exact(text))),
+            }),
             "path" => Err(PATH.to_owned()),
             "visitor" => Err("no value, since visitors have no names".to_owned()),
             _ => match key.split_once('.') {

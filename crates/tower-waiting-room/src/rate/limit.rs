@@ -9,7 +9,7 @@ use waiting_room_core::{Algorithm, Limiter, Quota};
 use super::condition::Condition;
 use crate::{
     rate_headers::QuotaUnit,
-    request::{Key, Matcher, MissingKey, Part, RequestHead, Scope},
+    request::{Key, Matcher, MissingKey, Part, PathRule, RequestHead, Scope},
 };
 
 /// A named limit: how much, for whom, of which requests.
@@ -145,13 +145,13 @@ impl RateLimit {
     /// read in several ways (with detours, or with escapes of anything but letters, digits, spaces
     /// and the like) if it has more than 512 bytes, or more than 16 detours and escapes.
     pub fn path(self, path: impl Into<String>) -> Self {
-        self.matcher(Matcher::Path(path.into()))
+        self.matcher(Matcher::Path(PathRule::exact(path.into())))
     }
 
     /// Only requests for a path that begins so, however it is written. `/reports/` covers `/reports`
     /// too.
     pub fn path_prefix(self, prefix: impl Into<String>) -> Self {
-        self.matcher(Matcher::PathPrefix(prefix.into()))
+        self.matcher(Matcher::Path(PathRule::prefix(prefix.into())))
     }
 
     /// Only requests of which the closure says so.

@@ -14,6 +14,7 @@ use waiting_room_core::ConfigError;
 use super::{
     head::RequestHead,
     matcher::{Doubt, Matcher, validate_name},
+    path::PathRule,
 };
 
 /// A rule for requests that do not concern the room; its name is shown as `bypass:<name>`.
@@ -98,7 +99,7 @@ impl Bypass {
     /// prefix. With a slash at its end it is another path, which takes a rule of its own.
     #[must_use]
     pub fn path(name: impl Into<Cow<'static, str>>, path: impl Into<String>) -> Self {
-        Self::new(name, Matcher::Path(path.into()))
+        Self::new(name, Matcher::Path(PathRule::exact(path.into())))
     }
 
     /// Requests for a path that begins so. `/assets/` covers `/assets/a.css`, not `/assets`.
@@ -110,7 +111,7 @@ impl Bypass {
     /// these and escapes.
     #[must_use]
     pub fn path_prefix(name: impl Into<Cow<'static, str>>, prefix: impl Into<String>) -> Self {
-        Self::new(name, Matcher::PathPrefix(prefix.into()))
+        Self::new(name, Matcher::Path(PathRule::prefix(prefix.into())))
     }
 
     /// Requests for which the closure says so. It must be quick: it sees every request.

@@ -9,7 +9,7 @@ use waiting_room_core::{ConfigError, ConfigErrorKind};
 use super::{
     client_ip::network,
     head::RequestHead,
-    path::{Meant, Readings},
+    path::{PathRule, Readings},
 };
 
 /// A test of a request, by what can be seen without its body.
@@ -25,10 +25,8 @@ pub(crate) enum Matcher {
     Method(Method),
     /// Comes from an address in this network, if what is written is one.
     Network(String, Option<IpNet>),
-    /// Is for exactly this path.
-    Path(String),
-    /// Is for a path that begins so.
-    PathPrefix(String),
+    /// Is for such a path.
+    Path(PathRule),
     /// Is what a closure says.
     When(Arc<dyn Fn(&RequestHead<'_>) -> bool + Send + Sync>),
 }
@@ -52,14 +50,6 @@ impl Matcher {
 
     /// Whether a request is meant.
     pub(crate) fn covers(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
-        let path = head.uri().path();
-        let is_path = |meant: Meant<'_>| match doubt {
-            Doubt::Covered => {
-                meant.covers_text(path.as_bytes())
-                    || head.readings(|readings| readings.may_be(path, meant))
-            }
-            Doubt::Exempt => meant.is(path) && head.readings(Readings::is_clear),
-        };
         match self {
             Self::Cookie(cookie) => carries_cookie(head.headers(), cookie),
             Self::Header(header, None) => head.headers().contains_key(header.as_str()),
@@ -71,8 +61,7 @@ impl Matcher {
             Self::Network(_, network) => network.is_some_and(|network| {
                 head.client_ip().is_some_and(|address| network.contains(&address))
             }),
-            Self::Path(path) => is_path(Meant::Path(path)),
-            Self::PathPrefix(prefix) => is_path(Meant::Prefix(prefix)),
+            Self::Path(rule) => is_for(head, rule, doubt),
             Self::When(test) => test(head),
         }
     }
@@ -94,8 +83,8 @@ impl Matcher {
             Self::Network(text, None) => {
                 wrong(text, "an address or a network, such as 203.0.113.0/24")
             }
-            Self::Path(path) | Self::PathPrefix(path) if !path.starts_with('/') => {
-                wrong(path, "a path that begins with '/'")
+            Self::Path(rule) if !rule.text().starts_with('/') => {
+                wrong(rule.text(), "a path that begins with '/'")
             }
             Self::Cookie(cookie) if cookie.is_empty() => wrong(cookie, "the name of a cookie"),
             _ => Ok(()),
@@ -107,10 +96,8 @@ impl PartialEq for Matcher {
     /// Closures are the same if they are one.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Cookie(a), Self::Cookie(b))
-            | (Self::Host(a), Self::Host(b))
-            | (Self::Path(a), Self::Path(b))
-            | (Self::PathPrefix(a), Self::PathPrefix(b)) => a == b,
+            (Self::Cookie(a), Self::Cookie(b)) | (Self::Host(a), Self::Host(b)) => a == b,
+            (Self::Path(a), Self::Path(b)) => a == b,
             (Self::Header(a, x), Self::Header(b, y)) => (a, x) == (b, y),
             (Self::Method(a), Self::Method(b)) => a == b,
             (Self::Network(a, x), Self::Network(b, y)) => (a, x) == (b, y),
@@ -129,8 +116,8 @@ impl fmt::Debug for Matcher {
             Self::Host(host) => write!(f, "host {host}"),
             Self::Method(method) => write!(f, "method {method}"),
             Self::Network(text, _) => write!(f, "network {text}"),
-            Self::Path(path) => write!(f, "path {path}"),
-            Self::PathPrefix(prefix) => write!(f, "path {prefix}*"),
+            Self::Path(rule) if rule.is_prefix() => write!(f, "path {}*", rule.text()),
+            Self::Path(rule) => write!(f, "path {}", rule.text()),
             Self::When(_) => f.write_str("closure"),
         }
     }
@@ -144,6 +131,18 @@ pub(crate) fn validate_name(field: &'static str, name: &str) -> Result<(), Confi
         return Err(ConfigError::new(ConfigErrorKind::Malformed, field, given, expected));
     }
     Ok(())
+}
+
+/// Whether a request is for a path that a rule is about.
+fn is_for(head: &RequestHead<'_>, rule: &PathRule, doubt: Doubt) -> bool {
+    let path = head.uri().path();
+    match doubt {
+        Doubt::Covered => {
+            rule.covers_text(path.as_bytes())
+                || head.readings(|readings| readings.may_be(path, rule))
+        }
+        Doubt::Exempt => rule.is(path) && head.readings(Readings::is_clear),
+    }
 }
 
 /// Whether a method is the one that is meant. HEAD is GET without the content of the response (RFC
@@ -232,7 +231,7 @@ mod tests {
     }
 
     fn is_login(path: &str) -> bool {
-        covers(&Matcher::Path("/login".to_owned()), path, Doubt::Covered)
+        covers(&Matcher::Path(PathRule::exact("/login".to_owned())), path, Doubt::Covered)
     }
 
     #[test]
@@ -292,14 +291,14 @@ mod tests {
 
     #[test]
     fn a_slash_at_the_end_is_the_same_path_for_a_limit_only() {
-        let login = Matcher::Path("/login/".to_owned());
+        let login = Matcher::Path(PathRule::exact("/login/".to_owned()));
         assert!(covers(&login, "/login", Doubt::Covered));
         assert!(!covers(&login, "/login", Doubt::Exempt));
         assert!(covers(&login, "/login/", Doubt::Exempt));
-        let root = Matcher::Path("/".to_owned());
+        let root = Matcher::Path(PathRule::exact("/".to_owned()));
         assert!(covers(&root, "//", Doubt::Covered));
         assert!(!covers(&root, "/x", Doubt::Covered));
-        let api = Matcher::PathPrefix("/api/".to_owned());
+        let api = Matcher::Path(PathRule::prefix("/api/".to_owned()));
         for path in ["/api", "/x/..;/api", "/api/x", "/api//"] {
             assert!(covers(&api, path, Doubt::Covered), "{path}");
         }
@@ -310,7 +309,7 @@ mod tests {
     #[test]
     fn a_path_that_is_too_long_is_limited_and_never_exempt() {
         let path = |bytes: usize| format!("/assets/{}", "a".repeat(bytes - 8));
-        let assets = Matcher::PathPrefix("/assets/".to_owned());
+        let assets = Matcher::Path(PathRule::prefix("/assets/".to_owned()));
         assert!(covers(&assets, &path(8 * 1024), Doubt::Exempt));
         assert!(!covers(&assets, &path(8 * 1024 + 1), Doubt::Exempt));
         assert!(!is_login(&path(8 * 1024)));

@@ -76,16 +76,14 @@ impl Readings {
         }
     }
 
-    /// Whether any reading of `path` but the path itself is meant, or may be.
-    pub(super) fn may_be(&self, path: &str, meant: Meant<'_>) -> bool {
+    /// Whether a rule is about any reading of `path` but the path itself, or may be.
+    pub(super) fn may_be(&self, path: &str, rule: &PathRule) -> bool {
         match self {
-            Self::Escaped => meant.covers_escaped(Unescaped(path.as_bytes())),
+            Self::Escaped => rule.covers_escaped(Unescaped(path.as_bytes())),
             Self::One => false,
             Self::Several(it) => {
-                let (_, begin) = meant.begin();
-                let (head, mask) = (head(begin.as_bytes()), head_mask(begin.len()));
-                let mut texts = it.texts.iter().filter(|text| text.head & mask == head);
-                texts.any(|text| meant.covers_text(&text.bytes))
+                let mut texts = it.texts.iter();
+                texts.any(|it| it.head & rule.mask == rule.head && rule.covers_text(&it.bytes))
             }
             Self::Unread => true,
         }
@@ -101,52 +99,75 @@ impl Readings {
     }
 }
 
-/// The paths that a rule means.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Meant<'a> {
-    /// This one.
-    Path(&'a str),
-    /// All that begin so.
-    Prefix(&'a str),
+/// The paths that a rule is about.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct PathRule {
+    text: String,
+    /// Whether it is about all that begin so, and not only this one.
+    is_prefix: bool,
+    /// The first bytes of the text without a slash at its end, and which bytes of a [`Text`] to compare
+    /// them with.
+    head: u128,
+    mask: u128,
 }
 
-impl Meant<'_> {
-    /// Whether it means exactly this path.
-    pub(super) fn is(self, path: &str) -> bool {
-        match self {
-            Self::Path(meant) => path == meant,
-            Self::Prefix(prefix) => path.starts_with(prefix),
-        }
+impl PathRule {
+    /// This path.
+    pub(crate) fn exact(text: String) -> Self {
+        Self::new(text, false)
     }
 
-    /// Whether it means this path, or would with or without a slash at the end: routers that trim it,
-    /// or add it, take both for the same.
-    pub(super) fn covers_text(self, path: &[u8]) -> bool {
-        let (meant, begin) = self.begin();
+    /// All paths that begin so.
+    pub(crate) fn prefix(text: String) -> Self {
+        Self::new(text, true)
+    }
+
+    fn new(text: String, is_prefix: bool) -> Self {
+        let begin = without_slash(&text).as_bytes();
+        Self { is_prefix, head: head(begin), mask: head_mask(begin.len()), text }
+    }
+
+    /// As it is written.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is about all paths that begin so.
+    pub(super) const fn is_prefix(&self) -> bool {
+        self.is_prefix
+    }
+
+    /// Whether it is about exactly this path.
+    pub(super) fn is(&self, path: &str) -> bool {
+        if self.is_prefix { path.starts_with(&self.text) } else { path == self.text }
+    }
+
+    /// Whether it is about this path, or would be with or without a slash at the end: routers that trim
+    /// it, or add it, take both for the same.
+    pub(super) fn covers_text(&self, path: &[u8]) -> bool {
+        let begin = without_slash(&self.text);
         let Some(rest) = path.strip_prefix(begin.as_bytes()) else { return false };
-        match self {
-            Self::Path(_) => matches!(rest, [] | [b'/']),
-            Self::Prefix(_) => begin == meant || matches!(rest, [] | [b'/', ..]),
+        match self.is_prefix {
+            false => matches!(rest, [] | [b'/']),
+            true => begin == self.text || matches!(rest, [] | [b'/', ..]),
         }
     }
 
     /// The same for a path that is decoded no further than it has to be.
-    fn covers_escaped(self, mut path: Unescaped<'_>) -> bool {
-        let (meant, begin) = self.begin();
+    fn covers_escaped(&self, mut path: Unescaped<'_>) -> bool {
+        let begin = without_slash(&self.text);
         if !begin.bytes().all(|byte| path.next() == Some(byte)) {
             return false;
         }
-        match self {
-            Self::Path(_) => path.next().is_none_or(|byte| byte == b'/' && path.next().is_none()),
-            Self::Prefix(_) => begin == meant || path.next().is_none_or(|byte| byte == b'/'),
+        match self.is_prefix {
+            false => path.next().is_none_or(|byte| byte == b'/' && path.next().is_none()),
+            true => begin == self.text || path.next().is_none_or(|byte| byte == b'/'),
         }
     }
+}
 
-    /// The text of the rule, whole and without a slash at its end.
-    fn begin(&self) -> (&str, &str) {
-        let (Self::Path(meant) | Self::Prefix(meant)) = self;
-        (meant, meant.strip_suffix('/').unwrap_or(meant))
-    }
+fn without_slash(text: &str) -> &str {
+    text.strip_suffix('/').unwrap_or(text)
 }
 
 /// What tells that a path has several readings, counted.
