@@ -13,8 +13,8 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Deserialize;
 use waiting_room_core::{
-    ConfigError, ConfigErrorKind, CookieTest, LimitStore, QueueingMethod, Recovery, RoomRules,
-    RoomSwitch, SessionRenewal,
+    ConfigError, ConfigErrorKind, CookieTest, LimitStore, PlacesPerNetwork, QueueingMethod,
+    Recovery, RoomRules, RoomSwitch, SessionRenewal,
 };
 
 pub use self::modes::{DebugHeader, Enforcement, Preflight};
@@ -208,6 +208,13 @@ impl WaitingRoomConfigBuilder {
     /// See [`RoomRules::line_capacity`].
     pub fn line_capacity(self, places: u32) -> Self {
         self.rules(|rules| rules.line_capacity(places))
+    }
+
+    /// See [`RoomRules::places_per_network`]. A network is what [`client_ip`](Self::client_ip) finds: an
+    /// IPv4 address, or a /64 of IPv6. Clients are not counted whose address the server does not tell,
+    /// that come over loopback, or from a private network by a proxy that is not named.
+    pub fn places_per_network(self, places: PlacesPerNetwork) -> Self {
+        self.rules(|rules| rules.places_per_network(places))
     }
 
     /// See [`RoomRules::place_retention`].

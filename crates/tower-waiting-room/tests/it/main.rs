@@ -14,6 +14,7 @@ mod handle;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod misconfigured;
+mod networks;
 mod outage;
 mod queue;
 mod rates;
