@@ -174,7 +174,7 @@ pub use crate::{
         RequestHead, TrustedProxies,
     },
     respond::{Answer, EXPOSED_HEADERS, Message, Outcome, Page},
-    room::{StoreFailure, Visit},
+    room::{FirstTouch, StoreFailure, Visit},
     service::WaitingRoom,
     token::{CookieSettings, KeyRing, SameSite, TOKEN_HEADER, TokenKey},
 };

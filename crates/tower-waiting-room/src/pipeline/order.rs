@@ -141,7 +141,8 @@ impl<St: Store> Pipeline<St> {
             });
             let transport = Transport::new(&config.cookie, config.rules.name())
                 .expect("a config is built only with a cookie that can be set");
-            RoomStage::new(store.clone(), on_failure, &keys, transport, telemetry.clone())
+            let (store, telemetry) = (store.clone(), telemetry.clone());
+            RoomStage::new(store, on_failure, &keys, transport, config.challenge, telemetry)
         });
         Self {
             room,
@@ -390,7 +391,14 @@ impl<St: Store> Pipeline<St> {
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
-            visitor => Break(Stop::Wait(Pending::Verdict(room.ask(visitor, &head)))),
+            _ => {
+                if let Some(response) = room.challenge(&self.callers.of(head, None), now) {
+                    // In shadow mode, the room has yet to be asked.
+                    let flow = Break(Stop::Reply(Reply::challenged(response)));
+                    self.in_effect(journey, flow)?;
+                }
+                Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, &head))))
+            }
         }
     }
 

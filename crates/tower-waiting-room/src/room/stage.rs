@@ -2,20 +2,22 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{Extensions, HeaderMap};
+use bytes::Bytes;
+use http::{Extensions, HeaderMap, Response};
 use waiting_room_core::{
     Pass, Reason, Renewal, RoomRules, SessionRenewal, Store, StoreError, Ticket, Timestamp,
     Verdict, VisitorId,
 };
 
 use super::{
+    challenge::{Challenge, Challenger},
     outage::{BoxFuture, Outage, Question, StoreFailure},
     pace::CheckInPace,
     renewal::PassRenewal,
     sessions::{Sessions, Stale, Undelivered, Visit},
 };
 use crate::{
-    request::{RequestHead, is_native_grpc},
+    request::{Caller, RequestHead, is_native_grpc},
     telemetry::Telemetry,
     token::{Identities, KeyRing, Opened, SealedToken, TokenSource, Tokens, Transport, Verified},
 };
@@ -29,6 +31,7 @@ pub(crate) struct RoomStage<St> {
     sessions: Arc<Sessions>,
     outage: Arc<Outage>,
     pub(crate) pace: CheckInPace,
+    challenger: Option<Challenger>,
     telemetry: Telemetry,
 }
 
@@ -62,6 +65,7 @@ impl<St: Store> RoomStage<St> {
         on_failure: StoreFailure,
         keys: &KeyRing,
         transport: Transport,
+        challenge: Option<Challenge>,
         telemetry: Telemetry,
     ) -> Self {
         let pace = CheckInPace::new().expect("its quotas are constants that a limiter can keep");
@@ -72,6 +76,7 @@ impl<St: Store> RoomStage<St> {
             sessions: Arc::default(),
             outage: Arc::new(Outage::new(on_failure, telemetry.clone())),
             pace,
+            challenger: challenge.map(Challenger::new),
             store,
             telemetry,
         }
@@ -106,6 +111,11 @@ impl<St: Store> RoomStage<St> {
             self.outage.saw(pass, now);
         }
         true
+    }
+
+    /// What a newcomer is answered that is to prove something before the store is asked about it.
+    pub(crate) fn challenge(&self, caller: &Caller<'_>, now: Timestamp) -> Option<Response<Bytes>> {
+        self.challenger.as_ref()?.ask(caller, &|| self.store.present(), now)
     }
 
     /// Asks the store about a visitor, after it has heard of sessions that ended here.

@@ -6,6 +6,7 @@ mod address;
 mod answers;
 mod bad_input;
 mod bypass;
+mod challenge;
 mod check_ins;
 mod contract;
 mod defects;
