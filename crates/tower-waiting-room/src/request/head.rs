@@ -146,11 +146,11 @@ impl<'a> RequestHead<'a> {
         Some(self.client_ip.network(self.client_ip()?))
     }
 
-    /// The network that the client shares with those who have its part of the line.
+    /// The network whose share of the line the client has a part in.
     ///
-    /// `None` where the address stands for nobody in particular: it is not known, it is this machine's
-    /// own, or that of a proxy that the layer has not been told of. That is one in a private network
-    /// who sends a header of proxies; from anywhere else, a client may have written that itself.
+    /// `None` where the address stands for no client in particular: it is not known, it is this machine's
+    /// own, or that of a proxy that the layer has not been told of. Such a proxy has a private address and
+    /// sends a header of proxies; with any other address, a client may have written that itself.
     pub(crate) fn network_in_line(&self) -> Option<IpAddr> {
         let address = self.client_ip()?;
         let is_of_proxy = || self.suspect() == Some(Misconfiguration::ForwardedHeaderIgnored);

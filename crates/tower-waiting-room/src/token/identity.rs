@@ -1,4 +1,4 @@
-//! The ids of visitors, which say what network each came from, and to nobody what network that is.
+//! The ids of visitors, by which those of one network are told, but not the network itself.
 //!
 //! An id is 128 bits that are drawn at the first touch and sealed into every token. The room counts
 //! the places of each network by 32 of them, so that it needs no memory for it but the counts:
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The network is a hash with a secret that follows from the key that seals. So all nodes have the
-//! same, no client can choose networks that share a hash, and who looks into the store cannot tell the
+//! same, no client can choose networks that share a hash, and no reader of the store can tell the
 //! addresses. While a key is replaced, nodes that seal with another have another hash, and a network
 //! may have its share by each. Two networks of 4 billion pairs share a hash, and then their share.
 //! A network that is not known is zero, which none that is known is.

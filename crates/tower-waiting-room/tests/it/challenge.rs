@@ -12,7 +12,7 @@ use tower_waiting_room::{
 
 use crate::support::{House, Seen, Visitor, config};
 
-/// What the closure has seen: the network, its first touches in the last minute, how many wait.
+/// The evidence of the closure: the network, its first touches in the last minute, how many wait.
 type Evidence = (Option<String>, Option<u32>, Option<u32>);
 
 /// Notes each first touch, and asks for a proof of those who have none.
@@ -56,10 +56,10 @@ async fn a_challenge_is_for_first_touches_and_neither_for_tickets_nor_for_passes
     let house = House::new(noting(&asked));
     let count = || asked.lock().unwrap().len();
     let (mut inside, mut waiting) = (Visitor::default(), Visitor::default());
-    // Whoever brings nothing is asked, and takes neither a slot nor a ticket.
+    // A client that brings nothing is asked, and takes neither a slot nor a ticket.
     assert_challenged(&inside.send(&house, suspicious()).await);
     assert_eq!((count(), house.active().await), (1, 0));
-    // Whoever is let through, once.
+    // One that is let through is asked once.
     assert!(inside.send(&house, from([192, 0, 2, 1])).await.is_inside());
     waiting.send(&house, from([192, 0, 2, 1])).await;
     assert_eq!(count(), 3);
@@ -101,7 +101,7 @@ async fn a_challenge_sees_the_network_its_first_touches_and_how_many_wait() {
         Visitor::default().send(&house, Request::get("/").extension(PeerAddr(v6))).await;
         assert_eq!(last(), evidence("2001:db8:1:1::", touch, 1));
     }
-    // What was long ago does not count.
+    // First touches of long ago do not count.
     house.advance(130);
     Visitor::default().send(&house, suspicious()).await;
     assert_eq!((last().0, last().1), (Some("192.0.2.1".to_owned()), Some(1)));

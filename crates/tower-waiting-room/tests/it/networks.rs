@@ -44,7 +44,7 @@ async fn waiting(house: &House) -> u32 {
 #[tokio::test]
 async fn a_client_with_a_cookie_jar_fills_no_more_than_the_share_of_its_network() {
     let house = full(shares(PlacesPerNetwork::Limit(20)).line_capacity(100)).await;
-    // One keeps each token apart, and has as many visitors as it likes.
+    // One keeps each token in a jar of its own.
     let mut clients = vec![Visitor::default(); 200];
     for client in &mut clients {
         client.send(&house, from("192.0.2.1")).await;
@@ -66,7 +66,7 @@ async fn a_client_with_a_cookie_jar_fills_no_more_than_the_share_of_its_network(
         }
     }
     assert_eq!((waiting(&house).await, refused), (20, 180));
-    // A visitor of another network gets a place, and stands behind them and nobody else.
+    // A visitor of another network gets a place, and stands behind them alone.
     let (_, seen) = comes(&house, || from("192.0.2.2").header("accept", "application/json")).await;
     assert_eq!(seen.json()["waitingRoom"]["position"], 21, "{seen:?}");
     assert_eq!(waiting(&house).await, 21);
@@ -114,7 +114,7 @@ async fn clients_of_whom_no_network_is_known_are_not_counted() {
     assert_eq!(comes(&house, || from("10.0.0.1")).await.1.reason, "queued:active_limit");
     assert_eq!(comes(&house, || from("10.0.0.1")).await.1.reason, "refused:network_full");
     assert_eq!(house.handle().misconfigurations(), []);
-    // Whoever connects from outside cannot get away by claiming to be a proxy, and it is reported.
+    // A client from outside does not escape by claiming to be a proxy, and is reported.
     let claims = || from("192.0.2.7").header("x-forwarded-for", "198.51.100.1");
     assert_eq!(comes(&house, claims).await.1.reason, "queued:active_limit");
     assert_eq!(comes(&house, claims).await.1.reason, "refused:network_full");

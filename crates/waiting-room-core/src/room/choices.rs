@@ -65,7 +65,8 @@ pub enum CookieTest {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum PlacesPerNetwork {
-    /// So many. For one more, a visitor is refused, and stands at the back if it gets a place later.
+    /// No more than this. For one more, a visitor is refused, and stands at the back if it gets a place
+    /// later.
     Limit(u32),
     /// As many as the line has.
     Off,

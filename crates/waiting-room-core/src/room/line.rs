@@ -170,7 +170,7 @@ impl Line {
 }
 
 impl Networks {
-    /// So many are summed up by each check of what always holds.
+    /// With more networks than this, a check does not sum them up.
     const SUMMED_UP: usize = 64;
 
     fn add(&mut self, id: VisitorId) {

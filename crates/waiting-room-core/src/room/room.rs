@@ -18,8 +18,8 @@
 //! ticket keeps its order for [a while](RoomRules::first_ticket_lifetime) only: otherwise a client
 //! could claim the front of the line with requests alone, and bring the tickets back when it likes.
 //!
-//! A client that does return its tickets fills the line with two requests for each place. So one
-//! network has [so many places](RoomRules::places_per_network) and no more. Over that, the second
+//! A client that does return its tickets fills the line with two requests for each place. So the
+//! places of one network are [bounded](RoomRules::places_per_network). Over the bound, the second
 //! touch is refused, and its order of arrival begins anew: otherwise the tickets that a network holds
 //! in reserve would take each place that it gives back, at the front, and get all admissions.
 

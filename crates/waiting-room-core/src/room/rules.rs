@@ -145,11 +145,11 @@ impl RoomRules {
         self
     }
 
-    /// Of these places, the clients of one network hold at most so many at once, on all nodes together.
+    /// The clients of one network hold at most this many of the places at once, on all nodes together.
     /// [`PlacesPerNetwork::Limit`] of 1 000.
     ///
     /// A client with a cookie jar gets a place with two requests, and would otherwise fill the line within
-    /// seconds. Whoever is let in at once needs no place, and who has one keeps it.
+    /// seconds. A visitor who is let in at once needs no place, and one with a place keeps it.
     #[must_use]
     pub fn places_per_network(mut self, places: PlacesPerNetwork) -> Self {
         self.places_per_network = places;

@@ -48,14 +48,14 @@ async fn has_place(store: &RedisStore, network: u32, who: u128) -> bool {
     }
 }
 
-/// So many places does the server count, for all networks.
+/// How many places the server counts, for all networks.
 async fn counted(server: &EngineServer) -> u32 {
     let counts: Vec<u32> = manager(server).await.hvals(NETWORKS).await.unwrap();
     counts.into_iter().sum()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_network_has_only_so_many_places_whichever_node_it_asks() {
+async fn a_network_has_no_more_places_than_its_share_whichever_node_it_asks() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
@@ -111,9 +111,9 @@ async fn a_place_that_is_let_in_left_or_lapsed_is_for_another_of_the_network() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_count_of_networks_that_is_lost_refuses_no_one_and_is_no_loss_of_passes() {
+async fn a_count_of_networks_that_is_lost_refuses_no_visitor_and_is_no_loss_of_passes() {
     on_each(async |engine| {
-        // What is lost, and how many of the network have a place after it.
+        // A key that is lost, and how many of the network have a place after it.
         for (key, places) in [("networks", 4), ("places", 2), ("kept", 2)] {
             let server = start(engine);
             let clock = ManualClock::new(START);
@@ -153,19 +153,22 @@ async fn beside_a_release_that_counts_no_networks_none_is_believed_to_have_more_
             .arg("{wr:shop}:places")
             .arg(&of(7, 1).bits().to_be_bytes());
         let () = script.query_async(&mut manager(&server).await).await.unwrap();
+        // The one that is left is not counted.
         assert!(has_place(&store, 7, 3).await && has_place(&store, 7, 4).await);
-        // It has written no such rule, so the default is in force.
-        for who in 5..20 {
+        assert!(!has_place(&store, 7, 5).await);
+        // Where it has opened the room, there is no such rule, and the default is in force.
+        let fields = ["share", "share_shadow"];
+        let () = manager(&server).await.hdel("{wr:shop}:room", &fields).await.unwrap();
+        for who in 6..20 {
             assert!(has_place(&store, 7, who).await);
         }
     })
     .await;
 }
 
-/// What a script of the release before leaves: a place less that is not counted, and no such rule.
+/// A script of the release before: it takes a place away and does not count that of its network.
 const EARLIER: &str = "
     redis.call('ZREM', KEYS[2], ARGV[1])
     local counts = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'counts'))
     counts[10], counts[5] = nil, counts[5] - 1
-    redis.call('HSET', KEYS[1], 'counts', cmsgpack.pack(counts))
-    redis.call('HDEL', KEYS[1], 'share', 'share_shadow')";
+    redis.call('HSET', KEYS[1], 'counts', cmsgpack.pack(counts))";

@@ -35,7 +35,7 @@ fn refused(verdict: Verdict) -> Ticket {
 }
 
 #[test]
-fn a_network_has_only_so_many_places_and_others_have_theirs() {
+fn a_network_has_no_more_places_than_its_share_and_others_have_theirs() {
     let mut room = full(PlacesPerNetwork::Limit(2));
     for who in 1..=2 {
         ticket(second_touch(&mut room, of(7, who), 1));
