@@ -1,4 +1,4 @@
-//! What the room's verdict means for a request that has waited for it.
+//! From the room's verdict to the answer of the request that has waited for it.
 
 use std::ops::ControlFlow::{self, Break, Continue};
 

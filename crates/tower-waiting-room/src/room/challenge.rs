@@ -1,4 +1,4 @@
-//! What a newcomer may be asked for before it gets its first ticket.
+//! The question that an application may put to a newcomer before its first ticket.
 //!
 //! A ticket costs a client nothing, and a place a second request. Where that is too little, the
 //! application may answer a first touch itself, with a puzzle or a question, and let those through who
