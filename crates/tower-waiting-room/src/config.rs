@@ -13,8 +13,8 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Deserialize;
 use waiting_room_core::{
-    ConfigError, ConfigErrorKind, CookieTest, LimitStore, QueueingMethod, Recovery, RoomRules,
-    RoomSwitch, SessionRenewal,
+    ConfigError, ConfigErrorKind, CookieTest, LimitStore, PlacesPerNetwork, QueueingMethod,
+    Recovery, RoomRules, RoomSwitch, SessionRenewal,
 };
 
 pub use self::modes::{DebugHeader, Enforcement, Preflight};
@@ -24,6 +24,7 @@ use crate::{
     rate_headers::RateHeaders,
     request::{Bypass, ClientIp, ClientKind, Part, RequestHead},
     respond::{Answer, Page, Refusal, Statuses},
+    room::{Challenge, FirstTouch},
     rules_file::RulesSource,
     token::{CookieSettings, KeyRing},
 };
@@ -119,6 +120,7 @@ pub struct WaitingRoomConfig {
     pub(crate) preflight: Preflight,
     pub(crate) page: Page,
     pub(crate) refusal: Option<Refusal>,
+    pub(crate) challenge: Option<Challenge>,
     pub(crate) statuses: Statuses,
     pub(crate) enforcement: Enforcement,
     pub(crate) debug_header: DebugHeader,
@@ -141,6 +143,7 @@ impl WaitingRoomConfig {
                 preflight: Preflight::SkipRoom,
                 page: Page::default(),
                 refusal: None,
+                challenge: None,
                 statuses: Statuses::default(),
                 enforcement: Enforcement::Enforce,
                 debug_header: DebugHeader::Off,
@@ -208,6 +211,13 @@ impl WaitingRoomConfigBuilder {
     /// See [`RoomRules::line_capacity`].
     pub fn line_capacity(self, places: u32) -> Self {
         self.rules(|rules| rules.line_capacity(places))
+    }
+
+    /// See [`RoomRules::places_per_network`]. A network is what [`client_ip`](Self::client_ip) finds: an
+    /// IPv4 address, or a /64 of IPv6. Clients are not counted whose address the server does not tell,
+    /// that come over loopback, or from a private network by a proxy that is not named.
+    pub fn places_per_network(self, places: PlacesPerNetwork) -> Self {
+        self.rules(|rules| rules.places_per_network(places))
     }
 
     /// See [`RoomRules::place_retention`].
@@ -369,6 +379,20 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
+    /// May ask newcomers for a proof: a request with neither a pass nor a ticket is answered with the
+    /// response of the closure and nothing else, or goes on to the room with `None`.
+    ///
+    /// The closure sees the request and what this node knows of its network, after the rate limits and
+    /// before the store of the room. It must be quick. There is an example at [`FirstTouch`].
+    pub fn challenge<F, B>(mut self, ask: F) -> Self
+    where
+        F: Fn(&FirstTouch<'_>) -> Option<Response<B>> + Send + Sync + 'static,
+        B: Into<Bytes>,
+    {
+        self.config.challenge = Some(Challenge::new(ask));
+        self
+    }
+
     /// What a waiting browser is shown.
     pub fn page(mut self, page: Page) -> Self {
         self.config.page = page;
@@ -418,6 +442,11 @@ impl WaitingRoomConfigBuilder {
                 "the number of visitors that the service can take at a time, or a rate limit, or a \
                  limit on concurrency",
             ));
+        }
+        if !config.has_room && config.challenge.is_some() {
+            let expected = "total_active_users as well: without a room there is no first touch";
+            let kind = ConfigErrorKind::Contradicts;
+            return Err(ConfigError::new(kind, "challenge", "a closure", expected));
         }
         let users = total_active_users.unwrap_or(RoomRules::MAX_USERS);
         config.rules = config.rules.total_active_users(users).validate()?;

@@ -155,9 +155,9 @@ mod token;
 pub use waiting_room_core::{
     Aimd, Algorithm, Alignment, Clock, ConfigError, ConfigErrorKind, CookieTest, Discipline,
     DrainQueue, Fixed, GateOutcomes, GateRules, GateSnapshot, Gradient2, HoldOutcome, Limit,
-    LimitRules, LimitStore, ManualClock, MemoryStore, QueueingMethod, Quota, Reason, Recovery,
-    Refusals, RoomRules, RoomSwitch, Sample, SessionRenewal, Snapshot, Store, StoreError,
-    StoreErrorKind, SystemClock, Tenants, Timestamp, Vegas, Wait,
+    LimitRules, LimitStore, ManualClock, MemoryStore, PlacesPerNetwork, QueueingMethod, Quota,
+    Reason, Recovery, Refusals, RoomRules, RoomSwitch, Sample, SessionRenewal, Snapshot, Store,
+    StoreError, StoreErrorKind, SystemClock, Tenants, Timestamp, Vegas, Wait,
 };
 
 #[cfg(feature = "axum")]
@@ -178,7 +178,7 @@ pub use crate::{
         RequestHead, TrustedProxies,
     },
     respond::{Answer, EXPOSED_HEADERS, Message, Outcome, Page},
-    room::{StoreFailure, Visit},
+    room::{FirstTouch, StoreFailure, Visit},
     service::WaitingRoom,
     token::{CookieSettings, KeyRing, SameSite, TOKEN_HEADER, TokenKey},
 };

@@ -22,6 +22,7 @@ mod order;
 mod pending;
 mod reply;
 mod response;
+mod verdict;
 
 #[cfg(test)]
 mod tests;

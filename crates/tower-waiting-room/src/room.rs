@@ -5,6 +5,7 @@
 //! request, sessions that ended here and of which the store has yet to hear, and what is done
 //! while the store is away.
 
+mod challenge;
 mod outage;
 mod pace;
 mod renewal;
@@ -13,8 +14,9 @@ mod stage;
 
 pub(crate) use self::sessions::Undelivered;
 pub(crate) use self::{
+    challenge::Challenge,
     outage::BoxFuture,
     renewal::PassRenewal,
     stage::{RoomStage, Token, Visitor},
 };
-pub use self::{outage::StoreFailure, sessions::Visit};
+pub use self::{challenge::FirstTouch, outage::StoreFailure, sessions::Visit};

@@ -27,6 +27,7 @@
 //! ended. The room knows that. A token that was copied is as good as the original while it lasts.
 
 mod cookie;
+mod identity;
 mod keys;
 mod payload;
 mod tokens;
@@ -41,6 +42,7 @@ pub use self::{
     transport::TOKEN_HEADER,
 };
 pub(crate) use self::{
+    identity::Identities,
     tokens::{Opened, SealedToken, Tokens, Verified},
     transport::{TokenSource, Transport},
 };

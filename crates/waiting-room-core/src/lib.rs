@@ -84,7 +84,9 @@ pub use crate::{
         charge_all,
     },
     room::{
-        choices::{CookieTest, QueueingMethod, Recovery, RoomSwitch, SessionRenewal},
+        choices::{
+            CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomSwitch, SessionRenewal,
+        },
         estimate::Wait,
         room::Room,
         rules::RoomRules,

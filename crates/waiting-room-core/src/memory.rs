@@ -86,6 +86,10 @@ impl Store for MemoryStore {
         self.shared.rules.load_full()
     }
 
+    fn present(&self) -> Option<u32> {
+        Some(self.lock().present())
+    }
+
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
         Ok(self.at_once(|room, now| room.enter(id, now)))
     }

@@ -46,6 +46,13 @@ pub trait Store: Clone + Send + Sync + 'static {
         false
     }
 
+    /// How many visitors wait and check in as they were asked to.
+    ///
+    /// As far as this node knows, without a round trip; `None` if it does not.
+    fn present(&self) -> Option<u32> {
+        None
+    }
+
     /// A visitor without a pass or a ticket asks for a slot.
     fn enter(&self, id: VisitorId) -> impl Future<Output = Result<Verdict, StoreError>> + Send;
 

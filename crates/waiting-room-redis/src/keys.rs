@@ -13,7 +13,7 @@ use crate::reply::malformed;
 ///
 /// All have the room as their hash tag, so that a cluster keeps them on one node.
 #[derive(Clone, Debug)]
-pub(crate) struct RoomKeys([String; 10]);
+pub(crate) struct RoomKeys([String; 11]);
 
 /// The secret by which all nodes hash the keys of limits: 128 bits, as hexadecimal digits. The first node makes it, and the server keeps it.
 #[derive(PartialEq, Eq)]
@@ -102,8 +102,11 @@ pub(crate) fn validate_name(name: String) -> Result<String, ConfigError> {
 /// | `due` | sorted set | who has a place, by when that changes without a check-in |
 /// | `kept` | hash | until when each place is kept |
 /// | `minute` | list | when visitors were let in, the last first |
-const PARTS: [&str; 10] =
-    ["room", "active", "passes", "ended", "voids", "places", "present", "due", "kept", "minute"];
+/// | `networks` | hash | how many places each network has |
+const PARTS: [&str; 11] = [
+    "room", "active", "passes", "ended", "voids", "places", "present", "due", "kept", "minute",
+    "networks",
+];
 
 #[cfg(test)]
 mod tests {

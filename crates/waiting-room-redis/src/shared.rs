@@ -5,7 +5,7 @@ use std::{
     error::Error,
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) since: AtomicU64,
     /// The longest that a pass can live under any rules that this node has heard of, in microseconds.
     longest_lifetime_us: AtomicU64,
+    /// How many visitors of the line are present; the greatest number before that is known.
+    present: AtomicU32,
     /// How often the room has missed keys; the greatest number before that is known.
     losses: AtomicU64,
     /// Whether the room was opened or joined on the server.
@@ -98,6 +100,7 @@ impl Shared {
             is_outdated: AtomicBool::new(false),
             since: AtomicU64::new(0),
             longest_lifetime_us: AtomicU64::new(0),
+            present: AtomicU32::new(u32::MAX),
             losses: AtomicU64::new(u64::MAX),
             is_joined: AtomicBool::new(false),
             may_evict: AtomicBool::new(false),
@@ -152,6 +155,7 @@ impl Shared {
         self.clock.learn(head.now, sent);
         // A reply may come late; what it says of the past is known by then.
         self.since.fetch_max(head.since.as_nanos(), Ordering::Relaxed);
+        self.present.store(head.present, Ordering::Relaxed);
         if self.losses.swap(head.losses, Ordering::Relaxed) < head.losses {
             let room = self.origin.name();
             tracing::warn!(room, "the store has lost keys of the room");
@@ -202,11 +206,17 @@ impl Shared {
         snapshot.new_in_last_minute = new_in_last_minute;
         snapshot.waiting = waiting;
         snapshot.present = head.present;
+        self.present.store(head.present, Ordering::Relaxed);
         snapshot.oldest_wait = first_arrival.map_or(Duration::ZERO, |at| head.now.since(at));
         snapshot.admissions_per_minute = head.per_second * 60.0;
         let is_more = said.signed()? == 1;
         snapshot.first_touches_in_last_minute = said.number()?;
         Ok((snapshot, is_more))
+    }
+
+    /// How many visitors of the line are present, by the last that was heard.
+    pub(crate) fn present(&self) -> Option<u32> {
+        Some(self.present.load(Ordering::Relaxed)).filter(|present| *present < u32::MAX)
     }
 
     /// The verdict for a visitor so far back that the server need not be asked; it is told later.

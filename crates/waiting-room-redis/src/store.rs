@@ -162,6 +162,10 @@ impl Store for RedisStore {
         self.shared.may_evict.load(Ordering::Relaxed)
     }
 
+    fn present(&self) -> Option<u32> {
+        self.shared.present()
+    }
+
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
         let waited = Instant::now() + self.shared.deadline;
         loop {

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    ConfigError, CookieTest, Pass, QueueingMethod, Reason, Renewal, RoomRules, RoomSwitch,
-    SessionRenewal, StoreError, StoreErrorKind, Ticket, Timestamp, Verdict, VisitorId, Wait,
+    ConfigError, CookieTest, Pass, PlacesPerNetwork, QueueingMethod, Reason, Renewal, RoomRules,
+    RoomSwitch, SessionRenewal, StoreError, StoreErrorKind, Ticket, Timestamp, Verdict, VisitorId,
+    Wait,
 };
 
 use crate::{
@@ -67,7 +68,7 @@ pub(crate) fn encode_rules(rules: &RoomRules, lifetime: Duration) -> Vec<Vec<u8>
         hold => hold.max(lifetime),
     };
     let micros = |duration: Duration| duration.as_micros().to_string();
-    let (slots, minute) = rules.limits();
+    let ((slots, minute), share) = (rules.limits(), rules.current_places_per_network());
     let fields = [
         slots.to_string(),
         minute.map_or_else(String::new, |users| users.to_string()),
@@ -95,6 +96,8 @@ pub(crate) fn encode_rules(rules: &RoomRules, lifetime: Duration) -> Vec<Vec<u8>
         },
         micros(hold),
         format!("{:?}", rules.configured_rate()),
+        share.number().map_or_else(String::new, |places| places.to_string()),
+        u8::from(matches!(share, PlacesPerNetwork::Shadow(_))).to_string(),
     ];
     std::iter::once(rules_json(rules)).chain(fields.map(String::into_bytes)).collect()
 }
@@ -141,6 +144,7 @@ pub(crate) fn verdict(
             let reason = reason(&said.text()?)?;
             let mut ticket = resumed(head, &mut said, id, shown)?;
             let ahead: u32 = said.number()?;
+            let is_over_share = said.signed()? == 1;
             let is_drawn = rules.current_method() == QueueingMethod::Random;
             ticket.wait = match (is_closed(&reason), is_drawn) {
                 (true, _) => None,
@@ -153,12 +157,20 @@ pub(crate) fn verdict(
                 ticket.show(ahead.saturating_add(1), false);
             }
             ticket.placed = true;
+            let reason = if is_over_share { Reason::QueuedNetworkFull } else { reason };
             Ok(Verdict::Wait { ticket, reason })
         }
         "full" => {
             let ticket = resumed(head, &mut said, id, shown)?;
             let retry_after = Some(ticket.retry_after(head.now));
             let reason = Reason::RefusedLineFull;
+            Ok(Verdict::Refuse { ticket: Some(ticket), reason, retry_after })
+        }
+        "network_full" => {
+            let next = head.now + seconds(said.number()?);
+            let ticket = Ticket::new(id, head.now, head.now, next);
+            let retry_after = Some(ticket.retry_after(head.now));
+            let reason = Reason::RefusedNetworkFull;
             Ok(Verdict::Refuse { ticket: Some(ticket), reason, retry_after })
         }
         "refuse" => {

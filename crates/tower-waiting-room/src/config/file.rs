@@ -12,7 +12,8 @@ use http::StatusCode;
 use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly;
 use serde::Deserialize;
 use waiting_room_core::{
-    ConfigError, ConfigErrorKind, CookieTest, QueueingMethod, Recovery, RoomSwitch, SessionRenewal,
+    ConfigError, ConfigErrorKind, CookieTest, PlacesPerNetwork, QueueingMethod, Recovery,
+    RoomSwitch, SessionRenewal,
 };
 
 use self::{
@@ -39,6 +40,7 @@ pub(super) struct ConfigFile {
     queueing_method: Option<MethodName>,
     switch: Option<SwitchName>,
     line_capacity: Option<u32>,
+    places_per_network: Option<PlacesFile>,
     #[serde(default, with = "friendly")]
     place_retention: Option<Duration>,
     #[serde(default, with = "friendly")]
@@ -98,6 +100,21 @@ enum SwitchName {
 enum RecoveryName {
     AdmitAtOnce,
     Hold,
+}
+
+/// `1000`, `{ "shadow": 1000 }` or `"off"`.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "places_per_network is a number, { \"shadow\": number } or \"off\"")]
+enum PlacesFile {
+    Limit(u32),
+    Other(OtherPlaces),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OtherPlaces {
+    Off,
+    Shadow(u32),
 }
 
 #[derive(Default, Deserialize)]
@@ -163,6 +180,9 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
         builder = with(builder, file.total_active_users, |to, users| to.total_active_users(users));
         builder = with(builder, file.session_duration, |to, span| to.session_duration(span));
         builder = with(builder, file.line_capacity, |to, places| to.line_capacity(places));
+        builder = with(builder, file.places_per_network, |to, places| {
+            to.places_per_network(places.into())
+        });
         builder = with(builder, file.place_retention, |to, span| to.place_retention(span));
         builder = with(builder, file.refresh_interval, |to, span| to.refresh_interval(span));
         builder = with(builder, file.queueing_method, |to, name| to.queueing_method(name.into()));
@@ -278,6 +298,16 @@ impl From<SwitchName> for RoomSwitch {
             SwitchName::Drain => Self::Drain,
             SwitchName::QueueAll => Self::QueueAll,
             SwitchName::Suspended => Self::Suspended,
+        }
+    }
+}
+
+impl From<PlacesFile> for PlacesPerNetwork {
+    fn from(places: PlacesFile) -> Self {
+        match places {
+            PlacesFile::Limit(places) => Self::Limit(places),
+            PlacesFile::Other(OtherPlaces::Off) => Self::Off,
+            PlacesFile::Other(OtherPlaces::Shadow(places)) => Self::Shadow(places),
         }
     }
 }

@@ -17,6 +17,7 @@ fn a_file_and_the_builder_mean_the_same() {
             "name": "shop", "total_active_users": 200, "new_users_per_minute": 100,
             "session_duration": "2m 30s", "disable_session_renewal": true,
             "queueing_method": "random", "switch": "queue_all", "line_capacity": 500,
+            "places_per_network": { "shadow": 50 },
             "place_retention": "10m", "refresh_interval": "30s", "cookie_test": 80,
             "recovery": "hold",
             "longest_session_duration": "2h",
@@ -40,6 +41,7 @@ fn a_file_and_the_builder_mean_the_same() {
         .queueing_method(QueueingMethod::Random)
         .switch(RoomSwitch::QueueAll)
         .line_capacity(500)
+        .places_per_network(PlacesPerNetwork::Shadow(50))
         .place_retention(Duration::from_secs(600))
         .refresh_interval(Duration::from_secs(30))
         .cookie_test(CookieTest::AboveUtilization(80))
@@ -57,6 +59,25 @@ fn a_file_and_the_builder_mean_the_same() {
     assert_eq!(from_file.statuses.of(ClientKind::Navigation), StatusCode::OK);
     assert_eq!(from_file.enforcement, Enforcement::Shadow);
     assert!(from_file.keys.is_some());
+}
+
+#[test]
+fn places_per_network_is_a_number_or_off_or_a_number_in_shadow() {
+    let places = |json: &str| {
+        let file = format!(r#"{{ "name": "shop", "total_active_users": 1{json} }}"#);
+        let config: Result<WaitingRoomConfig, _> = serde_json::from_str(&file);
+        config.map(|it| it.rules.current_places_per_network()).map_err(|error| error.to_string())
+    };
+    let of = |value: &str| places(&format!(r#", "places_per_network": {value}"#));
+    assert_eq!(places(""), Ok(PlacesPerNetwork::Limit(1_000)));
+    assert_eq!(of("20"), Ok(PlacesPerNetwork::Limit(20)));
+    assert_eq!(of(r#""off""#), Ok(PlacesPerNetwork::Off));
+    assert_eq!(of(r#"{ "shadow": 20 }"#), Ok(PlacesPerNetwork::Shadow(20)));
+    assert_eq!(of("0").unwrap_err(), "places_per_network is 0, expected at least 1");
+    for wrong in [r#""of""#, "-1", r#"{ "limit": 3 }"#, "true"] {
+        let expected = "places_per_network is a number, { \"shadow\": number } or \"off\"";
+        assert!(of(wrong).unwrap_err().starts_with(expected), "{wrong}: {:?}", of(wrong));
+    }
 }
 
 #[test]

@@ -5,9 +5,7 @@ use std::{
     time::Duration,
 };
 
-use waiting_room_core::{
-    Reason, RoomSwitch, Store, StoreError, StoreErrorKind, Ticket, Timestamp, Verdict,
-};
+use waiting_room_core::{Reason, RoomSwitch, Store, Ticket, Timestamp};
 
 use super::{
     pending::{Pending, Resumed},
@@ -143,7 +141,8 @@ impl<St: Store> Pipeline<St> {
             });
             let transport = Transport::new(&config.cookie, config.rules.name())
                 .expect("a config is built only with a cookie that can be set");
-            RoomStage::new(store.clone(), on_failure, &keys, transport, telemetry.clone())
+            let (store, telemetry) = (store.clone(), telemetry.clone());
+            RoomStage::new(store, on_failure, &keys, transport, config.challenge, telemetry)
         });
         Self {
             room,
@@ -369,75 +368,22 @@ impl<St: Store> Pipeline<St> {
                 if ticket.is_early(now) {
                     return Break(Stop::Reply(Reply::queued(Reason::QueuedEarly, ticket, now)));
                 }
-                Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor))))
+                Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, &head))))
             }
             _ if room.has_let_in(head.extensions()) => {
                 self.telemetry.misconfigured(Misconfiguration::CountedTwice);
                 journey.admitted = Reason::AdmittedPass;
                 Continue(())
             }
-            visitor => Break(Stop::Wait(Pending::Verdict(room.ask(visitor)))),
-        }
-    }
-
-    fn decided(
-        &self,
-        head: RequestHead<'_>,
-        journey: &mut Journey,
-        verdict: Result<Verdict, StoreError>,
-    ) -> ControlFlow<Stop> {
-        let Some(room) = &self.room else { return Continue(()) };
-        let now = journey.now;
-        let reply = match verdict {
-            Ok(Verdict::Admit { pass, reason }) => {
-                if matches!(journey.visitor, Visitor::Unknown) {
-                    journey.undelivered = Some(Box::new(room.undelivered(pass.id)));
+            _ => {
+                if let Some(response) = room.challenge(&self.callers.of(head, None), now) {
+                    // In shadow mode, the room has yet to be asked.
+                    let flow = Break(Stop::Reply(Reply::challenged(response)));
+                    self.in_effect(journey, flow)?;
                 }
-                journey.token = Some(room.admit(&pass, now));
-                journey.visitor = Visitor::Inside(pass);
-                if head.headers().contains_key(POLL_HEADER) {
-                    Reply::admitted_poll(reason)
-                } else {
-                    journey.admitted = reason;
-                    return Continue(());
-                }
+                Break(Stop::Wait(Pending::Verdict(room.ask(&journey.visitor, &head))))
             }
-            Ok(Verdict::Wait { ticket, reason }) => {
-                journey.token = Some(room.ticket_token(&ticket));
-                journey.visitor = Visitor::Outside(Some(ticket));
-                Reply::queued(reason, &ticket, now)
-            }
-            Ok(Verdict::Refuse { ticket, reason, retry_after }) => {
-                journey.token = ticket.as_ref().map(|ticket| room.ticket_token(ticket));
-                journey.visitor = Visitor::Outside(ticket);
-                Reply::turned_away(reason, retry_after)
-            }
-            Err(error) if error.kind() == StoreErrorKind::Busy => Self::overloaded(room, journey),
-            Err(_) if room.admits_without_store() => {
-                journey.admitted = Reason::StoreUnavailable;
-                return Continue(());
-            }
-            Err(_) => Reply::room_unavailable(),
-        };
-        Break(Stop::Reply(reply))
-    }
-
-    /// What a visitor is told whom this node has no time to ask the store about: a newcomer gets a
-    /// first ticket; a visitor in line, or with a session that may go on, keeps its token.
-    fn overloaded(room: &RoomStage<St>, journey: &mut Journey) -> Reply {
-        let now = journey.now;
-        let kept = match &journey.visitor {
-            Visitor::Proven(Opened::Ticket(ticket)) => Some(ticket.id),
-            Visitor::Proven(Opened::Lapsed(pass)) => Some(pass.id),
-            _ => None,
-        };
-        if let Some(id) = kept {
-            return Reply::room_overloaded(room.overload_interval(id.draw(now.as_nanos())));
         }
-        let ticket = room.first_ticket(now);
-        journey.token = Some(room.ticket_token(&ticket));
-        journey.visitor = Visitor::Outside(Some(ticket));
-        Reply::room_overloaded(ticket.retry_after(now))
     }
 
     fn enter_gates(&self, head: RequestHead<'_>, journey: &mut Journey) -> ControlFlow<Stop> {

@@ -2,9 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use http::{
-    StatusCode, Version,
-    header::{CONTENT_LENGTH, TRANSFER_ENCODING},
+    HeaderValue, Response, StatusCode, Version,
+    header::{CACHE_CONTROL, CONTENT_LENGTH, TRANSFER_ENCODING},
 };
 use waiting_room_core::{
     Decision, GateRefused, Reason, RefusedBecause, RoomRules, Ticket, Timestamp,
@@ -29,6 +30,8 @@ pub(crate) struct Reply {
 
 /// What has decided, with what its answer needs.
 enum By {
+    /// The application, with its own answer to a newcomer; none once that was taken.
+    Application(Option<Box<Response<Bytes>>>),
     /// The gates: the client has left, or cannot be told from others.
     Client,
     Gate(GateRef, RefusedBecause),
@@ -60,6 +63,14 @@ impl Reply {
     /// The room does not take a visitor in.
     pub(super) fn turned_away(reason: Reason, retry_after: Option<Duration>) -> Self {
         Self { outcome: Outcome::Refuse, reason, retry_after, by: By::Room }
+    }
+
+    /// The application asks a newcomer for a proof, in its own words.
+    pub(super) fn challenged(mut response: Response<Bytes>) -> Self {
+        let no_store = HeaderValue::from_static("no-store");
+        response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
+        let by = By::Application(Some(Box::new(response)));
+        Self::refused(Reason::RefusedChallenged, None, by)
     }
 
     /// A ticket is shown more often than any client that obeys shows it.
@@ -151,9 +162,19 @@ impl Reply {
             (By::Gate(gate, because), _) => About::Gate(gate_status(gate, *because)),
             (By::Limits, _) => About::Limit,
             (By::Pace, _) => About::Pace,
-            (By::Client | By::Key, _) => About::Service(StatusCode::TOO_MANY_REQUESTS),
+            (By::Application(_) | By::Client | By::Key, _) => {
+                About::Service(StatusCode::TOO_MANY_REQUESTS)
+            }
             (By::SetUp, _) => About::Service(StatusCode::INTERNAL_SERVER_ERROR),
             (By::Room | By::Store, _) => About::Service(StatusCode::SERVICE_UNAVAILABLE),
+        }
+    }
+
+    /// The answer, where it is the application's own.
+    pub(super) fn take_answer(&mut self) -> Option<Response<Bytes>> {
+        match &mut self.by {
+            By::Application(answer) => answer.take().map(|answer| *answer),
+            _ => None,
         }
     }
 
@@ -164,7 +185,7 @@ impl Reply {
 
     /// Whether its answer tells of the limits that allowed the request, or that did not.
     pub(super) const fn tells_of_limits(&self) -> bool {
-        !matches!(self.by, By::Pace | By::Room | By::SetUp)
+        !matches!(self.by, By::Application(_) | By::Pace | By::Room | By::SetUp)
     }
 
     /// What a gate says of itself in the headers of its refusal.
@@ -174,7 +195,14 @@ impl Reply {
                 let reset = self.retry_after.unwrap_or_default();
                 Some((gate.line()?, Decision::new(0, 0, reset, self.retry_after)))
             }
-            By::Client | By::Key | By::Limits | By::Pace | By::Room | By::SetUp | By::Store => None,
+            By::Application(_)
+            | By::Client
+            | By::Key
+            | By::Limits
+            | By::Pace
+            | By::Room
+            | By::SetUp
+            | By::Store => None,
         }
     }
 

@@ -115,9 +115,12 @@ impl<St: Store> Pipeline<St> {
         request: &mut Request<B>,
         findings: &Findings,
         journey: &mut Journey,
-        reply: Reply,
+        mut reply: Reply,
     ) -> Response<Bytes> {
-        let mut response = self.written(self.head(request, findings), journey, &reply);
+        let mut response = match reply.take_answer() {
+            Some(answer) => answer,
+            None => self.written(self.head(request, findings), journey, &reply),
+        };
         // The map of the request's extensions is of no more use to it. To make a new one costs a
         // flood of refusals three allocations for each.
         let mut extensions = mem::take(request.extensions_mut());

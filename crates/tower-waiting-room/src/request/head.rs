@@ -151,6 +151,20 @@ impl<'a> RequestHead<'a> {
         Some(self.client_ip.network(self.client_ip()?))
     }
 
+    /// The network whose share of the line the client has a part in.
+    ///
+    /// `None` where the address stands for no client in particular: it is not known, it is this machine's
+    /// own, or that of a proxy that the layer has not been told of. Such a proxy has a private address and
+    /// sends a header of proxies; with any other address, a client may have written that itself.
+    pub(crate) fn network_in_line(&self) -> Option<IpAddr> {
+        let address = self.client_ip()?;
+        let is_of_proxy = || self.suspect() == Some(Misconfiguration::ForwardedHeaderIgnored);
+        if address.is_loopback() || is_private(address) && is_of_proxy() {
+            return None;
+        }
+        Some(self.client_ip.network(address))
+    }
+
     /// What looks wrong about the way in which the request came. Meant for a sample of them.
     pub(crate) fn suspect(&self) -> Option<Misconfiguration> {
         self.client_ip.suspect(self.peer(), self.headers)
@@ -196,6 +210,19 @@ impl fmt::Debug for RequestHead<'_> {
             .field("headers", &self.headers)
             .field("extensions", &self.extensions)
             .finish_non_exhaustive()
+    }
+}
+
+/// Whether an address is of a network that is not a part of the Internet: RFC 1918, RFC 6598, RFC 3927
+/// and RFC 4193.
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            let [first, second, ..] = address.octets();
+            let is_carriers = first == 100 && second & 0xc0 == 64;
+            address.is_private() || address.is_link_local() || is_carriers
+        }
+        IpAddr::V6(address) => address.is_unique_local() || address.is_unicast_link_local(),
     }
 }
 

@@ -72,6 +72,7 @@ impl Message {
                 ("headline-key", "detail-key")
             }
             Reason::RefusedLineFull => ("headline-full", "detail-full"),
+            Reason::RefusedNetworkFull => ("headline-network", "detail-network"),
             Reason::RefusedRate(_) | Reason::RefusedTooOften => ("headline-rate", "detail-rate"),
             Reason::RefusedReject => ("headline-closed", "detail-closed"),
             _ => ("headline-unavailable", "detail-unavailable"),

@@ -137,9 +137,10 @@ mod tests {
             assert_eq!(problem["reason"], answer.reason.to_string());
             let expected: &[&str] = match answer.reason {
                 Reason::RefusedRate(_) => &["violated-policies"],
-                Reason::RefusedDraining | Reason::RefusedLineFull | Reason::RefusedReject => {
-                    &["cfWaitingRoom", "waitingRoom"]
-                }
+                Reason::RefusedDraining
+                | Reason::RefusedLineFull
+                | Reason::RefusedNetworkFull
+                | Reason::RefusedReject => &["cfWaitingRoom", "waitingRoom"],
                 Reason::StoreUnavailable => continue,
                 _ => &[],
             };

@@ -20,6 +20,7 @@ pub(super) fn answers() -> impl Iterator<Item = Answer> {
         Reason::RefusedLimitsBusy,
         Reason::RefusedLimitsUnavailable,
         Reason::RefusedLineFull,
+        Reason::RefusedNetworkFull,
         Reason::RefusedRate("per_ip".into()),
         Reason::RefusedReject,
         Reason::RefusedTooOften,

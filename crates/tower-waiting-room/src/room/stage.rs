@@ -2,33 +2,36 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{Extensions, HeaderMap};
+use bytes::Bytes;
+use http::{Extensions, HeaderMap, Response};
 use waiting_room_core::{
     Pass, Reason, Renewal, RoomRules, SessionRenewal, Store, StoreError, Ticket, Timestamp,
     Verdict, VisitorId,
 };
 
 use super::{
+    challenge::{Challenge, Challenger},
     outage::{BoxFuture, Outage, Question, StoreFailure},
     pace::CheckInPace,
     renewal::PassRenewal,
     sessions::{Sessions, Stale, Undelivered, Visit},
 };
 use crate::{
-    ambient::random_visitor_id,
-    request::is_native_grpc,
+    request::{Caller, RequestHead, is_native_grpc},
     telemetry::Telemetry,
-    token::{KeyRing, Opened, SealedToken, TokenSource, Tokens, Transport, Verified},
+    token::{Identities, KeyRing, Opened, SealedToken, TokenSource, Tokens, Transport, Verified},
 };
 
 /// The room of a layer, as requests meet it.
 pub(crate) struct RoomStage<St> {
     store: St,
     tokens: Tokens,
+    identities: Identities,
     transport: Transport,
     sessions: Arc<Sessions>,
     outage: Arc<Outage>,
     pub(crate) pace: CheckInPace,
+    challenger: Option<Challenger>,
     telemetry: Telemetry,
 }
 
@@ -62,15 +65,18 @@ impl<St: Store> RoomStage<St> {
         on_failure: StoreFailure,
         keys: &KeyRing,
         transport: Transport,
+        challenge: Option<Challenge>,
         telemetry: Telemetry,
     ) -> Self {
         let pace = CheckInPace::new().expect("its quotas are constants that a limiter can keep");
         Self {
             tokens: Tokens::new(keys, store.rules().name()),
+            identities: Identities::new(keys),
             transport,
             sessions: Arc::default(),
             outage: Arc::new(Outage::new(on_failure, telemetry.clone())),
             pace,
+            challenger: challenge.map(Challenger::new),
             store,
             telemetry,
         }
@@ -107,14 +113,23 @@ impl<St: Store> RoomStage<St> {
         true
     }
 
+    /// What a newcomer is answered that is to prove something before the store is asked about it.
+    pub(crate) fn challenge(&self, caller: &Caller<'_>, now: Timestamp) -> Option<Response<Bytes>> {
+        self.challenger.as_ref()?.ask(caller, &|| self.store.present(), now)
+    }
+
     /// Asks the store about a visitor, after it has heard of sessions that ended here.
-    pub(crate) fn ask(&self, visitor: &Visitor) -> BoxFuture<Result<Verdict, StoreError>> {
+    pub(crate) fn ask(
+        &self,
+        visitor: &Visitor,
+        head: &RequestHead<'_>,
+    ) -> BoxFuture<Result<Verdict, StoreError>> {
         let question = match visitor {
             Visitor::Proven(Opened::Ticket(ticket)) => Question::CheckIn(**ticket),
             Visitor::Proven(Opened::Lapsed(pass)) if self.may_return(pass) => {
-                Question::Return(**pass, random_visitor_id())
+                Question::Return(**pass, self.newcomer(head))
             }
-            _ => Question::Enter(random_visitor_id()),
+            _ => Question::Enter(self.newcomer(head)),
         };
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
         let mut owed = self.sessions.take_owed();
@@ -201,8 +216,8 @@ impl<St: Store> RoomStage<St> {
     ///
     /// As the store would hand it out: it claims nothing but the time of arrival. Its holder asks in
     /// a queue of the node that is not the newcomers'.
-    pub(crate) fn first_ticket(&self, now: Timestamp) -> Ticket {
-        let id = random_visitor_id();
+    pub(crate) fn first_ticket(&self, head: &RequestHead<'_>, now: Timestamp) -> Ticket {
+        let id = self.newcomer(head);
         Ticket::new(id, now, now, now + self.overload_interval(id.draw(0)))
     }
 
@@ -255,6 +270,11 @@ impl<St: Store> RoomStage<St> {
     /// Sends a token the way the client's own came.
     pub(crate) fn attach(&self, headers: &mut HeaderMap, source: TokenSource, token: Token) {
         self.transport.attach(headers, source, token.sealed, token.max_age);
+    }
+
+    /// The id of a visitor who was never seen before.
+    fn newcomer(&self, head: &RequestHead<'_>) -> VisitorId {
+        self.identities.draw(head.network_in_line())
     }
 
     /// Tells the store that a session is over.

@@ -87,6 +87,12 @@ impl TokenKey {
     pub(super) const fn id(&self) -> KeyId {
         self.id
     }
+
+    /// A secret that follows from the key, by which networks are hashed.
+    pub(super) fn network_secret(&self) -> [u64; 2] {
+        let [a, b, c, d, e, f, g, h, rest @ ..] = tag(&self.bytes, NETWORK_NONCE);
+        [u64::from_le_bytes([a, b, c, d, e, f, g, h]), u64::from_le_bytes(rest)]
+    }
 }
 
 impl fmt::Debug for TokenKey {
@@ -178,15 +184,21 @@ impl KeyId {
 
     /// The id of a key: the front of a tag made with it, which says nothing about the key.
     ///
-    /// The nonce is a constant of this crate, and so the cipher's derived key is one for this
-    /// purpose alone: a random nonce equals it with probability 2⁻¹⁹².
+    /// The nonce is a constant of this crate: a random nonce equals it with probability 2⁻¹⁹².
     fn of(key: &[u8; TokenKey::LEN]) -> Self {
-        let tag = Xaes256Gcm::new(key.into())
-            .encrypt_inout_detached(KEY_ID_NONCE.into(), &[], [].as_mut_slice().into())
-            .expect("nothing is shorter than the cipher's limit of 64 GiB");
-        let Tag { 0: [a, b, c, d, ..] } = tag;
+        let [a, b, c, d, ..] = tag(key, KEY_ID_NONCE);
         Self([a, b, c, d])
     }
+}
+
+/// The tag of nothing, made with a key and a nonce that is used for one purpose alone. It is random to
+/// all who do not have the key, and those for other nonces say nothing about it.
+fn tag(key: &[u8; TokenKey::LEN], nonce: &[u8; 24]) -> [u8; 16] {
+    let tag = Xaes256Gcm::new(key.into())
+        .encrypt_inout_detached(nonce.into(), &[], [].as_mut_slice().into())
+        .expect("nothing is shorter than the cipher's limit of 64 GiB");
+    let Tag { 0: bytes } = tag;
+    bytes
 }
 
 impl fmt::Debug for KeyId {
@@ -201,6 +213,7 @@ fn wrong_key(given: impl fmt::Display) -> ConfigError {
 }
 
 const KEY_ID_NONCE: &[u8; 24] = b"tower-waiting-room keyid";
+const NETWORK_NONCE: &[u8; 24] = b"tower-waiting-room netid";
 
 const EITHER_PADDING: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);

@@ -6,6 +6,7 @@ mod address;
 mod answers;
 mod bad_input;
 mod bypass;
+mod challenge;
 mod check_ins;
 mod contract;
 mod defects;
@@ -14,6 +15,7 @@ mod handle;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod misconfigured;
+mod networks;
 mod outage;
 mod queue;
 mod rates;

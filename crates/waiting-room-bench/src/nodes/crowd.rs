@@ -33,7 +33,7 @@ pub(super) async fn crowd(
     let now = store.now();
     for number in 0..visitors {
         // Passes of a room that the server has lost: each is counted when it is seen.
-        let id = VisitorId::new(1 << 64 | u128::from(number));
+        let id = VisitorId::new(1 << 100 | u128::from(number));
         let expires_at = Timestamp::from_secs(now.as_secs() + 3_600);
         store.renew(Pass::new(id, 0, now, now, expires_at)).await?;
     }

@@ -55,6 +55,44 @@ pub enum CookieTest {
     Off,
 }
 
+/// How many places in the line the clients of one network may hold at once.
+///
+/// A network is what the caller of the room says that it is ([`VisitorId::of_network`]): for the layer,
+/// an IPv4 address or the /64 of an IPv6 one. A visitor of no known network is not counted.
+///
+/// [`VisitorId::of_network`]: crate::VisitorId::of_network
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+#[non_exhaustive]
+pub enum PlacesPerNetwork {
+    /// No more than this. For one more, a visitor is refused, and stands at the back if it gets a place
+    /// later.
+    Limit(u32),
+    /// As many as the line has.
+    Off,
+    /// As many as the line has; each over this number is told of by its reason,
+    /// [`Reason::QueuedNetworkFull`](crate::Reason::QueuedNetworkFull).
+    Shadow(u32),
+}
+
+impl PlacesPerNetwork {
+    /// The number that is not to be exceeded, if there is one.
+    #[must_use]
+    pub const fn number(self) -> Option<u32> {
+        match self {
+            Self::Limit(places) | Self::Shadow(places) => Some(places),
+            Self::Off => None,
+        }
+    }
+}
+
+impl Default for PlacesPerNetwork {
+    /// 1 000: carriers put as many people behind one address.
+    fn default() -> Self {
+        Self::Limit(1_000)
+    }
+}
+
 /// What a room that has lost its memory does first.
 ///
 /// After a restart the passes of before are still valid, and the room does not know how many there

@@ -12,8 +12,13 @@
 //! ```
 //!
 //! Who is away keeps the place and holds up nobody: only the present are counted.
+//!
+//! The places of each network are counted as well: an id says which one its visitor came from.
 
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    num::NonZeroU32,
+};
 
 use crate::{
     Timestamp, VisitorId,
@@ -26,6 +31,17 @@ pub(super) struct Line {
     places: HashMap<VisitorId, Place>,
     ranks: Ranks,
     deadlines: Deadlines,
+    networks: Networks,
+}
+
+/// How many places each network has, of those that have any.
+#[derive(Clone, Debug, Default)]
+struct Networks {
+    places: HashMap<NonZeroU32, u32>,
+    /// How many places have no network that is known.
+    unknown: usize,
+    /// The sum of all.
+    sum: usize,
 }
 
 /// The place of one visitor.
@@ -68,7 +84,10 @@ impl Line {
                     self.ranks.insert(rank, true);
                 }
             }
-            None => self.ranks.insert(rank, true),
+            None => {
+                self.ranks.insert(rank, true);
+                self.networks.add(id);
+            }
         }
         self.deadlines.set(place.deadline(), id);
     }
@@ -80,6 +99,7 @@ impl Line {
         };
         self.ranks.remove(place.rank);
         self.deadlines.cancel(place.deadline(), id);
+        self.networks.take(id);
         true
     }
 
@@ -92,6 +112,7 @@ impl Line {
             if place.kept_until <= now {
                 self.ranks.remove(place.rank);
                 self.places.remove(&id);
+                self.networks.take(id);
             } else {
                 place.present_until = None;
                 self.ranks.mark(place.rank, false);
@@ -129,6 +150,11 @@ impl Line {
         u32::try_from(self.places.len()).unwrap_or(u32::MAX)
     }
 
+    /// How many places the network of this visitor has; none if it is not known.
+    pub(super) fn of_network(&self, id: VisitorId) -> u32 {
+        id.network().and_then(|network| self.networks.places.get(&network)).copied().unwrap_or(0)
+    }
+
     /// When the first in line arrived.
     pub(super) fn first_arrival(&self) -> Option<Timestamp> {
         let (_, id) = self.ranks.first()?;
@@ -138,6 +164,44 @@ impl Line {
     pub(super) fn invariants(&self) {
         debug_assert_eq!(self.places.len(), self.ranks.len(), "each place has one rank");
         debug_assert_eq!(self.places.len(), self.deadlines.len(), "each place has one deadline");
+        debug_assert_eq!(self.places.len(), self.networks.sum, "each place is of one network");
+        self.networks.invariants();
+    }
+}
+
+impl Networks {
+    /// With more networks than this, a check does not sum them up.
+    const SUMMED_UP: usize = 64;
+
+    fn add(&mut self, id: VisitorId) {
+        self.sum += 1;
+        match id.network() {
+            Some(network) => *self.places.entry(network).or_default() += 1,
+            None => self.unknown += 1,
+        }
+    }
+
+    fn take(&mut self, id: VisitorId) {
+        self.sum -= 1;
+        let Some(network) = id.network() else {
+            self.unknown -= 1;
+            return;
+        };
+        if let Entry::Occupied(mut places) = self.places.entry(network) {
+            *places.get_mut() -= 1;
+            if *places.get() == 0 {
+                places.remove();
+            }
+        }
+    }
+
+    fn invariants(&self) {
+        if cfg!(debug_assertions) && self.places.len() <= Self::SUMMED_UP {
+            let known: u32 = self.places.values().sum();
+            let sum = self.unknown + known as usize;
+            debug_assert_eq!(sum, self.sum, "all places are counted");
+            debug_assert!(!self.places.values().any(|places| *places == 0), "none is empty");
+        }
     }
 }
 

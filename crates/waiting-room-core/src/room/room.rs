@@ -17,12 +17,18 @@
 //! in the order of the *first* touch. A newcomer is asked back after a second or two, and a first
 //! ticket keeps its order for [a while](RoomRules::first_ticket_lifetime) only: otherwise a client
 //! could claim the front of the line with requests alone, and bring the tickets back when it likes.
+//!
+//! A client that does return its tickets fills the line with two requests for each place. So the
+//! places of one network are [bounded](RoomRules::places_per_network). Over the bound, the second
+//! touch is refused, and its order of arrival begins anew: otherwise the tickets that a network holds
+//! in reserve would take each place that it gives back, at the front, and get all admissions.
 
 use std::time::Duration;
 
 use crate::{
-    ConfigError, ConfigErrorKind, CookieTest, Pass, QueueingMethod, Reason, Recovery, Renewal,
-    RoomRules, RoomSwitch, SessionRenewal, Snapshot, Ticket, Timestamp, Verdict, VisitorId, Wait,
+    ConfigError, ConfigErrorKind, CookieTest, Pass, PlacesPerNetwork, QueueingMethod, Reason,
+    Recovery, Renewal, RoomRules, RoomSwitch, SessionRenewal, Snapshot, Ticket, Timestamp, Verdict,
+    VisitorId, Wait,
     rate::EventLog,
     room::{estimate::Estimate, line::Line, orders::Rank, sessions::Sessions, verdict::bucket},
 };
@@ -202,6 +208,12 @@ impl Room {
         }
     }
 
+    /// How many visitors wait and check in as they were asked to, as of the last verb.
+    #[must_use]
+    pub fn present(&self) -> u32 {
+        self.line.present()
+    }
+
     /// The rules in force.
     #[must_use]
     pub const fn rules(&self) -> &RoomRules {
@@ -341,6 +353,12 @@ impl Room {
         if !ticket.placed && self.rules.queueing_method == QueueingMethod::Reject {
             return self.reject(&reason);
         }
+        let over_share = self.over_share(&ticket);
+        if over_share == Some(Reason::RefusedNetworkFull) {
+            let interval = self.interval(ticket.id, u32::MAX, &reason, now);
+            let ticket = Ticket::new(ticket.id, now, now, now + interval);
+            return refuse(Some(ticket), Reason::RefusedNetworkFull, Some(interval));
+        }
         ticket.last_check_in = now;
         // A ticket with a place outlives the memory of the room by no more than the place itself,
         // so there are no more of them than there were places.
@@ -363,7 +381,17 @@ impl Room {
         let kept_until = now + self.rules.place_retention;
         self.line.stand(rank, ticket.first_seen, present_until, kept_until);
         self.invariants();
-        Verdict::Wait { ticket, reason }
+        Verdict::Wait { ticket, reason: over_share.unwrap_or(reason) }
+    }
+
+    /// What is to be said if a place for this ticket is one too many for its network.
+    fn over_share(&self, ticket: &Ticket) -> Option<Reason> {
+        let share = self.rules.places_per_network;
+        let is_over = |places| !ticket.placed && self.line.of_network(ticket.id) >= places;
+        share.number().filter(|places| is_over(*places)).map(|_| match share {
+            PlacesPerNetwork::Shadow(_) => Reason::QueuedNetworkFull,
+            _ => Reason::RefusedNetworkFull,
+        })
     }
 
     /// The same session under a pass of `now`.

@@ -6,8 +6,8 @@
 use std::{fmt, num::NonZeroU32, time::Duration};
 
 use crate::{
-    ConfigError, ConfigErrorKind, CookieTest, Pass, QueueingMethod, Recovery, RoomSwitch,
-    SessionRenewal, Ticket, Timestamp,
+    ConfigError, ConfigErrorKind, CookieTest, Pass, PlacesPerNetwork, QueueingMethod, Recovery,
+    RoomSwitch, SessionRenewal, Ticket, Timestamp,
 };
 
 /// The rules of one room.
@@ -44,6 +44,9 @@ pub struct RoomRules {
     pub(crate) recovery: Recovery,
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub(crate) longest_session_duration: Option<Duration>,
+    // What is not written is read as before there was such a rule, and as the same rules.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_default"))]
+    pub(crate) places_per_network: PlacesPerNetwork,
 }
 
 impl RoomRules {
@@ -87,6 +90,7 @@ impl RoomRules {
             cookie_test: CookieTest::Off,
             recovery: Recovery::AdmitAtOnce,
             longest_session_duration: None,
+            places_per_network: PlacesPerNetwork::default(),
         }
     }
 
@@ -138,6 +142,17 @@ impl RoomRules {
     #[must_use]
     pub fn line_capacity(mut self, places: u32) -> Self {
         self.line_capacity = places;
+        self
+    }
+
+    /// The clients of one network hold at most this many of the places at once, on all nodes together.
+    /// [`PlacesPerNetwork::Limit`] of 1 000.
+    ///
+    /// A client with a cookie jar gets a place with two requests, and would otherwise fill the line within
+    /// seconds. A visitor who is let in at once needs no place, and one with a place keeps it.
+    #[must_use]
+    pub fn places_per_network(mut self, places: PlacesPerNetwork) -> Self {
+        self.places_per_network = places;
         self
     }
 
@@ -213,6 +228,12 @@ impl RoomRules {
     #[must_use]
     pub const fn current_line_capacity(&self) -> u32 {
         self.line_capacity
+    }
+
+    /// How many places one network can hold.
+    #[must_use]
+    pub const fn current_places_per_network(&self) -> PlacesPerNetwork {
+        self.places_per_network
     }
 
     /// Whether a slot is given only to clients that return a cookie.
@@ -364,6 +385,10 @@ impl RoomRules {
         }
         at_least_one("line_capacity", self.line_capacity)?;
         at_most("line_capacity", self.line_capacity, Self::MAX_LINE_CAPACITY)?;
+        if let Some(places) = self.places_per_network.number() {
+            at_least_one("places_per_network", places)?;
+            at_most("places_per_network", places, Self::MAX_LINE_CAPACITY)?;
+        }
         within("session_duration", self.session_duration, Self::SESSION_DURATION)?;
         if let Some(longest) = self.longest_session_duration {
             within("longest_session_duration", longest, Self::SESSION_DURATION)?;
@@ -386,6 +411,11 @@ impl RoomRules {
         }
         Ok(self)
     }
+}
+
+#[cfg(feature = "serde")]
+fn is_default(places: &PlacesPerNetwork) -> bool {
+    *places == PlacesPerNetwork::default()
 }
 
 /// A time with up to 30 % more, in whole seconds.

@@ -1,6 +1,6 @@
 //! What a room says to a visitor, and the two proofs it hands out.
 
-use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use crate::{Timestamp, room::estimate::Wait};
 
@@ -8,6 +8,10 @@ use crate::{Timestamp, room::estimate::Wait};
 ///
 /// The room never draws chance itself. Jitter and lottery ranks are derived from the id, so ids
 /// must be unpredictable and must not be shown to the client.
+///
+/// Of the bits, 32 may say [which network](Self::of_network) the visitor came from; then the other 96
+/// are random. They are neither the first, which break ties in the line, nor the last, so that visitors of
+/// one network are spread like any others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VisitorId(u128);
 
@@ -16,6 +20,35 @@ impl VisitorId {
     #[must_use]
     pub const fn new(bits: u128) -> Self {
         Self(bits)
+    }
+
+    /// The same visitor as one of this network, which bits 64 to 95 stand for; of none that is known
+    /// with `None`.
+    ///
+    /// The number is to be a hash with a secret, so that nobody can choose networks that share one.
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    /// use waiting_room_core::VisitorId;
+    ///
+    /// let network = NonZeroU32::new(0xc000_0201);
+    /// assert_eq!(VisitorId::new(u128::MAX).of_network(network).network(), network);
+    /// assert_eq!(VisitorId::new(u128::MAX).of_network(None).network(), None);
+    /// ```
+    #[must_use]
+    pub const fn of_network(self, network: Option<NonZeroU32>) -> Self {
+        let network = match network {
+            Some(network) => network.get(),
+            None => 0,
+        };
+        Self(self.0 & !(Self::NETWORK << Self::SHIFT) | (network as u128) << Self::SHIFT)
+    }
+
+    /// The network that the visitor came from, if it is known.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "these bits are meant")]
+    pub const fn network(self) -> Option<NonZeroU32> {
+        NonZeroU32::new((self.0 >> Self::SHIFT) as u32)
     }
 
     /// The bits, to be sealed.
@@ -33,6 +66,9 @@ impl VisitorId {
             |part: &[u8]| part.iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
         mix(half(low) ^ mix(half(high) ^ mix(salt)))
     }
+
+    const NETWORK: u128 = u32::MAX as u128;
+    const SHIFT: u32 = 64;
 }
 
 impl fmt::Debug for VisitorId {
@@ -249,6 +285,9 @@ pub enum Reason {
     QueuedCookieTest,
     /// `queued:early`: asked before its time; answered from the ticket alone.
     QueuedEarly,
+    /// `queued:network_full`: the network of the client has as many places as it may, by a number that is
+    /// [only counted](crate::PlacesPerNetwork::Shadow); it gets this one too.
+    QueuedNetworkFull,
     /// `queued:rate`: the last minute took as many new visitors as it may.
     QueuedRate,
     /// `queued:recovery`: after a restart, until every pass from before is known or void.
@@ -258,6 +297,9 @@ pub enum Reason {
     /// `refused:address_unknown`: the server does not tell the layer the address of the client, which
     /// a limit or a gate needs.
     RefusedAddressUnknown,
+    /// `refused:challenged`: a newcomer was answered by the closure of the application that may ask it
+    /// for a proof first.
+    RefusedChallenged,
     /// `refused:draining`: the line is served, nobody joins it.
     RefusedDraining,
     /// `refused:gate_cancelled`: the client left while its request waited for a permit.
@@ -282,6 +324,9 @@ pub enum Reason {
     RefusedLimitsUnavailable,
     /// `refused:line_full`: the line has as many places as it may.
     RefusedLineFull,
+    /// `refused:network_full`: the network of the client has as many places in the line as one
+    /// [may have](crate::PlacesPerNetwork).
+    RefusedNetworkFull,
     /// `refused:rate:<policy>`: a rate limit is exhausted.
     RefusedRate(Arc<str>),
     /// `refused:reject`: the room is full, and its method is not to keep a line.
@@ -310,10 +355,12 @@ impl fmt::Display for Reason {
             Self::QueuedBehindOthers => "queued:behind_others",
             Self::QueuedCookieTest => "queued:cookie_test",
             Self::QueuedEarly => "queued:early",
+            Self::QueuedNetworkFull => "queued:network_full",
             Self::QueuedRate => "queued:rate",
             Self::QueuedRecovery => "queued:recovery",
             Self::QueuedStoreBusy => "queued:store_busy",
             Self::RefusedAddressUnknown => "refused:address_unknown",
+            Self::RefusedChallenged => "refused:challenged",
             Self::RefusedDraining => "refused:draining",
             Self::RefusedGateCancelled => "refused:gate_cancelled",
             Self::RefusedGateDrained => "refused:gate_drained",
@@ -324,6 +371,7 @@ impl fmt::Display for Reason {
             Self::RefusedLimitsBusy => "refused:limits_busy",
             Self::RefusedLimitsUnavailable => "refused:limits_unavailable",
             Self::RefusedLineFull => "refused:line_full",
+            Self::RefusedNetworkFull => "refused:network_full",
             Self::RefusedReject => "refused:reject",
             Self::RefusedTooOften => "refused:too_often",
             Self::StoreUnavailable => "store_unavailable",

@@ -8,6 +8,13 @@ local function stand(id, ticket, ahead, reason)
         redis.call('ZREM', PRESENT, id)
         return reject(reason)
     end
+    local is_over = not ticket.placed and is_network_full(id)
+    -- Its order of arrival begins anew, or the tickets that a network holds in reserve would take each
+    -- place that it gives back, at the front.
+    if is_over and not room.is_share_in_shadow then
+        redis.call('ZREM', PRESENT, id)
+        return {'network_full', interval_s(math.huge, reason, ticket.jitter)}
+    end
     -- A ticket with a place outlives the memory of the room by no more than the place itself, so
     -- there are no more of them than there were places.
     if not ticket.placed and redis.call('ZCARD', PLACES) >= room.capacity then
@@ -17,7 +24,8 @@ local function stand(id, ticket, ahead, reason)
     end
     local interval = interval_s(ahead, reason, ticket.jitter)
     keep_place(id, ticket.first_seen_us, interval)
-    return {'wait', reason, ticket.is_new, ticket.first_seen_us, interval, ahead}
+    local is_told = is_over and 1 or 0
+    return {'wait', reason, ticket.is_new, ticket.first_seen_us, interval, ahead, is_told}
 end
 
 -- How long a ticket keeps its order of arrival: without a place, for half as long again as any client

@@ -11,6 +11,7 @@ mod gate_share;
 mod limits;
 mod link;
 mod mishaps;
+mod networks;
 mod nodes;
 mod recovery;
 mod rights;

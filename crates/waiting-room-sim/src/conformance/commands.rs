@@ -1,6 +1,6 @@
 //! Random streams of commands, driven by what was replied.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, num::NonZeroU32, time::Duration};
 
 use rand::{RngExt, SeedableRng, seq::IndexedRandom};
 use rand_pcg::Pcg64Mcg;
@@ -49,6 +49,8 @@ pub struct Commands {
 impl Commands {
     /// So many proofs of each kind are kept to be presented again.
     const KEPT: usize = 48;
+    /// Visitors come from so many networks, and some from none that is known.
+    const NETWORKS: u32 = 4;
     const TICK: Duration = Duration::from_millis(1);
 
     /// The stream of this seed.
@@ -113,7 +115,16 @@ impl Commands {
             1..4 => self.pass().map(|pass| pass.id),
             _ => None,
         }
-        .unwrap_or_else(|| VisitorId::new(self.rng.random()))
+        .unwrap_or_else(|| self.newcomer())
+    }
+
+    /// Most from the first network, so that it has more than its share of the line.
+    fn newcomer(&mut self) -> VisitorId {
+        let network = match self.rng.random_bool(0.5) {
+            true => 1,
+            false => self.rng.random_range(0..=Self::NETWORKS),
+        };
+        VisitorId::new(self.rng.random()).of_network(NonZeroU32::new(network))
     }
 
     fn ticket(&mut self) -> Option<Ticket> {

@@ -216,6 +216,11 @@ impl Place {
     const fn rank(&self) -> (Timestamp, VisitorId) {
         (self.first_seen, self.id)
     }
+
+    /// Whether it is of the network of this visitor, if that is known.
+    fn is_of_network(&self, id: VisitorId) -> bool {
+        id.network().is_some_and(|network| self.id.network() == Some(network))
+    }
 }
 
 mod decisions;

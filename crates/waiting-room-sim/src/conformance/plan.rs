@@ -41,7 +41,7 @@ pub struct Coverage(BTreeMap<String, u64>);
 
 impl Coverage {
     /// What runs that mean anything have heard, together: all that a room can say but the rarest.
-    pub const SAID: [&str; 13] = [
+    pub const SAID: [&str; 15] = [
         "admitted:passthrough",
         "admitted:slot",
         "ended",
@@ -49,10 +49,12 @@ impl Coverage {
         "queued:active_limit",
         "queued:behind_others",
         "queued:cookie_test",
+        "queued:network_full",
         "queued:rate",
         "queued:recovery",
         "refused:draining",
         "refused:line_full",
+        "refused:network_full",
         "refused:reject",
         "renewed",
     ];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::{RngExt, seq::IndexedRandom};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_core::{
-    CookieTest, QueueingMethod, Recovery, RoomRules, RoomSwitch, SessionRenewal,
+    CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomRules, RoomSwitch, SessionRenewal,
 };
 
 /// Every rule of a room but its name.
@@ -22,6 +22,7 @@ pub struct Settings {
     pub(super) refresh: Duration,
     pub(super) cookie_test: CookieTest,
     pub(super) recovery: Recovery,
+    pub(super) share: PlacesPerNetwork,
 }
 
 impl Settings {
@@ -39,6 +40,7 @@ impl Settings {
             true => CookieTest::AboveUtilization(rng.random_range(0..=100)),
             false => CookieTest::Off,
         };
+        let share = rng.random_range(1..=3);
         Self {
             slots: rng.random_range(1..=6),
             minute,
@@ -52,6 +54,11 @@ impl Settings {
             refresh,
             cookie_test,
             recovery: rarely(rng, Recovery::AdmitAtOnce, &[Recovery::Hold]),
+            share: rarely(
+                rng,
+                PlacesPerNetwork::Limit(share),
+                &[PlacesPerNetwork::Off, PlacesPerNetwork::Shadow(share)],
+            ),
         }
     }
 
@@ -59,7 +66,7 @@ impl Settings {
     #[must_use]
     pub(super) fn change(self, rng: &mut Pcg64Mcg) -> Self {
         let other = Self::draw(rng);
-        match rng.random_range(0..8) {
+        match rng.random_range(0..9) {
             0 => Self { slots: other.slots, ..self },
             1 => Self { minute: other.minute, ..self },
             2 => Self { switch: other.switch, ..self },
@@ -67,6 +74,7 @@ impl Settings {
             4 => Self { capacity: other.capacity, ..self },
             5 => Self { session: other.session, renewal: other.renewal, ..self },
             6 => Self { retention: other.retention, refresh: other.refresh, ..self },
+            7 => Self { share: other.share, ..self },
             _ => Self { cookie_test: other.cookie_test, ..self },
         }
     }
@@ -85,6 +93,7 @@ impl Settings {
             .refresh_interval(self.refresh)
             .cookie_test(self.cookie_test)
             .recovery(self.recovery)
+            .places_per_network(self.share)
     }
 }
 

@@ -1,8 +1,8 @@
 use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{
-    ManualClock, MemoryStore, Pass, Renewal, RoomRules, Snapshot, Store, StoreError, Ticket,
-    Timestamp, Verdict, VisitorId,
+    ManualClock, MemoryStore, Pass, PlacesPerNetwork, Renewal, RoomRules, Snapshot, Store,
+    StoreError, Ticket, Timestamp, Verdict, VisitorId,
 };
 
 use super::{Coverage, Divergence, Plan, conformance};
@@ -68,9 +68,11 @@ enum Fault {
     RaisesPositions,
     /// A pass brings back the session that was ended.
     Resurrects,
+    /// A network gets one place more than its share.
+    SharesTooMuch,
 }
 
-const FAULTS: [Fault; 7] = [
+const FAULTS: [Fault; 8] = [
     Fault::ForgetsArrivals,
     Fault::KeepsSlots,
     Fault::LapsesLate,
@@ -78,6 +80,7 @@ const FAULTS: [Fault; 7] = [
     Fault::OneTouch,
     Fault::RaisesPositions,
     Fault::Resurrects,
+    Fault::SharesTooMuch,
 ];
 
 /// A store with a fault.
@@ -103,7 +106,13 @@ impl Faulty {
 
     fn rules(fault: Fault, rules: RoomRules) -> RoomRules {
         let (slots, _) = rules.limits();
-        if fault == Fault::OneTooMany { rules.total_active_users(slots + 1) } else { rules }
+        match (fault, rules.current_places_per_network()) {
+            (Fault::OneTooMany, _) => rules.total_active_users(slots + 1),
+            (Fault::SharesTooMuch, PlacesPerNetwork::Limit(share)) => {
+                rules.places_per_network(PlacesPerNetwork::Limit(share + 1))
+            }
+            _ => rules,
+        }
     }
 
     /// The room, at the right time or nearly so.

@@ -4,6 +4,7 @@ use super::*;
 use crate::Recovery;
 
 mod first_touch;
+mod networks;
 
 fn at(secs: u64) -> Timestamp {
     Timestamp::from_secs(1_000_000 + secs)

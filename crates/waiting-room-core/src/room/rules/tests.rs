@@ -44,6 +44,16 @@ fn each_wrong_rule_is_refused_by_name_and_value() {
         ),
         (rules().line_capacity(0), TooSmall, "line_capacity is 0, expected at least 1"),
         (
+            rules().places_per_network(PlacesPerNetwork::Limit(0)),
+            TooSmall,
+            "places_per_network is 0, expected at least 1",
+        ),
+        (
+            rules().places_per_network(PlacesPerNetwork::Shadow(10_000_001)),
+            TooLarge,
+            "places_per_network is 10000001, expected at most 10000000",
+        ),
+        (
             rules().longest_session_duration(secs(86_401)),
             TooLarge,
             "longest_session_duration is 86401 s, expected at most 86400 s",

@@ -10,8 +10,8 @@
 -- reply {{now_us, since_us, version, present, admissions per second, dispersion, losses},
 --        {for each visitor}}, or {} if there is no room
 
-local ROOM, ACTIVE, PASSES, ENDED, VOIDS, PLACES, PRESENT, DUE, KEPT, MINUTE =
-    unpack(KEYS, 1, 10)
+local ROOM, ACTIVE, PASSES, ENDED, VOIDS, PLACES, PRESENT, DUE, KEPT, MINUTE, NETWORKS =
+    unpack(KEYS, 1, 11)
 
 local MINUTE_US = 60 * 1000000
 local SLICE_US = 10 * 1000000

@@ -2,7 +2,7 @@
 -- for how long they are kept.
 
 -- Each key but the room's own, in the order in which they are counted.
-local COUNTED = {ACTIVE, PASSES, ENDED, VOIDS, PLACES, PRESENT, DUE, KEPT, MINUTE}
+local COUNTED = {ACTIVE, PASSES, ENDED, VOIDS, PLACES, PRESENT, DUE, KEPT, MINUTE, NETWORKS}
 -- What goes with a key that is gone, since it means nothing alone. The tickets of the line bring its
 -- places back, and passes their sessions.
 local GOES_WITH = {
@@ -19,20 +19,28 @@ local function count_keys()
         redis.call('ZCARD', ACTIVE), redis.call('HLEN', PASSES), redis.call('ZCARD', ENDED),
         redis.call('HLEN', VOIDS), redis.call('ZCARD', PLACES), redis.call('ZCARD', PRESENT),
         redis.call('ZCARD', DUE), redis.call('HLEN', KEPT), redis.call('LLEN', MINUTE),
+        redis.call('HLEN', NETWORKS),
     }
 end
 
 -- Whether a key holds less than the last script has left in it. Nothing is known where that script
 -- was of a release that did not count.
+--
+-- The places of networks are counted anew, from nothing, where some may be counted that are gone: a
+-- network that is believed to have more than it has is refused for good, and one that has more than
+-- is believed is not refused for a while. For the same reason, that count is not missed itself.
 local function has_lost_keys()
-    local is_lost = false
+    local is_lost, before = false, room.counts or {}
     local found = room.counts and count_keys() or {}
     for i, count in ipairs(found) do
-        local key = COUNTED[i]
-        is_lost = is_lost or count < room.counts[i]
-        if count == 0 and room.counts[i] > 0 and GOES_WITH[key] then
+        local key, was = COUNTED[i], before[i] or 0
+        is_lost = is_lost or count < was and key ~= NETWORKS
+        if count == 0 and was > 0 and GOES_WITH[key] then
             redis.call('DEL', unpack(GOES_WITH[key]))
         end
+    end
+    if is_lost or #before < #COUNTED then
+        redis.call('DEL', NETWORKS)
     end
     return is_lost
 end

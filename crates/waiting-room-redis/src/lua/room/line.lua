@@ -1,7 +1,28 @@
 -- Who waits, in order, and what has lapsed.
 
+-- Which network a visitor came from: bytes 5 to 8 of its id. All zero, that is not known.
+local function network_of(id)
+    local network = string.sub(id, 5, 8)
+    return network ~= '\0\0\0\0' and network
+end
+
+-- One more place of its network, or one less.
+local function count_place(id, change)
+    local network = network_of(id)
+    if network and redis.call('HINCRBY', NETWORKS, network, change) < 1 then
+        redis.call('HDEL', NETWORKS, network)
+    end
+end
+
+-- Whether the network of a visitor has as many places as it may.
+local function is_network_full(id)
+    local network = room.share and network_of(id)
+    return network and tonumber(redis.call('HGET', NETWORKS, network) or 0) >= room.share
+end
+
 local function remove_place(id)
     if redis.call('ZREM', PLACES, id) == 1 then
+        count_place(id, -1)
         redis.call('ZREM', PRESENT, id)
         redis.call('ZREM', DUE, id)
         redis.call('HDEL', KEPT, id)
@@ -13,7 +34,9 @@ end
 local function keep_place(id, first_seen_us, interval)
     local kept_us = room.now_us + room.retention_us
     local present_us = math.min(room.now_us + interval * 1500000, kept_us)
-    redis.call('ZADD', PLACES, digits(first_seen_us), id)
+    if redis.call('ZADD', PLACES, digits(first_seen_us), id) == 1 then
+        count_place(id, 1)
+    end
     redis.call('ZADD', DUE, digits(present_us), id)
     redis.call('HSET', KEPT, id, digits(kept_us))
 end

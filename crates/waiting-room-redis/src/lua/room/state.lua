@@ -1,7 +1,9 @@
 -- What a room is, read from its hash, and whether its server is the one of before.
 
 local FIELDS = {'slots', 'minute', 'lifetime_us', 'fixed', 'method', 'switch', 'capacity',
-    'retention_us', 'refresh_us', 'cookie_test', 'hold_us', 'rate'}
+    'retention_us', 'refresh_us', 'cookie_test', 'hold_us', 'rate', 'share', 'share_shadow'}
+-- Where an earlier release has written the rules, which had no such one.
+local DEFAULT_SHARE = 1000
 
 -- The rules, from the values of the fields above. Those that do not apply are empty.
 local function read_rules(values)
@@ -11,6 +13,8 @@ local function read_rules(values)
     room.retention_us, room.refresh_us = tonumber(values[8]), tonumber(values[9])
     room.cookie_test, room.hold_us = tonumber(values[10]), tonumber(values[11])
     room.rate = tonumber(values[12])
+    room.share = not values[13] and DEFAULT_SHARE or tonumber(values[13])
+    room.is_share_in_shadow = values[14] == '1'
 end
 
 -- Reads the room. Nothing if there is none.

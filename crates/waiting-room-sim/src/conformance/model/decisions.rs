@@ -1,8 +1,8 @@
 //! How the model decides, and what it remembers of it.
 
 use waiting_room_core::{
-    CookieTest, Pass, QueueingMethod, Reason, RoomSwitch, SessionRenewal, Ticket, Timestamp,
-    Verdict, VisitorId,
+    CookieTest, Pass, PlacesPerNetwork, QueueingMethod, Reason, RoomSwitch, SessionRenewal, Ticket,
+    Timestamp, Verdict, VisitorId,
 };
 
 use super::{Ended, Model, Place, Told};
@@ -84,6 +84,19 @@ impl Model {
         if !ticket.placed && self.settings.method == QueueingMethod::Reject {
             return self.rejected(&reason);
         }
+        let held = self.places.iter().filter(|place| place.is_of_network(ticket.id)).count();
+        let is_over = |share| !ticket.placed && held >= share as usize;
+        let reason = match self.settings.share {
+            PlacesPerNetwork::Limit(share) if is_over(share) => {
+                return Verdict::Refuse {
+                    ticket: Some(Ticket::new(ticket.id, now, now, now + told.interval)),
+                    reason: Reason::RefusedNetworkFull,
+                    retry_after: Some(told.interval),
+                };
+            }
+            PlacesPerNetwork::Shadow(share) if is_over(share) => Reason::QueuedNetworkFull,
+            _ => reason,
+        };
         ticket.last_check_in = now;
         ticket.next_check_in = now + told.interval;
         if !ticket.placed && self.places.len() >= self.settings.capacity as usize {

@@ -1,0 +1,208 @@
+//! A client with a cookie jar gets as many places in the line as its network may have, and no more.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::{Request, request::Builder};
+use tower_waiting_room::{
+    ClientIp, DebugHeader, Enforcement, KeyRing, ManualClock, MemoryStore, Misconfiguration,
+    PeerAddr, PlacesPerNetwork, StoreFailure, Timestamp, TrustedProxies, WaitingRoomConfigBuilder,
+    WaitingRoomLayer,
+};
+
+use crate::support::{House, Seen, Visitor, config, key};
+
+fn shares(places: PlacesPerNetwork) -> WaitingRoomConfigBuilder {
+    config().places_per_network(places)
+}
+
+fn from(address: &str) -> Builder {
+    let address: IpAddr = address.parse().unwrap();
+    Request::get("/").extension(PeerAddr(SocketAddr::from((address, 1_000))))
+}
+
+/// A room whose one slot is taken.
+async fn full(config: WaitingRoomConfigBuilder) -> House {
+    let house = House::new(config);
+    assert!(Visitor::default().send(&house, from("203.0.113.99")).await.is_inside());
+    house
+}
+
+/// A client that keeps its tokens takes its ticket, and brings it back when it was told to.
+async fn comes(house: &House, request: impl Fn() -> Builder) -> (Visitor, Seen) {
+    let mut client = Visitor::default();
+    let first = client.send(house, request()).await;
+    assert_eq!(first.reason, "queued:active_limit");
+    house.clock.advance(std::time::Duration::from_secs(2));
+    let second = client.send(house, request()).await;
+    (client, second)
+}
+
+async fn waiting(house: &House) -> u32 {
+    house.handle().snapshot().await.unwrap().waiting
+}
+
+#[tokio::test]
+async fn a_client_with_a_cookie_jar_fills_no_more_than_the_share_of_its_network() {
+    let house = full(shares(PlacesPerNetwork::Limit(20)).line_capacity(100)).await;
+    // One keeps each token in a jar of its own.
+    let mut clients = vec![Visitor::default(); 200];
+    for client in &mut clients {
+        client.send(&house, from("192.0.2.1")).await;
+        assert!(client.cookie.is_some(), "the first touch gets a ticket");
+    }
+    // Another keeps none.
+    for _ in 0..200 {
+        Visitor::default().send(&house, from("192.0.2.1")).await;
+    }
+    assert_eq!(waiting(&house).await, 0);
+    house.advance(2);
+    let mut refused = 0;
+    for client in &mut clients {
+        let seen = client.send(&house, from("192.0.2.1")).await;
+        if seen.reason == "refused:network_full" {
+            assert_eq!((seen.status.as_u16(), seen.cookie().is_some()), (429, true));
+            assert!(seen.header("retry-after").unwrap().parse::<u64>().unwrap() >= 2);
+            refused += 1;
+        }
+    }
+    assert_eq!((waiting(&house).await, refused), (20, 180));
+    // A visitor of another network gets a place, and stands behind them alone.
+    let (_, seen) = comes(&house, || from("192.0.2.2").header("accept", "application/json")).await;
+    assert_eq!(seen.json()["waitingRoom"]["position"], 21, "{seen:?}");
+    assert_eq!(waiting(&house).await, 21);
+}
+
+#[tokio::test]
+async fn the_addresses_of_one_ipv6_network_are_one_and_those_of_two_are_two() {
+    let house = full(shares(PlacesPerNetwork::Limit(1))).await;
+    assert_eq!(comes(&house, || from("2001:db8:1:1::1")).await.1.reason, "queued:active_limit");
+    for other in ["2001:db8:1:1::2", "2001:db8:1:1:ffff:ffff:ffff:ffff"] {
+        assert_eq!(comes(&house, || from(other)).await.1.reason, "refused:network_full");
+    }
+    assert_eq!(comes(&house, || from("2001:db8:1:2::1")).await.1.reason, "queued:active_limit");
+    // One of IPv4 is the same in either notation.
+    assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "queued:active_limit");
+    assert_eq!(comes(&house, || from("::ffff:192.0.2.1")).await.1.reason, "refused:network_full");
+}
+
+#[tokio::test]
+async fn a_network_is_that_of_the_client_behind_its_proxies() {
+    let proxies = TrustedProxies::networks(["10.0.0.0/8"]).unwrap();
+    let client_ip = ClientIp::x_forwarded_for(proxies);
+    let house = full(shares(PlacesPerNetwork::Limit(1)).client_ip(client_ip)).await;
+    let by_proxy = |client: &'static str| {
+        comes(&house, move || from("10.0.0.1").header("x-forwarded-for", client))
+    };
+    assert_eq!(by_proxy("192.0.2.1").await.1.reason, "queued:active_limit");
+    assert_eq!(by_proxy("192.0.2.2").await.1.reason, "queued:active_limit");
+    assert_eq!(by_proxy("8.8.8.8, 192.0.2.1").await.1.reason, "refused:network_full");
+}
+
+#[tokio::test]
+async fn clients_of_whom_no_network_is_known_are_not_counted() {
+    let house = full(shares(PlacesPerNetwork::Limit(1)).line_capacity(100)).await;
+    let forwarded = || from("10.0.0.1").header("x-forwarded-for", "192.0.2.1");
+    for _ in 0..5 {
+        // The server does not tell; a proxy on this machine; one in our network that is not named.
+        assert_eq!(comes(&house, || Request::get("/")).await.1.reason, "queued:active_limit");
+        assert_eq!(comes(&house, || from("127.0.0.1")).await.1.reason, "queued:active_limit");
+        assert_eq!(comes(&house, || from("::1")).await.1.reason, "queued:active_limit");
+        assert_eq!(comes(&house, forwarded).await.1.reason, "queued:active_limit");
+    }
+    assert_eq!(waiting(&house).await, 20);
+    // Without a sign of a proxy, a private address is a client's.
+    assert_eq!(comes(&house, || from("10.0.0.1")).await.1.reason, "queued:active_limit");
+    assert_eq!(comes(&house, || from("10.0.0.1")).await.1.reason, "refused:network_full");
+    assert_eq!(house.handle().misconfigurations(), []);
+    // A client from outside does not escape by claiming to be a proxy, and is reported.
+    let claims = || from("192.0.2.7").header("x-forwarded-for", "198.51.100.1");
+    assert_eq!(comes(&house, claims).await.1.reason, "queued:active_limit");
+    assert_eq!(comes(&house, claims).await.1.reason, "refused:network_full");
+    let expected = [Misconfiguration::ForwardedHeaderIgnored];
+    assert_eq!(house.handle().misconfigurations(), expected);
+}
+
+#[tokio::test]
+async fn in_shadow_the_share_is_counted_and_refuses_no_request() {
+    let house = full(shares(PlacesPerNetwork::Shadow(1)).debug_header(DebugHeader::On)).await;
+    assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "queued:active_limit");
+    let (mut client, over) = comes(&house, || from("192.0.2.1")).await;
+    assert_eq!(over.reason, "queued:network_full");
+    assert_eq!(over.header("waiting-room-reason"), Some("queued:network_full"));
+    assert_eq!(waiting(&house).await, 2);
+    house.advance(27);
+    assert_eq!(client.send(&house, from("192.0.2.1")).await.reason, "queued:active_limit");
+}
+
+#[tokio::test]
+async fn in_a_room_in_shadow_the_share_is_stated_and_the_request_goes_on() {
+    let shadow = shares(PlacesPerNetwork::Limit(1)).enforcement(Enforcement::Shadow);
+    let house = House::new(shadow);
+    for expected in ["admitted:slot", "queued:active_limit", "refused:network_full"] {
+        let mut client = Visitor::default();
+        let first = client.send(&house, from("192.0.2.1")).await;
+        assert!(first.is_inside(), "{first:?}");
+        house.advance(2);
+        let second = client.send(&house, from("192.0.2.1")).await;
+        let is_passed = expected == "admitted:slot";
+        assert!(second.is_inside() && (is_passed || second.reason == expected), "{second:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_network_that_gives_a_place_back_gets_another_at_the_back() {
+    let house = House::new(shares(PlacesPerNetwork::Limit(1)));
+    let mut inside = Visitor::default();
+    assert!(inside.send(&house, from("203.0.113.99")).await.is_inside());
+    let (mut first, _) = comes(&house, || from("192.0.2.1")).await;
+    let mut reserve = Visitor::default();
+    reserve.send(&house, from("192.0.2.1")).await;
+    house.advance(1);
+    let (mut other, _) = comes(&house, || from("192.0.2.2")).await;
+    let seen = reserve.send(&house, from("192.0.2.1")).await;
+    assert_eq!(seen.reason, "refused:network_full");
+    let end = || from("203.0.113.99").header("x-end", "1");
+    assert!(inside.send(&house, end()).await.is_inside());
+    house.advance(20);
+    assert!(first.send(&house, from("192.0.2.1")).await.is_inside());
+    let json = || from("192.0.2.1").header("accept", "application/json");
+    house.advance(6);
+    assert_eq!(other.send(&house, from("192.0.2.2")).await.reason, "queued:active_limit");
+    let seen = reserve.send(&house, json()).await;
+    assert_eq!(seen.json()["waitingRoom"]["position"], 2, "{seen:?}");
+}
+
+#[tokio::test]
+async fn nodes_with_the_same_keys_take_an_address_for_the_same_network_and_others_do_not() {
+    let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
+    let one = || shares(PlacesPerNetwork::Limit(1));
+    let rules = one().build().unwrap().rules().clone();
+    let store = MemoryStore::with_clock(rules, clock.clone()).unwrap();
+    let node = |keys: KeyRing| {
+        let config = one().keys(keys).build().unwrap();
+        let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
+        House::with_store(layer, clock.clone())
+    };
+    let house = node(KeyRing::new(key(1)));
+    assert!(Visitor::default().send(&house, from("203.0.113.99")).await.is_inside());
+    assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "queued:active_limit");
+    let same = node(KeyRing::new(key(1)).also_opens(key(2)));
+    assert_eq!(comes(&same, || from("192.0.2.1")).await.1.reason, "refused:network_full");
+    let other = node(KeyRing::new(key(2)).also_opens(key(1)));
+    assert_eq!(comes(&other, || from("192.0.2.1")).await.1.reason, "queued:active_limit");
+}
+
+#[tokio::test]
+async fn an_operator_changes_the_share_while_the_room_is_in_use() {
+    let house = full(shares(PlacesPerNetwork::Limit(1))).await;
+    comes(&house, || from("192.0.2.1")).await;
+    assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "refused:network_full");
+    let two = PlacesPerNetwork::Limit(2);
+    house.handle().change(|rules| rules.places_per_network(two)).await.unwrap();
+    assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "queued:active_limit");
+    assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "refused:network_full");
+    let none = PlacesPerNetwork::Limit(0);
+    let wrong = house.handle().change(|rules| rules.places_per_network(none)).await;
+    let cause = std::error::Error::source(&wrong.unwrap_err()).unwrap().to_string();
+    assert_eq!(cause, "places_per_network is 0, expected at least 1");
+}

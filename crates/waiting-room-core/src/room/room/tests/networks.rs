@@ -1,0 +1,156 @@
+//! How many places the clients of one network hold.
+
+use std::num::NonZeroU32;
+
+use super::*;
+use crate::PlacesPerNetwork;
+
+/// A full room in which a network has at most two places.
+fn full(places: PlacesPerNetwork) -> Room {
+    let mut room = room(rules(1).places_per_network(places).line_capacity(100));
+    pass(room.enter(id(0), at(0)));
+    room
+}
+
+/// The visitor of this number among those of a network.
+fn of(network: u32, who: u128) -> VisitorId {
+    id(who).of_network(NonZeroU32::new(network))
+}
+
+/// The second touch of a newcomer, a second after the first.
+fn second_touch(room: &mut Room, id: VisitorId, secs: u64) -> Verdict {
+    let first = ticket(room.enter(id, at(secs)));
+    room.check_in(&first, at(secs + 1))
+}
+
+#[track_caller]
+fn refused(verdict: Verdict) -> Ticket {
+    match verdict {
+        Verdict::Refuse { ticket: Some(ticket), reason, retry_after: Some(_) } => {
+            assert_eq!(reason, Reason::RefusedNetworkFull);
+            ticket
+        }
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn a_network_has_no_more_places_than_its_share_and_others_have_theirs() {
+    let mut room = full(PlacesPerNetwork::Limit(2));
+    for who in 1..=2 {
+        ticket(second_touch(&mut room, of(7, who), 1));
+    }
+    for who in 3..=20 {
+        refused(second_touch(&mut room, of(7, who), 2));
+    }
+    assert_eq!(room.snapshot(at(3)).waiting, 2);
+    ticket(second_touch(&mut room, of(8, 1), 3));
+    // Of networks that are not known there may be as many as the line has places.
+    for who in 30..40 {
+        ticket(second_touch(&mut room, id(who), 4));
+    }
+    assert_eq!(room.snapshot(at(5)).waiting, 13);
+}
+
+#[test]
+fn a_place_that_is_given_back_is_for_another_of_the_network() {
+    let mut room = full(PlacesPerNetwork::Limit(2));
+    let first = ticket(second_touch(&mut room, of(7, 1), 1));
+    ticket(second_touch(&mut room, of(7, 2), 1));
+    // One leaves.
+    room.leave(of(7, 2), at(3));
+    ticket(second_touch(&mut room, of(7, 3), 3));
+    refused(second_touch(&mut room, of(7, 4), 3));
+    // One is let in.
+    room.leave(id(0), at(5));
+    pass(room.check_in(&first, at(5)));
+    ticket(second_touch(&mut room, of(7, 5), 5));
+    refused(second_touch(&mut room, of(7, 6), 5));
+    // One shows a pass that the room has never heard of.
+    let shown = Pass::new(of(7, 3), 0, at(0), at(1), at(1_000));
+    assert!(matches!(room.renew(&shown, at(7)), Renewal::Renew(_)));
+    ticket(second_touch(&mut room, of(7, 7), 7));
+    refused(second_touch(&mut room, of(7, 8), 7));
+    // All lapse, while the visitors inside stay.
+    room.renew(&shown, at(80));
+    room.renew(&shown, at(160));
+    room.renew(&shown, at(240));
+    room.renew(&shown, at(309));
+    assert_eq!(room.snapshot(at(309)).waiting, 0);
+    for who in 11..=12 {
+        ticket(second_touch(&mut room, of(7, who), 309));
+    }
+    refused(second_touch(&mut room, of(7, 13), 309));
+}
+
+#[test]
+fn a_visitor_who_has_a_place_keeps_it_however_low_the_share_is() {
+    let mut room = full(PlacesPerNetwork::Limit(9));
+    let held: Vec<_> = (1..=9).map(|who| ticket(second_touch(&mut room, of(7, who), 1))).collect();
+    let low = room.rules().clone().places_per_network(PlacesPerNetwork::Limit(1));
+    room.configure(low, at(4)).unwrap();
+    for ticket in &held {
+        assert!(super::ticket(room.check_in(ticket, at(5))).placed);
+    }
+    refused(second_touch(&mut room, of(7, 10), 5));
+}
+
+#[test]
+fn a_visitor_who_is_let_in_at_once_needs_no_place() {
+    let mut room = full(PlacesPerNetwork::Limit(1));
+    let tickets: Vec<_> = (1..=5).map(|who| ticket(room.enter(of(7, who), at(1)))).collect();
+    ticket(room.check_in(&tickets[0], at(2)));
+    let wider = room.rules().clone().total_active_users(9);
+    room.configure(wider, at(3)).unwrap();
+    for ticket in &tickets {
+        pass(room.check_in(ticket, at(3)));
+    }
+}
+
+#[test]
+fn a_refused_visitor_stands_at_the_back_so_that_a_network_has_no_reserve_at_the_front() {
+    let mut room = full(PlacesPerNetwork::Limit(1));
+    let early = ticket(room.enter(of(7, 1), at(1)));
+    ticket(second_touch(&mut room, of(7, 2), 1));
+    let late = refused(room.check_in(&early, at(3)));
+    assert_eq!((late.first_seen, late.last_check_in, late.placed), (at(3), at(3), false));
+    assert!(late.next_check_in > at(3));
+    ticket(second_touch(&mut room, of(8, 1), 1));
+    room.leave(of(7, 2), at(4));
+    let behind = ticket(room.check_in(&late, late.next_check_in));
+    assert_eq!(behind.shown_position, Some(2), "behind one who came later than its first touch");
+}
+
+#[test]
+fn in_shadow_a_place_over_the_share_is_told_of_and_made() {
+    let mut room = full(PlacesPerNetwork::Shadow(1));
+    let within = second_touch(&mut room, of(7, 1), 1);
+    assert_eq!(*within.reason(), Reason::QueuedActiveLimit);
+    let over = second_touch(&mut room, of(7, 2), 1);
+    assert_eq!(*over.reason(), Reason::QueuedNetworkFull);
+    let over = ticket(over);
+    assert!(over.placed && over.wait.is_some());
+    // It is told once, when the place is made.
+    let again = room.check_in(&over, over.next_check_in);
+    assert_eq!(*again.reason(), Reason::QueuedActiveLimit);
+    assert_eq!(room.snapshot(at(10)).waiting, 2);
+}
+
+#[test]
+fn off_nothing_is_counted_against_a_network() {
+    let mut room = full(PlacesPerNetwork::Off);
+    for who in 1..=100 {
+        assert_eq!(*second_touch(&mut room, of(7, who), 1).reason(), Reason::QueuedActiveLimit);
+    }
+}
+
+#[test]
+fn a_share_that_is_exhausted_counts_before_a_line_that_is_full() {
+    let mut room = room(rules(1).places_per_network(PlacesPerNetwork::Limit(1)).line_capacity(1));
+    pass(room.enter(id(0), at(0)));
+    ticket(second_touch(&mut room, of(7, 1), 1));
+    // To one of the network, its order of arrival would be a claim on the front.
+    refused(second_touch(&mut room, of(7, 2), 1));
+    let other = second_touch(&mut room, of(8, 1), 1);
+    assert_eq!(*other.reason(), Reason::RefusedLineFull);
+}

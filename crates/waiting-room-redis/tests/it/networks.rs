@@ -1,0 +1,174 @@
+//! How many places one network holds, on all nodes together.
+
+use std::{num::NonZeroU32, time::Duration};
+
+use redis::AsyncCommands;
+use waiting_room_core::{
+    Clock, ManualClock, PlacesPerNetwork, Reason, RoomRules, Store, Timestamp, Verdict, VisitorId,
+};
+use waiting_room_engines::EngineServer;
+use waiting_room_redis::RedisStore;
+
+use crate::support::{admitted, manager, node_by, on_each, start};
+
+const START: Timestamp = Timestamp::from_secs(1_700_000_000);
+const NETWORKS: &str = "{wr:shop}:networks";
+
+fn rules() -> RoomRules {
+    RoomRules::new("shop", 1)
+        .session_duration(Duration::from_secs(80))
+        .places_per_network(PlacesPerNetwork::Limit(2))
+}
+
+/// A full room.
+async fn full(server: &EngineServer, clock: &ManualClock) -> RedisStore {
+    let store = node_by(clock.clone(), server, rules()).await;
+    admitted(&store, 0).await;
+    store
+}
+
+fn of(network: u32, who: u128) -> VisitorId {
+    VisitorId::new(who).of_network(NonZeroU32::new(network))
+}
+
+/// What a newcomer of a network is told at the second touch.
+async fn comes(store: &RedisStore, network: u32, who: u128) -> Verdict {
+    match store.enter(of(network, who)).await.unwrap() {
+        Verdict::Wait { ticket, .. } => store.check_in(ticket).await.unwrap(),
+        other => panic!("not queued: {other:?}"),
+    }
+}
+
+async fn has_place(store: &RedisStore, network: u32, who: u128) -> bool {
+    let verdict = comes(store, network, who).await;
+    match verdict {
+        Verdict::Wait { ticket, .. } => ticket.placed,
+        Verdict::Refuse { ref reason, .. } if *reason == Reason::RefusedNetworkFull => false,
+        other => panic!("neither: {other:?}"),
+    }
+}
+
+/// How many places the server counts, for all networks.
+async fn counted(server: &EngineServer) -> u32 {
+    let counts: Vec<u32> = manager(server).await.hvals(NETWORKS).await.unwrap();
+    counts.into_iter().sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_has_no_more_places_than_its_share_whichever_node_it_asks() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let here = full(&server, &clock).await;
+        let there = node_by(clock.clone(), &server, rules()).await;
+        assert!(has_place(&here, 7, 1).await && has_place(&there, 7, 2).await);
+        for who in 3..40 {
+            assert!(!has_place(&here, 7, who).await && !has_place(&there, 7, 100 + who).await);
+        }
+        assert!(has_place(&there, 8, 1).await && has_place(&here, 0, 1).await);
+        assert_eq!(here.snapshot().await.unwrap().waiting, 4);
+        assert_eq!(counted(&server).await, 3, "one is of no known network");
+        // An operator changes it for all.
+        there.configure(|rules| rules.places_per_network(PlacesPerNetwork::Off)).await.unwrap();
+        assert!(has_place(&here, 7, 50).await);
+        let shadow = PlacesPerNetwork::Shadow(2);
+        here.configure(|rules| rules.places_per_network(shadow)).await.unwrap();
+        let verdict = comes(&there, 7, 51).await;
+        assert_eq!(*verdict.reason(), Reason::QueuedNetworkFull);
+        assert_eq!(counted(&server).await, 5);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_that_is_let_in_left_or_lapsed_is_for_another_of_the_network() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let store = full(&server, &clock).await;
+        assert!(has_place(&store, 7, 1).await && has_place(&store, 7, 2).await);
+        store.leave(of(7, 2)).await.unwrap();
+        assert!(has_place(&store, 7, 3).await && !has_place(&store, 7, 4).await);
+        // The first in line is let in.
+        store.leave(VisitorId::new(0)).await.unwrap();
+        let mut ticket = waiting_room_core::Ticket::new(of(7, 1), START, START, START);
+        ticket.placed = true;
+        let verdict = store.check_in(ticket).await.unwrap();
+        assert!(matches!(verdict, Verdict::Admit { .. }), "{verdict:?}");
+        assert!(has_place(&store, 7, 5).await && !has_place(&store, 7, 6).await);
+        // More lapse at once than one script clears away.
+        store.configure(|rules| rules.places_per_network(PlacesPerNetwork::Off)).await.unwrap();
+        for who in 1_000..2_300 {
+            let seen = waiting_room_core::Ticket::new(of(9, who), START, clock.now(), START);
+            store.check_in(seen).await.unwrap();
+        }
+        assert_eq!(counted(&server).await, 1_302);
+        clock.advance(Duration::from_secs(301));
+        store.sweep().await.unwrap();
+        assert_eq!((store.snapshot().await.unwrap().waiting, counted(&server).await), (0, 0));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_count_of_networks_that_is_lost_refuses_no_visitor_and_is_no_loss_of_passes() {
+    on_each(async |engine| {
+        // A key that is lost, and how many of the network have a place after it.
+        for (key, places) in [("networks", 4), ("places", 2), ("kept", 2)] {
+            let server = start(engine);
+            let clock = ManualClock::new(START);
+            let store = full(&server, &clock).await;
+            assert!(has_place(&store, 7, 1).await && has_place(&store, 7, 2).await);
+            clock.advance(Duration::from_secs(1));
+            let () = manager(&server).await.del(format!("{{wr:shop}}:{key}")).await.unwrap();
+            assert!(has_place(&store, 7, 3).await && has_place(&store, 7, 4).await, "{key}");
+            assert!(!has_place(&store, 7, 5).await, "{key}");
+            assert_eq!(store.snapshot().await.unwrap().waiting, places, "{key}");
+            let is_believed = store.remembers_since() == START;
+            assert_eq!(is_believed, key == "networks", "{key}");
+            // All go, those that are counted and those that are not.
+            for who in 1..=5 {
+                store.leave(of(7, who)).await.unwrap();
+            }
+            assert_eq!(counted(&server).await, 0, "{key}");
+            assert!(has_place(&store, 7, 11).await && has_place(&store, 7, 12).await, "{key}");
+            assert!(!has_place(&store, 7, 13).await, "{key}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn beside_a_release_that_counts_no_networks_none_is_believed_to_have_more_than_it_has() {
+    on_each(async |engine| {
+        let server = start(engine);
+        let clock = ManualClock::new(START);
+        let store = full(&server, &clock).await;
+        assert!(has_place(&store, 7, 1).await && has_place(&store, 7, 2).await);
+        let mut script = redis::cmd("EVAL");
+        script
+            .arg(EARLIER)
+            .arg(2)
+            .arg("{wr:shop}:room")
+            .arg("{wr:shop}:places")
+            .arg(&of(7, 1).bits().to_be_bytes());
+        let () = script.query_async(&mut manager(&server).await).await.unwrap();
+        // The one that is left is not counted.
+        assert!(has_place(&store, 7, 3).await && has_place(&store, 7, 4).await);
+        assert!(!has_place(&store, 7, 5).await);
+        // Where it has opened the room, there is no such rule, and the default is in force.
+        let fields = ["share", "share_shadow"];
+        let () = manager(&server).await.hdel("{wr:shop}:room", &fields).await.unwrap();
+        for who in 6..20 {
+            assert!(has_place(&store, 7, who).await);
+        }
+    })
+    .await;
+}
+
+/// A script of the release before: it takes a place away and does not count that of its network.
+const EARLIER: &str = "
+    redis.call('ZREM', KEYS[2], ARGV[1])
+    local counts = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'counts'))
+    counts[10], counts[5] = nil, counts[5] - 1
+    redis.call('HSET', KEYS[1], 'counts', cmsgpack.pack(counts))";
