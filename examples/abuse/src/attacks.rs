@@ -1,14 +1,11 @@
 //! The attacks, each in a file of its own.
 
-mod attack;
-mod cookie_jar_filler;
-mod early_polls;
-mod key_flood;
-mod made_up_keys;
-mod odd_paths;
-mod preflight_flood;
-mod slow_readers;
-mod ticket_hoard;
-mod two_rooms;
-
-pub(crate) use self::attack::Attack;
+pub(crate) mod cookie_jar_filler;
+pub(crate) mod early_polls;
+pub(crate) mod key_flood;
+pub(crate) mod made_up_keys;
+pub(crate) mod odd_paths;
+pub(crate) mod preflight_flood;
+pub(crate) mod slow_readers;
+pub(crate) mod ticket_hoard;
+pub(crate) mod two_rooms;

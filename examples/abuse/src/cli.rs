@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
-use crate::{attacks::Attack, serve::ServeOrder, site::Scale};
+use crate::{serve::ServeOrder, site::Scale, trial::Attack};
 
 /// Attacks a service that is built from a configuration file, and says what the attacker got and
 /// what people got meanwhile.

@@ -1,4 +1,7 @@
 //! What came of an attack.
+//!
+//! A strike is made of what the attacker got, and of bounds on it. What an attack needs in order to
+//! prove anything is a bound as well: a limit that was never reached says nothing.
 
 /// What an attacker did, what it got, and what it should have got at most.
 #[derive(Clone, Debug)]
@@ -15,21 +18,19 @@ impl Strike {
         Self { sent, got: got.into(), bound: bound.into(), broken: Vec::new() }
     }
 
-    /// Notes that a bound is broken unless this holds.
-    pub(crate) fn must(mut self, holds: bool, says: impl FnOnce() -> String) -> Self {
-        if !holds {
-            self.broken.push(says());
-        }
+    /// Notes what was found to be broken, if anything was.
+    pub(crate) fn finds(mut self, broken: Option<String>) -> Self {
+        self.broken.extend(broken);
         self
     }
 
     /// At least one of these is needed, or the attack has proved nothing.
     pub(crate) fn needs(self, count: u64, of: &str) -> Self {
-        self.must(count > 0, || format!("void: no {of}"))
+        self.finds((count == 0).then(|| format!("void: no {of}")))
     }
 
     /// At most this many are allowed.
     pub(crate) fn at_most(self, most: u64, count: u64, of: &str) -> Self {
-        self.must(count <= most, || format!("{count} {of} instead of at most {most}"))
+        self.finds((count > most).then(|| format!("{count} {of} instead of at most {most}")))
     }
 }

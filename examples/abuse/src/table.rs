@@ -1,4 +1,5 @@
-//! The table of attacks.
+//! The table of attacks: what was sent, what the attacker got, what people got meanwhile, and
+//! whether the bound was kept.
 
 use std::time::Duration;
 
@@ -60,7 +61,7 @@ const HEADER: [&str; 8] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{attacks::Attack, people::Seen, strike::Strike};
+    use crate::{people::Seen, strike::Strike, trial::Attack};
 
     #[test]
     fn a_run_in_which_people_got_nothing_is_void() {

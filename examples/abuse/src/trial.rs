@@ -7,11 +7,37 @@ use clap::ValueEnum;
 use tokio::time::sleep;
 
 use crate::{
-    attacks::Attack,
+    attacks::{
+        cookie_jar_filler, early_polls, key_flood, made_up_keys, odd_paths, preflight_flood,
+        slow_readers, ticket_hoard, two_rooms,
+    },
     people::{People, Seen},
     site::{Scale, Site},
     strike::Strike,
 };
+
+/// An attack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Attack {
+    /// CORS preflights from one address, as fast as they are answered.
+    PreflightFlood,
+    /// Paths of 60 KB that can be read in many ways, in front of limits on paths.
+    Paths,
+    /// A new key in a header, and a new token in the cookie, with each request.
+    MadeUpKeys,
+    /// First tickets by the hundred, brought back later, before the next slots are free.
+    TicketHoard,
+    /// A client that sends its tokens by header, through two rooms.
+    TwoRooms,
+    /// Requests from thousands of addresses of one network.
+    KeyFlood,
+    /// One place in line after the other, each with a new cookie jar, from one address.
+    CookieJarFiller,
+    /// Tickets that are shown before they are due, as fast as they are answered.
+    EarlyPolls,
+    /// Downloads that are asked for and not read.
+    SlowReaders,
+}
 
 /// What an attacker and people got.
 #[derive(Clone, Debug)]
@@ -20,6 +46,30 @@ pub(crate) struct Trial {
     pub(crate) strike: Strike,
     pub(crate) calm: Seen,
     pub(crate) meanwhile: Seen,
+}
+
+impl Attack {
+    /// The configuration of the service, the outermost layer first.
+    const fn files(self) -> &'static [&'static str] {
+        match self {
+            Self::TwoRooms => &["service.toml", "checkout.toml"],
+            _ => &["service.toml"],
+        }
+    }
+
+    async fn strike(self, site: &Site) -> Result<Strike> {
+        match self {
+            Self::CookieJarFiller => cookie_jar_filler::strike(site).await,
+            Self::EarlyPolls => early_polls::strike(site).await,
+            Self::KeyFlood => key_flood::strike(site).await,
+            Self::MadeUpKeys => made_up_keys::strike(site).await,
+            Self::Paths => odd_paths::strike(site).await,
+            Self::PreflightFlood => preflight_flood::strike(site).await,
+            Self::SlowReaders => slow_readers::strike(site).await,
+            Self::TicketHoard => ticket_hoard::strike(site).await,
+            Self::TwoRooms => two_rooms::strike(site).await,
+        }
+    }
 }
 
 impl Trial {

@@ -17,7 +17,7 @@ use crate::{
     visitor::Jar,
 };
 
-pub(super) async fn strike(site: &Site) -> Result<Strike> {
+pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     site.fill().await?;
     let start = Instant::now();
     let mut workers = JoinSet::new();
@@ -45,7 +45,7 @@ pub(super) async fn strike(site: &Site) -> Result<Strike> {
     )
     .needs(places, "place was taken")
     .at_most(most, places, "places in line")
-    .must(has_place, || format!("a person got no place, but {}", second.reason())))
+    .finds((!has_place).then(|| format!("a person got no place, but {}", second.reason()))))
 }
 
 /// Takes tickets as fast as they are given, and brings each back when it is due.

@@ -13,7 +13,7 @@ use crate::{
     visitor::Jar,
 };
 
-pub(super) async fn strike(site: &Site) -> Result<Strike> {
+pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     site.fill().await?;
     let (start, mut tickets) = (Instant::now(), Vec::new());
     for _ in 0..TICKETS {

@@ -14,7 +14,7 @@ use crate::{
     visitor::Jar,
 };
 
-pub(super) async fn strike(site: &Site) -> Result<Strike> {
+pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     // A pass is a bearer token: all of the attack go by one, and it is the addresses that count.
     let mut guest = site.visitor(attacker(1));
     guest.enter(Duration::ZERO).await.context("a pass for the flood")?;

@@ -1,42 +1,61 @@
 //! A client inside that makes up a new API key with each request, so that no limit by key ever
-//! refuses it. Only the limit of its address does.
+//! refuses it. Only the limit of its address does. A client with one key is tried beside it.
+
+use std::{net::Ipv4Addr, time::Duration};
 
 use anyhow::{Context, Result};
 use http::{HeaderValue, header};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use std::time::Duration;
 
 use crate::{
-    hammer::hammer,
+    hammer::{Tally, hammer},
     site::{Site, attacker},
     strike::Strike,
 };
 
-pub(super) async fn strike(site: &Site) -> Result<Strike> {
-    let mut inside = site.visitor(attacker(1));
-    inside.enter(Duration::ZERO).await.context("the attacker gets a pass")?;
-    let (jar, seed) = (inside.jar, site.seed);
-    let tally = hammer(site, attacker(1), site.scale.length(), move |number| {
-        let mut chance = Pcg64::seed_from_u64(seed ^ number);
-        let mut request = jar.get("/");
+pub(crate) async fn strike(site: &Site) -> Result<Strike> {
+    let seed = site.seed;
+    let control = send(site, CONTROL, move |_| seed).await?;
+    let tally = send(site, attacker(1), move |number| seed ^ number).await?;
+    let (runs, by_one) = (site.runs(attacker(1)).await?, site.runs(CONTROL).await?);
+    let of_address = site.settings.limit("per_ip")?.most(tally.elapsed);
+    let of_key = site.settings.limit("per_key")?.most(control.elapsed);
+    Ok(Strike::new(
+        tally.sent,
+        format!("{runs} handler runs with {} keys, and {by_one} with one", tally.sent),
+        format!("{of_address} runs, by the limit of its address; {of_key} with one key"),
+    )
+    .needs(runs, "request ran the handler")
+    .needs(by_one, "request with one key ran the handler")
+    .at_most(of_address + ENTRY, runs, "handler runs")
+    .at_most(of_key + ENTRY, by_one, "handler runs with one key"))
+}
+
+/// Hammers with a pass, and a key that follows from the number of the request.
+async fn send(
+    site: &Site,
+    from: Ipv4Addr,
+    key: impl Fn(u64) -> u64 + Send + Sync + 'static,
+) -> Result<Tally> {
+    let mut inside = site.visitor(from);
+    inside.enter(Duration::ZERO).await.context("a pass for the attacker")?;
+    let jar = inside.jar;
+    let make = move |number| {
+        let mut chance = Pcg64::seed_from_u64(key(number));
         let key = format!("{:032x}", chance.random::<u128>());
         // A token that is made up, before the one that is sealed.
         let made_up: Vec<_> = jar.names().map(|name| format!("{name}={key}; ")).collect();
         let cookies = made_up.concat() + &jar.line();
+        let mut request = jar.get("/");
         let headers = request.headers_mut();
         headers.insert("x-api-key", HeaderValue::try_from(key).expect("digits"));
         headers.insert(header::COOKIE, HeaderValue::try_from(cookies).expect("tokens are ASCII"));
         request
-    });
-    let tally = tally.await?;
-    let (runs, most) =
-        (site.runs(attacker(1)).await?, site.settings.limit("per_ip")?.most(tally.elapsed));
-    Ok(Strike::new(
-        tally.sent,
-        format!("{runs} handler runs with {} keys", tally.sent),
-        format!("{most} runs, by the limit of its address"),
-    )
-    .needs(runs, "request ran the handler")
-    .at_most(most, runs, "handler runs"))
+    };
+    hammer(site, from, site.scale.length() / 2, make).await
 }
+
+const CONTROL: Ipv4Addr = attacker(2);
+/// The request by which a client has got its pass, before it had a key.
+const ENTRY: u64 = 1;

@@ -15,7 +15,7 @@ use crate::{
     visitor::Jar,
 };
 
-pub(super) async fn strike(site: &Site) -> Result<Strike> {
+pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     let start = Instant::now();
     let mut plain = Cost::default();
     let mut odd = ODD.map(|piece| (piece, Cost::default()));

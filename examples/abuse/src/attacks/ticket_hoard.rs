@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Result, ensure};
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep, sleep_until},
@@ -21,7 +21,7 @@ use crate::{
     visitor::Visitor,
 };
 
-pub(super) async fn strike(site: &Site) -> Result<Strike> {
+pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     let inside = site.fill().await?;
     let hoard = take(site).await?;
     let taken_at = Instant::now();
@@ -49,11 +49,10 @@ pub(super) async fn strike(site: &Site) -> Result<Strike> {
     for mut visitor in inside.into_iter().take(usize::from(BEHIND)) {
         visitor.ask("/leave").await?;
     }
-    let free_at = Instant::now();
+    let mut left_behind = None;
     while let Some(entered) = behind.join_next().await {
-        entered?.context("a person behind the hoard")?;
+        left_behind = entered?.err().map(|error| format!("{error:#}")).or(left_behind);
     }
-    let waited = free_at.elapsed();
     let ahead = overtaken.load(Ordering::Relaxed);
     Ok(Strike::new(
         u64::try_from(tickets)?,
@@ -62,7 +61,7 @@ pub(super) async fn strike(site: &Site) -> Result<Strike> {
     )
     .needs(u64::from(placed), "ticket of the hoard made a place")
     .at_most(0, ahead, "of the hoard let in before the people behind it")
-    .must(waited < PATIENCE, || format!("the people behind waited for {waited:?}")))
+    .finds(left_behind))
 }
 
 /// Takes first tickets from several addresses.
@@ -76,7 +75,7 @@ async fn take(site: &Site) -> Result<Vec<Visitor>> {
         for _ in 0..each {
             let mut visitor = site.visitor(attacker(number));
             let answer = visitor.ask("/").await?;
-            anyhow::ensure!(answer.is_queued(), "no ticket, but {}", answer.reason());
+            ensure!(answer.is_queued(), "no ticket, but {}", answer.reason());
             hoard.push(visitor);
         }
     }
@@ -87,4 +86,4 @@ const ADDRESSES: u8 = 8;
 const BEHIND: u8 = 3;
 const FIRST_BEHIND: u8 = 101;
 const SLACK: Duration = Duration::from_secs(1);
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(15);

@@ -16,7 +16,7 @@ use crate::{
     strike::Strike,
 };
 
-pub(super) async fn strike(site: &Site) -> Result<Strike> {
+pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     let mut client = Client::new(attacker(1), site.address());
     let (mut tokens, mut tally) = (Tokens::default(), Tally::default());
     let start = Instant::now();
