@@ -66,8 +66,8 @@ mod tests {
     #[test]
     fn a_run_in_which_people_got_nothing_is_void() {
         let strike = Strike::new(1, "nothing", "nothing");
-        let idle = Seen::default();
-        let busy = Seen { served: [1; crate::people::PEOPLE], ..Seen::default() };
+        let (idle, mut busy) = (Seen::default(), Seen::default());
+        busy.served.fill(1);
         let trial = Trial { attack: Attack::Paths, strike, calm: busy.clone(), meanwhile: idle };
         assert_eq!(row(&trial)[7], "no: void: 6 people were not served meanwhile");
         let trial = Trial { meanwhile: busy, ..trial };
