@@ -25,7 +25,7 @@ pub(crate) struct Client {
     open: Option<SendRequest<Empty<Bytes>>>,
 }
 
-/// What came back.
+/// The answer to a request, read to its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,

@@ -21,7 +21,7 @@ use crate::{
     site::Site,
 };
 
-/// What came back.
+/// The answers to a flood of requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) sent: u64,

@@ -26,7 +26,7 @@ pub(crate) struct People {
     _all: JoinSet<()>,
 }
 
-/// What people got in one phase of a run.
+/// The answers that people got in one phase of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     /// How often each was served.
@@ -50,7 +50,7 @@ impl People {
         Ok(Self { seen, _all: all })
     }
 
-    /// What they have got since this was last asked.
+    /// The answers since this was last asked.
     pub(crate) fn seen(&self) -> Seen {
         std::mem::take(&mut *lock(&self.seen))
     }

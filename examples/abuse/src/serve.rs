@@ -29,7 +29,7 @@ use tokio::{
 };
 use tower_waiting_room::{Visit, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer};
 
-/// What the service is told.
+/// The command line of the service.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServeOrder {
     /// Serves here, and the numbers on another port.
@@ -40,7 +40,7 @@ pub(crate) struct ServeOrder {
     pub(crate) config: Vec<PathBuf>,
 }
 
-/// What the service knows of itself.
+/// The state of the service, as it is told on the second port.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Numbers {
     /// How often the handlers ran, by the address of the client.

@@ -1,4 +1,4 @@
-//! What the bounds need to know of the configuration file.
+//! The part of the configuration file that bounds follow from.
 
 use std::{path::Path, time::Duration};
 

@@ -1,9 +1,9 @@
-//! What came of an attack.
+//! The outcome of an attack.
 //!
-//! A strike is made of what the attacker got, and of bounds on it. What an attack needs in order to
-//! prove anything is a bound as well: a limit that was never reached says nothing.
+//! A strike has bounds in two directions: an attack that never comes near a limit proves nothing
+//! about it, and is void.
 
-/// What an attacker did, what it got, and what it should have got at most.
+/// Requests of an attacker, what they were worth to it, and the bound on that.
 #[derive(Clone, Debug)]
 pub(crate) struct Strike {
     /// Requests, or connections.

@@ -39,7 +39,7 @@ pub(crate) enum Attack {
     SlowReaders,
 }
 
-/// What an attacker and people got.
+/// The outcome of an attack, and the answers that people got before and meanwhile.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) attack: Attack,

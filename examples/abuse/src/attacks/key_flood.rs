@@ -54,7 +54,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     .at_most(0, after.served, "requests of the offender served after the flood"))
 }
 
-/// Sends some requests from each of so many addresses of one network.
+/// Sends some requests from each of this number of addresses of one network.
 async fn flood(site: &Site, jar: &Jar, addresses: u32, each: u64) -> Result<Tally> {
     let connections = site.scale.connections();
     let mut workers = JoinSet::new();

@@ -50,7 +50,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     .at_most(TIMES * 10, tenths, "tenths of the CPU of a plain path"))
 }
 
-/// What paths of one kind have cost the service.
+/// The cost of paths of one kind to the service.
 #[derive(Clone, Debug)]
 struct Cost {
     piece: &'static str,
@@ -60,7 +60,7 @@ struct Cost {
 }
 
 impl Cost {
-    /// A path of this length, which ends with so many pieces.
+    /// A path of this length, which ends with up to this number of pieces.
     fn of(piece: &'static str, length: usize, pieces: usize) -> Self {
         let odd = piece.repeat(pieces.min((length - 1) / piece.len()));
         let path = format!("/{}{odd}", "a".repeat(length - 1 - odd.len()));
@@ -90,7 +90,7 @@ impl Cost {
 }
 
 const PIECES: [&str; 6] = ["/.", "a/../", "/", "%2e%2e/", "%252e/", ";a=%2f"];
-/// In bytes, and with up to so many pieces.
+/// In bytes, and with up to this number of pieces.
 const LENGTHS: [(usize, usize); 3] = [(60_000, usize::MAX), (8_192, usize::MAX), (512, 5)];
 /// Of each kind in turn, so that all have the same neighbours on the machine.
 const TURN: Duration = Duration::from_millis(50);
