@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use http::{HeaderMap, Request, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use http_body_util::{BodyExt, Empty};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -53,8 +53,11 @@ impl Client {
         answer?
     }
 
-    async fn exchange(&mut self, request: Request<Empty<Bytes>>) -> Result<Answer> {
+    async fn exchange(&mut self, mut request: Request<Empty<Bytes>>) -> Result<Answer> {
         let asked = Instant::now();
+        let headers = request.headers_mut();
+        let line = forwarded_for(headers.get(FORWARDED_FOR), self.from);
+        headers.insert(FORWARDED_FOR, line.try_into()?);
         if self.open.as_ref().is_none_or(SendRequest::is_closed) {
             let stream = connect(self.from, self.to, None).await?;
             let (open, connection) = http1::handshake(TokioIo::new(stream)).await?;
@@ -104,6 +107,17 @@ pub(crate) fn get(path: &str) -> http::request::Builder {
     Request::get(path).header(header::HOST, "shop.test").header(header::ACCEPT, "application/json")
 }
 
+/// The client address that the proxy in front of the service is told of, behind the ones that the
+/// client has made up.
+pub(crate) fn forwarded_for(made_up: Option<&HeaderValue>, from: Ipv4Addr) -> String {
+    let [_, rest @ ..] = from.octets();
+    let client = Ipv4Addr::new(10, rest[0], rest[1], rest[2]);
+    match made_up.and_then(|line| line.to_str().ok()) {
+        Some(line) => format!("{line}, {client}"),
+        None => client.to_string(),
+    }
+}
+
 /// Connects from an address, with a buffer of this size for what comes in.
 pub(crate) async fn connect(
     from: Ipv4Addr,
@@ -120,5 +134,7 @@ pub(crate) async fn connect(
     Ok(stream)
 }
 
+/// The header in which a proxy says where a client comes from.
+pub(crate) const FORWARDED_FOR: &str = "x-forwarded-for";
 /// A request without an answer by then has failed.
 const PATIENCE: Duration = Duration::from_secs(10);

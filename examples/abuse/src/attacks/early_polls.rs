@@ -93,7 +93,7 @@ async fn poll(mut client: Client, mut tickets: Vec<Ticket>, until: Instant) -> P
             let asked = Instant::now();
             polls.sent += 1;
             let Ok(answer) = client.send(ticket.jar.get("/")).await else { continue };
-            if answer.is_queued() {
+            if answer.reason() != TOO_OFTEN {
                 polls.answered += 1;
                 polls.early += u64::from(Instant::now() < ticket.early_until);
                 ticket.told(&answer, asked);
@@ -109,5 +109,6 @@ fn most(burst: u64, per_second: u64, within: Duration) -> u64 {
     burst + per_second.saturating_mul(millis) / 1_000 + 1
 }
 
+const TOO_OFTEN: &str = "refused:too_often";
 /// As many as the limit of the address gives out at once, and some less.
 const TICKETS: u32 = 50;

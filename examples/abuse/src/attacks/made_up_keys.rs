@@ -1,5 +1,5 @@
-//! A client inside that makes up a new API key with each request, so that no limit by key ever
-//! refuses it. Only the limit of its address does. A client with one key is tried beside it.
+//! A client inside that makes up a new API key with each request, and an address that it says it comes
+//! from, so that no limit by key ever refuses it. Only the limit of its address does. A client with one key is tried beside it.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -9,6 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
 use crate::{
+    client::FORWARDED_FOR,
     hammer::{Tally, hammer},
     site::{Site, attacker},
     strike::Strike,
@@ -44,11 +45,14 @@ async fn send(
     let make = move |number| {
         let mut chance = Pcg64::seed_from_u64(key(number));
         let key = format!("{:032x}", chance.random::<u128>());
+        let made_up_address = Ipv4Addr::from_bits(chance.random());
         // A token that is made up, before the one that is sealed.
         let made_up: Vec<_> = jar.names().map(|name| format!("{name}={key}; ")).collect();
         let cookies = made_up.concat() + &jar.line();
         let mut request = jar.get("/");
         let headers = request.headers_mut();
+        let line = HeaderValue::try_from(made_up_address.to_string());
+        headers.insert(FORWARDED_FOR, line.expect("an address is ASCII"));
         headers.insert("x-api-key", HeaderValue::try_from(key).expect("digits"));
         headers.insert(header::COOKIE, HeaderValue::try_from(cookies).expect("tokens are ASCII"));
         request

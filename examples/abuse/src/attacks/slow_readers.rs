@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use crate::{
-    client::connect,
+    client::{FORWARDED_FOR, connect, forwarded_for},
     site::{Site, attacker},
     strike::Strike,
 };
@@ -21,7 +21,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     let mut inside = site.visitor(attacker(1));
     inside.enter(Duration::ZERO).await.context("a pass for the readers")?;
     let request = format!(
-        "GET {PATH} HTTP/1.1\r\nhost: shop.test\r\naccept: application/json\r\ncookie: {}\r\n\r\n",
+        "GET {PATH} HTTP/1.1\r\nhost: shop.test\r\naccept: application/json\r\ncookie: {}\r\n",
         inside.jar.line()
     );
     let gate = site.settings.gate(GATE)?;
@@ -80,6 +80,8 @@ async fn ask(
         sleep_until(start + length * number / readers).await;
         let from = attacker(u8::try_from(number % ADDRESSES).unwrap_or(0) + 1);
         let mut stream = connect(from, to, Some(SMALLEST_BUFFER)).await?;
+        let client = forwarded_for(None, from);
+        let request = format!("{request}{FORWARDED_FOR}: {client}\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
         open.push(stream);
     }
