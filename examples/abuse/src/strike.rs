@@ -29,6 +29,12 @@ impl Strike {
         self.finds((count == 0).then(|| format!("void: no {of}")))
     }
 
+    /// More was asked for than this, or no bound was reached.
+    pub(crate) fn asks_for_more_than(self, most: u64) -> Self {
+        let sent = self.sent;
+        self.finds((sent <= most).then(|| format!("void: {sent} sent, and {most} are allowed")))
+    }
+
     /// At most this many are allowed.
     pub(crate) fn at_most(self, most: u64, count: u64, of: &str) -> Self {
         self.finds((count > most).then(|| format!("{count} {of} instead of at most {most}")))

@@ -43,6 +43,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
         format!("{places} places in line"),
         format!("{most} places, {because}; a person still gets one"),
     )
+    .asks_for_more_than(2 * most)
     .needs(places, "place was taken")
     .at_most(most, places, "places in line")
     .finds((!has_place).then(|| format!("a person got no place, but {}", second.reason()))))

@@ -46,7 +46,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
         format!("{of_ticket} (20 and 4 a second) to one, {of_address} (500 and 50) to early ones"),
     )
     .needs(all.answered, "poll of the one ticket was answered")
-    .needs(all.sent.saturating_sub(of_address), "need to refuse any poll")
+    .asks_for_more_than(of_address)
     .at_most(of_ticket, all.answered, "answers to one ticket")
     .at_most(of_address, all.early, "answers to early tickets"))
 }

@@ -27,6 +27,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
         format!("{runs} handler runs with {} keys, and {by_one} with one", tally.sent),
         format!("{of_address} runs, by the limit of its address; {of_key} with one key"),
     )
+    .asks_for_more_than(of_address)
     .needs(runs, "request ran the handler")
     .needs(by_one, "request with one key ran the handler")
     .at_most(of_address + ENTRY, runs, "handler runs")

@@ -31,6 +31,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
         format!("{runs} handler runs, and {control} by GET with a pass"),
         format!("{most} runs, by the limit of its address"),
     )
+    .asks_for_more_than(most)
     .needs(runs, "preflight ran the handler")
     .needs(control, "request with a pass ran the handler")
     .at_most(most, runs, "handler runs")
