@@ -37,6 +37,9 @@ step "tests"
 # The tests with foreign clients mostly wait for them, so there are more threads than cores.
 RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" cargo test --workspace --all-features
 
+step "attacks over real sockets, in short, with a fresh seed"
+cargo run --quiet -p abuse -- --short
+
 step "loom: the gate in every interleaving of two threads"
 scripts/loom.sh
 

@@ -1,0 +1,11 @@
+//! The attacks, each in a file of its own.
+
+pub(crate) mod cookie_jar_filler;
+pub(crate) mod early_polls;
+pub(crate) mod key_flood;
+pub(crate) mod made_up_keys;
+pub(crate) mod odd_paths;
+pub(crate) mod preflight_flood;
+pub(crate) mod slow_readers;
+pub(crate) mod ticket_hoard;
+pub(crate) mod two_rooms;

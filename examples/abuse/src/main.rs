@@ -1,0 +1,79 @@
+//! Attacks over real sockets on a service that is built from a configuration file: what the attacker
+//! gets, and what people get meanwhile.
+//!
+//! ```text
+//! cargo run --release -p abuse                                  all attacks, in full
+//! cargo run -p abuse -- --short                                 all attacks, in less than a minute
+//! cargo run -p abuse -- --attack ticket-hoard --seed 7          one of them, again
+//! ```
+//!
+//! The service is [`serve`], in a [`process`] of its own, fresh for each attack. [`people`] ask it all
+//! the time, each from an address of its own; an attack is a file of [`attacks`], and one run of it a
+//! [`trial`]. Attackers come from `127.0.2.0/24`, people from `127.0.1.0/24`.
+
+mod attacks;
+mod cli;
+mod client;
+mod hammer;
+mod people;
+mod process;
+mod serve;
+mod settings;
+mod site;
+mod strike;
+mod table;
+mod trial;
+mod visitor;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, ensure};
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use crate::{
+    cli::{Cli, Command},
+    trial::Trial,
+};
+
+/// Ends with 0 if every bound was kept, with 1 if one was broken or a run was void, and with 2 if
+/// an attack could not be tried.
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Cli::parse()).await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("abuse: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn run(cli: Cli) -> Result<ExitCode> {
+    // That requests are refused is what is tried here, and so no news.
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("error"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    if let Some(Command::Serve(order)) = cli.command {
+        serve::serve(order).await?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    // The service inherits the limit, and has as many connections.
+    let scale = cli.plan.scale();
+    let files = u64::from(scale.slow_readers()) + SPARE_FILES;
+    let allowed = rlimit::increase_nofile_limit(files)?;
+    ensure!(allowed >= files, "{files} open files are needed, and {allowed} are allowed");
+    let seed = cli.plan.seed();
+    println!("seed {seed}");
+    let mut trials = Vec::new();
+    for attack in cli.plan.attacks() {
+        let trial = Trial::run(attack, &cli.plan.config, scale, seed).await?;
+        eprintln!("{}", trial.story());
+        trials.push(trial);
+    }
+    println!("{}", table::table(&trials));
+    let is_kept = trials.iter().all(|trial| trial.broken().is_empty());
+    Ok(if is_kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// For everything but the slow readers.
+const SPARE_FILES: u64 = 1_024;

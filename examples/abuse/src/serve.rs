@@ -1,0 +1,162 @@
+//! The service that is attacked, in a process of its own.
+//!
+//! Its layers are those of the configuration files, the first outermost. A second port, outside of
+//! all layers, tells the numbers.
+
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    net::{IpAddr, SocketAddr},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anyhow::{Context, Result};
+use axum::{
+    Extension, Json, Router,
+    body::Body,
+    extract::{ConnectInfo, State},
+    routing::{any, get},
+};
+use bytes::Bytes;
+use clap::Args;
+use futures_util::stream;
+use serde::{Deserialize, Serialize};
+use tokio::{
+    io::{AsyncReadExt, stdin},
+    net::TcpListener,
+    select,
+};
+use tower_waiting_room::{Visit, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer};
+
+/// The command line of the service.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ServeOrder {
+    /// Serves here, and the numbers on another port.
+    #[arg(long)]
+    pub(crate) listen: SocketAddr,
+    /// Has a layer by this file; of several the first is the outermost.
+    #[arg(long, required = true)]
+    pub(crate) config: Vec<PathBuf>,
+}
+
+/// The state of the service, as it is told on the second port.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Numbers {
+    /// How often the handlers ran, by the address of the client.
+    pub(crate) runs: BTreeMap<IpAddr, u64>,
+    /// By the name of the room.
+    pub(crate) rooms: BTreeMap<String, RoomNumbers>,
+    /// By the name of the gate.
+    pub(crate) gates: BTreeMap<String, GateNumbers>,
+    pub(crate) misconfigurations: Vec<String>,
+}
+
+/// One room in numbers.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct RoomNumbers {
+    pub(crate) active: u32,
+    pub(crate) waiting: u32,
+}
+
+/// One gate in numbers.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct GateNumbers {
+    pub(crate) in_flight: u32,
+    pub(crate) queued: u32,
+}
+
+#[derive(Clone, Default)]
+struct App {
+    runs: Arc<Mutex<BTreeMap<IpAddr, u64>>>,
+    rooms: Vec<WaitingRoomHandle>,
+}
+
+/// Serves until its standard input is closed.
+///
+/// Says both addresses on standard output as soon as it serves.
+pub(crate) async fn serve(order: ServeOrder) -> Result<()> {
+    let layers = order.config.iter().map(|path| layer(path)).collect::<Result<Vec<_>>>()?;
+    let rooms = layers.iter().map(WaitingRoomLayer::handle).collect();
+    let app = App { rooms, ..App::default() };
+    let service = Router::new()
+        .route("/leave", get(leave))
+        .route("/download", get(download))
+        .fallback(any(welcome))
+        .with_state(app.clone());
+    let service = layers.into_iter().rev().fold(service, |service, layer| service.layer(layer));
+    let numbers = Router::new().route("/numbers", get(numbers)).with_state(app);
+    let (open, admin) =
+        (TcpListener::bind(order.listen).await?, TcpListener::bind(order.listen).await?);
+    println!("{} {}", open.local_addr()?, admin.local_addr()?);
+    let service = service.into_make_service_with_connect_info::<SocketAddr>();
+    select! {
+        served = async { axum::serve(open, service).await } => Ok(served?),
+        served = async { axum::serve(admin, numbers).await } => Ok(served?),
+        _ = async { stdin().read(&mut [0]).await } => Ok(()),
+    }
+}
+
+fn layer(path: &Path) -> Result<WaitingRoomLayer> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let config: WaitingRoomConfig =
+        toml::from_str(&text).with_context(|| path.display().to_string())?;
+    Ok(WaitingRoomLayer::new(config))
+}
+
+/// Answers every path and every method, preflights too.
+async fn welcome(
+    State(app): State<App>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+) -> &'static str {
+    app.ran(from);
+    "Welcome to the shop."
+}
+
+/// Ends the session, so that its slot is free.
+async fn leave(visit: Option<Extension<Visit>>) -> &'static str {
+    if let Some(Extension(visit)) = visit {
+        visit.end();
+    }
+    "Good-bye."
+}
+
+/// 16 MiB in pieces, more than the buffers of a connection take.
+async fn download(State(app): State<App>, ConnectInfo(from): ConnectInfo<SocketAddr>) -> Body {
+    app.ran(from);
+    let pieces = (0..PIECES).map(|_| Ok::<_, Infallible>(Bytes::from_static(&PIECE)));
+    Body::from_stream(stream::iter(pieces))
+}
+
+async fn numbers(State(app): State<App>) -> Json<Numbers> {
+    let mut numbers = Numbers { runs: app.counted(), ..Numbers::default() };
+    for handle in &app.rooms {
+        if let Ok(now) = handle.snapshot().await {
+            let room = RoomNumbers { active: now.active, waiting: now.waiting };
+            numbers.rooms.insert(handle.rules().name().to_owned(), room);
+        }
+        for (name, gates) in handle.gates() {
+            let (in_flight, queued) = gates
+                .iter()
+                .fold((0, 0), |(runs, waits), gate| (runs + gate.in_flight, waits + gate.queued));
+            numbers.gates.insert(name.to_string(), GateNumbers { in_flight, queued });
+        }
+        let found = handle.misconfigurations().into_iter().map(|it| format!("{it:?}"));
+        numbers.misconfigurations.extend(found);
+    }
+    Json(numbers)
+}
+
+impl App {
+    fn ran(&self, from: SocketAddr) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        *runs.entry(from.ip()).or_default() += 1;
+    }
+
+    fn counted(&self) -> BTreeMap<IpAddr, u64> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+static PIECE: [u8; 16 * 1024] = [b'.'; 16 * 1024];
+const PIECES: u32 = 1_024;

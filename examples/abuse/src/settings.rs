@@ -1,0 +1,115 @@
+//! The part of the configuration file that bounds follow from.
+
+use std::{path::Path, time::Duration};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Deserializer, de::Error};
+
+/// The fields of a configuration that bounds follow from.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Settings {
+    pub(crate) total_active_users: u32,
+    #[serde(deserialize_with = "duration")]
+    pub(crate) refresh_interval: Duration,
+    /// At most this many places in line for one network.
+    places_per_network: Option<toml::Value>,
+    rate_limits: Vec<LimitSettings>,
+    concurrency: Vec<GateSettings>,
+}
+
+/// A rate limit.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct LimitSettings {
+    name: String,
+    quota: QuotaSettings,
+    pub(crate) max_keys: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct QuotaSettings {
+    limit: u64,
+    #[serde(deserialize_with = "duration")]
+    window: Duration,
+    burst: Option<u64>,
+}
+
+/// A gate.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct GateSettings {
+    name: String,
+    pub(crate) limit: u32,
+    #[serde(deserialize_with = "duration")]
+    pub(crate) max_wait: Duration,
+    #[serde(deserialize_with = "duration")]
+    pub(crate) body_stall: Duration,
+}
+
+impl Settings {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        toml::from_str(&text).with_context(|| path.display().to_string())
+    }
+
+    pub(crate) fn limit(&self, name: &str) -> Result<&LimitSettings> {
+        let found = self.rate_limits.iter().find(|limit| limit.name == name);
+        found.with_context(|| format!("a limit {name:?} in the configuration"))
+    }
+
+    pub(crate) fn gate(&self, name: &str) -> Result<&GateSettings> {
+        let found = self.concurrency.iter().find(|gate| gate.name == name);
+        found.with_context(|| format!("a gate {name:?} in the configuration"))
+    }
+
+    /// The most places that one address can have after it has asked for them for some time: its
+    /// share if the file names one, and else two requests for each by the limit of its address.
+    pub(crate) fn places(&self, asked_for: Duration) -> Result<(u64, &'static str)> {
+        let share = self.places_per_network.as_ref().and_then(toml::Value::as_integer);
+        let by_limit = self.limit("per_ip")?.most(asked_for);
+        Ok(match share.and_then(|share| u64::try_from(share).ok()) {
+            Some(share) if share <= by_limit => (share, "its share of the places"),
+            _ => (by_limit, "the newcomers that its address may send"),
+        })
+    }
+}
+
+impl LimitSettings {
+    /// The most requests that one key can have allowed within some time.
+    pub(crate) fn most(&self, within: Duration) -> u64 {
+        let QuotaSettings { limit, window, burst } = self.quota;
+        let replenished = u128::from(limit) * within.as_micros() / window.as_micros().max(1);
+        let replenished = u64::try_from(replenished).unwrap_or(u64::MAX);
+        burst.unwrap_or(limit).saturating_add(replenished).saturating_add(1)
+    }
+
+    /// The requests of one key that are allowed at once.
+    pub(crate) fn at_once(&self) -> u64 {
+        self.quota.burst.unwrap_or(self.quota.limit)
+    }
+}
+
+fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    humantime::parse_duration(&String::deserialize(from)?).map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"
+        total_active_users = 1
+        refresh_interval = "2s"
+        concurrency = []
+        [[rate_limits]]
+        name = "per_ip"
+        quota = { limit = 600, window = "1m", burst = 60 }
+    "#;
+
+    #[test]
+    fn a_share_of_the_places_in_the_file_is_the_bound() {
+        let settings = |line: &str| toml::from_str::<Settings>(&format!("{line}\n{FILE}")).unwrap();
+        let after_a_second = |line: &str| settings(line).places(Duration::from_secs(1)).unwrap().0;
+        assert_eq!(after_a_second(""), 60 + 10 + 1);
+        assert_eq!(after_a_second("places_per_network = 20"), 20);
+        assert_eq!(after_a_second("places_per_network = 1000"), 71);
+    }
+}

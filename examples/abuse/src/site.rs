@@ -1,0 +1,128 @@
+//! Where an attack takes place: a fresh service, and what is known of it.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::Path,
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use http_body_util::Empty;
+
+use crate::{
+    client::{Client, get},
+    process::Process,
+    serve::{Numbers, RoomNumbers},
+    settings::Settings,
+    visitor::Visitor,
+};
+
+/// A service, its settings, and how hard it is struck.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) process: Process,
+    pub(crate) settings: Settings,
+    pub(crate) scale: Scale,
+    pub(crate) seed: u64,
+}
+
+/// How hard the attacks strike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// For the table.
+    Full,
+    /// For every change of the code.
+    Short,
+}
+
+impl Site {
+    pub(crate) async fn start(
+        folder: &Path,
+        files: &[&str],
+        scale: Scale,
+        seed: u64,
+    ) -> Result<Self> {
+        let settings = Settings::read(&folder.join(files.first().context("a file")?))?;
+        let process = Process::start(folder, files).await?;
+        Ok(Self { process, settings, scale, seed })
+    }
+
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.process.open
+    }
+
+    /// A visitor who comes from this address.
+    pub(crate) fn visitor(&self, from: Ipv4Addr) -> Visitor {
+        Visitor::new(from, self.address())
+    }
+
+    /// The numbers of the service.
+    pub(crate) async fn numbers(&self) -> Result<Numbers> {
+        let mut client = Client::new(Ipv4Addr::LOCALHOST, self.process.admin);
+        let answer = client.send(get("/numbers").body(Empty::new())?).await?;
+        Ok(serde_json::from_slice(&answer.body)?)
+    }
+
+    /// How often handlers ran for an address.
+    pub(crate) async fn runs(&self, of: Ipv4Addr) -> Result<u64> {
+        Ok(self.numbers().await?.runs.get(&IpAddr::V4(of)).copied().unwrap_or_default())
+    }
+
+    /// The outermost room in numbers.
+    pub(crate) async fn room(&self, name: &str) -> Result<RoomNumbers> {
+        let room = self.numbers().await?.rooms.get(name).copied();
+        room.with_context(|| format!("a room {name:?}"))
+    }
+
+    /// Fills the slots that are left with visitors from one address, and says who they are.
+    pub(crate) async fn fill(&self) -> Result<Vec<Visitor>> {
+        let left = self.settings.total_active_users - self.room(SHOP).await?.active;
+        let mut visitors = Vec::new();
+        for _ in 0..left {
+            let mut visitor = self.visitor(OCCUPANTS);
+            visitor.enter(Duration::ZERO).await.context("a visitor who fills the room")?;
+            visitors.push(visitor);
+        }
+        Ok(visitors)
+    }
+}
+
+impl Scale {
+    /// How long an attack strikes.
+    pub(crate) const fn length(self) -> Duration {
+        match self {
+            Self::Full => Duration::from_secs(10),
+            Self::Short => Duration::from_secs(3),
+        }
+    }
+
+    /// How many connections an attacker hammers on.
+    pub(crate) const fn connections(self) -> u32 {
+        match self {
+            Self::Full => 32,
+            Self::Short => 8,
+        }
+    }
+
+    /// How many connections read nothing.
+    pub(crate) const fn slow_readers(self) -> u32 {
+        match self {
+            Self::Full => 10_000,
+            Self::Short => 500,
+        }
+    }
+}
+
+/// The attacker of this number.
+pub(crate) const fn attacker(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(127, 0, 2, number)
+}
+
+/// The person of this number.
+pub(crate) const fn person(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(127, 0, 1, number)
+}
+
+/// The name of the outermost room.
+pub(crate) const SHOP: &str = "shop";
+const OCCUPANTS: Ipv4Addr = Ipv4Addr::new(127, 0, 3, 1);
