@@ -78,9 +78,12 @@ impl Reply {
         Self::refused(Reason::RefusedTooOften, Some(pause), By::Pace)
     }
 
-    /// The store of the room does not answer; a place in the line is kept.
-    pub(super) fn room_unavailable() -> Self {
-        let (reason, retry_after) = (Reason::StoreUnavailable, Some(UNAVAILABLE_RETRY));
+    /// The store of the room does not answer; a place in the line is kept. It may have let the visitor
+    /// in all the same, whose session must not be over when it asks again.
+    pub(super) fn room_unavailable(rules: &RoomRules) -> Self {
+        let half_a_session = rules.renew_after() * 4;
+        let retry_after = Some(UNAVAILABLE_RETRY.min(half_a_session));
+        let reason = Reason::StoreUnavailable;
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
     }
 

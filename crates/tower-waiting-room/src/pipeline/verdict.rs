@@ -60,7 +60,7 @@ impl<St: Store> Pipeline<St> {
                 journey.admitted = Reason::StoreUnavailable;
                 return Continue(());
             }
-            Err(_) => Reply::room_unavailable(),
+            Err(_) => Reply::room_unavailable(&room.rules()),
         };
         Break(Stop::Reply(reply))
     }

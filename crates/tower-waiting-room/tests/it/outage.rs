@@ -111,6 +111,24 @@ fn codes(house: &House<Remote>) -> Vec<&'static str> {
     house.layer.handle().misconfigurations().iter().map(|it| it.code()).collect()
 }
 
+/// The store may have let the visitor in all the same, and the answer came too late: the session must
+/// not be over when the visitor asks again.
+#[tokio::test]
+async fn a_visitor_is_asked_back_before_a_session_that_the_store_may_have_begun_is_over() {
+    for (session, retry_after) in [(300, "5"), (10, "5"), (5, "3"), (2, "1")] {
+        let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
+        let config = config().total_active_users(6).session_duration(Duration::from_secs(session));
+        let config = config.build().unwrap();
+        let inner = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
+        let (is_cut, is_busy, is_stuck, may_evict) = Default::default();
+        let remote = Remote { inner, is_cut, is_busy, is_stuck, may_evict };
+        let layer = WaitingRoomLayer::with_store(config, remote.clone(), StoreFailure::Wait);
+        remote.cut();
+        let seen = Visitor::default().get(&House::with_store(layer, clock)).await;
+        assert_eq!(seen.header("retry-after"), Some(retry_after), "{session} s");
+    }
+}
+
 #[tokio::test]
 async fn a_store_that_may_forget_what_it_was_told_is_reported_once_it_says_so() {
     let (house, remote) = house(StoreFailure::Wait);
