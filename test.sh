@@ -53,17 +53,15 @@ cargo run --quiet -p waiting-room-studies -- accuracy --requests 20000
 step "a short simulation of the gate, with a fresh seed"
 cargo run --quiet -p waiting-room-studies -- gate --quick
 
-step "four nodes in trouble, with fresh seeds, while the door moves"
-trouble() {
-    cargo run --quiet -p cluster -- --ignore-times --admissions 15 \
-        --limit 60 --rate 6000 --session 5s --refresh-interval 2s --work 0s --deadline 250ms \
-        --visitors 300 --over 16s --at 8s --lasts 4s "$@"
-}
-# A room that holds lets visitors in a minute after its store is lost, so this one takes longer.
-trouble --engine valkey --drain 72s faults failover &
-held=$!
-trouble --engine redis --drain 12s faults none nodes cut
-wait "$held"
+step "four nodes in trouble, with fresh seeds"
+# The limit on new visitors holds the door here; for one that moves see scripts/chaos.sh.
+for trouble in "redis none store-lost" "valkey failover"; do
+    read -r engine faults <<<"$trouble"
+    # shellcheck disable=SC2086 # the names of several faults
+    cargo run --quiet -p cluster -- --engine "$engine" --ignore-times --admissions 0 \
+        --limit 40 --rate 40 --session 8s --visitors 300 --over 15s --drain 15s --at 4s --lasts 3s \
+        faults $faults
+done
 
 step "many sites, in short: what each policy is known for"
 cargo run --release --quiet -p waiting-room-studies -- figures --quick
