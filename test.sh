@@ -54,7 +54,7 @@ step "a short simulation of the gate, with a fresh seed"
 cargo run --quiet -p waiting-room-studies -- gate --quick
 
 step "four nodes in trouble, with fresh seeds"
-# The limit on new visitors holds the door here; for one that moves see scripts/chaos.sh.
+# The limit on new visitors holds the door here; for one that moves see scripts/faults.sh.
 for trouble in "redis none store-lost" "valkey failover"; do
     read -r engine faults <<<"$trouble"
     # shellcheck disable=SC2086 # the names of several faults
