@@ -154,7 +154,10 @@ impl GateStage {
                 Entry::Queued(place) if Handle::try_current().is_err() => {
                     gate.lacks_runtime();
                     match place.time_out() {
-                        Ok(permit) => permits.push(HeldPermit::new(permit, gate, &self.sweeper)),
+                        Ok(permit) => {
+                            gate.granted(&permit);
+                            permits.push(HeldPermit::new(permit, gate, &self.sweeper));
+                        }
                         Err(refused) => return Self::refuse(gate, refused),
                     }
                 }

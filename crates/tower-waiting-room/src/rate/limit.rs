@@ -143,7 +143,7 @@ impl RateLimit {
     ///
     /// A path of more than 8 KiB is limited by every limit on a path. So is one that servers may
     /// read in several ways (with detours, or with escapes of anything but letters, digits, spaces
-    /// and the like) if it has more than 512 bytes, or more than 16 detours and escapes.
+    /// and the like) if it has more than 256 bytes, or more than 16 detours and escapes.
     pub fn path(self, path: impl Into<String>) -> Self {
         self.matcher(Matcher::Path(PathRule::exact(path.into())))
     }
@@ -209,8 +209,8 @@ impl RateLimit {
     /// operator, and `waiting_room_limit_keys_displaced_total` counts.
     ///
     /// Where a store counts the limit, this is how many keys each node has it keep: further keys share
-    /// one with their network, of which one for each eight keys is told apart. The node remembers for that which
-    /// keys it has asked about, in up to 20 bytes for each.
+    /// one with their network, of which one for each eight keys is told apart. For that the node
+    /// remembers which keys it has asked about.
     ///
     /// At most 16 777 216 for all limits of a layer together. [`Key::everyone`] is one.
     pub fn max_keys(mut self, keys: usize) -> Self {

@@ -82,11 +82,11 @@ struct Prepared {
     documents: Vec<(Reason, StatusCode, Bytes)>,
 }
 
-/// Headers of which some are yet to be set.
+/// All headers, of which those with a part in `parts` are yet to be set.
 #[derive(Debug)]
 struct PreparedHeaders {
     headers: HeaderMap,
-    /// Those that are to be set, in the order of the headers.
+    /// In the order of the headers.
     parts: Box<[Option<Part>]>,
 }
 
@@ -237,8 +237,8 @@ impl PreparedHeaders {
         let mut response = Response::new(if is_head { Bytes::new() } else { document });
         *response.status_mut() = status;
         *response.headers_mut() = self.headers(&it.report());
-        // Only a script of another origin needs it; with a tenth header, the copy of them would
-        // outgrow what common allocators keep at hand.
+        // Only a script of another origin needs it; with a tenth header, the copy of those of a limit
+        // would outgrow what common allocators keep at hand.
         if program.has_origin {
             let exposed = HeaderValue::from_static(EXPOSED);
             response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
