@@ -10,6 +10,7 @@ mod key;
 mod language;
 mod matcher;
 mod path;
+mod path_rule;
 
 #[cfg(feature = "axum")]
 pub use self::body::BodyReadTimeout;
@@ -20,7 +21,7 @@ pub(crate) use self::{
     head::{Findings, has_unread_body},
     key::{Caller, Callers, Found, Part},
     matcher::{Doubt, Matcher, Scope, validate_name},
-    path::PathRule,
+    path_rule::PathRule,
 };
 pub use self::{
     bypass::Bypass,

@@ -14,7 +14,7 @@ use waiting_room_core::ConfigError;
 use super::{
     head::RequestHead,
     matcher::{Doubt, Matcher, validate_name},
-    path::PathRule,
+    path_rule::PathRule,
 };
 
 /// A rule for requests that do not concern the room; its name is shown as `bypass:<name>`.

@@ -6,11 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header, uri::Authority};
 use ipnet::IpNet;
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
-use super::{
-    client_ip::network,
-    head::RequestHead,
-    path::{PathRule, Readings},
-};
+use super::{client_ip::network, head::RequestHead, path::Readings, path_rule::PathRule};
 
 /// A test of a request, by what can be seen without its body.
 #[derive(Clone)]

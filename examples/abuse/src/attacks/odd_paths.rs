@@ -91,7 +91,7 @@ impl Cost {
 
 const PIECES: [&str; 6] = ["/.", "a/../", "/", "%2e%2e/", "%252e/", ";a=%2f"];
 /// In bytes, and with up to this number of pieces.
-const LENGTHS: [(usize, usize); 3] = [(60_000, usize::MAX), (8_192, usize::MAX), (512, 5)];
+const LENGTHS: [(usize, usize); 3] = [(60_000, usize::MAX), (8_192, usize::MAX), (256, 5)];
 /// Of each kind in turn, so that all have the same neighbours on the machine.
 const TURN: Duration = Duration::from_millis(50);
 /// Half of what it is without the bounds on what is read; before, it was some thousand times.
