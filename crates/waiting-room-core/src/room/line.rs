@@ -34,15 +34,9 @@ pub(super) struct Line {
     networks: Networks,
 }
 
-/// How many places each network has, of those that have any.
-#[derive(Clone, Debug, Default)]
-struct Networks {
-    places: HashMap<NonZeroU32, u32>,
-    /// How many places have no network that is known.
-    unknown: usize,
-    /// The sum of all.
-    sum: usize,
-}
+/// How many places each known network has, of those that have any.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Networks(HashMap<NonZeroU32, u32>);
 
 /// The place of one visitor.
 #[derive(Clone, Copy, Debug)]
@@ -152,7 +146,7 @@ impl Line {
 
     /// How many places the network of this visitor has; none if it is not known.
     pub(super) fn of_network(&self, id: VisitorId) -> u32 {
-        id.network().and_then(|network| self.networks.places.get(&network)).copied().unwrap_or(0)
+        id.network().and_then(|network| self.networks.0.get(&network)).copied().unwrap_or(0)
     }
 
     /// When the first in line arrived.
@@ -164,43 +158,32 @@ impl Line {
     pub(super) fn invariants(&self) {
         debug_assert_eq!(self.places.len(), self.ranks.len(), "each place has one rank");
         debug_assert_eq!(self.places.len(), self.deadlines.len(), "each place has one deadline");
-        debug_assert_eq!(self.places.len(), self.networks.sum, "each place is of one network");
-        self.networks.invariants();
+        if cfg!(debug_assertions) && self.places.len() <= Networks::CHECKED {
+            let mut counted = Networks::default();
+            self.places.keys().for_each(|id| counted.add(*id));
+            debug_assert_eq!(counted, self.networks, "each place is counted for its network");
+        }
     }
 }
 
 impl Networks {
-    /// With more networks than this, a check does not sum them up.
-    const SUMMED_UP: usize = 64;
+    /// In a longer line, a check does not count them again.
+    const CHECKED: usize = 64;
 
     fn add(&mut self, id: VisitorId) {
-        self.sum += 1;
-        match id.network() {
-            Some(network) => *self.places.entry(network).or_default() += 1,
-            None => self.unknown += 1,
+        if let Some(network) = id.network() {
+            *self.0.entry(network).or_default() += 1;
         }
     }
 
     fn take(&mut self, id: VisitorId) {
-        self.sum -= 1;
-        let Some(network) = id.network() else {
-            self.unknown -= 1;
-            return;
-        };
-        if let Entry::Occupied(mut places) = self.places.entry(network) {
+        if let Some(network) = id.network()
+            && let Entry::Occupied(mut places) = self.0.entry(network)
+        {
             *places.get_mut() -= 1;
             if *places.get() == 0 {
                 places.remove();
             }
-        }
-    }
-
-    fn invariants(&self) {
-        if cfg!(debug_assertions) && self.places.len() <= Self::SUMMED_UP {
-            let known: u32 = self.places.values().sum();
-            let sum = self.unknown + known as usize;
-            debug_assert_eq!(sum, self.sum, "all places are counted");
-            debug_assert!(!self.places.values().any(|places| *places == 0), "none is empty");
         }
     }
 }
