@@ -8,14 +8,14 @@ cargo build --release --quiet -p cluster
 trouble() {
     cargo run --release --quiet -p cluster -- --ignore-times --deadline 250ms \
         --limit 60 --rate 6000 --session 5s --refresh-interval 2s --work 0s \
-        --visitors 1500 --at 12s "$@"
+        --visitors 1500 --at 15s "$@"
 }
 if (($#)); then seeds=("$@"); else seeds=(11 12 13); fi
 failed=0
 for engine in redis valkey; do
     for seed in "${seeds[@]}"; do
         # Nodes that are killed one by one, for as long as it takes to let a hundred in.
-        trouble --engine "$engine" --seed "$seed" --lasts 25s --over 45s --drain 20s \
+        trouble --engine "$engine" --seed "$seed" --lasts 25s --over 48s --drain 20s \
             faults none nodes || failed=1
         # An outage of the store that is shorter than a session.
         trouble --engine "$engine" --seed "$seed" --lasts 3s --over 40s --drain 5s \

@@ -79,10 +79,12 @@ impl Reply {
     }
 
     /// The store of the room does not answer; a place in the line is kept. It may have let the visitor
-    /// in all the same, whose session must not be over when it asks again.
+    /// in all the same, whose session must not be over when it asks again; nor may its order of arrival,
+    /// which lasts for longer than the refresh interval.
     pub(super) fn room_unavailable(rules: &RoomRules) -> Self {
         let half_a_session = rules.renew_after() * 4;
-        let retry_after = Some(UNAVAILABLE_RETRY.min(half_a_session));
+        let longest = half_a_session.min(rules.current_refresh_interval());
+        let retry_after = Some(UNAVAILABLE_RETRY.min(longest));
         let reason = Reason::StoreUnavailable;
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
     }

@@ -60,17 +60,32 @@ impl<St: Store> Pipeline<St> {
                 journey.admitted = Reason::StoreUnavailable;
                 return Continue(());
             }
-            Err(_) => Reply::room_unavailable(&room.rules()),
+            Err(_) => {
+                Self::keep_order(room, journey);
+                Reply::room_unavailable(&room.rules())
+            }
         };
         Break(Stop::Reply(reply))
     }
 
+    /// Gives a visitor in line, about whom the store could not decide, a ticket that tells of this
+    /// check-in: for as long as it comes back as told, it keeps its order of arrival.
+    fn keep_order(room: &RoomStage<St>, journey: &mut Journey) {
+        if let Visitor::Proven(Opened::Ticket(shown)) = &journey.visitor {
+            let mut ticket = **shown;
+            ticket.last_check_in = journey.now.max(ticket.last_check_in);
+            journey.token = Some(room.ticket_token(&ticket));
+            journey.visitor = Visitor::Outside(Some(ticket));
+        }
+    }
+
     /// What a visitor is told whom this node has no time to ask the store about: a newcomer gets a
-    /// first ticket; a visitor in line, or with a session that may go on, keeps its token.
+    /// first ticket; a visitor in line, or with a session that may go on, keeps what it has.
     fn overloaded(room: &RoomStage<St>, head: RequestHead<'_>, journey: &mut Journey) -> Reply {
         let now = journey.now;
+        Self::keep_order(room, journey);
         let kept = match &journey.visitor {
-            Visitor::Proven(Opened::Ticket(ticket)) => Some(ticket.id),
+            Visitor::Outside(Some(ticket)) => Some(ticket.id),
             Visitor::Proven(Opened::Lapsed(pass)) => Some(pass.id),
             _ => None,
         };

@@ -17,7 +17,7 @@ use tower_waiting_room::{
 };
 use waiting_room_core::{Pass, Renewal, Ticket, Verdict, VisitorId};
 
-use crate::support::{House, Visitor, config};
+use crate::support::{House, Seen, Visitor, config};
 
 /// A memory store behind a cable.
 #[derive(Clone)]
@@ -115,9 +115,12 @@ fn codes(house: &House<Remote>) -> Vec<&'static str> {
 /// not be over when the visitor asks again.
 #[tokio::test]
 async fn a_visitor_is_asked_back_before_a_session_that_the_store_may_have_begun_is_over() {
-    for (session, retry_after) in [(300, "5"), (10, "5"), (5, "3"), (2, "1")] {
+    let cases =
+        [(300, 20, "5"), (10, 20, "5"), (5, 20, "3"), (2, 20, "1"), (300, 4, "4"), (300, 2, "2")];
+    for (session, refresh, retry_after) in cases {
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
-        let config = config().total_active_users(6).session_duration(Duration::from_secs(session));
+        let [session, refresh] = [session, refresh].map(Duration::from_secs);
+        let config = config().session_duration(session).refresh_interval(refresh);
         let config = config.build().unwrap();
         let inner = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
         let (is_cut, is_busy, is_stuck, may_evict) = Default::default();
@@ -125,7 +128,7 @@ async fn a_visitor_is_asked_back_before_a_session_that_the_store_may_have_begun_
         let layer = WaitingRoomLayer::with_store(config, remote.clone(), StoreFailure::Wait);
         remote.cut();
         let seen = Visitor::default().get(&House::with_store(layer, clock)).await;
-        assert_eq!(seen.header("retry-after"), Some(retry_after), "{session} s");
+        assert_eq!(seen.header("retry-after"), Some(retry_after), "{session:?}, {refresh:?}");
     }
 }
 
@@ -148,6 +151,22 @@ async fn a_store_that_was_made_with_other_rules_than_the_layer_is_reported() {
         let told = layer.handle().misconfigurations();
         assert_eq!(told.iter().map(|it| it.code()).collect::<Vec<_>>(), expected);
     }
+}
+
+/// Lets newcomers in until the room is full.
+async fn fill(house: &House<Remote>) {
+    while newcomer(house).await.1 == "admitted:slot" {}
+}
+
+/// A request of a client that reads JSON.
+fn poll() -> http::request::Builder {
+    http::Request::get("/").header("accept", "application/json")
+}
+
+/// The time of arrival that a waiting visitor is told.
+fn waiting_since(seen: &Seen) -> String {
+    let since = &seen.json()["waitingRoom"]["waitingSince"];
+    since.as_str().unwrap_or_else(|| panic!("{}", seen.body)).to_owned()
 }
 
 async fn newcomer(house: &House<Remote>) -> (Visitor, String) {
@@ -189,14 +208,40 @@ async fn a_store_that_is_asked_too_much_has_visitors_wait_whatever_the_policy() 
         assert!((6..=21).contains(&interval), "{interval} s");
         assert!(ann.get(&house).await.is_inside(), "a pass goes on");
 
-        // His ticket waits as he does: it is not replaced, and lets him in when there is time.
+        // His ticket waits as he does, and lets him in when there is time.
         house.advance(interval);
-        let ticket = bob.cookie.clone();
-        assert!(ticket.is_some());
+        assert!(bob.cookie.is_some());
         assert_eq!(bob.get(&house).await.reason, "queued:store_busy", "{policy:?}");
-        assert_eq!(bob.cookie, ticket);
         remote.is_busy.store(false, Ordering::Relaxed);
         assert_eq!(bob.get(&house).await.reason, "admitted:slot", "{policy:?}");
+    }
+}
+
+/// The order of a first ticket lasts for 30 s, and that of a place for 300 s.
+#[tokio::test]
+async fn a_visitor_who_comes_back_as_told_keeps_its_order_however_long_the_store_cannot_decide() {
+    for (is_busy, is_placed) in [(true, false), (true, true), (false, false), (false, true)] {
+        let (house, remote) = house(StoreFailure::Wait);
+        fill(&house).await;
+        let mut bob = Visitor::default();
+        let arrived = waiting_since(&bob.send(&house, poll()).await);
+        if is_placed {
+            house.advance(2);
+            assert_eq!(waiting_since(&bob.send(&house, poll()).await), arrived);
+        }
+        remote.is_busy.store(is_busy, Ordering::Relaxed);
+        remote.is_cut.store(!is_busy, Ordering::Relaxed);
+        for _ in 0..40 {
+            house.advance(10);
+            let seen = bob.send(&house, poll()).await;
+            assert_eq!(waiting_since(&seen), arrived, "{}", seen.reason);
+        }
+        remote.is_busy.store(false, Ordering::Relaxed);
+        remote.mend();
+        fill(&house).await;
+        house.advance(10);
+        let seen = bob.send(&house, poll()).await;
+        assert_eq!(waiting_since(&seen), arrived, "busy {is_busy}, placed {is_placed}");
     }
 }
 

@@ -27,6 +27,8 @@ struct Place {
     kept_from: Timestamp,
     /// A first ticket keeps its order of arrival for a shorter time than a place is kept.
     kept_for: Duration,
+    /// A visitor that asks before this time is answered from its ticket, which stays what it is.
+    due: Timestamp,
     /// Since when its holder may have been let in without knowing.
     doubtful_since: Option<Timestamp>,
 }
@@ -77,21 +79,28 @@ impl Claims {
             self.interrupted += 1;
         }
         match seen {
-            Seen::Waiting { waiting_since: Some(since), returned_ticket, .. } => {
+            Seen::Waiting { waiting_since: Some(since), returned_ticket, interval, .. } => {
                 let before = self.places.get(&visitor).filter(|_| returned_ticket);
-                let is_lost = before
-                    .is_some_and(|place| place.waiting_since != since && self.holds(place, now));
+                let is_kept = before.is_some_and(|place| place.waiting_since == since);
+                if is_kept && before.is_some_and(|place| sent < place.due) {
+                    return;
+                }
+                let is_lost = !is_kept && before.is_some_and(|place| self.holds(place, now));
                 self.lost += u64::from(is_lost);
                 let doubtful_since =
                     in_doubt.then(|| before.and_then(|place| place.doubtful_since).unwrap_or(sent));
-                // Who could not be heard has kept its place no longer by it.
-                let kept_from = before.filter(|_| in_doubt).map_or(sent, |place| place.kept_from);
                 let kept_for = match before {
                     Some(place) if in_doubt => place.kept_for,
                     _ if returned_ticket && !in_doubt => self.retention,
                     _ => self.first_retention,
                 };
-                let place = Place { waiting_since: since, kept_from, kept_for, doubtful_since };
+                let place = Place {
+                    waiting_since: since,
+                    kept_from: sent,
+                    kept_for,
+                    due: now + interval,
+                    doubtful_since,
+                };
                 self.places.insert(visitor, place);
             }
             Seen::Refused => {
@@ -148,11 +157,20 @@ mod tests {
     }
 
     fn waits(since: u64) -> Seen {
+        told_to_wait(since, true)
+    }
+
+    /// The answer to a visitor that comes for the first time.
+    fn arrives(since: u64) -> Seen {
+        told_to_wait(since, false)
+    }
+
+    fn told_to_wait(since: u64, returned_ticket: bool) -> Seen {
         Seen::Waiting {
             interval: Duration::from_secs(5),
             waiting_since: Some(at(since)),
             position: ShownPosition::None,
-            returned_ticket: true,
+            returned_ticket,
         }
     }
 
@@ -197,6 +215,31 @@ mod tests {
         assert_eq!(claims.lost(), 1, "nobody keeps a place for longer");
         tell(&mut claims, 320, Seen::Refused, SURE);
         assert_eq!(claims.lost(), 2);
+    }
+
+    #[test]
+    fn a_visitor_who_asks_too_early_has_no_place_by_it() {
+        for (first, second, lost) in [(1, 34, 0), (6, 34, 1), (6, 307, 0)] {
+            let mut claims = claims();
+            tell(&mut claims, 0, arrives(0), SURE);
+            tell(&mut claims, first, waits(0), SURE);
+            tell(&mut claims, second, waits(second), SURE);
+            assert_eq!(claims.lost(), lost, "at {first} s and {second} s");
+        }
+    }
+
+    #[test]
+    fn a_first_ticket_keeps_its_order_for_as_long_as_it_is_shown_as_told() {
+        for (last, lost) in [(50, 0), (49, 1)] {
+            let mut claims = claims();
+            claims.session = Duration::from_secs(900);
+            tell(&mut claims, 0, arrives(0), SURE);
+            for secs in [10, 20] {
+                tell(&mut claims, secs, waits(0), IN_DOUBT);
+            }
+            tell(&mut claims, last, waits(last), SURE);
+            assert_eq!(claims.lost(), lost, "{last} s");
+        }
     }
 
     #[test]
