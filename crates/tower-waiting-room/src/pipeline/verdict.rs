@@ -71,7 +71,9 @@ impl<St: Store> Pipeline<St> {
     /// Gives a visitor in line, about whom the store could not decide, a ticket that tells of this
     /// check-in: for as long as it comes back as told, it keeps its order of arrival.
     fn keep_order(room: &RoomStage<St>, journey: &mut Journey) {
-        if let Visitor::Proven(Opened::Ticket(shown)) = &journey.visitor {
+        if let Visitor::Proven(Opened::Ticket(shown)) = &journey.visitor
+            && !room.rules().has_lapsed(shown, journey.now)
+        {
             let mut ticket = **shown;
             ticket.last_check_in = journey.now.max(ticket.last_check_in);
             journey.token = Some(room.ticket_token(&ticket));
@@ -86,6 +88,7 @@ impl<St: Store> Pipeline<St> {
         Self::keep_order(room, journey);
         let kept = match &journey.visitor {
             Visitor::Outside(Some(ticket)) => Some(ticket.id),
+            Visitor::Proven(Opened::Ticket(ticket)) => Some(ticket.id),
             Visitor::Proven(Opened::Lapsed(pass)) => Some(pass.id),
             _ => None,
         };

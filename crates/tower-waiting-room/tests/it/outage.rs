@@ -246,6 +246,25 @@ async fn a_visitor_who_comes_back_as_told_keeps_its_order_however_long_the_store
 }
 
 #[tokio::test]
+async fn an_order_of_arrival_that_has_lapsed_is_not_brought_back_by_an_outage() {
+    for (is_busy, secs, is_kept) in [(true, 31, false), (false, 31, false), (true, 29, true)] {
+        let (house, remote) = house(StoreFailure::Wait);
+        fill(&house).await;
+        let mut bob = Visitor::default();
+        let arrived = waiting_since(&bob.send(&house, poll()).await);
+        house.advance(secs);
+        remote.is_busy.store(is_busy, Ordering::Relaxed);
+        remote.is_cut.store(!is_busy, Ordering::Relaxed);
+        bob.send(&house, poll()).await;
+        remote.is_busy.store(false, Ordering::Relaxed);
+        remote.mend();
+        house.advance(10);
+        let since = waiting_since(&bob.send(&house, poll()).await);
+        assert_eq!(since == arrived, is_kept, "busy {is_busy}, after {secs} s");
+    }
+}
+
+#[tokio::test]
 async fn a_node_on_its_own_admits_its_share_and_no_more() {
     let (house, remote) = house(local_share());
     remote.cut();

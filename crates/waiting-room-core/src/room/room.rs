@@ -99,13 +99,21 @@ impl Room {
             return self.newcomer(ticket.id, now);
         }
         let mut ticket = *ticket;
-        if let Some(arrival) = self.line.arrival(ticket.id) {
-            ticket.first_seen = arrival;
-            // What a first ticket says was estimated.
-            ticket.shown_position = ticket.shown_position.filter(|_| ticket.placed);
-            ticket.placed = true;
-        } else if ticket.last_check_in + self.rules.ticket_lifetime(&ticket) <= now {
-            ticket = Ticket::new(ticket.id, now, now, now);
+        let has_lapsed = self.rules.has_lapsed(&ticket, now);
+        match self.line.arrival(ticket.id) {
+            Some(arrival) => {
+                // A place may be of a check-in that came to a store too late, when the ticket of then
+                // had lapsed; one that has not lapsed still proves the order.
+                ticket.first_seen = match has_lapsed {
+                    true => arrival,
+                    false => arrival.min(ticket.first_seen),
+                };
+                // What a first ticket says was estimated.
+                ticket.shown_position = ticket.shown_position.filter(|_| ticket.placed);
+                ticket.placed = true;
+            }
+            None if has_lapsed => ticket = Ticket::new(ticket.id, now, now, now),
+            None => {}
         }
         ticket.first_seen = ticket.first_seen.min(now);
         if !ticket.placed && self.rules.switch == RoomSwitch::Drain {

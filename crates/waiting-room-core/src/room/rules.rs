@@ -315,9 +315,15 @@ impl RoomRules {
         self.refresh_interval * 3 / 2
     }
 
-    /// How long a ticket keeps its order of arrival from its last check-in.
-    pub(crate) fn ticket_lifetime(&self, ticket: &Ticket) -> Duration {
-        if ticket.placed { self.place_retention } else { self.first_ticket_lifetime() }
+    /// Whether a ticket no longer keeps its order of arrival at `now`: for `place_retention` after the
+    /// last check-in it does, and a first ticket for [less](Self::first_ticket_lifetime).
+    #[must_use]
+    pub fn has_lapsed(&self, ticket: &Ticket, now: Timestamp) -> bool {
+        let lifetime = match ticket.placed {
+            true => self.place_retention,
+            false => self.first_ticket_lifetime(),
+        };
+        ticket.last_check_in + lifetime <= now
     }
 
     /// When a visitor of a room that lets nobody in is to ask again: as late as anybody is.

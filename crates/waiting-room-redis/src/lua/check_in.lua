@@ -43,9 +43,16 @@ local function check_in(id, ticket)
         return newcomer(id, ticket.jitter)
     end
     local arrival_us = redis.call('ZSCORE', PLACES, id)
+    local has_lapsed = ticket.last_check_in_us + ticket_lifetime_us(ticket) <= room.now_us
     if arrival_us then
-        ticket.first_seen_us, ticket.placed = tonumber(arrival_us), true
-    elseif ticket.last_check_in_us + ticket_lifetime_us(ticket) <= room.now_us then
+        arrival_us = tonumber(arrival_us)
+        -- A place may be of a check-in that came too late, when the ticket of then had lapsed; one
+        -- that has not lapsed still proves the order.
+        if has_lapsed or arrival_us < ticket.first_seen_us then
+            ticket.first_seen_us = arrival_us
+        end
+        ticket.placed = true
+    elseif has_lapsed then
         ticket.first_seen_us, ticket.placed, ticket.is_new = room.now_us, false, 1
     end
     ticket.first_seen_us = math.min(ticket.first_seen_us, room.now_us)

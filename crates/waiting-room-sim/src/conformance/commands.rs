@@ -71,7 +71,7 @@ impl Commands {
     pub fn draw(&mut self, now: Timestamp) -> Command {
         match self.rng.random_range(0..1_000) {
             0..220 => Command::Enter(self.visitor()),
-            220..520 => self.ticket().map_or(Command::Sweep, Command::CheckIn),
+            220..520 => self.shown_ticket(now).map_or(Command::Sweep, Command::CheckIn),
             520..640 => self.pass().map_or(Command::Sweep, Command::Renew),
             640..690 => Command::Leave(self.visitor()),
             690..740 => Command::Snapshot,
@@ -129,6 +129,16 @@ impl Commands {
 
     fn ticket(&mut self) -> Option<Ticket> {
         pick(&mut self.rng, &self.tickets)
+    }
+
+    /// A ticket as it is shown; now and then one that a node has issued anew meanwhile, since it could
+    /// not ask its store.
+    fn shown_ticket(&mut self, now: Timestamp) -> Option<Ticket> {
+        let mut ticket = self.ticket()?;
+        if self.rng.random_bool(0.05) {
+            ticket.last_check_in = now;
+        }
+        Some(ticket)
     }
 
     fn pass(&mut self) -> Option<Pass> {

@@ -97,15 +97,17 @@ impl Model {
         if self.ended.iter().any(|ended| ended.voids(ticket.id, ticket.first_seen)) {
             return self.newcomer(ticket.id, now, told);
         }
-        let place = self.places.iter().find(|place| place.id == ticket.id);
-        if let Some(place) = place {
-            ticket.first_seen = place.first_seen;
-            ticket.shown_position = ticket.shown_position.filter(|_| ticket.placed);
-            ticket.placed = true;
-        }
         let first_lifetime = self.settings.refresh * 3 / 2;
         let lifetime = if ticket.placed { self.settings.retention } else { first_lifetime };
-        if place.is_none() && ticket.last_check_in + lifetime <= now {
+        let has_lapsed = ticket.last_check_in + lifetime <= now;
+        let place = self.places.iter().find(|place| place.id == ticket.id);
+        if let Some(place) = place {
+            if has_lapsed || place.first_seen < ticket.first_seen {
+                ticket.first_seen = place.first_seen;
+            }
+            ticket.shown_position = ticket.shown_position.filter(|_| ticket.placed);
+            ticket.placed = true;
+        } else if has_lapsed {
             ticket = Ticket::new(ticket.id, now, now, now);
         }
         ticket.first_seen = ticket.first_seen.min(now);

@@ -29,6 +29,25 @@ fn a_place_is_in_the_order_of_the_first_touch() {
     pass(room.check_in(&early, at(4)));
 }
 
+/// A store that stands still may hear of a check-in only when the ticket has lapsed, and when its
+/// visitor has long been told to come back with the same order.
+#[test]
+fn a_place_that_was_made_too_late_goes_back_to_the_order_of_a_ticket_that_is_still_good() {
+    let mut room = room(rules(1));
+    pass(room.enter(id(0), at(0)));
+    let shown = ticket(room.enter(id(1), at(1)));
+    let other = ticket(room.enter(id(2), at(2)));
+    ticket(room.check_in(&other, at(30)));
+    let late = ticket(room.check_in(&shown, at(31)));
+    assert_eq!((late.first_seen, late.shown_position), (at(31), Some(2)));
+    // The ticket that lapsed does not bring the order back, and the one issued meanwhile does.
+    let late = ticket(room.check_in(&shown, at(32)));
+    assert_eq!((late.first_seen, late.shown_position), (at(31), Some(2)));
+    let issued_anew = Ticket { last_check_in: at(20), ..shown };
+    let kept = ticket(room.check_in(&issued_anew, at(33)));
+    assert_eq!((kept.first_seen, kept.shown_position), (at(1), Some(1)));
+}
+
 #[test]
 fn a_position_that_rises_is_said_to_be_approximate() {
     let mut room = room(rules(1));
