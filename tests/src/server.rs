@@ -10,7 +10,7 @@ use axum::{
     routing::{any, get},
 };
 use tower_waiting_room::{
-    CookieSettings, KeyRing, Snapshot, TokenKey, WaitingRoomConfig, WaitingRoomConfigBuilder,
+    CookieSettings, KeyRing, RoomSnapshot, TokenKey, WaitingRoomConfig, WaitingRoomConfigBuilder,
     WaitingRoomHandle, WaitingRoomLayer,
 };
 
@@ -98,7 +98,7 @@ impl House {
     }
 
     /// The room in numbers.
-    pub async fn snapshot(&self) -> Snapshot {
+    pub async fn snapshot(&self) -> RoomSnapshot {
         self.handle.snapshot().await.unwrap()
     }
 

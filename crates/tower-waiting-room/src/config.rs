@@ -13,14 +13,14 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Deserialize;
 use waiting_room_core::{
-    ConfigError, ConfigErrorKind, CookieTest, LimitStore, PlacesPerNetwork, QueueingMethod,
-    Recovery, RoomRules, RoomSwitch, SessionRenewal,
+    ConfigError, ConfigErrorKind, CookieTest, PlacesPerNetwork, QueueingMethod, RateStore,
+    Recovery, RoomMode, RoomRules, SessionRenewal,
 };
 
 pub use self::modes::{DebugHeader, Enforcement, Preflight};
 use crate::{
     gate::{Concurrency, GateStage},
-    rate::{LimitFailure, RateConfig, RateLimit, Shared},
+    rate::{RateConfig, RateLimit, RateStoreFailure, Shared},
     rate_headers::RateHeaders,
     request::{Bypass, ClientIp, ClientKind, Part, RequestHead},
     respond::{Answer, Page, Refusal, Statuses},
@@ -91,7 +91,7 @@ use crate::{
 ///             { "limit": 64, "queue": 256, "max_wait": "2s" },
 ///             { "name": "tenant", "limit": 8, "for_each": "header.x-api-key" },
 ///             {
-///                 "name": "reports", "limit": 4, "path_prefix": "/reports/", "hold": "head",
+///                 "name": "reports", "limit": 4, "path_prefix": "/reports/", "release_at": "head",
 ///                 "discipline": { "fair_by": { "key": "cookie.team" } }, "max_wait": "1s"
 ///             },
 ///             {
@@ -203,9 +203,9 @@ impl WaitingRoomConfigBuilder {
         self.rules(|rules| rules.queueing_method(method))
     }
 
-    /// See [`RoomRules::switch`].
-    pub fn switch(self, switch: RoomSwitch) -> Self {
-        self.rules(|rules| rules.switch(switch))
+    /// See [`RoomRules::mode`].
+    pub fn mode(self, mode: RoomMode) -> Self {
+        self.rules(|rules| rules.mode(mode))
     }
 
     /// See [`RoomRules::line_capacity`].
@@ -256,7 +256,7 @@ impl WaitingRoomConfigBuilder {
     /// `on_failure` is what to do with a request about which the store cannot decide in time. Limits
     /// of the same name are one limit on all nodes, so give them the same quota everywhere. To a
     /// configuration from a file, add a store [by the builder](WaitingRoomConfig::into_builder).
-    pub fn limit_store(mut self, store: impl LimitStore, on_failure: LimitFailure) -> Self {
+    pub fn rate_store(mut self, store: impl RateStore, on_failure: RateStoreFailure) -> Self {
         self.config.rates.shared = Some(Shared { store: Arc::new(store), on_failure });
         self
     }
@@ -296,7 +296,7 @@ impl WaitingRoomConfigBuilder {
         self
     }
 
-    /// Which headers tell a client about its limits. [`RateHeaders::Default`].
+    /// Which headers tell a client about its limits. [`RateHeaders::Common`].
     pub fn rate_headers(mut self, headers: RateHeaders) -> Self {
         self.config.rates.headers = headers;
         self
@@ -450,11 +450,11 @@ impl WaitingRoomConfigBuilder {
         }
         let users = total_active_users.unwrap_or(RoomRules::MAX_USERS);
         config.rules = config.rules.total_active_users(users).validate()?;
-        if config.keys.is_none() && !config.rules.recovery_hold().is_zero() {
+        if config.keys.is_none() && !config.rules.recovery_pause().is_zero() {
             return Err(ConfigError::new(
                 ConfigErrorKind::Contradicts,
                 "recovery",
-                "hold",
+                "release_at",
                 "keys as well: with a random one no pass of before is valid",
             ));
         }

@@ -25,7 +25,7 @@ mod waiting;
 pub use self::{
     concurrency::Concurrency,
     lease::PermitHandle,
-    options::{ClientDeadline, GateStatuses, Hold},
+    options::{ClientDeadline, GateStatuses, ReleaseAt},
 };
 pub(crate) use self::{
     lease::{BodyPermits, Permits, body_read_timeout},

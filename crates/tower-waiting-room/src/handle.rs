@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use waiting_room_core::{
-    ConfigError, ConfigErrorKind, DrainQueue, GateSnapshot, MemoryStore, RoomRules, RoomSwitch,
-    Snapshot, Store, StoreError,
+    ConfigError, ConfigErrorKind, DrainQueue, GateSnapshot, MemoryStore, RoomMode, RoomRules,
+    RoomSnapshot, Store, StoreError,
 };
 
 use crate::{
@@ -41,7 +41,7 @@ impl<St: Store> WaitingRoomHandle<St> {
     /// # Errors
     ///
     /// The store could not say.
-    pub async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+    pub async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
         self.pipeline.store.snapshot().await
     }
 
@@ -74,7 +74,7 @@ impl<St: Store> WaitingRoomHandle<St> {
     ///
     /// The store cannot be reached; nothing changes.
     pub async fn queue_all(&self) -> Result<(), StoreError> {
-        self.switch(RoomSwitch::QueueAll).await
+        self.mode(RoomMode::QueueAll).await
     }
 
     /// Serves the line, but lets nobody join it.
@@ -83,7 +83,7 @@ impl<St: Store> WaitingRoomHandle<St> {
     ///
     /// The store cannot be reached; nothing changes.
     pub async fn drain(&self) -> Result<(), StoreError> {
-        self.switch(RoomSwitch::Drain).await
+        self.mode(RoomMode::Drain).await
     }
 
     /// Takes the room away: every request passes, uncounted. Whoever waits is let in at once, so
@@ -93,7 +93,7 @@ impl<St: Store> WaitingRoomHandle<St> {
     ///
     /// The store cannot be reached; nothing changes.
     pub async fn suspend(&self) -> Result<(), StoreError> {
-        self.switch(RoomSwitch::Suspended).await
+        self.mode(RoomMode::Suspended).await
     }
 
     /// Lets the limits decide again.
@@ -102,7 +102,7 @@ impl<St: Store> WaitingRoomHandle<St> {
     ///
     /// The store cannot be reached; nothing changes.
     pub async fn resume(&self) -> Result<(), StoreError> {
-        self.switch(RoomSwitch::Auto).await
+        self.mode(RoomMode::Auto).await
     }
 
     /// Puts changed rules in force. Two changes at a time are made one after the other.
@@ -128,7 +128,7 @@ impl<St: Store> WaitingRoomHandle<St> {
     /// A limit that keeps its name, key, algorithm and `max_keys` keeps what every key has used, so
     /// a change lets nobody start anew; what was used of the old quota counts for the new one.
     /// Another one of them starts the limit anew, and so does a key [by a
-    /// closure](crate::Key::by) that is written again: clone the key instead.
+    /// closure](crate::Key::from_fn) that is written again: clone the key instead.
     ///
     /// Two changes at a time are made one after the other: the closure is called again if another
     /// has come between. It may look at the limits, but not change them itself. A rules file that
@@ -268,8 +268,8 @@ impl<St: Store> WaitingRoomHandle<St> {
         self.pipeline.telemetry.misconfigurations()
     }
 
-    async fn switch(&self, switch: RoomSwitch) -> Result<(), StoreError> {
-        self.change(move |rules| rules.switch(switch)).await
+    async fn mode(&self, mode: RoomMode) -> Result<(), StoreError> {
+        self.change(move |rules| rules.mode(mode)).await
     }
 }
 

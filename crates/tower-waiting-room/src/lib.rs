@@ -70,7 +70,7 @@
 //! on standard error; and the `detail` of the problem document that programs get.
 //!
 //! Several nodes share their limits by a store that all of them ask, such as `RedisLimits` of the
-//! crate `waiting-room-redis`: see [`limit_store`](WaitingRoomConfigBuilder::limit_store).
+//! crate `waiting-room-redis`: see [`rate_store`](WaitingRoomConfigBuilder::rate_store).
 //!
 //! A [leaky queue](Algorithm::LeakyQueue) holds requests with tokio's timer, so such a layer runs
 //! on a tokio runtime with time enabled. Without a runtime, a request that would have to wait is
@@ -153,11 +153,12 @@ mod telemetry;
 mod token;
 
 pub use waiting_room_core::{
-    Aimd, Algorithm, Alignment, Clock, ConfigError, ConfigErrorKind, CookieTest, Discipline,
-    DrainQueue, Fixed, GateOutcomes, GateRules, GateSnapshot, Gradient2, HoldOutcome, Limit,
-    LimitRules, LimitStore, ManualClock, MemoryStore, PlacesPerNetwork, QueueingMethod, Quota,
-    Reason, Recovery, Refusals, RoomRules, RoomSwitch, Sample, SessionRenewal, Snapshot, Store,
-    StoreError, StoreErrorKind, SystemClock, Tenants, Timestamp, Vegas, Wait,
+    AdaptiveLimit, AdaptiveRules, Aimd, Algorithm, Alignment, Clock, ConfigError, ConfigErrorKind,
+    CookieTest, Discipline, DrainQueue, FixedLimit, GateOutcomes, GateRules, GateSnapshot,
+    Gradient2, ManualClock, MemoryStore, PermitOutcome, PlacesPerNetwork, QueueingMethod, Quota,
+    RateStore, Reason, Recovery, Refusals, RoomMode, RoomRules, RoomSnapshot, Sample,
+    SessionRenewal, Store, StoreError, StoreErrorKind, SystemClock, Tenants, Timestamp, Vegas,
+    WaitEstimate,
 };
 
 #[cfg(feature = "axum")]
@@ -166,12 +167,12 @@ pub use crate::{
     body::ResponseBody,
     config::{DebugHeader, Enforcement, Preflight, WaitingRoomConfig, WaitingRoomConfigBuilder},
     future::ResponseFuture,
-    gate::{ClientDeadline, Concurrency, GateStatuses, Hold, PermitHandle},
+    gate::{ClientDeadline, Concurrency, GateStatuses, PermitHandle, ReleaseAt},
     handle::WaitingRoomHandle,
     layer::WaitingRoomLayer,
     misconfiguration::Misconfiguration,
     pipeline::{COMMAND_HEADER, REASON_HEADER, reason_of},
-    rate::{LimitFailure, OverLimit, OverSoftLimit, RateLimit, Spend},
+    rate::{ChargeHandle, OverLimit, OverSoftLimit, RateLimit, RateStoreFailure},
     rate_headers::{QuotaUnit, RateHeaders},
     request::{
         Bypass, ClientIp, ClientKind, Key, Language, MissingKey, POLL_HEADER, PeerAddr,

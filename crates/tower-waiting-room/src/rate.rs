@@ -4,7 +4,7 @@
 //! RateLimit … ─► LimitSet ─┐                              ┌─ Pass:   the request goes on
 //! (code, file)             ├─► RateStage::charge ─► Rated ┼─ Delay:  it goes on in its turn
 //! request ─► Caller ───────┘        │                     └─ Refuse: 429
-//!                                   └─► Ask: with a store that nodes share, a PendingCharge,
+//!                                   └─► Pending: with a store that nodes share, a PendingCharge,
 //!                                       and then RateStage::replied goes on with its reply
 //! ```
 //!
@@ -41,7 +41,7 @@ pub(crate) use self::{
     turn::Turn,
 };
 pub use self::{
-    handle::{OverSoftLimit, Spend},
+    handle::{ChargeHandle, OverSoftLimit},
     limit::{OverLimit, RateLimit},
-    store::LimitFailure,
+    store::RateStoreFailure,
 };

@@ -17,7 +17,7 @@ pub use self::{policy_line::QuotaUnit, profile::RateHeaders};
 pub(crate) use self::{
     policy_line::{MAX_NAME_LEN, QUOTA_EXCEEDED, quota_exceeded},
     profile::{Field, Part},
-    report::{PolicyLine, Report, Told, whole_seconds, write, write_refused},
+    report::{PolicyLine, PolicyState, Report, whole_seconds, write, write_refused},
 };
 
 #[cfg(test)]

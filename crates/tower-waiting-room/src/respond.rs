@@ -35,8 +35,8 @@ mod problem;
 mod refusal;
 mod responder;
 mod sample;
+mod sentences;
 mod statuses;
-mod words;
 
 pub use self::{
     answer::{Answer, Outcome},

@@ -14,7 +14,7 @@ use axum_extra::extract::cookie::{Cookie, Key, PrivateCookieJar};
 use http::StatusCode;
 use tower::{Layer, Service, ServiceExt, layer::layer_fn};
 use tower_governor::{GovernorLayer, governor::GovernorConfigBuilder};
-use tower_waiting_room::{MemoryStore, RoomSwitch, StoreFailure, WaitingRoomLayer};
+use tower_waiting_room::{MemoryStore, RoomMode, StoreFailure, WaitingRoomLayer};
 
 use crate::{
     case::{Case, Group, Repeat},
@@ -214,7 +214,7 @@ fn valid_pass() -> Repeat {
 }
 
 fn suspended() -> Repeat {
-    let config = config().switch(RoomSwitch::Suspended).build().expect("the config is right");
+    let config = config().mode(RoomMode::Suspended).build().expect("the config is right");
     let layer = WaitingRoomLayer::new(config);
     drive(layer.layer(Ready), Template::new(["other=1"]), || ())
 }

@@ -98,7 +98,7 @@ fn requests(bytes: usize, pieces: &[&str], end: &str) -> Repeat {
     let uris: Vec<Uri> = (0..64).map(|_| path()).collect();
     let limits = (0..LIMITS).map(|number| {
         let quota = Quota::per_second(100_000_000);
-        let limit = RateLimit::new(format!("limit-{number}"), quota, Key::everyone());
+        let limit = RateLimit::new(format!("limit-{number}"), quota, Key::global());
         // The path is looked at first, and then the limit does not apply after all.
         limit.path(format!("/login/{number}")).when(|_| false)
     });

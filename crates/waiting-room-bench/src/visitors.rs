@@ -11,7 +11,7 @@ use std::{
 use http::{Request, Response, header};
 use tower::{Layer, ServiceExt};
 use tower_waiting_room::{
-    KeyRing, MemoryStore, RoomRules, Snapshot, Store, StoreError, Timestamp, TokenKey,
+    KeyRing, MemoryStore, RoomRules, RoomSnapshot, Store, StoreError, Timestamp, TokenKey,
     WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomLayer,
 };
 use waiting_room_core::{Pass, Renewal, Ticket, Verdict, VisitorId};
@@ -101,7 +101,7 @@ impl Store for CountingStore {
         self.counted().sweep().await
     }
 
-    async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+    async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
         self.counted().snapshot().await
     }
 

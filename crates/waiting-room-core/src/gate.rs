@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!            ┌─ room, and nobody waits ──────────────► Permit ─► … ─► dropped ─┐
-//!  enter ────┼─ room in the queue ──► Place ─ grant ──────▲                    │
+//!  enter ────┼─ room in the queue ──► Acquire ─ grant ──────▲                    │
 //!            │                          ├─ deadline, evicted ► refused         │
 //!            └─ none, or no hope ───────┴────────────────► refused   next ◄────┘
 //! ```
@@ -13,32 +13,32 @@
 //! under which nobody is woken.
 //!
 //! It knows the time only as an argument and from a [`Clock`](crate::Clock), and no runtime: a
-//! [`Place`] is a future without a timer.
+//! [`Acquire`] is a future without a timer.
 
+mod acquire;
 pub(crate) mod adaptive;
 mod arrival;
 mod counter;
-mod critical;
+mod deadline;
 #[expect(clippy::module_inception, reason = "gate.rs is the gate; its parts stand beside it")]
 mod gate;
 mod idle;
 mod line;
+mod locked;
 mod pace;
 mod permit;
-mod place;
-mod prospects;
 mod queue;
-mod return_slots;
+mod retry_schedule;
 mod rules;
 mod verbs;
 mod waiters;
 
 pub use self::{
+    acquire::Acquire,
     arrival::{Arrival, GateRefused, RefusedBecause},
     gate::{Gate, GateOutcomes, GateSnapshot},
     idle::Idle,
     permit::Permit,
-    place::Place,
     rules::{Discipline, GateRules, Tenants},
     verbs::{DrainQueue, Entry},
 };

@@ -35,7 +35,7 @@
 //!
 //! # The gate
 //!
-//! A [`Gate`] lets a number of requests run at once. Some more wait in order, each as a [`Place`]
+//! A [`Gate`] lets a number of requests run at once. Some more wait in order, each as a [`Acquire`]
 //! that becomes a [`Permit`]; the rest are told when to come back. Whatever is dropped is given
 //! back: a permit goes to the next, and a place is free at once.
 //!
@@ -72,25 +72,27 @@ mod time;
 pub use crate::{
     error::{ConfigError, ConfigErrorKind, StoreError, StoreErrorKind},
     gate::{
-        Arrival, Discipline, DrainQueue, Entry, Gate, GateOutcomes, GateRefused, GateRules,
-        GateSnapshot, Idle, Permit, Place, RefusedBecause, Tenants,
-        adaptive::{Aimd, Fixed, Gradient2, HoldOutcome, Limit, LimitRules, Sample, Vegas},
+        Acquire, Arrival, Discipline, DrainQueue, Entry, Gate, GateOutcomes, GateRefused,
+        GateRules, GateSnapshot, Idle, Permit, RefusedBecause, Tenants,
+        adaptive::{
+            AdaptiveLimit, AdaptiveRules, Aimd, FixedLimit, Gradient2, PermitOutcome, Sample, Vegas,
+        },
     },
     memory::MemoryStore,
     rate::{
-        Algorithm, Alignment, Ask, Charge, Decision, FixedWindow, FixedWindowState, Gcra, KeyHash,
-        KeyHasher, LeakyQueue, LimitAsk, LimitPolicy, LimitReply, LimitStore, Limiter, Meter,
-        Quota, Refusals, SlidingCounter, SlidingCounterState, SlidingLog, TickLog, TokenBucket,
-        charge_all,
+        Algorithm, Alignment, Charge, ChargeReply, ChargeRequest, Decision, FixedWindow,
+        FixedWindowState, Gcra, KeyHash, KeyHasher, LeakyQueue, Limiter, LimiterCharge, Meter,
+        Quota, RatePolicy, RateStore, Refusals, SlidingCounter, SlidingCounterState, SlidingLog,
+        TickLog, TokenBucket, charge_all,
     },
     room::{
-        choices::{
-            CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomSwitch, SessionRenewal,
+        estimate::WaitEstimate,
+        options::{
+            CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal,
         },
-        estimate::Wait,
         room::Room,
         rules::RoomRules,
-        snapshot::Snapshot,
+        snapshot::RoomSnapshot,
         verdict::{Pass, Reason, Renewal, Ticket, Verdict, VisitorId},
     },
     store::Store,

@@ -8,8 +8,8 @@ use std::{
 use arc_swap::ArcSwap;
 
 use crate::{
-    Clock, ConfigError, Pass, Renewal, Room, RoomRules, Snapshot, Store, StoreError, SystemClock,
-    Ticket, Timestamp, Verdict, VisitorId, sync::unpoisoned,
+    Clock, ConfigError, Pass, Renewal, Room, RoomRules, RoomSnapshot, Store, StoreError,
+    SystemClock, Ticket, Timestamp, Verdict, VisitorId, sync::unpoisoned,
 };
 
 /// A [`Store`] in the memory of this process.
@@ -112,7 +112,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+    async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
         Ok(self.at_once(Room::snapshot))
     }
 

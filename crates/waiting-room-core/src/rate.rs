@@ -12,7 +12,7 @@
 //!                              Limiter … ──┘
 //! ```
 //!
-//! Where many nodes share a limit, a [`LimitStore`] takes the place of limiters and `charge_all`.
+//! Where many nodes share a limit, a [`RateStore`] takes the place of limiters and `charge_all`.
 //!
 //! | algorithm | a burst of | in any window at most | state | good for |
 //! |---|---|---|---|---|
@@ -53,10 +53,10 @@ pub use self::{
     limiter::Limiter,
     meter::Meter,
     quota::{Algorithm, Alignment, Quota, Refusals},
-    set::{Ask, charge_all},
+    set::{LimiterCharge, charge_all},
     sliding_counter::{SlidingCounter, SlidingCounterState},
     sliding_log::SlidingLog,
-    store::{LimitAsk, LimitPolicy, LimitReply, LimitStore},
+    store::{ChargeReply, ChargeRequest, RatePolicy, RateStore},
     tick_log::TickLog,
     token_bucket::TokenBucket,
 };

@@ -1,8 +1,8 @@
 //! One room: its rules, its sessions, its line, and the verbs on them.
 
-pub(crate) mod choices;
 pub(crate) mod estimate;
 mod line;
+pub(crate) mod options;
 mod orders;
 #[expect(clippy::module_inception, reason = "room.rs is the room; its parts stand beside it")]
 pub(crate) mod room;

@@ -3,7 +3,7 @@
 use std::{future::Future, sync::Arc};
 
 use crate::{
-    Pass, Renewal, RoomRules, Snapshot, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    Pass, Renewal, RoomRules, RoomSnapshot, StoreError, Ticket, Timestamp, Verdict, VisitorId,
 };
 
 /// One room's shared state, and the verbs on it.
@@ -69,7 +69,7 @@ pub trait Store: Clone + Send + Sync + 'static {
     fn sweep(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// The room in numbers.
-    fn snapshot(&self) -> impl Future<Output = Result<Snapshot, StoreError>> + Send;
+    fn snapshot(&self) -> impl Future<Output = Result<RoomSnapshot, StoreError>> + Send;
 
     /// Changes the rules in force, on every node, for visitors already inside as well.
     ///

@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{Reason, RoomRules, Ticket, Timestamp, Verdict, Wait};
+use waiting_room_core::{Reason, RoomRules, Ticket, Timestamp, Verdict, WaitEstimate};
 
 use crate::reply::{Fields, Head};
 
@@ -72,7 +72,7 @@ impl Frontier {
         let mut ticket = *ticket;
         ticket.last_check_in = now;
         ticket.next_check_in = now + interval;
-        ticket.wait = Wait::behind(ahead, self.per_second, self.dispersion);
+        ticket.wait = WaitEstimate::behind(ahead, self.per_second, self.dispersion);
         ticket.show(ahead.saturating_add(1), true);
         Some(Verdict::Wait { ticket, reason: Reason::QueuedBehindOthers })
     }

@@ -21,11 +21,11 @@ use crate::{
 /// Each node has a gate of its own, whose limit is its share: a request that finds a permit asks no
 /// server. A few times a second the node tells how many requests run and wait, and gets a share by
 /// what all nodes want. So at no time do more run than the total, however the load moves, except
-/// where [`OnLoss`] says so, and for a renewal of each node after the server has lost its memory:
+/// where [`GateStoreFailure`] says so, and for a renewal of each node after the server has lost its memory:
 /// until all have told what they have, it gives away what others still use.
 ///
 /// ```no_run
-/// # use waiting_room_redis::{Demand, GateShare, OnLoss, RedisStoreOptions};
+/// # use waiting_room_redis::{Demand, GateShare, GateStoreFailure, RedisStoreOptions};
 /// # async fn run(
 /// #     client: redis::Client,
 /// #     demand: impl Fn() -> Demand,
@@ -37,7 +37,7 @@ use crate::{
 ///     async move { client.get_multiplexed_async_connection().await }
 /// };
 /// let options = RedisStoreOptions::new();
-/// let mut share = GateShare::connect(open, "checkout", total, OnLoss::Keep, options).await?;
+/// let mut share = GateShare::connect(open, "checkout", total, GateStoreFailure::Keep, options).await?;
 /// // A gate opens with a limit of zero, and gets its share at once.
 /// loop {
 ///     set_limit(share.renew(demand()).await);
@@ -52,7 +52,7 @@ pub struct GateShare<C> {
     deadline: Duration,
     node: String,
     total: NonZeroU32,
-    on_loss: OnLoss,
+    on_loss: GateStoreFailure,
     share: u32,
     renewals: u64,
     /// When the renewal was sent that gave this share.
@@ -75,7 +75,7 @@ pub struct Demand {
 /// What becomes of a node's share when its lease is over and the store does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "it keeps it or it does not")]
-pub enum OnLoss {
+pub enum GateStoreFailure {
     /// It is zero, somewhat before the others are given it: nothing new runs. Never more than the
     /// total, but for requests that run for longer than the lease.
     Close,
@@ -110,7 +110,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         open: impl Fn() -> F + Send + Sync + 'static,
         gate: &str,
         total: NonZeroU32,
-        on_loss: OnLoss,
+        on_loss: GateStoreFailure,
         options: RedisStoreOptions,
     ) -> Result<Self, StoreError>
     where
@@ -126,11 +126,11 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
     /// # Errors
     ///
     /// As [`connect`](Self::connect).
-    pub async fn on(
+    pub async fn with_connection(
         connection: C,
         gate: &str,
         total: NonZeroU32,
-        on_loss: OnLoss,
+        on_loss: GateStoreFailure,
         options: RedisStoreOptions,
     ) -> Result<Self, StoreError> {
         let (key, deadline) = Self::validate(gate, options)?;
@@ -142,7 +142,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         key: String,
         deadline: Duration,
         total: NonZeroU32,
-        on_loss: OnLoss,
+        on_loss: GateStoreFailure,
     ) -> Result<Self, StoreError> {
         let checked = match connections.current() {
             Ok(mut connection) => check_memory(&mut connection, &key).await,
@@ -189,7 +189,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
                 let kept_for = self.kept_for();
                 let is_over = self.renewed.is_none_or(|renewed| renewed.elapsed() >= kept_for);
                 tracing::debug!(gate = self.key, %error, is_over, "a share was not renewed");
-                if is_over && self.on_loss == OnLoss::Close {
+                if is_over && self.on_loss == GateStoreFailure::Close {
                     self.share = 0;
                 }
                 self.replace_if_deaf();

@@ -63,7 +63,7 @@ mod verbs;
 mod watch;
 
 pub use crate::{
-    gate_share::{Demand, GateShare, OnLoss},
+    gate_share::{Demand, GateShare, GateStoreFailure},
     limits::{Blocks, RedisLimits},
     options::RedisStoreOptions,
     store::RedisStore,

@@ -1,6 +1,6 @@
 //! Rate limits that any number of nodes share.
 //!
-//! [`RedisLimits`] is a [`LimitStore`](waiting_room_core::LimitStore): one script asks all limits
+//! [`RedisLimits`] is a [`RateStore`](waiting_room_core::RateStore): one script asks all limits
 //! of a request, all or nothing, in one round trip. Each meter of the core has its twin in Lua,
 //! with the same whole numbers, so that a limit means the same on one node and on many.
 //!

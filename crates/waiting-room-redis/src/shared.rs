@@ -13,7 +13,7 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::{sync::Notify, time::Instant};
 use waiting_room_core::{
-    RoomRules, Snapshot, StoreError, StoreErrorKind, Ticket, Verdict, VisitorId,
+    RoomRules, RoomSnapshot, StoreError, StoreErrorKind, Ticket, Verdict, VisitorId,
 };
 
 use crate::{
@@ -190,7 +190,7 @@ impl Shared {
         &self,
         head: &Head,
         mut said: Fields,
-    ) -> Result<(Snapshot, bool), StoreError> {
+    ) -> Result<(RoomSnapshot, bool), StoreError> {
         let (active, new_in_last_minute, waiting) =
             (said.number()?, said.number()?, said.number()?);
         let first_arrival = u64::try_from(said.signed()?).ok().map(clock::from_micros);
@@ -201,7 +201,7 @@ impl Shared {
             Some(known) if known.at > head.now => Some(Arc::clone(known)),
             _ => read.clone(),
         });
-        let mut snapshot = Snapshot::empty(head.now, &self.rules());
+        let mut snapshot = RoomSnapshot::empty(head.now, &self.rules());
         snapshot.active = active;
         snapshot.new_in_last_minute = new_in_last_minute;
         snapshot.waiting = waiting;

@@ -12,7 +12,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 use waiting_room_core::{
-    ConfigError, ConfigErrorKind, Pass, Renewal, RoomRules, Snapshot, Store, StoreError,
+    ConfigError, ConfigErrorKind, Pass, Renewal, RoomRules, RoomSnapshot, Store, StoreError,
     StoreErrorKind, Ticket, Timestamp, Verdict, VisitorId,
 };
 
@@ -76,7 +76,7 @@ impl RedisStore {
     /// # Errors
     ///
     /// As [`connect`](Self::connect).
-    pub async fn on<C>(
+    pub async fn with_connection<C>(
         connection: C,
         rules: RoomRules,
         options: RedisStoreOptions,
@@ -205,7 +205,7 @@ impl Store for RedisStore {
         Ok(())
     }
 
-    async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+    async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
         let known = vec![self.shared.known_version()];
         let (head, said) = self.ask(Verb::Snapshot, known, None).await?;
         self.shared.take_snapshot(&head, said).map(|(snapshot, _)| snapshot)

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    ConfigError, CookieTest, Pass, PlacesPerNetwork, QueueingMethod, Reason, Renewal, RoomRules,
-    RoomSwitch, SessionRenewal, StoreError, StoreErrorKind, Ticket, Timestamp, Verdict, VisitorId,
-    Wait,
+    ConfigError, CookieTest, Pass, PlacesPerNetwork, QueueingMethod, Reason, Renewal, RoomMode,
+    RoomRules, SessionRenewal, StoreError, StoreErrorKind, Ticket, Timestamp, Verdict, VisitorId,
+    WaitEstimate,
 };
 
 use crate::{
@@ -63,7 +63,7 @@ pub(crate) fn configure(version: u64, rules: &RoomRules) -> Vec<Vec<u8>> {
 /// The rules as arguments of `configure`: all of them for nodes, then one by one for scripts. Passes
 /// may be about that live for as long as the longest `lifetime` so far.
 pub(crate) fn encode_rules(rules: &RoomRules, lifetime: Duration) -> Vec<Vec<u8>> {
-    let hold = match rules.recovery_hold() {
+    let hold = match rules.recovery_pause() {
         Duration::ZERO => Duration::ZERO,
         hold => hold.max(lifetime),
     };
@@ -81,9 +81,9 @@ pub(crate) fn encode_rules(rules: &RoomRules, lifetime: Duration) -> Vec<Vec<u8>
             _ => "fifo",
         }
         .to_owned(),
-        match rules.current_switch() {
-            RoomSwitch::Drain => "drain",
-            RoomSwitch::QueueAll => "queue_all",
+        match rules.current_mode() {
+            RoomMode::Drain => "drain",
+            RoomMode::QueueAll => "queue_all",
             _ => "auto",
         }
         .to_owned(),
@@ -148,8 +148,8 @@ pub(crate) fn verdict(
             let is_drawn = rules.current_method() == QueueingMethod::Random;
             ticket.wait = match (is_closed(&reason), is_drawn) {
                 (true, _) => None,
-                (false, true) => Wait::by_lot(head.present, head.per_second),
-                (false, false) => Wait::behind(ahead, head.per_second, head.dispersion),
+                (false, true) => WaitEstimate::by_lot(head.present, head.per_second),
+                (false, false) => WaitEstimate::behind(ahead, head.per_second, head.dispersion),
             };
             if is_drawn {
                 (ticket.shown_position, ticket.is_approximate) = (None, false);

@@ -96,7 +96,7 @@ impl Door for Desk {
         self.room =
             Room::new(self.rules.clone()).expect("the same rules were valid for the room before");
         self.room.recover(now);
-        now + self.rules.recovery_hold()
+        now + self.rules.recovery_pause()
     }
 }
 

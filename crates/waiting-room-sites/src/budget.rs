@@ -2,7 +2,7 @@
 
 use waiting_room_core::Timestamp;
 
-use crate::{Minute, Pool, SiteId, SlotAsk, SlotPolicy, SlotRules, Slots, WorldSnapshot};
+use crate::{CounterRequest, Minute, Pool, SiteId, SlotPolicy, SlotRules, Slots, WorldSnapshot};
 
 /// The slots of one minute as one node sees them, and what it has learnt of them since.
 #[derive(Clone, Copy, Debug)]
@@ -64,12 +64,17 @@ impl Budget {
     }
 
     /// The first of these pools that may have a slot, as a question to its counter.
-    pub(super) fn ask(&self, pools: &[Pool], rules: &SlotRules, now: Timestamp) -> Option<SlotAsk> {
+    pub(super) fn ask(
+        &self,
+        pools: &[Pool],
+        rules: &SlotRules,
+        now: Timestamp,
+    ) -> Option<CounterRequest> {
         pools.iter().find_map(|&pool| {
             let share = self.share(pool);
             let open = rules.pacing.open(share.slots, self.minute, now);
             let is_worth_it = !share.is_dry && open > 0;
-            is_worth_it.then_some(SlotAsk {
+            is_worth_it.then_some(CounterRequest {
                 pool,
                 minute: self.minute,
                 slots: share.slots,

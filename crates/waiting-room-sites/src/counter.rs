@@ -17,7 +17,7 @@ pub enum Pool {
 /// A node asks a counter for a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct SlotAsk {
+pub struct CounterRequest {
     /// Which counter.
     pub pool: Pool,
     /// Of which minute. A reply that comes late is still about this one.
@@ -45,7 +45,7 @@ pub struct CounterReply {
 impl CounterReply {
     /// Whether the one who asked may use a slot of the pool.
     #[must_use]
-    pub fn admits(&self, ask: &SlotAsk) -> bool {
+    pub fn admits(&self, ask: &CounterRequest) -> bool {
         self.before < self.slots.min(ask.open)
     }
 
@@ -92,7 +92,7 @@ impl TicketCounter {
     ///
     /// The count stops where the reply admits nobody: otherwise a visitor who comes before a slot
     /// is open would use it up for the one who comes in time.
-    pub fn take(&mut self, ask: &SlotAsk, now: Timestamp) -> CounterReply {
+    pub fn take(&mut self, ask: &CounterRequest, now: Timestamp) -> CounterReply {
         let Some(drawn) = self.drawn(ask, Minute::of(now).next()) else {
             return CounterReply { before: 0, slots: 0 };
         };
@@ -108,7 +108,7 @@ impl TicketCounter {
     }
 
     /// What was drawn of the minute that is asked for, if it is kept and not after `last`.
-    fn drawn(&mut self, ask: &SlotAsk, last: Minute) -> Option<&mut Drawn> {
+    fn drawn(&mut self, ask: &CounterRequest, last: Minute) -> Option<&mut Drawn> {
         if ask.minute > last {
             return None;
         }

@@ -5,7 +5,7 @@
 //! the free slots of a minute are split, so that all decisions together keep the limit.
 //!
 //! ```text
-//!  WorldSnapshot ─► Slots ─► Usher ──arrive──► Admit
+//!  WorldSnapshot ─► Slots ─► SiteAdmission ──arrive──► Admit
 //!  (active, nodes,  (largest   ▲  │            Queue
 //!   traffic by       remainder)│  └──Ask──►  TicketCounter of the site, then Anywhere's
 //!   minute)                    └──hear── CounterReply ──┘
@@ -53,7 +53,7 @@
 //!
 //! # What it does not do
 //!
-//! It opens no connection: an [`Usher`] says what to ask, and somebody else carries the question
+//! It opens no connection: an [`SiteAdmission`] says what to ask, and somebody else carries the question
 //! to the counter and the reply back. The policies count new visitors only; whoever has a pass
 //! never comes here.
 
@@ -71,11 +71,11 @@ mod usher;
 mod tests;
 
 pub use self::{
-    counter::{CounterReply, Pool, SlotAsk, TicketCounter},
+    counter::{CounterReply, CounterRequest, Pool, TicketCounter},
     minute::{Minute, Pacing},
     rules::{SlotPolicy, SlotRules},
     sharing::{apportion, fair_share, proportional_share},
     slots::Slots,
     snapshot::{SiteId, WorldSnapshot},
-    usher::{Ruling, Usher},
+    usher::{SiteAdmission, SlotDecision},
 };

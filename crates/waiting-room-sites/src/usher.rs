@@ -5,7 +5,7 @@ use std::sync::Arc;
 use waiting_room_core::{ConfigError, Timestamp};
 
 use crate::{
-    CounterReply, Minute, Pool, SiteId, SlotAsk, SlotPolicy, SlotRules, WorldSnapshot,
+    CounterReply, CounterRequest, Minute, Pool, SiteId, SlotPolicy, SlotRules, WorldSnapshot,
     budget::Budget,
 };
 
@@ -21,25 +21,25 @@ use crate::{
 /// use std::sync::Arc;
 /// use waiting_room_core::Timestamp;
 /// use waiting_room_sites::{
-///     Ruling, SiteId, SlotPolicy, SlotRules, TicketCounter, Usher, WorldSnapshot,
+///     SlotDecision, SiteId, SlotPolicy, SlotRules, TicketCounter, SiteAdmission, WorldSnapshot,
 /// };
 ///
 /// let now = Timestamp::from_secs(1_000);
-/// let mut usher = Usher::new(SlotRules::new(1, SlotPolicy::Counters), SiteId::new(1))?;
+/// let mut usher = SiteAdmission::new(SlotRules::new(1, SlotPolicy::Counters), SiteId::new(1))?;
 /// usher.observe(Arc::new(WorldSnapshot::new(1, now)));
 ///
 /// // Nobody has a history, so the one slot is Anywhere's.
 /// let mut anywhere = TicketCounter::new();
-/// let Ruling::Ask(ask) = usher.arrive(now) else { panic!("there is a slot") };
-/// assert_eq!(usher.hear(&ask, anywhere.take(&ask, now), now), Ruling::Admit);
-/// let Ruling::Ask(ask) = usher.arrive(now) else { panic!("the node does not know yet") };
-/// assert_eq!(usher.hear(&ask, anywhere.take(&ask, now), now), Ruling::Queue);
+/// let SlotDecision::Ask(ask) = usher.arrive(now) else { panic!("there is a slot") };
+/// assert_eq!(usher.hear(&ask, anywhere.take(&ask, now), now), SlotDecision::Admit);
+/// let SlotDecision::Ask(ask) = usher.arrive(now) else { panic!("the node does not know yet") };
+/// assert_eq!(usher.hear(&ask, anywhere.take(&ask, now), now), SlotDecision::Queue);
 /// // Now it does, and need not ask again in this minute.
-/// assert_eq!(usher.arrive(now), Ruling::Queue);
+/// assert_eq!(usher.arrive(now), SlotDecision::Queue);
 /// # Ok::<(), waiting_room_core::ConfigError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Usher {
+pub struct SiteAdmission {
     rules: SlotRules,
     site: SiteId,
     snapshot: Option<Arc<WorldSnapshot>>,
@@ -50,16 +50,16 @@ pub struct Usher {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 #[expect(clippy::exhaustive_enums, reason = "in, not in, or not known yet")]
-pub enum Ruling {
+pub enum SlotDecision {
     /// In.
     Admit,
     /// Not known before this counter has replied.
-    Ask(SlotAsk),
+    Ask(CounterRequest),
     /// Into the waiting room.
     Queue,
 }
 
-impl Usher {
+impl SiteAdmission {
     /// A node of this site that knows nothing of the world yet.
     ///
     /// # Errors
@@ -79,14 +79,14 @@ impl Usher {
     }
 
     /// A new visitor comes, or one who waits and whose turn it is.
-    pub fn arrive(&mut self, now: Timestamp) -> Ruling {
+    pub fn arrive(&mut self, now: Timestamp) -> SlotDecision {
         let rules = self.rules;
         match rules.policy {
             SlotPolicy::Counters => self.draw(&[Pool::Site, Pool::Anywhere], now),
             SlotPolicy::Curve { .. } | SlotPolicy::Even if self.budget(now).take(&rules, now) => {
-                Ruling::Admit
+                SlotDecision::Admit
             }
-            SlotPolicy::Curve { .. } | SlotPolicy::Even => Ruling::Queue,
+            SlotPolicy::Curve { .. } | SlotPolicy::Even => SlotDecision::Queue,
         }
     }
 
@@ -94,9 +94,14 @@ impl Usher {
     ///
     /// A ticket is good even if the minute is over by now: it was drawn in time, and counted. Who
     /// got none while the minute turned begins again with the new one.
-    pub fn hear(&mut self, asked: &SlotAsk, reply: CounterReply, now: Timestamp) -> Ruling {
+    pub fn hear(
+        &mut self,
+        asked: &CounterRequest,
+        reply: CounterReply,
+        now: Timestamp,
+    ) -> SlotDecision {
         if reply.admits(asked) {
-            return Ruling::Admit;
+            return SlotDecision::Admit;
         }
         if asked.minute != self.budget(now).minute {
             return self.arrive(now);
@@ -109,22 +114,22 @@ impl Usher {
 
     /// The counter did not reply, or not in time: the next one may. Nobody is let in without a
     /// slot that was counted.
-    pub fn miss(&mut self, asked: &SlotAsk, now: Timestamp) -> Ruling {
+    pub fn miss(&mut self, asked: &CounterRequest, now: Timestamp) -> SlotDecision {
         self.next_after(asked, now)
     }
 
     /// Where to go on after a pool that had no slot.
-    fn next_after(&mut self, asked: &SlotAsk, now: Timestamp) -> Ruling {
+    fn next_after(&mut self, asked: &CounterRequest, now: Timestamp) -> SlotDecision {
         match asked.pool {
-            Pool::Anywhere => Ruling::Queue,
+            Pool::Anywhere => SlotDecision::Queue,
             Pool::Site => self.draw(&[Pool::Anywhere], now),
         }
     }
 
     /// Asks the first of these pools that may have a slot.
-    fn draw(&mut self, pools: &[Pool], now: Timestamp) -> Ruling {
+    fn draw(&mut self, pools: &[Pool], now: Timestamp) -> SlotDecision {
         let rules = self.rules;
-        self.budget(now).ask(pools, &rules, now).map_or(Ruling::Queue, Ruling::Ask)
+        self.budget(now).ask(pools, &rules, now).map_or(SlotDecision::Queue, SlotDecision::Ask)
     }
 
     /// The budget of this minute. A clock that is set back a little changes nothing; a budget of a

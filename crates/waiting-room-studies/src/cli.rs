@@ -158,7 +158,7 @@ pub(crate) struct Simulate {
     #[arg(long, value_parser = humantime::parse_duration)]
     restart_at: Option<Duration>,
     /// What the room does then.
-    #[arg(long, value_enum, default_value_t = After::Hold)]
+    #[arg(long, value_enum, default_value_t = After::Pause)]
     recovery: After,
     /// How long a request takes each way, on average.
     #[arg(long, default_value = "0s", value_parser = humantime::parse_duration)]
@@ -174,7 +174,7 @@ pub(crate) struct Simulate {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum After {
     AdmitAtOnce,
-    Hold,
+    Pause,
 }
 
 impl Accuracy {
@@ -249,7 +249,7 @@ impl Simulate {
             .loss(self.loss);
         let recovery = match self.recovery {
             After::AdmitAtOnce => Recovery::AdmitAtOnce,
-            After::Hold => Recovery::Hold,
+            After::Pause => Recovery::Pause,
         };
         match self.restart_at {
             Some(after) => scenario.restart(after, recovery),

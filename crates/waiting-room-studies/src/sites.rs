@@ -8,7 +8,7 @@
 //!   └──────────┴── sites × nodes
 //! ```
 //!
-//! What decides is the code of production: an `Usher` at each node and a `TicketCounter` for each
+//! What decides is the code of production: an `SiteAdmission` at each node and a `TicketCounter` for each
 //! pool. Around it everything is simulated, and one place knows the truth: how many are active,
 //! how many came in, and who stands in line. Nothing in the world can ask it but the ideal policy,
 //! and what the others do is judged by it.

@@ -6,7 +6,7 @@ use axum::{
     http::StatusCode,
 };
 use serde::{Deserialize, Serialize};
-use tower_waiting_room::{OverSoftLimit, Spend};
+use tower_waiting_room::{ChargeHandle, OverSoftLimit};
 
 use crate::limits::{PLAN, USERS};
 
@@ -54,7 +54,7 @@ pub(crate) struct Essay {
 /// Writes `?words=` so many, and says what it has cost: 1 for every twenty.
 pub(crate) async fn write(
     Query(wish): Query<Wish>,
-    spend: Option<Extension<Spend>>,
+    spend: Option<Extension<ChargeHandle>>,
 ) -> Json<Essay> {
     let words = usize::from(wish.words).clamp(1, MAX_WORDS);
     let text: Vec<_> = WORDS.into_iter().cycle().take(words).collect();

@@ -27,7 +27,7 @@ pub(crate) fn limits(file: &Path) -> WaitingRoomConfigBuilder {
 
 /// So much a minute for each user, by plan. Whoever is none has an address.
 fn plan() -> RateLimit {
-    RateLimit::new(PLAN, Quota::per_minute(10), Key::by("user", user))
+    RateLimit::new(PLAN, Quota::per_minute(10), Key::from_fn("user", user))
         .tier(Quota::per_minute(60), |head| Plan::of(head.headers()) == Plan::Free)
         .tier(Quota::per_minute(600), |head| Plan::of(head.headers()) == Plan::Gold)
         .cost_by(|head| match head.uri().path() {

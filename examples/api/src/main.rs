@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run -p api                                      serves on http://127.0.0.1:3001
-//! cargo run -p api -- --limits my.toml --headers book   by other rules, told by other headers
+//! cargo run -p api -- --limits my.toml --headers x-rate-limit   by other rules, told by other headers
 //! ```
 //!
 //! [`mod@app`] is the router with the layers in front of it, and the server. [`mod@limits`] holds
@@ -62,7 +62,7 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "CIDR")]
     trusted_proxy: Vec<String>,
     /// Which headers tell a client about its limits.
-    #[arg(long, value_enum, value_name = "PROFILE", default_value = "default")]
+    #[arg(long, value_enum, value_name = "PROFILE", default_value = "common")]
     headers: Profile,
 }
 
@@ -70,9 +70,9 @@ pub(crate) struct Cli {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Profile {
     /// X-Ratelimit-Remaining, -Limit and -Retry-After.
-    Book,
+    XRateLimit,
     /// X-RateLimit-Limit, -Remaining, -Reset and -Retry-After, and those of draft 11.
-    Default,
+    Common,
     /// RateLimit-Policy and RateLimit as in draft 11, and nothing else.
     #[value(name = "draft-11-strict")]
     Draft11Strict,
@@ -106,8 +106,8 @@ impl Cli {
 impl From<Profile> for RateHeaders {
     fn from(profile: Profile) -> Self {
         match profile {
-            Profile::Book => Self::Book,
-            Profile::Default => Self::Default,
+            Profile::XRateLimit => Self::XRateLimit,
+            Profile::Common => Self::Common,
             Profile::Draft11Strict => Self::Draft11Strict,
             Profile::Draft6 => Self::Draft6,
             Profile::Draft7 => Self::Draft7,

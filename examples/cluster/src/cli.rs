@@ -107,15 +107,15 @@ impl Plan {
     pub(crate) fn room(&self) -> RoomArgs {
         RoomArgs {
             session: self.room.session.or(Some(Self::SESSION)),
-            recovery: self.room.recovery.or(Some(RecoveryName::Hold)),
+            recovery: self.room.recovery.or(Some(RecoveryName::Pause)),
             ..self.room.clone()
         }
     }
 
     /// For how long nobody new is let in after a loss.
-    pub(crate) fn recovery_hold(&self) -> Result<Duration, ConfigError> {
+    pub(crate) fn recovery_pause(&self) -> Result<Duration, ConfigError> {
         let keys = KeyRing::new(TokenKey::random());
-        Ok(self.room().config(Some(keys))?.rules().recovery_hold())
+        Ok(self.room().config(Some(keys))?.rules().recovery_pause())
     }
 
     /// Who comes.
@@ -149,7 +149,7 @@ mod tests {
     fn a_node_obeys_the_rules_that_it_is_started_with() {
         let line = "cluster --limit 7 --rate 9 --session 1m30s --refresh-interval 5s";
         let room = Cli::parse_from(line.split_whitespace()).plan.room();
-        assert_eq!(room.recovery, Some(RecoveryName::Hold));
+        assert_eq!(room.recovery, Some(RecoveryName::Pause));
         let told = "cluster node --listen 127.0.0.1:1 --store redis://127.0.0.1 --deadline 50ms \
                     --work 0";
         let told = told.split_whitespace().map(str::to_owned).chain(room.flags());

@@ -109,7 +109,7 @@ async fn open_room(store: &EngineServer, room: &RoomArgs) -> Result<()> {
     let room = RoomArgs { recovery: Some(RecoveryName::Admit), ..room.clone() };
     let rules = room.config(None)?.rules().clone();
     let options = RedisStoreOptions::new();
-    let opened = RedisStore::on(connect(store).await?, rules, options).await;
+    let opened = RedisStore::with_connection(connect(store).await?, rules, options).await;
     opened.context("the room cannot be opened")?;
     Ok(())
 }

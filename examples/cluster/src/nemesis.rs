@@ -52,7 +52,7 @@ impl Nemesis<'_> {
         self.witness.trouble_is_over();
         if fault.takes_store() {
             sleep(Self::RECOVERY).await;
-            let hold = fault.forgets().then(|| self.plan.recovery_hold()).transpose()?;
+            let hold = fault.forgets().then(|| self.plan.recovery_pause()).transpose()?;
             self.witness.store_is_back(hold);
         }
         Ok(())

@@ -65,7 +65,7 @@ impl Trial {
             needed: plan.admissions,
             deadline: plan.deadline,
             undecided_after: witness.undecided_after(),
-            keeps_limits: fault.keeps_limits(room.recovery == Some(RecoveryName::Hold)),
+            keeps_limits: fault.keeps_limits(room.recovery == Some(RecoveryName::Pause)),
             ignores_times: plan.ignore_times,
         })
     }

@@ -56,7 +56,7 @@ pub enum RecoveryName {
     /// Lets visitors in at once, counting the passes of before as they are seen again.
     Admit,
     /// Lets nobody new in until every pass of before is void.
-    Hold,
+    Pause,
 }
 
 impl RoomArgs {
@@ -169,7 +169,7 @@ impl From<RecoveryName> for Recovery {
     fn from(name: RecoveryName) -> Self {
         match name {
             RecoveryName::Admit => Self::AdmitAtOnce,
-            RecoveryName::Hold => Self::Hold,
+            RecoveryName::Pause => Self::Pause,
         }
     }
 }

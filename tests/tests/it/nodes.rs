@@ -22,7 +22,7 @@ async fn node(server: &EngineServer, on_failure: StoreFailure) -> Router {
         .build()
         .unwrap();
     let (rules, options) = (config.rules().clone(), RedisStoreOptions::new());
-    let store = RedisStore::on(manager(server).await, rules, options).await.unwrap();
+    let store = RedisStore::with_connection(manager(server).await, rules, options).await.unwrap();
     let layer = WaitingRoomLayer::with_store(config, store, on_failure);
     Router::new().route("/", get(|| async { "inside" })).layer(layer)
 }

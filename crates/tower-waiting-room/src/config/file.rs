@@ -12,8 +12,8 @@ use http::StatusCode;
 use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly;
 use serde::Deserialize;
 use waiting_room_core::{
-    ConfigError, ConfigErrorKind, CookieTest, PlacesPerNetwork, QueueingMethod, Recovery,
-    RoomSwitch, SessionRenewal,
+    ConfigError, ConfigErrorKind, CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode,
+    SessionRenewal,
 };
 
 use self::{
@@ -38,7 +38,7 @@ pub(super) struct ConfigFile {
     session_duration: Option<Duration>,
     disable_session_renewal: Option<bool>,
     queueing_method: Option<MethodName>,
-    switch: Option<SwitchName>,
+    mode: Option<ModeName>,
     line_capacity: Option<u32>,
     places_per_network: Option<PlacesFile>,
     #[serde(default, with = "friendly")]
@@ -88,7 +88,7 @@ enum MethodName {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum SwitchName {
+enum ModeName {
     Auto,
     Drain,
     QueueAll,
@@ -99,7 +99,7 @@ enum SwitchName {
 #[serde(rename_all = "snake_case")]
 enum RecoveryName {
     AdmitAtOnce,
-    Hold,
+    Pause,
 }
 
 /// `1000`, `{ "shadow": 1000 }` or `"off"`.
@@ -186,7 +186,7 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
         builder = with(builder, file.place_retention, |to, span| to.place_retention(span));
         builder = with(builder, file.refresh_interval, |to, span| to.refresh_interval(span));
         builder = with(builder, file.queueing_method, |to, name| to.queueing_method(name.into()));
-        builder = with(builder, file.switch, |to, name| to.switch(name.into()));
+        builder = with(builder, file.mode, |to, name| to.mode(name.into()));
         builder = with(builder, file.recovery, |to, name| to.recovery(name.into()));
         builder = with(builder, file.cookie_test, |to, percent| {
             to.cookie_test(CookieTest::AboveUtilization(percent))
@@ -291,13 +291,13 @@ impl From<MethodName> for QueueingMethod {
     }
 }
 
-impl From<SwitchName> for RoomSwitch {
-    fn from(name: SwitchName) -> Self {
+impl From<ModeName> for RoomMode {
+    fn from(name: ModeName) -> Self {
         match name {
-            SwitchName::Auto => Self::Auto,
-            SwitchName::Drain => Self::Drain,
-            SwitchName::QueueAll => Self::QueueAll,
-            SwitchName::Suspended => Self::Suspended,
+            ModeName::Auto => Self::Auto,
+            ModeName::Drain => Self::Drain,
+            ModeName::QueueAll => Self::QueueAll,
+            ModeName::Suspended => Self::Suspended,
         }
     }
 }
@@ -316,7 +316,7 @@ impl From<RecoveryName> for Recovery {
     fn from(name: RecoveryName) -> Self {
         match name {
             RecoveryName::AdmitAtOnce => Self::AdmitAtOnce,
-            RecoveryName::Hold => Self::Hold,
+            RecoveryName::Pause => Self::Pause,
         }
     }
 }

@@ -16,10 +16,10 @@ fn a_file_and_the_builder_mean_the_same() {
         r#"{
             "name": "shop", "total_active_users": 200, "new_users_per_minute": 100,
             "session_duration": "2m 30s", "disable_session_renewal": true,
-            "queueing_method": "random", "switch": "queue_all", "line_capacity": 500,
+            "queueing_method": "random", "mode": "queue_all", "line_capacity": 500,
             "places_per_network": { "shadow": 50 },
             "place_retention": "10m", "refresh_interval": "30s", "cookie_test": 80,
-            "recovery": "hold",
+            "recovery": "pause",
             "longest_session_duration": "2h",
             "keys": ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="],
             "cookie": { "insecure": true, "same_site": "strict" },
@@ -39,13 +39,13 @@ fn a_file_and_the_builder_mean_the_same() {
         .session_duration(Duration::from_secs(150))
         .session_renewal(SessionRenewal::Fixed)
         .queueing_method(QueueingMethod::Random)
-        .switch(RoomSwitch::QueueAll)
+        .mode(RoomMode::QueueAll)
         .line_capacity(500)
         .places_per_network(PlacesPerNetwork::Shadow(50))
         .place_retention(Duration::from_secs(600))
         .refresh_interval(Duration::from_secs(30))
         .cookie_test(CookieTest::AboveUtilization(80))
-        .recovery(Recovery::Hold)
+        .recovery(Recovery::Pause)
         .longest_session_duration(Duration::from_secs(7_200))
         .keys(KeyRing::new(crate::TokenKey::random()))
         .build()
@@ -109,8 +109,8 @@ fn what_is_wrong_in_a_file_is_named() {
         ),
         (r#"{ "name": "shop", "total_active_users": 1, "page": "{{" }"#, "page is"),
         (
-            r#"{ "name": "shop", "total_active_users": 1, "recovery": "hold" }"#,
-            "recovery is hold, expected keys as well",
+            r#"{ "name": "shop", "total_active_users": 1, "recovery": "pause" }"#,
+            "recovery is pause, expected keys as well",
         ),
     ] {
         let error = refused(json);

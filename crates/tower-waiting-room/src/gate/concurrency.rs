@@ -7,9 +7,9 @@ pub(super) use self::validate::suspects;
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::Method;
-use waiting_room_core::{Discipline, GateRules, Limit, Tenants};
+use waiting_room_core::{AdaptiveLimit, Discipline, GateRules, Tenants};
 
-use super::options::{ClientDeadline, GateStatuses, Hold};
+use super::options::{ClientDeadline, GateStatuses, ReleaseAt};
 use crate::request::{Key, Matcher, MissingKey, PathRule, RequestHead, Scope};
 
 /// How many requests run at once, and what becomes of the others.
@@ -43,7 +43,7 @@ pub struct Concurrency {
     pub(crate) fair_by: Option<Key>,
     pub(crate) class: Option<Arc<Class>>,
     pub(crate) adaptive: Option<Arc<Adaptive>>,
-    pub(crate) hold: Hold,
+    pub(crate) release_at: ReleaseAt,
     pub(crate) body_stall: Option<Duration>,
     pub(crate) body_read_timeout: Option<Duration>,
     pub(crate) max_hold: Option<Duration>,
@@ -52,7 +52,7 @@ pub struct Concurrency {
     pub(crate) statuses: GateStatuses,
 }
 
-type Adaptive = dyn Fn() -> Box<dyn Limit> + Send + Sync;
+type Adaptive = dyn Fn() -> Box<dyn AdaptiveLimit> + Send + Sync;
 type Class = dyn Fn(&RequestHead<'_>) -> u8 + Send + Sync;
 
 impl Concurrency {
@@ -80,7 +80,7 @@ impl Concurrency {
             fair_by: None,
             class: None,
             adaptive: None,
-            hold: Hold::default(),
+            release_at: ReleaseAt::default(),
             body_stall: Some(Self::BODY_STALL),
             body_read_timeout: Some(Self::BODY_READ_TIMEOUT),
             max_hold: None,
@@ -98,14 +98,14 @@ impl Concurrency {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tower_waiting_room::{Concurrency, Gradient2, LimitRules};
+    /// use tower_waiting_room::{Concurrency, Gradient2, AdaptiveRules};
     ///
-    /// let rules = LimitRules::new().max(100).latency_target(Duration::from_millis(250));
+    /// let rules = AdaptiveRules::new().max(100).latency_target(Duration::from_millis(250));
     /// let gate = Concurrency::adaptive(Gradient2::new(rules)?).queue(64);
     /// # let _ = gate;
     /// # Ok::<(), tower_waiting_room::ConfigError>(())
     /// ```
-    pub fn adaptive(limit: impl Limit + Clone + Sync) -> Self {
+    pub fn adaptive(limit: impl AdaptiveLimit + Clone + Sync) -> Self {
         let gate = Self::limit(limit.limit().max(Self::LEAST));
         Self { adaptive: Some(Arc::new(move || Box::new(limit.clone()))), ..gate }
     }
@@ -198,9 +198,9 @@ impl Concurrency {
         self.only(Matcher::When(Arc::new(test)))
     }
 
-    /// For how long the permit is held. [`Hold::BodyEnd`].
-    pub fn hold(mut self, hold: Hold) -> Self {
-        self.hold = hold;
+    /// For how long the permit is held. [`ReleaseAt::BodyEnd`].
+    pub fn release_at(mut self, at: ReleaseAt) -> Self {
+        self.release_at = at;
         self
     }
 

@@ -10,10 +10,10 @@ use std::{
 };
 
 use smallvec::SmallVec;
-use waiting_room_core::{HoldOutcome, Permit, Timestamp};
+use waiting_room_core::{Permit, PermitOutcome, Timestamp};
 
 use super::{
-    options::Hold,
+    options::ReleaseAt,
     registry::GateRef,
     sweeper::{Sweep, Sweeper},
 };
@@ -138,7 +138,7 @@ impl HeldPermit {
     /// went, and for some gates that it is over.
     pub(crate) fn is_held_after_head(&self, is_overloaded: bool) -> bool {
         self.answered(is_overloaded);
-        let is_held = matches!(self.gate.concurrency().hold, Hold::BodyEnd);
+        let is_held = matches!(self.gate.concurrency().release_at, ReleaseAt::BodyEnd);
         if !is_held {
             self.over();
         }
@@ -179,9 +179,9 @@ impl HeldPermit {
     fn learn(&self, permit: &Permit) {
         let went = self.went.load(Ordering::Relaxed);
         if went == Went::Overloaded as u8 {
-            self.gate.learn(permit, HoldOutcome::Overloaded);
+            self.gate.learn(permit, PermitOutcome::Overloaded);
         } else if went == Went::Done as u8 {
-            self.gate.learn(permit, HoldOutcome::Done);
+            self.gate.learn(permit, PermitOutcome::Done);
         }
     }
 

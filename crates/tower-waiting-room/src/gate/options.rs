@@ -11,7 +11,7 @@ use waiting_room_core::{ConfigError, ConfigErrorKind};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Hold {
+pub enum ReleaseAt {
     /// Until the last frame of the response's body has been handed to the server, or the body is
     /// dropped.
     #[default]

@@ -8,8 +8,8 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use dashmap::DashMap;
 use waiting_room_core::{
-    Arrival, Clock, ConfigError, ConfigErrorKind, DrainQueue, Entry, Gate, GateRules, GateSnapshot,
-    HoldOutcome, Idle, KeyHash, Limit, Permit, Sample, Timestamp,
+    AdaptiveLimit, Arrival, Clock, ConfigError, ConfigErrorKind, DrainQueue, Entry, Gate,
+    GateRules, GateSnapshot, Idle, KeyHash, Permit, PermitOutcome, Sample, Timestamp,
 };
 
 use super::concurrency::Concurrency;
@@ -36,7 +36,7 @@ pub(crate) struct GateSet {
     gates: Gates,
     /// What a gate that is made does with those who wait; `None` if it is open.
     draining: Mutex<Option<DrainQueue>>,
-    adaptive: Option<Mutex<Box<dyn Limit>>>,
+    adaptive: Option<Mutex<Box<dyn AdaptiveLimit>>>,
     clock: StageClock,
     telemetry: Telemetry,
 }
@@ -293,7 +293,7 @@ impl GateRef {
     }
 
     /// A request went so, with this permit, which is about to be given back.
-    pub(super) fn learn(&self, permit: &Permit, outcome: HoldOutcome) {
+    pub(super) fn learn(&self, permit: &Permit, outcome: PermitOutcome) {
         let Some(adaptive) = &self.set.adaptive else { return };
         let now = self.set.clock.now();
         let hold = now.since(permit.given_at());

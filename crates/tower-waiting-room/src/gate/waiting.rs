@@ -7,7 +7,7 @@ use std::{
 };
 
 use tokio::time::{Sleep, sleep};
-use waiting_room_core::{GateRefused, Permit, Place, Timestamp};
+use waiting_room_core::{Acquire, GateRefused, Permit, Timestamp};
 
 use super::registry::GateRef;
 use crate::{request::DisconnectProbe, telemetry::GateEvent};
@@ -15,7 +15,7 @@ use crate::{request::DisconnectProbe, telemetry::GateEvent};
 /// A request in the queue of a gate. Dropped, it leaves the queue.
 pub(crate) struct Waiting {
     /// `None` once it is over.
-    place: Option<Place>,
+    place: Option<Acquire>,
     sleep: Pin<Box<Sleep>>,
     probe: DisconnectProbe,
     /// `None` at the end.
@@ -48,7 +48,12 @@ pub(super) enum WaitEnd {
 impl Waiting {
     /// Waits in `place`, where up to `watched_bytes` of the body are read to notice a client that
     /// leaves.
-    pub(super) fn new(place: Place, at: Queued, watched_bytes: usize, now: Timestamp) -> Box<Self> {
+    pub(super) fn new(
+        place: Acquire,
+        at: Queued,
+        watched_bytes: usize,
+        now: Timestamp,
+    ) -> Box<Self> {
         let sleep = Box::pin(sleep(place.deadline().since(now)));
         let probe = DisconnectProbe::new(watched_bytes);
         Box::new(Self { place: Some(place), sleep, probe, at: Some(at) })
@@ -83,7 +88,7 @@ impl Waiting {
         let end = match Pin::new(place).poll(cx) {
             Poll::Ready(end) => end,
             Poll::Pending if self.sleep.as_mut().poll(cx).is_ready() => {
-                self.place.take().map(Place::time_out)?
+                self.place.take().map(Acquire::time_out)?
             }
             Poll::Pending => return None,
         };

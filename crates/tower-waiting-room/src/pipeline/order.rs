@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use waiting_room_core::{Reason, RoomSwitch, Store, Ticket, Timestamp};
+use waiting_room_core::{Reason, RoomMode, Store, Ticket, Timestamp};
 
 use super::{
     pending::{Pending, Resumed},
@@ -322,7 +322,7 @@ impl<St: Store> Pipeline<St> {
 
     fn rated(&self, journey: &mut Journey, rated: Rated) -> ControlFlow<Stop> {
         let (report, flow) = match rated {
-            Rated::Ask(charge) => return Break(Stop::Wait(Pending::Charge(charge))),
+            Rated::Pending(charge) => return Break(Stop::Wait(Pending::Charge(charge))),
             Rated::Delay(report, turn) => (report, Break(Stop::Wait(Pending::Turn(turn)))),
             Rated::Free => return Continue(()),
             Rated::Pass(report) => (report, Continue(())),
@@ -347,7 +347,7 @@ impl<St: Store> Pipeline<St> {
         let Some(room) = &self.room else { return Continue(()) };
         let (now, rules) = (journey.now, room.rules());
         // The limits stay: they protect the service from single clients with or without a room.
-        if rules.current_switch() == RoomSwitch::Suspended {
+        if rules.current_mode() == RoomMode::Suspended {
             journey.admitted = Reason::Bypass("suspended".into());
             return Continue(());
         }

@@ -21,7 +21,7 @@ use crate::{
     config::DebugHeader,
     gate::PermitHandle,
     rate::RateReport,
-    rate_headers::{Told, write},
+    rate_headers::{PolicyState, write},
     request::{Findings, RequestHead},
     respond::{OUTCOME_HEADER, Unforwarded},
     room::Visitor,
@@ -143,7 +143,7 @@ impl<St: Store> Pipeline<St> {
         let report = journey.report.as_ref().filter(|_| reply.tells_of_limits());
         let mut told = report.map(|report| lines(report)).unwrap_or_default();
         if let Some((own, decision)) = &own {
-            told.push(Told { line: &own.line, decision });
+            told.push(PolicyState { line: &own.line, decision });
         }
         let rules = reply.is_of_room().then(|| self.store.rules());
         let token = match (&self.room, &journey.token, journey.source) {
@@ -206,7 +206,7 @@ impl Journey {
 
 /// The lines of the limits that applied to a request. Pushed one by one: most requests have one,
 /// and to collect them reserves first.
-fn lines(report: &RateReport) -> SmallVec<[Told<'_>; 2]> {
+fn lines(report: &RateReport) -> SmallVec<[PolicyState<'_>; 2]> {
     let mut told = SmallVec::new();
     report.lines().for_each(|line| told.push(line));
     told

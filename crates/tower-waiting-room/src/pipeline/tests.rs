@@ -14,15 +14,15 @@ use std::{
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use tower::{Service, ServiceExt, service_fn};
 use waiting_room_core::{
-    Algorithm, Charge, Decision, KeyHasher, LimitAsk, LimitReply, LimitStore, ManualClock,
-    MemoryStore, Quota, StoreError, Timestamp,
+    Algorithm, Charge, ChargeReply, ChargeRequest, Decision, KeyHasher, ManualClock, MemoryStore,
+    Quota, RateStore, StoreError, Timestamp,
 };
 
 use super::{Pipeline, order::Stage};
 use crate::{
     config::{Enforcement, WaitingRoomConfig, WaitingRoomConfigBuilder},
     gate::Concurrency,
-    rate::{LimitFailure, RateLimit},
+    rate::{RateLimit, RateStoreFailure},
     request::{Bypass, Key},
     room::{StoreFailure, Visitor},
     service::WaitingRoom,
@@ -48,22 +48,22 @@ fn order(visitor: &Visitor) -> &'static [Stage] {
 #[derive(Debug)]
 struct Generous;
 
-impl LimitStore for Generous {
+impl RateStore for Generous {
     fn hasher(&self) -> KeyHasher {
         KeyHasher::new([3, 1, 4, 1])
     }
 
     fn charge_all(
         &self,
-        asks: &[LimitAsk],
-    ) -> Pin<Box<dyn Future<Output = Result<Vec<LimitReply>, StoreError>> + Send>> {
+        asks: &[ChargeRequest],
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>> {
         let mut decision = Decision::new(9, 8, Duration::ZERO, None);
         decision.allowed = true;
-        let charged = LimitReply::new(decision, Some(Charge::new(1, Timestamp::ZERO, 0)));
+        let charged = ChargeReply::new(decision, Some(Charge::new(1, Timestamp::ZERO, 0)));
         Box::pin(ready(Ok(vec![charged; asks.len()])))
     }
 
-    fn settle(&self, _: &LimitAsk, charge: &Charge, _: u64) -> Result<Charge, StoreError> {
+    fn settle(&self, _: &ChargeRequest, charge: &Charge, _: u64) -> Result<Charge, StoreError> {
         Ok(*charge)
     }
 }
@@ -123,7 +123,7 @@ fn room() -> WaitingRoomConfigBuilder {
 }
 
 fn limit(quota: Quota) -> RateLimit {
-    RateLimit::new("all", quota, Key::everyone())
+    RateLimit::new("all", quota, Key::global())
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,7 +192,7 @@ async fn an_added_stage_is_passed_once_however_a_request_comes_to_it() {
     assert_eq!(tokio::join!(first, second).1.0, 200);
     assert_passed([2; 4], "two requests, one of them in its turn in a leaky queue");
 
-    let shared = all().limit_store(Generous, LimitFailure::Refuse);
+    let shared = all().rate_store(Generous, RateStoreFailure::Refuse);
     assert_eq!(House::new(shared).send("/", None).await.0, 200);
     assert_passed([1; 4], "a newcomer, after the reply of the store of the limits");
 }

@@ -6,7 +6,9 @@ use std::{
 };
 
 use smallvec::{SmallVec, smallvec};
-use waiting_room_core::{Ask, Charge, Clock, KeyHash, LimitAsk, LimitStore, Timestamp};
+use waiting_room_core::{
+    Charge, ChargeRequest, Clock, KeyHash, LimiterCharge, RateStore, Timestamp,
+};
 
 use super::policy::Policy;
 use crate::ambient::StageClock;
@@ -19,12 +21,12 @@ use crate::ambient::StageClock;
 /// more than time has not given back already.
 ///
 /// ```
-/// use tower_waiting_room::Spend;
+/// use tower_waiting_room::ChargeHandle;
 ///
 /// // An answer of a language model costs what it has come to.
 /// async fn complete(request: http::Request<String>) -> http::Response<String> {
 ///     let answer = "…".to_owned();
-///     if let Some(spend) = request.extensions().get::<Spend>() {
+///     if let Some(spend) = request.extensions().get::<ChargeHandle>() {
 ///         spend.settle(answer.len() as u64);
 ///     }
 ///     http::Response::new(answer)
@@ -37,7 +39,7 @@ use crate::ambient::StageClock;
 ///
 /// Of layers within one another, the application gets what all of them have charged.
 #[derive(Clone)]
-pub struct Spend {
+pub struct ChargeHandle {
     ledgers: SmallVec<[Arc<Ledger>; 1]>,
 }
 
@@ -61,11 +63,11 @@ pub(super) struct Spent {
 /// The store that has charged something, and what it was asked.
 #[derive(Clone)]
 struct Stored {
-    store: Arc<dyn LimitStore>,
-    ask: LimitAsk,
+    store: Arc<dyn RateStore>,
+    ask: ChargeRequest,
 }
 
-impl Spend {
+impl ChargeHandle {
     pub(super) fn new(spent: SmallVec<[Spent; 2]>, clock: StageClock) -> Self {
         Self { ledgers: smallvec![Arc::new(Ledger { spent: Mutex::new(spent), clock })] }
     }
@@ -102,7 +104,7 @@ impl Spend {
 
 impl Spent {
     /// What was spent of a limit; nothing, unless it was charged.
-    pub(super) fn new(policy: &Arc<Policy>, ask: &Ask<'_>) -> Option<Self> {
+    pub(super) fn new(policy: &Arc<Policy>, ask: &LimiterCharge<'_>) -> Option<Self> {
         let charge = *ask.charge()?;
         let (policy, key, tier) = (Arc::clone(policy), ask.key(), ask.tier());
         Some(Self { policy, key, tier, charge, stored: None })
@@ -111,9 +113,9 @@ impl Spent {
     /// What was spent of a limit in a store.
     pub(super) fn in_store(
         policy: &Arc<Policy>,
-        ask: &LimitAsk,
+        ask: &ChargeRequest,
         charge: Charge,
-        store: Arc<dyn LimitStore>,
+        store: Arc<dyn RateStore>,
     ) -> Self {
         let stored = Some(Box::new(Stored { store, ask: ask.clone() }));
         Self { policy: Arc::clone(policy), key: ask.key, tier: ask.tier, charge, stored }
@@ -133,9 +135,9 @@ impl Spent {
     }
 }
 
-impl fmt::Debug for Spend {
+impl fmt::Debug for ChargeHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Spend").finish_non_exhaustive()
+        f.debug_struct("ChargeHandle").finish_non_exhaustive()
     }
 }
 

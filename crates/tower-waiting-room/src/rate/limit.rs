@@ -97,8 +97,8 @@ impl RateLimit {
     }
 
     /// `service`: one limit for all requests together.
-    pub fn service(quota: Quota) -> Self {
-        Self::new("service", quota, Key::everyone())
+    pub fn global(quota: Quota) -> Self {
+        Self::new("service", quota, Key::global())
     }
 
     /// Another quota.
@@ -212,13 +212,13 @@ impl RateLimit {
     /// one with their network, of which one for each eight keys is told apart. For that the node
     /// remembers which keys it has asked about.
     ///
-    /// At most 16 777 216 for all limits of a layer together. [`Key::everyone`] is one.
+    /// At most 16 777 216 for all limits of a layer together. [`Key::global`] is one.
     pub fn max_keys(mut self, keys: usize) -> Self {
         self.max_keys = keys;
         self
     }
 
-    /// Puts a [`Spend`](crate::Spend) into the extensions of each request, by which the
+    /// Puts a [`ChargeHandle`](crate::ChargeHandle) into the extensions of each request, by which the
     /// application corrects the cost once it knows it.
     pub fn adjustable(mut self) -> Self {
         self.is_adjustable = true;

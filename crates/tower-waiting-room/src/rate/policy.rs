@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::AtomicU64};
 
-use waiting_room_core::{ConfigError, LimitPolicy, Limiter, Timestamp};
+use waiting_room_core::{ConfigError, Limiter, RatePolicy, Timestamp};
 
 use super::{limit::RateLimit, store::Shared, stored_keys::StoredKeys};
 use crate::{rate_headers::PolicyLine, telemetry::Subject};
@@ -14,7 +14,7 @@ pub(crate) struct Policy {
     /// Its memory, or this node's part of it where the whole is in a store.
     pub(crate) limiter: Limiter,
     /// As that store knows it.
-    pub(super) shared: Option<Arc<LimitPolicy>>,
+    pub(super) shared: Option<Arc<RatePolicy>>,
     pub(crate) name: Arc<str>,
     /// Which keys this node has that store keep.
     pub(super) stored_keys: Option<StoredKeys>,
@@ -70,7 +70,7 @@ pub(super) fn named<'a>(policies: &'a [Arc<Policy>], name: &str) -> Option<&'a A
 }
 
 /// A limit as a store knows it that nodes share.
-fn known(limit: &RateLimit) -> Arc<LimitPolicy> {
-    let policy = LimitPolicy::new(&*limit.name, limit.algorithm, limit.quotas());
+fn known(limit: &RateLimit) -> Arc<RatePolicy> {
+    let policy = RatePolicy::new(&*limit.name, limit.algorithm, limit.quotas());
     Arc::new(if limit.is_adjustable { policy.adjustable() } else { policy })
 }

@@ -8,13 +8,15 @@ use std::{
 };
 
 use smallvec::SmallVec;
-use waiting_room_core::{Decision, LimitAsk, LimitReply, LimitStore, StoreError, StoreErrorKind};
+use waiting_room_core::{
+    ChargeReply, ChargeRequest, Decision, RateStore, StoreError, StoreErrorKind,
+};
 
 use super::{handle::Spent, policy::Policy, report::Charged};
 
 /// A request that waits for the store of its limits. Dropped, it is charged or is not.
 pub(crate) struct PendingCharge {
-    replies: Pin<Box<dyn Future<Output = Result<Vec<LimitReply>, StoreError>> + Send>>,
+    replies: Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>>,
     /// `None` once the store has replied.
     asked: Option<AskedLimits>,
 }
@@ -24,7 +26,7 @@ pub(super) struct AskedLimits {
     pub(super) policies: Arc<Vec<Arc<Policy>>>,
     /// Which of them, in the order of the asks.
     pub(super) applying: SmallVec<[usize; 2]>,
-    pub(super) asks: Vec<LimitAsk>,
+    pub(super) asks: Vec<ChargeRequest>,
     /// Whether the request is one of those that are looked at.
     pub(super) is_watched: bool,
 }
@@ -33,20 +35,20 @@ pub(super) struct AskedLimits {
 pub(crate) struct StoreReply {
     pub(super) asked: AskedLimits,
     /// One for each ask.
-    pub(super) replies: Result<Vec<LimitReply>, StoreError>,
+    pub(super) replies: Result<Vec<ChargeReply>, StoreError>,
 }
 
 /// What the store has said of one limit.
 #[derive(Clone, Copy)]
 pub(super) struct StoreCharge<'a> {
     policy: usize,
-    pub(super) ask: &'a LimitAsk,
-    pub(super) reply: &'a LimitReply,
-    store: &'a Arc<dyn LimitStore>,
+    pub(super) ask: &'a ChargeRequest,
+    pub(super) reply: &'a ChargeReply,
+    store: &'a Arc<dyn RateStore>,
 }
 
 impl PendingCharge {
-    pub(super) fn new(store: &Arc<dyn LimitStore>, asked: AskedLimits) -> Box<Self> {
+    pub(super) fn new(store: &Arc<dyn RateStore>, asked: AskedLimits) -> Box<Self> {
         Box::new(Self { replies: store.charge_all(&asked.asks), asked: Some(asked) })
     }
 
@@ -67,8 +69,8 @@ impl AskedLimits {
     /// What these replies say of each limit.
     pub(super) fn charges<'a>(
         &'a self,
-        replies: &'a [LimitReply],
-        store: &'a Arc<dyn LimitStore>,
+        replies: &'a [ChargeReply],
+        store: &'a Arc<dyn RateStore>,
     ) -> impl Iterator<Item = StoreCharge<'a>> + Clone {
         let asked = self.applying.iter().zip(&self.asks).zip(replies);
         asked.map(move |((&policy, ask), reply)| StoreCharge { policy, ask, reply, store })

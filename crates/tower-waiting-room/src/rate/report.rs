@@ -4,14 +4,14 @@ use std::{slice, sync::Arc, time::Duration};
 
 use http::Extensions;
 use smallvec::SmallVec;
-use waiting_room_core::{Ask, Decision, KeyHash, Reason, Timestamp, charge_all};
+use waiting_room_core::{Decision, KeyHash, LimiterCharge, Reason, Timestamp, charge_all};
 
 use super::{
     diagnosis::Diagnosis,
-    handle::{OverSoftLimit, Spend, Spent},
+    handle::{ChargeHandle, OverSoftLimit, Spent},
     policy::Policy,
 };
-use crate::rate_headers::Told;
+use crate::rate_headers::PolicyState;
 
 /// The decisions of the limits about a request.
 pub(crate) struct RateReport {
@@ -22,7 +22,7 @@ pub(crate) struct RateReport {
     policies: Arc<Vec<Arc<Policy>>>,
     pub(super) decisions: SmallVec<[Applied; 2]>,
     /// For the application.
-    pub(super) spend: Option<Spend>,
+    pub(super) spend: Option<ChargeHandle>,
     pub(super) over_soft: Option<OverSoftLimit>,
     pub(super) counted: Option<Diagnosis>,
 }
@@ -67,7 +67,7 @@ impl RateReport {
     /// Gives the application its handles; those that an outer layer has put there stay.
     pub(crate) fn insert_extensions(&mut self, extensions: &mut Extensions) {
         if let Some(spend) = self.spend.take() {
-            let spend = match extensions.remove::<Spend>() {
+            let spend = match extensions.remove::<ChargeHandle>() {
                 Some(outer) => outer.and(spend),
                 None => spend,
             };
@@ -95,10 +95,10 @@ impl RateReport {
     }
 
     /// The lines of the headers.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = Told<'_>> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = PolicyState<'_>> {
         self.decisions.iter().map(|it| {
             let lines = &self.policies[it.policy].lines;
-            Told { line: lines.get(it.tier).unwrap_or(&lines[0]), decision: &it.decision }
+            PolicyState { line: lines.get(it.tier).unwrap_or(&lines[0]), decision: &it.decision }
         })
     }
 
@@ -121,13 +121,13 @@ pub(super) struct ChargeSet<'a> {
     pub(super) policies: &'a Arc<Vec<Arc<Policy>>>,
     /// Which of them, in the order of the asks.
     applying: SmallVec<[usize; 2]>,
-    pub(super) asks: SmallVec<[Ask<'a>; 2]>,
+    pub(super) asks: SmallVec<[LimiterCharge<'a>; 2]>,
 }
 
 /// What one limit has said that is counted here.
 pub(super) struct LocalCharge<'a> {
     pub(super) policy: usize,
-    ask: &'a Ask<'a>,
+    ask: &'a LimiterCharge<'a>,
 }
 
 impl<'a> ChargeSet<'a> {
@@ -138,7 +138,7 @@ impl<'a> ChargeSet<'a> {
 
     pub(super) fn push(&mut self, policy: usize, key: KeyHash, tier: usize, cost: u64) {
         self.applying.push(policy);
-        self.asks.push(Ask::new(&self.policies[policy].limiter, key, tier, cost));
+        self.asks.push(LimiterCharge::new(&self.policies[policy].limiter, key, tier, cost));
     }
 
     /// The limits that apply.

@@ -5,22 +5,22 @@ use std::sync::{Arc, atomic::Ordering};
 use smallvec::SmallVec;
 use tokio::runtime::Handle;
 use waiting_room_core::{
-    Algorithm, ConfigError, KeyHash, LimitAsk, Reason, StoreError, StoreErrorKind, Timestamp,
+    Algorithm, ChargeRequest, ConfigError, KeyHash, Reason, StoreError, StoreErrorKind, Timestamp,
     charge_all,
 };
 
 use super::{
     config::RateConfig,
     diagnosis::Diagnosis,
-    handle::{OverSoftLimit, Spend, Spent},
+    handle::{ChargeHandle, OverSoftLimit, Spent},
     limit::{Cost, OverLimit},
     limit_set::LimitSet,
     policy::Policy,
     remote::{AskedLimits, PendingCharge, StoreReply},
     report::{Applied, ChargeSet, Charged, RateReport},
-    store::{LimitFailure, Shared},
+    store::{RateStoreFailure, Shared},
     stored_keys::StoredKeys,
-    turn::{HeldRequests, Place, Turn},
+    turn::{HeldRequest, HeldRequests, Turn},
 };
 use crate::{
     ambient::StageClock,
@@ -43,7 +43,7 @@ pub(crate) struct RateStage {
 /// What the limits say to a request.
 pub(crate) enum Rated {
     /// The store that counts them has to be asked.
-    Ask(Box<PendingCharge>),
+    Pending(Box<PendingCharge>),
     /// The store that counts them answers, and cannot be asked about all requests in time.
     Busy,
     /// All allow it, in its turn.
@@ -167,7 +167,7 @@ impl RateStage {
             Ok(()) => {
                 let policies = Arc::clone(policies);
                 let asked = AskedLimits { policies, applying, asks, is_watched };
-                Rated::Ask(PendingCharge::new(&shared.store, asked))
+                Rated::Pending(PendingCharge::new(&shared.store, asked))
             }
         }
     }
@@ -175,7 +175,7 @@ impl RateStage {
     /// Applies the policy for a store that has not answered.
     fn failed(
         &self,
-        on_failure: LimitFailure,
+        on_failure: RateStoreFailure,
         asked: &AskedLimits,
         error: &StoreError,
         now: Timestamp,
@@ -186,12 +186,12 @@ impl RateStage {
         self.telemetry.limits_failed(on_failure.as_str(), error);
         let policies = &asked.policies;
         match on_failure {
-            LimitFailure::Admit => {
+            RateStoreFailure::Admit => {
                 let mut report = RateReport::new(Arc::clone(policies), now);
                 report.admitted = Reason::AdmittedUnlimited;
                 self.mark_counted(Rated::Pass(report), asked.is_watched)
             }
-            LimitFailure::LocalShare { .. } => {
+            RateStoreFailure::LocalShare { .. } => {
                 let (mut hard, mut soft) = (ChargeSet::of(policies), ChargeSet::of(policies));
                 for (&policy, ask) in asked.applying.iter().zip(&asked.asks) {
                     let charges = if ask.is_soft { &mut soft } else { &mut hard };
@@ -203,7 +203,7 @@ impl RateStage {
                 }
                 rated
             }
-            LimitFailure::Refuse => Rated::Unavailable,
+            RateStoreFailure::Refuse => Rated::Unavailable,
         }
     }
 
@@ -305,7 +305,7 @@ impl RateStage {
         }
         report.over_soft = (!over.is_empty()).then_some(OverSoftLimit(over));
         if !adjustable.is_empty() {
-            report.spend = Some(Spend::new(adjustable, self.clock.clone()));
+            report.spend = Some(ChargeHandle::new(adjustable, self.clock.clone()));
         }
         match place {
             Some(place) => Rated::Delay(report, Turn::after(delay, place)),
@@ -315,12 +315,12 @@ impl RateStage {
 
     /// A place for a request that has to wait for its turn, if there is one, and a runtime that keeps
     /// the time.
-    fn hold(&self) -> Option<Place> {
+    fn hold(&self) -> Option<HeldRequest> {
         if Handle::try_current().is_err() {
             self.telemetry.misconfigured(Misconfiguration::NoRuntime);
             return None;
         }
-        Place::take(&self.held, &self.clock)
+        HeldRequest::take(&self.held, &self.clock)
     }
 
     /// Reports that a limit allows a request, and keeps what may be corrected of its charge.
@@ -455,8 +455,8 @@ impl Policy {
     }
 
     /// What the store is asked about it.
-    fn ask(&self, key: KeyHash, tier: usize, cost: u64) -> Option<LimitAsk> {
-        let ask = LimitAsk::new(Arc::clone(self.shared.as_ref()?), key, tier, cost);
+    fn ask(&self, key: KeyHash, tier: usize, cost: u64) -> Option<ChargeRequest> {
+        let ask = ChargeRequest::new(Arc::clone(self.shared.as_ref()?), key, tier, cost);
         Some(if self.limit.over_limit == OverLimit::Refuse { ask } else { ask.soft() })
     }
 }

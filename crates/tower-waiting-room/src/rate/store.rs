@@ -2,13 +2,13 @@
 
 use std::{num::NonZeroU32, sync::Arc};
 
-use waiting_room_core::{LimitStore, Quota};
+use waiting_room_core::{Quota, RateStore};
 
 /// The store of the limits, for all nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
-    pub(crate) store: Arc<dyn LimitStore>,
-    pub(crate) on_failure: LimitFailure,
+    pub(crate) store: Arc<dyn RateStore>,
+    pub(crate) on_failure: RateStoreFailure,
 }
 
 /// What to do with a request about which the store of the limits cannot decide.
@@ -21,7 +21,7 @@ pub(crate) struct Shared {
 /// everybody is wrong where it only bills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum LimitFailure {
+pub enum RateStoreFailure {
     /// Let it through, uncounted.
     Admit,
     /// Have each node keep its part of every limit by itself, as one of so many.
@@ -38,7 +38,7 @@ pub enum LimitFailure {
     Refuse,
 }
 
-impl LimitFailure {
+impl RateStoreFailure {
     /// The name in metrics.
     pub(super) const fn as_str(self) -> &'static str {
         match self {

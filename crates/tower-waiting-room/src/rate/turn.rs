@@ -32,11 +32,11 @@ pub(super) struct HeldRequests {
 /// them, and keep the queue full for nothing (as with the rapid reset of HTTP/2, CVE-2023-44487).
 pub(crate) struct Turn {
     sleep: Pin<Box<Sleep>>,
-    place: Place,
+    place: HeldRequest,
 }
 
 /// A place among the requests that are held.
-pub(super) struct Place {
+pub(super) struct HeldRequest {
     held: Arc<HeldRequests>,
     /// Of the queues alone.
     spent: SmallVec<[Spent; 2]>,
@@ -50,7 +50,7 @@ impl HeldRequests {
 }
 
 impl Turn {
-    pub(super) fn after(delay: Duration, place: Place) -> Box<Self> {
+    pub(super) fn after(delay: Duration, place: HeldRequest) -> Box<Self> {
         Box::new(Self { sleep: Box::pin(sleep(delay)), place })
     }
 
@@ -72,7 +72,7 @@ impl Future for Turn {
     }
 }
 
-impl Place {
+impl HeldRequest {
     /// Takes a place, unless as many requests are held as may be.
     pub(super) fn take(held: &Arc<HeldRequests>, clock: &StageClock) -> Option<Self> {
         let place = Self { held: Arc::clone(held), spent: SmallVec::new(), clock: clock.clone() };
@@ -88,7 +88,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for HeldRequest {
     fn drop(&mut self) {
         self.held.count.fetch_sub(1, Ordering::Relaxed);
         if !self.spent.is_empty() {

@@ -12,14 +12,11 @@ use serde::Deserialize;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RateHeaders {
-    /// Those of the chapter about rate limiters in Alex Xu's *System Design Interview*:
-    /// `X-Ratelimit-Remaining`, `X-Ratelimit-Limit`, and `X-Ratelimit-Retry-After` on a refusal.
-    Book,
     /// What most clients understand: `X-RateLimit-Limit`, `-Remaining` and `-Reset` (a Unix time,
     /// in seconds), `X-RateLimit-Retry-After` on a refusal, and beside them `RateLimit-Policy` and
     /// `RateLimit` of draft 11 with parameters for parsers that know drafts up to 7 only.
     #[default]
-    Default,
+    Common,
     /// `RateLimit-Policy` and `RateLimit` as in `draft-ietf-httpapi-ratelimit-headers-11`, and
     /// nothing else.
     Draft11Strict,
@@ -29,19 +26,28 @@ pub enum RateHeaders {
     Draft7,
     /// None.
     None,
+    /// Those of the chapter about rate limiters in Alex Xu's *System Design Interview*:
+    /// `X-Ratelimit-Remaining`, `X-Ratelimit-Limit`, and `X-Ratelimit-Retry-After` on a refusal.
+    XRateLimit,
 }
 
 impl RateHeaders {
     /// All of them.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Book, Self::Default, Self::Draft11Strict, Self::Draft6, Self::Draft7, Self::None];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Common,
+        Self::Draft11Strict,
+        Self::Draft6,
+        Self::Draft7,
+        Self::None,
+        Self::XRateLimit,
+    ];
 
     /// What is sent, in this order.
     pub(crate) fn fields(self) -> &'static [Field] {
         match self {
-            Self::Book => &BOOK,
-            Self::Default => &DEFAULT,
+            Self::XRateLimit => &X_RATE_LIMIT,
+            Self::Common => &COMMON,
             Self::Draft11Strict => &DRAFT_11,
             Self::Draft6 => &DRAFT_6,
             Self::Draft7 => &DRAFT_7,
@@ -96,13 +102,13 @@ const fn field(name: &'static str, part: Part) -> Field {
     Field { name: HeaderName::from_static(name), part, is_list: part.is_list() }
 }
 
-static BOOK: [Field; 3] = [
+static X_RATE_LIMIT: [Field; 3] = [
     field("x-ratelimit-remaining", Part::Remaining),
     field("x-ratelimit-limit", Part::Limit),
     field("x-ratelimit-retry-after", Part::RetryAfter),
 ];
 
-static DEFAULT: [Field; 6] = [
+static COMMON: [Field; 6] = [
     field("x-ratelimit-limit", Part::Limit),
     field("x-ratelimit-remaining", Part::Remaining),
     field("x-ratelimit-reset", Part::ResetAt),

@@ -32,7 +32,7 @@ pub(crate) struct PolicyLine {
 
 /// A policy that applied to a request, and what it said.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told<'a> {
+pub(crate) struct PolicyState<'a> {
     pub(crate) line: &'a PolicyLine,
     pub(crate) decision: &'a Decision,
 }
@@ -40,8 +40,8 @@ pub(crate) struct Told<'a> {
 /// All that the headers of one response tell about limits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report<'a> {
-    told: &'a [Told<'a>],
-    binding: Option<&'a Told<'a>>,
+    told: &'a [PolicyState<'a>],
+    binding: Option<&'a PolicyState<'a>>,
     retry_after: Option<u64>,
     now: Timestamp,
     is_redirect: bool,
@@ -49,7 +49,11 @@ pub(crate) struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// `retry_after` is in whole seconds, and there if the request is refused but may be repeated.
-    pub(crate) fn new(told: &'a [Told<'a>], retry_after: Option<u64>, now: Timestamp) -> Self {
+    pub(crate) fn new(
+        told: &'a [PolicyState<'a>],
+        retry_after: Option<u64>,
+        now: Timestamp,
+    ) -> Self {
         Self { told, binding: binding(told), retry_after, now, is_redirect: false }
     }
 
@@ -75,7 +79,7 @@ impl<'a> Report<'a> {
     /// The value of one header; `None` if there is nothing to say in it.
     #[inline]
     pub(crate) fn value(&self, part: Part) -> Option<HeaderValue> {
-        let reset = |told: &Told<'_>| told.decision.reset;
+        let reset = |told: &PolicyState<'_>| told.decision.reset;
         match part {
             Part::Limit => self.binding.map(|told| told.line.limit.clone()),
             Part::Limits => self.limits(|told| told.limit(false)),
@@ -91,7 +95,7 @@ impl<'a> Report<'a> {
     }
 
     /// Joins what is said of each policy.
-    fn limits(&self, limit: impl Fn(&Told<'_>) -> String) -> Option<HeaderValue> {
+    fn limits(&self, limit: impl Fn(&PolicyState<'_>) -> String) -> Option<HeaderValue> {
         let mut shown = self.shown();
         let mut list = limit(shown.next()?);
         for told in shown {
@@ -105,17 +109,17 @@ impl<'a> Report<'a> {
 
     /// The policies whose numbers are shown. On a redirect not those with nothing left: a client
     /// that obeys would not follow it (draft 11 asks for care there).
-    fn shown(&self) -> impl Iterator<Item = &'a Told<'a>> {
+    fn shown(&self) -> impl Iterator<Item = &'a PolicyState<'a>> {
         let is_redirect = self.is_redirect;
         self.told.iter().filter(move |told| !is_redirect || told.decision.remaining > 0)
     }
 
-    fn is_binding(&self, told: &Told<'_>) -> bool {
+    fn is_binding(&self, told: &PolicyState<'_>) -> bool {
         self.binding.is_some_and(|binding| std::ptr::eq(binding, told))
     }
 }
 
-impl Told<'_> {
+impl PolicyState<'_> {
     /// A member of `RateLimit` as in draft 11. How long it holds is left out if nothing was used.
     fn limit(&self, with_triple: bool) -> String {
         let (mut remaining, mut reset) = (itoa::Buffer::new(), itoa::Buffer::new());
@@ -152,7 +156,7 @@ pub(crate) fn write(
     headers: &mut HeaderMap,
     status: StatusCode,
     fields: &[Field],
-    told: &[Told<'_>],
+    told: &[PolicyState<'_>],
     now: Timestamp,
 ) {
     Report::new(told, None, now).of_status(status).write(headers, fields);
@@ -163,7 +167,7 @@ pub(crate) fn write(
 pub(crate) fn write_refused(
     headers: &mut HeaderMap,
     fields: &[Field],
-    told: &[Told<'_>],
+    told: &[PolicyState<'_>],
     retry_after: Option<Duration>,
     now: Timestamp,
 ) {
@@ -172,8 +176,8 @@ pub(crate) fn write_refused(
 
 /// The policy by which a client has to go: the longest wait, then the least remaining, then the
 /// longest time until there is more.
-fn binding<'a>(told: &'a [Told<'a>]) -> Option<&'a Told<'a>> {
-    let urgency = |told: &&Told<'_>| {
+fn binding<'a>(told: &'a [PolicyState<'a>]) -> Option<&'a PolicyState<'a>> {
+    let urgency = |told: &&PolicyState<'_>| {
         let Decision { retry_after, remaining, reset, .. } = *told.decision;
         (Reverse(retry_after.unwrap_or(Duration::MAX)), remaining, Reverse(reset))
     };

@@ -34,7 +34,8 @@ fn text(headers: &HeaderMap) -> String {
 }
 
 fn written(profile: RateHeaders, status: u16, policies: &[(&PolicyLine, Decision)]) -> String {
-    let told: Vec<_> = policies.iter().map(|(line, decision)| Told { line, decision }).collect();
+    let told: Vec<_> =
+        policies.iter().map(|(line, decision)| PolicyState { line, decision }).collect();
     let mut headers = HeaderMap::new();
     write(&mut headers, StatusCode::from_u16(status).unwrap(), profile.fields(), &told, NOW);
     text(&headers)
@@ -74,7 +75,7 @@ fn a_limit_that_is_not_used_is_told_without_a_time() {
     let unused = [(&line, allowed(100, 0.0))];
     let strict = written(RateHeaders::Draft11Strict, 200, &unused);
     assert!(strict.ends_with("ratelimit: \"per_ip\";r=100\n"));
-    let text = written(RateHeaders::Default, 200, &unused);
+    let text = written(RateHeaders::Common, 200, &unused);
     assert!(text.contains(";r=100;wr-limit=100;wr-remaining=100;wr-reset=0\n"));
     // 08:00:00.250 is rounded up.
     assert!(text.contains("x-ratelimit-reset: 1795248001\n"));
@@ -88,7 +89,7 @@ fn a_time_is_never_told_too_short() {
     assert!(reset(0.000_000_001).contains("ratelimit-reset: 1\n"));
     assert!(reset(1.0).contains("ratelimit-reset: 1\n"));
     assert!(reset(1.9).contains("ratelimit-reset: 2\n"));
-    let at = |reset| written(RateHeaders::Default, 200, &[(&line, allowed(1, reset))]);
+    let at = |reset| written(RateHeaders::Common, 200, &[(&line, allowed(1, reset))]);
     assert!(at(0.75).contains("x-ratelimit-reset: 1795248001\n"));
     assert!(at(0.76).contains("x-ratelimit-reset: 1795248002\n"));
 }
@@ -123,7 +124,7 @@ fn the_single_numbers_are_those_of_the_policy_that_binds() {
     let (burst, daily) =
         (line("burst", Quota::per_minute(100)), line("daily", Quota::per_day(1_000)));
     let limit = |first, second| {
-        let text = written(RateHeaders::Book, 200, &[(&burst, first), (&daily, second)]);
+        let text = written(RateHeaders::XRateLimit, 200, &[(&burst, first), (&daily, second)]);
         text.lines().nth(1).unwrap().to_owned()
     };
     let (burst, daily) = ("x-ratelimit-limit: 100", "x-ratelimit-limit: 1000");
@@ -142,7 +143,7 @@ fn the_lists_name_every_policy_and_one_of_them_carries_the_triple() {
         (line("burst", Quota::per_minute(100)), line("daily", Quota::per_day(1_000)));
     let told = [(&burst, allowed(50, 1.0)), (&daily, allowed(7, 80_000.0))];
     assert_eq!(
-        written(RateHeaders::Default, 200, &told),
+        written(RateHeaders::Common, 200, &told),
         "x-ratelimit-limit: 1000\n\
          x-ratelimit-remaining: 7\n\
          x-ratelimit-reset: 1795328001\n\
@@ -160,7 +161,7 @@ fn the_lists_name_every_policy_and_one_of_them_carries_the_triple() {
 fn what_the_application_says_about_its_limits_stays() {
     let line = line("per_ip", Quota::per_minute(100));
     let decision = allowed(50, 30.0);
-    let told = [Told { line: &line, decision: &decision }];
+    let told = [PolicyState { line: &line, decision: &decision }];
     let of = |name: &'static str, profile: RateHeaders| {
         let mut headers = HeaderMap::new();
         headers.insert(name, HeaderValue::from_static("7"));
@@ -169,7 +170,7 @@ fn what_the_application_says_about_its_limits_stays() {
         text(&headers)
     };
     for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
-        let text = of(name, RateHeaders::Default);
+        let text = of(name, RateHeaders::Common);
         assert_eq!(text.matches("x-ratelimit-").count(), 1, "{text}");
         assert!(text.contains("retry-after: 9\n") && text.contains("\nratelimit: \"per_ip\";"));
     }
@@ -183,7 +184,7 @@ fn what_the_application_says_about_its_limits_stays() {
 fn no_redirect_says_that_nothing_is_left() {
     let line = line("per_ip", Quota::per_minute(100));
     let (none, some) = ([(&line, allowed(0, 1.0))], [(&line, allowed(1, 1.0))]);
-    for profile in [RateHeaders::Default, RateHeaders::Draft11Strict, RateHeaders::Draft7] {
+    for profile in [RateHeaders::Common, RateHeaders::Draft11Strict, RateHeaders::Draft7] {
         assert!(!written(profile, 302, &none).contains("ratelimit: "), "{profile:?}");
         assert!(written(profile, 302, &some).contains("ratelimit: "), "{profile:?}");
         assert!(written(profile, 200, &none).contains("ratelimit: "), "{profile:?}");
@@ -195,7 +196,7 @@ fn no_redirect_says_that_nothing_is_left() {
 fn no_number_is_too_long_for_a_header() {
     let line = line("per_ip", Quota::new(u64::MAX, Duration::from_secs(1)));
     let most = Decision::new(u64::MAX, u64::MAX, Duration::MAX, Some(Duration::ZERO));
-    let text = written(RateHeaders::Default, 200, &[(&line, most)]);
+    let text = written(RateHeaders::Common, 200, &[(&line, most)]);
     let nines = "999999999999999";
     assert_eq!(
         text,
@@ -240,7 +241,7 @@ proptest! {
             (line(name, quota), Decision::new(*limit, *remaining, reset, Some(Duration::ZERO)))
         }).collect();
         let told: Vec<_> =
-            lines.iter().map(|(line, decision)| Told { line, decision }).collect();
+            lines.iter().map(|(line, decision)| PolicyState { line, decision }).collect();
         let mut headers = HeaderMap::new();
         write(&mut headers, StatusCode::OK, RateHeaders::Draft11Strict.fields(), &told, NOW);
 
@@ -274,8 +275,8 @@ proptest! {
         let reset = Duration::from_nanos(reset);
         let decision = Decision::new(limit, remaining, reset, Some(Duration::ZERO));
         let mut headers = HeaderMap::new();
-        let told = [Told { line: &line, decision: &decision }];
-        write(&mut headers, StatusCode::OK, RateHeaders::Default.fields(), &told, NOW);
+        let told = [PolicyState { line: &line, decision: &decision }];
+        write(&mut headers, StatusCode::OK, RateHeaders::Common.fields(), &told, NOW);
         let text = headers["ratelimit"].as_bytes();
         let list: List = Parser::new(text).parse().unwrap();
         let [ListEntry::Item(item)] = &list[..] else { panic!("one item: {list:?}") };

@@ -110,7 +110,7 @@ impl Program {
 /// these by its name would cost more than the rest of a refusal.
 #[derive(Default)]
 struct Clues<'a> {
-    accept: Asked<'a>,
+    accept: AcceptHeader<'a>,
     content_type: Option<&'a [u8]>,
     fetch_dest: Option<&'a [u8]>,
     fetch_mode: Option<&'a [u8]>,
@@ -192,7 +192,7 @@ pub(crate) fn is_native_grpc(headers: &HeaderMap) -> bool {
 
 /// The `Accept` header as far as it needs no parser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Asked<'a> {
+enum AcceptHeader<'a> {
     /// There is none.
     #[default]
     Nothing,
@@ -202,7 +202,7 @@ enum Asked<'a> {
     Lines,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> AcceptHeader<'a> {
     /// Adds a line.
     fn hear(&mut self, line: &'a [u8]) {
         *self = if *self == Self::Nothing { Self::Line(line) } else { Self::Lines };
@@ -211,9 +211,9 @@ impl<'a> Asked<'a> {
 
 /// Picks the form that the client prefers, among the forms of data and, if `page`, HTML.
 #[inline]
-fn negotiate(headers: &HeaderMap, asked: Asked<'_>, page: bool) -> ClientKind {
+fn negotiate(headers: &HeaderMap, asked: AcceptHeader<'_>, page: bool) -> ClientKind {
     // What most programs send needs no parser; this is the path of a crowd.
-    if let Asked::Nothing | Asked::Line(b"*/*" | b"application/json") = asked {
+    if let AcceptHeader::Nothing | AcceptHeader::Line(b"*/*" | b"application/json") = asked {
         return ClientKind::Json;
     }
     let Some(accept) = accept(headers) else {

@@ -105,7 +105,7 @@ impl<'a> RequestHead<'a> {
     /// use tower_waiting_room::{Key, Quota, RateLimit};
     ///
     /// // One limit for each client and tenant.
-    /// let key = Key::by("client and tenant", |head| {
+    /// let key = Key::from_fn("client and tenant", |head| {
     ///     let tenant = head.headers().get("x-tenant")?.to_str().ok()?;
     ///     Some(format!("{} {tenant}", head.client_ip()?))
     /// });

@@ -16,7 +16,7 @@ use crate::ambient::random_bytes;
 /// ```
 /// use tower_waiting_room::Key;
 ///
-/// let by_user_and_method = Key::by("user", |head| {
+/// let by_user_and_method = Key::from_fn("user", |head| {
 ///     head.extensions().get::<String>().cloned()
 /// })
 /// .and(Key::method());
@@ -51,7 +51,7 @@ impl Key {
     /// What a closure says; `None` for a request that it cannot tell. It must be quick: it sees
     /// every request.
     #[must_use]
-    pub fn by(
+    pub fn from_fn(
         name: impl Into<Cow<'static, str>>,
         closure: impl Fn(&RequestHead<'_>) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
@@ -66,7 +66,7 @@ impl Key {
 
     /// One key for all: a limit of the whole service.
     #[must_use]
-    pub fn everyone() -> Self {
+    pub fn global() -> Self {
         Self(vec![Part::Everyone])
     }
 

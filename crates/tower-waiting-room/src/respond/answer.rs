@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use http::StatusCode;
 use jiff::fmt::{StdIoWrite, temporal::DateTimePrinter};
 use serde::{Serialize, Serializer};
-use waiting_room_core::{QueueingMethod, Reason, RoomRules, RoomSwitch, Ticket, Timestamp, Wait};
+use waiting_room_core::{
+    QueueingMethod, Reason, RoomMode, RoomRules, Ticket, Timestamp, WaitEstimate,
+};
 
 use crate::{
     rate_headers::whole_seconds,
@@ -39,7 +41,7 @@ pub struct Answer {
     /// Whether the position, and how many are ahead, are approximate.
     pub is_approximate: bool,
     /// How long it is expected to take; `None` if that cannot be said.
-    pub wait: Option<Wait>,
+    pub wait: Option<WaitEstimate>,
     /// When to ask again; `None` if there is no point in it.
     pub retry_after: Option<Duration>,
     /// When the visitor first asked.
@@ -110,7 +112,7 @@ impl Answer {
         self.place_retention = rules.current_place_retention();
         self.refresh_interval = rules.current_refresh_interval();
         self.method = rules.current_method();
-        self.is_queue_all = rules.current_switch() == RoomSwitch::QueueAll;
+        self.is_queue_all = rules.current_mode() == RoomMode::QueueAll;
         self.wait = self.wait.filter(|_| !self.is_queue_all);
         self
     }
@@ -243,8 +245,8 @@ pub(super) struct WaitSeconds {
 }
 
 impl WaitSeconds {
-    pub(super) fn new(wait: Wait) -> Self {
-        let Wait { p25, p50, p75, .. } = wait;
+    pub(super) fn new(wait: WaitEstimate) -> Self {
+        let WaitEstimate { p25, p50, p75, .. } = wait;
         let [p25, p50, p75] = [p25, p50, p75].map(|it: Duration| it.as_secs());
         Self { p25, p50, p75 }
     }

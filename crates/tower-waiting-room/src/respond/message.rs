@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use waiting_room_core::{QueueingMethod, Reason};
 
-use super::{Answer, Outcome, words::Words};
+use super::{Answer, Outcome, sentences::Sentences};
 
 /// An [`Answer`] in sentences.
 ///
@@ -35,7 +35,7 @@ pub struct Message {
 
 impl Message {
     pub(super) fn new(answer: &Answer) -> Self {
-        let words = Words(answer.language);
+        let words = Sentences(answer.language);
         match answer.outcome {
             Outcome::Admit => Self::bare(words.phrase("title-turn"), words.phrase("headline-turn")),
             Outcome::Refuse => Self::refused(words, answer),
@@ -45,7 +45,7 @@ impl Message {
 
     /// Everything there is to say, in one paragraph.
     pub(super) fn paragraph(answer: &Answer) -> String {
-        let (words, it) = (Words(answer.language), Self::new(answer));
+        let (words, it) = (Sentences(answer.language), Self::new(answer));
         let first = it.position.unwrap_or(it.headline);
         let mut paragraph = words.with("stop", "text", &first).into_owned();
         let again = it.again.or_else(|| words.again(answer));
@@ -61,7 +61,7 @@ impl Message {
         Self { title, headline, detail, position, number, wait, keep, again }
     }
 
-    fn refused(words: Words, answer: &Answer) -> Self {
+    fn refused(words: Sentences, answer: &Answer) -> Self {
         let (headline, detail) = match answer.reason {
             Reason::RefusedAddressUnknown => ("headline-setup", "detail-setup"),
             Reason::RefusedDraining => ("headline-draining", "detail-draining"),
@@ -85,7 +85,7 @@ impl Message {
         }
     }
 
-    fn waiting(words: Words, answer: &Answer) -> Self {
+    fn waiting(words: Sentences, answer: &Answer) -> Self {
         let is_early = answer.reason == Reason::Prequeue;
         let headline = if is_early { "headline-prequeue" } else { "headline-waiting" };
         let position = match (answer.position, answer.ahead) {

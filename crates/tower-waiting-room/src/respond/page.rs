@@ -93,7 +93,7 @@ impl Page {
     /// use http::Response;
     /// use tower_waiting_room::Page;
     ///
-    /// let page = Page::closure(|answer, request| {
+    /// let page = Page::from_fn(|answer, request| {
     ///     let path = request.uri().path();
     ///     let brand = if path.starts_with("/vip/") { "VIP" } else { "Shop" };
     ///     Response::new(format!("{brand}: {}", answer.message().headline))
@@ -101,7 +101,7 @@ impl Page {
     /// # let _ = page;
     /// ```
     #[must_use]
-    pub fn closure<F, B>(page: F) -> Self
+    pub fn from_fn<F, B>(page: F) -> Self
     where
         F: Fn(&Answer, &RequestHead<'_>) -> Response<B> + Send + Sync + 'static,
         B: Into<Bytes>,

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     rate_headers::{
-        Field, Part, RateHeaders, Report, Told, quota_exceeded, whole_seconds, write_refused,
+        Field, Part, PolicyState, RateHeaders, Report, quota_exceeded, whole_seconds, write_refused,
     },
     request::{Client, ClientKind, Language, Program, RequestHead},
 };
@@ -52,7 +52,7 @@ pub(crate) struct Unforwarded<'a> {
     /// When to repeat the request; `None` if that is pointless.
     pub(crate) retry_after: Option<Duration>,
     /// Every policy of a limit or a gate that applied.
-    pub(crate) told: &'a [Told<'a>],
+    pub(crate) told: &'a [PolicyState<'a>],
     /// The token on its way to a client that keeps no cookies.
     pub(crate) token: Option<&'a str>,
     pub(crate) now: Timestamp,
@@ -269,7 +269,7 @@ impl<'a> Unforwarded<'a> {
         Report::new(self.told, self.retry_after.map(whole_seconds), self.now)
     }
 
-    fn violated(&self) -> impl Iterator<Item = &'a Told<'a>> {
+    fn violated(&self) -> impl Iterator<Item = &'a PolicyState<'a>> {
         self.told.iter().filter(|told| !told.decision.allowed)
     }
 }

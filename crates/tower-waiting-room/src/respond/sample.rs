@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, Method, StatusCode};
 use waiting_room_core::{
-    QueueingMethod, Reason, RoomRules, RoomSwitch, Ticket, Timestamp, VisitorId, Wait,
+    QueueingMethod, Reason, RoomMode, RoomRules, Ticket, Timestamp, VisitorId, WaitEstimate,
 };
 
 use super::{Answer, Outcome};
@@ -57,8 +57,7 @@ pub(super) fn lottery() -> Answer {
 
 /// Nobody is let in.
 pub(super) fn paused() -> Answer {
-    Answer { reason: Reason::QueueAll, ..placed() }
-        .with_rules(&rules().switch(RoomSwitch::QueueAll))
+    Answer { reason: Reason::QueueAll, ..placed() }.with_rules(&rules().mode(RoomMode::QueueAll))
 }
 
 /// A form was posted, and did not get through.
@@ -94,7 +93,7 @@ pub(super) fn ticket() -> Ticket {
     let since = NOW.before(Duration::from_secs(150));
     let mut ticket = Ticket::new(VisitorId::new(1), since, NOW, NOW + Duration::from_millis(8_200));
     let [p25, p50, p75] = [250, 330, 400].map(Duration::from_secs);
-    ticket.wait = Some(Wait::new(p25, p50, p75));
+    ticket.wait = Some(WaitEstimate::new(p25, p50, p75));
     ticket.shown_position = Some(12);
     ticket.placed = true;
     ticket

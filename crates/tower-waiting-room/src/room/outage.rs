@@ -72,12 +72,12 @@ pub(crate) struct Outage {
     telemetry: Telemetry,
     /// Whether there is anything in the state, changed together with it.
     is_on: AtomicBool,
-    state: Mutex<Option<Away>>,
+    state: Mutex<Option<OutageState>>,
 }
 
 /// A store that is away.
 #[derive(Debug)]
-struct Away {
+struct OutageState {
     since: Timestamp,
     /// When it was last found to be away.
     seen_at: Timestamp,
@@ -151,7 +151,7 @@ impl Outage {
 
     /// Counts a valid pass that was seen, while the node is on its own.
     pub(crate) fn saw(&self, pass: &Pass, now: Timestamp) {
-        if let Some(Away { room: Some(room), .. }) = &mut *self.state() {
+        if let Some(OutageState { room: Some(room), .. }) = &mut *self.state() {
             // What it says of the renewal is for a renewal that is due.
             let _ = room.renew(pass, now);
         }
@@ -226,13 +226,13 @@ impl Outage {
     }
 
     /// The store has not answered. Returns the state of the outage, locked.
-    fn is_away(&self, error: &StoreError, now: Timestamp) -> MutexGuard<'_, Option<Away>> {
+    fn is_away(&self, error: &StoreError, now: Timestamp) -> MutexGuard<'_, Option<OutageState>> {
         self.telemetry.store_failed(error, self.policy.as_str());
         let mut state = self.state();
         if state.is_none() {
             self.telemetry.store_is_away(error);
         }
-        let away = state.get_or_insert(Away { since: now, seen_at: now, room: None });
+        let away = state.get_or_insert(OutageState { since: now, seen_at: now, room: None });
         if now.since(away.seen_at) >= Self::FORGOTTEN_AFTER {
             away.since = now;
         }
@@ -253,7 +253,7 @@ impl Outage {
     }
 
     /// The state is a room and two times; a panic leaves them as they were.
-    fn state(&self) -> MutexGuard<'_, Option<Away>> {
+    fn state(&self) -> MutexGuard<'_, Option<OutageState>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

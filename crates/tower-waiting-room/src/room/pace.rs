@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    Algorithm, Ask, ConfigError, Limiter, Quota, Ticket, Timestamp, charge_all,
+    Algorithm, ConfigError, Limiter, LimiterCharge, Quota, Ticket, Timestamp, charge_all,
 };
 
 use crate::request::Caller;
@@ -50,11 +50,11 @@ impl CheckInPace {
         now: Timestamp,
     ) -> Result<(), Duration> {
         let key = caller.hasher.hash(&ticket.id.bits());
-        let of_ticket = Ask::new(&self.tickets, key, 0, 1);
+        let of_ticket = LimiterCharge::new(&self.tickets, key, 0, 1);
         let address = if ticket.is_early(now) { caller.address_hash() } else { None };
         let allowed = match address {
             Some(address) => {
-                let mut asks = [of_ticket, Ask::new(&self.addresses, address, 0, 1)];
+                let mut asks = [of_ticket, LimiterCharge::new(&self.addresses, address, 0, 1)];
                 Self::decide(&mut asks, now)
             }
             None => Self::decide(&mut [of_ticket], now),
@@ -62,7 +62,7 @@ impl CheckInPace {
         allowed.map_err(|pause| pause.max(ticket.retry_after(now)))
     }
 
-    fn decide(asks: &mut [Ask<'_>], now: Timestamp) -> Result<(), Duration> {
+    fn decide(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> Result<(), Duration> {
         if charge_all(asks, now) {
             return Ok(());
         }

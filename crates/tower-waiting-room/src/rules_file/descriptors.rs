@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::Path, sync::Arc};
 use super::{
     entry::{Entry, key, literal, path_of},
     error::RulesFileError,
-    fields::{Fields, Given, Place},
+    fields::{Fields, Given, Span},
     formats::format_of,
     limit::{FileLimit, RateLimit, rate_limit},
     node::Node,
@@ -71,7 +71,7 @@ pub(super) struct Reading<'a> {
 /// A descriptor of which the entry is known.
 struct Descriptor<'a> {
     entry: Entry,
-    key: Place<'a>,
+    key: Span<'a>,
     fields: Fields<'a>,
 }
 

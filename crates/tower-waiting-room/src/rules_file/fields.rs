@@ -10,14 +10,14 @@ use super::{
 
 /// Where a field stands: in the text, and on the way from the root.
 #[derive(Clone, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct Span<'a> {
     text: Text<'a>,
     at: usize,
     /// Such as `descriptors[0].rate_limit.unit`; empty for the root.
     path: String,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Span<'a> {
     pub(super) fn root(text: Text<'a>) -> Self {
         Self { text, at: 0, path: String::new() }
     }
@@ -42,7 +42,7 @@ impl<'a> Place<'a> {
 /// A value at its place.
 #[derive(Debug)]
 pub(super) struct Given<'a> {
-    pub(super) place: Place<'a>,
+    pub(super) place: Span<'a>,
     value: Value,
 }
 
@@ -98,9 +98,9 @@ impl<'a> Given<'a> {
 
     pub(super) fn list(self) -> Result<Vec<Self>, RulesFileError> {
         let Value::List(nodes) = self.value else { return Err(self.wrong("a list")) };
-        let Place { text, path, .. } = self.place;
+        let Span { text, path, .. } = self.place;
         let nodes = nodes.into_iter().enumerate().map(|(i, Node { at, value })| {
-            let place = Place { text, at, path: format!("{path}[{i}]") };
+            let place = Span { text, at, path: format!("{path}[{i}]") };
             Given { place, value }
         });
         Ok(nodes.collect())
@@ -116,17 +116,17 @@ impl<'a> Given<'a> {
 /// The fields of a table that have not been taken yet.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
-    pub(super) place: Place<'a>,
+    pub(super) place: Span<'a>,
     fields: Vec<Field>,
 }
 
 impl<'a> Fields<'a> {
     /// The table of the whole file.
     pub(super) fn root(text: Text<'a>, root: Node, names: &[&str]) -> Result<Self, RulesFileError> {
-        Given { place: Place::root(text), value: root.value }.table(names)
+        Given { place: Span::root(text), value: root.value }.table(names)
     }
 
-    fn new(place: Place<'a>, fields: Vec<Field>, names: &[&str]) -> Result<Self, RulesFileError> {
+    fn new(place: Span<'a>, fields: Vec<Field>, names: &[&str]) -> Result<Self, RulesFileError> {
         match fields.iter().find(|field| !names.contains(&&*field.name)) {
             Some(unknown) => {
                 let place = place.field(&unknown.name, unknown.at);

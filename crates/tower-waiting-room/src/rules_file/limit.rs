@@ -7,7 +7,7 @@ use waiting_room_core::{Algorithm, Alignment, Quota, Refusals};
 
 use super::{
     error::RulesFileError,
-    fields::{Fields, Given, Place},
+    fields::{Fields, Given, Span},
 };
 use crate::rate::{Limits, OverLimit};
 
@@ -91,7 +91,7 @@ fn algorithm(fields: &mut Fields<'_>) -> Result<Algorithm, RulesFileError> {
 }
 
 /// The length of the window, and which field says it.
-fn window<'a>(fields: &mut Fields<'a>) -> Result<(Duration, Place<'a>), RulesFileError> {
+fn window<'a>(fields: &mut Fields<'a>) -> Result<(Duration, Span<'a>), RulesFileError> {
     let unit = fields.take("unit");
     let window = fields.take("window");
     match (unit, window) {

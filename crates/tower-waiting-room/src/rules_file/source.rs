@@ -113,7 +113,7 @@ impl RulesSource {
             }
             conditions.push(Condition { part, is: entry.value, is_not: entry.except });
         }
-        let key = if each.is_empty() { Key::everyone() } else { Key::from(each) };
+        let key = if each.is_empty() { Key::global() } else { Key::from(each) };
         let mut limit = RateLimit::new(rule.name, file_limit.quota, key)
             .algorithm(file_limit.algorithm)
             .over_limit(file_limit.over_limit)

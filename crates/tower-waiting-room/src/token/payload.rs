@@ -16,7 +16,7 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, Wait};
+use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, WaitEstimate};
 
 /// What a token proves. Stands in the clear in front of it, and is bound by the seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     ticket.shown_position = (position != NO_POSITION).then_some(position);
     ticket.wait = (wait != NO_WAIT).then(|| {
         let [p25, p50, p75] = wait.map(|secs| Duration::from_secs(secs.into()));
-        Wait::new(p25, p50, p75)
+        WaitEstimate::new(p25, p50, p75)
     });
     ticket.placed = flags & PLACED != 0;
     ticket.is_approximate = flags & APPROXIMATE != 0;
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A wait is in whole seconds and at most [`Wait::MAX`].
+/// A wait is in whole seconds and at most [`WaitEstimate::MAX`].
 fn seconds(wait: Duration) -> u32 {
     u32::try_from(wait.as_secs()).unwrap_or(u32::MAX)
 }
@@ -230,7 +230,7 @@ mod tests {
         let mut ticket = Ticket::new(VisitorId::new(1), seen, checked, next);
         ticket.shown_position = Some(5);
         let [p25, p50, p75] = [6, 7, 8].map(Duration::from_secs);
-        ticket.wait = Some(Wait::new(p25, p50, p75));
+        ticket.wait = Some(WaitEstimate::new(p25, p50, p75));
         ticket.placed = true;
         let expected = [1u8, 0, 0, 0]
             .into_iter()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, Wait};
+use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, WaitEstimate};
 
 use super::{KeyRing, TokenKey, Tokens};
 
@@ -26,7 +26,7 @@ pub(super) fn ticket(now: Timestamp) -> Ticket {
     let mut ticket = Ticket::new(VisitorId::new(8), first_seen, now, now + Duration::from_secs(20));
     ticket.shown_position = Some(41);
     let [p25, p50, p75] = [60, 80, 120].map(Duration::from_secs);
-    ticket.wait = Some(Wait::new(p25, p50, p75));
+    ticket.wait = Some(WaitEstimate::new(p25, p50, p75));
     ticket.placed = true;
     ticket
 }
@@ -42,7 +42,7 @@ pub(super) fn maximal_ticket() -> Ticket {
     let end = Timestamp::MAX;
     let mut ticket = Ticket::new(VisitorId::new(u128::MAX), end, end, end);
     ticket.shown_position = Some(u32::MAX);
-    ticket.wait = Some(Wait::new(Wait::MAX, Wait::MAX, Wait::MAX));
+    ticket.wait = Some(WaitEstimate::new(WaitEstimate::MAX, WaitEstimate::MAX, WaitEstimate::MAX));
     ticket.placed = true;
     ticket
 }
@@ -56,7 +56,7 @@ pub(super) fn arbitrary_pass() -> impl Strategy<Value = Pass> {
 
 pub(super) fn arbitrary_ticket() -> impl Strategy<Value = Ticket> {
     let position = prop::option::of(1..=u32::MAX);
-    let wait = prop::option::of(prop::array::uniform3(0..=Wait::MAX.as_secs()));
+    let wait = prop::option::of(prop::array::uniform3(0..=WaitEstimate::MAX.as_secs()));
     (any::<u128>(), any::<[u64; 3]>(), position, wait, any::<bool>()).prop_map(
         |(id, times, position, wait, placed)| {
             let [first_seen, last_check_in, next_check_in] = times.map(Timestamp::from_nanos);
@@ -65,7 +65,7 @@ pub(super) fn arbitrary_ticket() -> impl Strategy<Value = Ticket> {
             ticket.shown_position = position;
             ticket.wait = wait.map(|wait| {
                 let [p25, p50, p75] = wait.map(Duration::from_secs);
-                Wait::new(p25, p50, p75)
+                WaitEstimate::new(p25, p50, p75)
             });
             ticket.placed = placed;
             ticket

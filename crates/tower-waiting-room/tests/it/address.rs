@@ -67,7 +67,7 @@ async fn a_limit_by_an_address_that_is_unknown_answers_that_the_server_is_set_up
     // The address takes the place of a key that is missing.
     assert_misconfigured(&get(api().rate_limit(by_key())).await);
     // Each limit that needs no address is asked as before.
-    assert!(get(api().rate_limit(RateLimit::service(Quota::per_minute(9)))).await.is_inside());
+    assert!(get(api().rate_limit(RateLimit::global(Quota::per_minute(9)))).await.is_inside());
     assert!(get(api().rate_limit(by_key().missing_key(MissingKey::Bypass))).await.is_inside());
 }
 
@@ -84,8 +84,8 @@ async fn a_gate_by_an_address_that_is_unknown_answers_the_same() {
 #[tokio::test]
 async fn what_is_wrong_with_the_server_is_not_told_as_a_limit() {
     let gate = || Concurrency::limit(9).for_each(Key::address());
-    for profile in [RateHeaders::Default, RateHeaders::Draft7, RateHeaders::None] {
-        let by_limit = api().rate_limit(RateLimit::service(Quota::per_minute(9)));
+    for profile in [RateHeaders::Common, RateHeaders::Draft7, RateHeaders::None] {
+        let by_limit = api().rate_limit(RateLimit::global(Quota::per_minute(9)));
         let seen = get(by_limit.clone().rate_limit(per_ip()).rate_headers(profile)).await;
         assert_misconfigured(&seen);
         let seen = get(by_limit.concurrency(gate()).rate_headers(profile)).await;
@@ -95,7 +95,7 @@ async fn what_is_wrong_with_the_server_is_not_told_as_a_limit() {
 
 #[tokio::test]
 async fn nothing_is_charged_for_a_request_whose_address_is_unknown() {
-    let service = RateLimit::service(Quota::per_minute(1));
+    let service = RateLimit::global(Quota::per_minute(1));
     let house = House::new(api().rate_limit(service).rate_limit(per_ip()));
     assert_misconfigured(&send(&house, Request::get("/")).await);
     assert!(send(&house, with_address(Request::get("/"))).await.is_inside());

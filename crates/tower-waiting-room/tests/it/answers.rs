@@ -192,7 +192,7 @@ async fn a_gate_and_the_room_are_refused_in_that_shape_and_the_waiting_page_is_n
 #[tokio::test]
 async fn refusals_of_every_stage_are_one_document() {
     let gate = config().total_active_users(99).concurrency(Concurrency::limit(0).queue(0));
-    let limit = config().rate_limit(RateLimit::service(Quota::per_minute(0)));
+    let limit = config().rate_limit(RateLimit::global(Quota::per_minute(0)));
     let room = config().queueing_method(QueueingMethod::Reject);
     for (config, reason) in
         [(gate, "refused:gate_full"), (limit, "refused:rate:service"), (room, "refused:reject")]

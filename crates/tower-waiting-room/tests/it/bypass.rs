@@ -42,7 +42,7 @@ async fn a_preflight_skips_the_room_and_other_options_do_not() {
 
 #[tokio::test]
 async fn a_preflight_is_charged_like_any_request() {
-    let once = || RateLimit::service(Quota::per_minute(1));
+    let once = || RateLimit::global(Quota::per_minute(1));
     let with_room = config().rate_limit(once());
     let limits_alone = WaitingRoomConfig::builder("api").rate_limit(once());
     for (config, reason) in [(with_room, "bypass:preflight"), (limits_alone, "admitted")] {
@@ -64,7 +64,7 @@ async fn a_preflight_needs_a_permit_like_any_request() {
 
 #[tokio::test]
 async fn a_preflight_enters_the_room_or_bypasses_all_if_the_configuration_says_so() {
-    let config = || config().rate_limit(RateLimit::service(Quota::per_minute(2)));
+    let config = || config().rate_limit(RateLimit::global(Quota::per_minute(2)));
     let house = House::new(config().preflight(Preflight::EnterRoom));
     let seen = Visitor::default().send(&house, preflight()).await;
     assert!(seen.is_inside() && seen.cookie().is_some(), "it takes the one slot");
@@ -83,7 +83,7 @@ async fn a_preflight_enters_the_room_or_bypasses_all_if_the_configuration_says_s
 
 #[tokio::test]
 async fn a_preflight_for_a_bypassed_path_is_bypassed_by_that_rule() {
-    let config = config().rate_limit(RateLimit::service(Quota::per_minute(0)));
+    let config = config().rate_limit(RateLimit::global(Quota::per_minute(0)));
     let house = House::new(config.bypass(Bypass::path("health", "/healthz")));
     let seen = Visitor::default().send(&house, preflight().uri("/healthz")).await;
     assert_eq!((seen.is_inside(), &*seen.reason), (true, "bypass:health"));

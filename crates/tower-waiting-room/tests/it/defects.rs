@@ -129,7 +129,7 @@ async fn axum_governor_rounds_a_wait_of_almost_two_seconds_down_to_one() {
 
 #[tokio::test]
 async fn axum_governor_charges_the_first_limit_for_what_the_second_refuses() {
-    let shared = RateLimit::service(Quota::per_minute(2));
+    let shared = RateLimit::global(Quota::per_minute(2));
     let house = House::new(limits(shared).rate_limit(RateLimit::per_ip(Quota::per_minute(1))));
     for _ in 0..20 {
         ask(&house).await;
@@ -139,7 +139,7 @@ async fn axum_governor_charges_the_first_limit_for_what_the_second_refuses() {
 
 #[tokio::test]
 async fn axum_governor_gives_one_limit_the_name_of_another() {
-    let wide = RateLimit::service(Quota::per_minute(100));
+    let wide = RateLimit::global(Quota::per_minute(100));
     let house = House::new(limits(wide).rate_limit(RateLimit::per_ip(Quota::per_minute(3))));
     let seen = ask(&house).await;
     let list = seen.header("ratelimit").unwrap();
@@ -153,7 +153,7 @@ async fn axum_governor_axum_gcra_and_throttle_kit_call_a_service_that_is_not_rea
     let inner = service_fn(async |_: Request<String>| {
         Ok::<_, Infallible>(Response::new("inside".to_owned()))
     });
-    let limited = layer(RateLimit::service(Quota::per_minute(10)));
+    let limited = layer(RateLimit::global(Quota::per_minute(10)));
     let mut service = limited.layer(ConcurrencyLimitLayer::new(1).layer(inner));
     for _ in 0..3 {
         let clone = service.clone();
@@ -223,7 +223,7 @@ async fn throttlecrab_allows_more_than_its_burst_after_a_while() {
 
 #[tokio::test(start_paused = true)]
 async fn tower_resilience_serves_those_who_wait_in_no_order() {
-    let queue = RateLimit::new("queue", Quota::new(20, Duration::from_secs(2)), Key::everyone());
+    let queue = RateLimit::new("queue", Quota::new(20, Duration::from_secs(2)), Key::global());
     let house = House::new(limits(queue.algorithm(Algorithm::LeakyQueue)));
     let served = std::sync::Mutex::new(Vec::new());
     let waiters = (0..20).map(|number| {
@@ -281,7 +281,7 @@ async fn tower_has_one_limit_for_each_request_on_a_method_router() {
 async fn tower_sheds_for_whatever_reason_the_service_is_not_ready() {
     let (inner, mut handle) = mock::pair::<Request<()>, Response<String>>();
     handle.allow(0);
-    let service = layer(RateLimit::service(Quota::per_minute(10))).layer(inner);
+    let service = layer(RateLimit::global(Quota::per_minute(10))).layer(inner);
     let mut call = tokio_test::task::spawn(service.oneshot(Request::new(())));
     // The service is busy and the limit is not reached: it waits, and is not refused.
     tokio_test::assert_pending!(call.poll());

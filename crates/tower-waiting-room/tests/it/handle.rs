@@ -46,7 +46,7 @@ async fn queue_all_lets_nobody_in_and_nobody_out() {
 
 #[tokio::test]
 async fn a_suspended_room_says_so_in_whatever_order_a_request_comes_to_the_stages() {
-    let limit = RateLimit::new("all", Quota::per_minute(100), Key::everyone());
+    let limit = RateLimit::new("all", Quota::per_minute(100), Key::global());
     let house = House::new(config().rate_limit(limit));
     let (mut inside, mut early) = (Visitor::default(), Visitor::default());
     inside.get(&house).await;

@@ -122,7 +122,7 @@ pub(crate) fn second_at(house: &House) -> Vec<String> {
 }
 
 fn limit(name: &'static str, quota: Quota) -> RateLimit {
-    RateLimit::new(name, quota, Key::everyone())
+    RateLimit::new(name, quota, Key::global())
 }
 
 fn limits() -> WaitingRoomConfigBuilder {

@@ -80,7 +80,7 @@ async fn a_key_that_clients_make_up_needs_a_guard_for_every_request() {
     ] {
         assert_eq!(found(limited(limit(key)), []).await, ["no_ip_limit"]);
     }
-    for key in [Key::everyone(), Key::visitor(), Key::address().and(Key::everyone())] {
+    for key in [Key::global(), Key::visitor(), Key::address().and(Key::global())] {
         assert_eq!(found(limited(limit(key)), []).await, [""; 0]);
     }
     let per_path = RateLimit::new("each", Quota::per_minute(5), Key::address().and(Key::path()));
@@ -97,11 +97,11 @@ async fn a_key_that_clients_make_up_needs_a_guard_for_every_request() {
 
 #[tokio::test]
 async fn limits_without_addresses_do_not_complain_about_them() {
-    let service = || limited(RateLimit::service(Quota::per_minute(10)));
+    let service = || limited(RateLimit::global(Quota::per_minute(10)));
     let forwarded = get().header("x-forwarded-for", "203.0.113.7");
     assert_eq!(found(service(), [Request::get("/"), forwarded]).await, [""; 0]);
     // A request without the key is limited by its address, unless something else is said.
-    let by_key = || RateLimit::new("key", Quota::per_minute(5), Key::by("user", |_| None));
+    let by_key = || RateLimit::new("key", Quota::per_minute(5), Key::from_fn("user", |_| None));
     assert_eq!(found(limited(by_key()), [Request::get("/")]).await, ["peer_unknown"]);
     let bypass = by_key().missing_key(tower_waiting_room::MissingKey::Bypass);
     assert_eq!(found(limited(bypass), [Request::get("/")]).await, [""; 0]);
@@ -192,10 +192,10 @@ async fn a_gate_for_each_value_that_clients_make_up_needs_one_behind_it() {
     for open in [all().path("/a"), Concurrency::limit(None), all().for_each(Key::path())] {
         assert_eq!(with(header(), open).await, ["no_common_gate"]);
     }
-    for guard in [all(), all().for_each(Key::address()), all().for_each(Key::everyone())] {
+    for guard in [all(), all().for_each(Key::address()), all().for_each(Key::global())] {
         assert_eq!(with(header(), guard).await, [""; 0]);
     }
-    let user = Key::by("user", |_| None);
+    let user = Key::from_fn("user", |_| None);
     for each in [user, Key::visitor()] {
         assert_eq!(with(each, all().path("/a")).await, [""; 0]);
     }

@@ -12,8 +12,8 @@ use std::{
 
 use tokio::time::timeout;
 use tower_waiting_room::{
-    ManualClock, MemoryStore, RoomRules, Snapshot, Store, StoreError, StoreErrorKind, StoreFailure,
-    Timestamp, WaitingRoomLayer,
+    ManualClock, MemoryStore, RoomRules, RoomSnapshot, Store, StoreError, StoreErrorKind,
+    StoreFailure, Timestamp, WaitingRoomLayer,
 };
 use waiting_room_core::{Pass, Renewal, Ticket, Verdict, VisitorId};
 
@@ -81,7 +81,7 @@ impl Store for Remote {
     async fn sweep(&self) -> Result<(), StoreError> {
         self.there()?.sweep().await
     }
-    async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+    async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
         self.there()?.snapshot().await
     }
     async fn configure(

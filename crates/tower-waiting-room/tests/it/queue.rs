@@ -15,7 +15,7 @@ fn limits() -> WaitingRoomConfigBuilder {
 }
 
 fn queue(quota: Quota) -> RateLimit {
-    RateLimit::new("queue", quota, Key::everyone()).algorithm(Algorithm::LeakyQueue)
+    RateLimit::new("queue", quota, Key::global()).algorithm(Algorithm::LeakyQueue)
 }
 
 async fn get(house: &House, peer: u8) -> Seen {

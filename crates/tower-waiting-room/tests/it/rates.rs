@@ -70,7 +70,7 @@ async fn a_response_says_what_is_left_and_since_when_it_grows() {
 async fn who_is_refused_by_its_own_limit_takes_nothing_from_that_of_all() {
     let own = RateLimit::per_ip(Quota::per_minute(1));
     let house =
-        House::new(limits().rate_limit(RateLimit::service(Quota::per_minute(5))).rate_limit(own));
+        House::new(limits().rate_limit(RateLimit::global(Quota::per_minute(5))).rate_limit(own));
     assert_eq!(allowed(&house, "192.0.2.1", 20).await, 1);
     for peer in ["192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5"] {
         assert_eq!(allowed(&house, peer, 1).await, 1, "{peer}");
@@ -196,7 +196,7 @@ async fn a_cost_is_settled_or_given_back_by_the_application() {
 
 #[tokio::test(start_paused = true)]
 async fn a_leaky_queue_holds_requests_until_their_turn_and_forgets_who_goes_away() {
-    let queue = RateLimit::new("queue", Quota::per_second(1).burst(3), Key::everyone())
+    let queue = RateLimit::new("queue", Quota::per_second(1).burst(3), Key::global())
         .algorithm(Algorithm::LeakyQueue);
     let house = House::new(limits().rate_limit(queue));
     let start = tokio::time::Instant::now();
@@ -252,7 +252,7 @@ async fn what_is_bypassed_is_not_counted() {
 
 #[tokio::test]
 async fn a_detour_to_a_path_is_limited_as_the_path_is() {
-    let login = RateLimit::service(Quota::per_minute(0)).path("/login");
+    let login = RateLimit::global(Quota::per_minute(0)).path("/login");
     let bypass = tower_waiting_room::Bypass::path_prefix("assets", "/assets/");
     let house = House::new(limits().rate_limit(login).bypass(bypass));
     let long = "/.".repeat(30_000);
@@ -312,8 +312,8 @@ async fn a_limit_of_get_is_one_of_head_as_well() {
 
 #[tokio::test]
 async fn whoever_is_refused_by_several_limits_reads_of_the_one_that_binds() {
-    let minute = RateLimit::new("minute", Quota::per_minute(1), Key::everyone());
-    let hour = RateLimit::new("hour", Quota::per_hour(1), Key::everyone());
+    let minute = RateLimit::new("minute", Quota::per_minute(1), Key::global());
+    let hour = RateLimit::new("hour", Quota::per_hour(1), Key::global());
     let page = tower_waiting_room::Page::template("{{ reason }}").unwrap();
     let house = House::new(limits().rate_limit(minute).rate_limit(hour).page(page));
     let ask = || from("192.0.2.1", Request::get("/").header("sec-fetch-mode", "navigate"));

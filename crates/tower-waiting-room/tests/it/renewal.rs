@@ -14,8 +14,8 @@ use http::{Request, Response};
 use tokio::time::Instant;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    KeyRing, MemoryStore, RoomRules, SessionRenewal, Snapshot, Store, StoreError, StoreErrorKind,
-    StoreFailure, Timestamp, WaitingRoomConfigBuilder, WaitingRoomLayer,
+    KeyRing, MemoryStore, RoomRules, RoomSnapshot, SessionRenewal, Store, StoreError,
+    StoreErrorKind, StoreFailure, Timestamp, WaitingRoomConfigBuilder, WaitingRoomLayer,
 };
 use waiting_room_core::{Pass, Renewal, Ticket, Verdict, VisitorId};
 
@@ -142,7 +142,7 @@ impl Store for Moody {
     async fn sweep(&self) -> Result<(), StoreError> {
         self.inner.sweep().await
     }
-    async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+    async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
         self.inner.snapshot().await
     }
     async fn configure(

@@ -75,7 +75,7 @@ async fn on_hold_nobody_new_is_let_in_before_the_old_passes_are_void() {
     let house = House::new(config());
     let mut silent = Visitor::default();
     silent.get(&house).await;
-    let house = house.restarted(config().recovery(Recovery::Hold));
+    let house = house.restarted(config().recovery(Recovery::Pause));
     let mut bob = Visitor::default();
     assert_eq!(bob.get(&house).await.reason, "queued:recovery");
     house.advance(89);

@@ -117,7 +117,7 @@ async fn a_file_that_changes_is_in_force_at_once_and_forgets_nobody_whose_rule_s
 #[tokio::test]
 async fn a_file_that_had_a_name_in_common_with_code_is_in_force_once_the_name_is_free() {
     let rules = Rules::new(PLANS);
-    let taken = RateLimit::service(Quota::per_minute(100));
+    let taken = RateLimit::global(Quota::per_minute(100));
     let house = House::new(rules.config().rate_limit(taken));
     let rule = "requests_per_unit: 1, name: service";
     rules.write(&PLANS.replace("requests_per_unit: 2", rule));
@@ -200,10 +200,10 @@ async fn a_rule_about_named_values_alone_remembers_one_key() {
 #[tokio::test]
 async fn a_file_and_code_are_in_force_together_under_different_names() {
     let rules = Rules::new(PLANS);
-    let house = House::new(rules.config().rate_limit(RateLimit::service(Quota::per_minute(5))));
+    let house = House::new(rules.config().rate_limit(RateLimit::global(Quota::per_minute(5))));
     assert_eq!(allowed(&house, "free", 9).await + allowed(&house, "gold", 9).await, 5);
 
-    let limit = RateLimit::service(Quota::per_minute(5));
+    let limit = RateLimit::global(Quota::per_minute(5));
     let error = rules
         .config()
         .rate_limit(RateLimit::new(

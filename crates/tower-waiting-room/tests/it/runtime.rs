@@ -45,7 +45,7 @@ fn without_a_runtime_a_request_that_would_wait_at_a_gate_is_refused() {
 
 #[test]
 fn without_a_runtime_a_request_that_would_wait_for_its_turn_is_refused() {
-    let queue = RateLimit::new("queue", Quota::per_minute(10), Key::everyone());
+    let queue = RateLimit::new("queue", Quota::per_minute(10), Key::global());
     let queue = queue.algorithm(Algorithm::LeakyQueue);
     let layer = layer(WaitingRoomConfig::builder("api").rate_limit(queue));
     assert_eq!(send(&layer).0, 200);

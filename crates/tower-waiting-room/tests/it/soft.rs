@@ -9,8 +9,8 @@ use std::{
 use http::{Request, Response};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    Algorithm, Enforcement, Key, MissingKey, OverLimit, OverSoftLimit, PeerAddr, Quota, RateLimit,
-    Spend, WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomLayer,
+    Algorithm, ChargeHandle, Enforcement, Key, MissingKey, OverLimit, OverSoftLimit, PeerAddr,
+    Quota, RateLimit, WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomLayer,
 };
 
 use crate::support::{House, Seen};
@@ -69,7 +69,7 @@ async fn a_layer_within_another_leaves_it_its_charges_and_marks() {
     let app = service_fn(move |request: Request<String>| {
         let over = request.extensions().get::<OverSoftLimit>().unwrap();
         seen.lock().unwrap().extend(over.limits().map(str::to_owned));
-        request.extensions().get::<Spend>().unwrap().settle(50);
+        request.extensions().get::<ChargeHandle>().unwrap().settle(50);
         std::future::ready(Ok::<_, Infallible>(Response::new(String::new())))
     });
     let both = outer.layer(inner.layer(app.clone()));
@@ -84,7 +84,7 @@ async fn a_layer_within_another_leaves_it_its_charges_and_marks() {
 #[tokio::test(start_paused = true)]
 async fn a_layer_in_shadow_mode_says_what_it_would_have_said() {
     for enforcement in [Enforcement::Enforce, Enforcement::Shadow] {
-        let queue = RateLimit::new("queue", Quota::per_second(1).burst(10), Key::everyone())
+        let queue = RateLimit::new("queue", Quota::per_second(1).burst(10), Key::global())
             .algorithm(Algorithm::LeakyQueue);
         let per_ip = RateLimit::per_ip(Quota::per_hour(3));
         let config = limits().rate_limit(per_ip).rate_limit(queue).enforcement(enforcement);

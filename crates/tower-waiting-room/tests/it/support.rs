@@ -13,7 +13,7 @@ use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    Clock, CookieSettings, KeyRing, ManualClock, MemoryStore, OverSoftLimit, Spend, Store,
+    ChargeHandle, Clock, CookieSettings, KeyRing, ManualClock, MemoryStore, OverSoftLimit, Store,
     StoreFailure, Timestamp, TokenKey, WaitingRoomConfig, WaitingRoomConfigBuilder,
     WaitingRoomHandle, WaitingRoomLayer,
 };
@@ -128,7 +128,7 @@ fn application(request: &Request<String>) -> Response<String> {
         response.headers_mut().insert("x-over", limits.parse().unwrap());
     }
     if let Some(cost) = request.headers().get("x-settle")
-        && let Some(spend) = request.extensions().get::<Spend>()
+        && let Some(spend) = request.extensions().get::<ChargeHandle>()
     {
         spend.settle(cost.to_str().unwrap().parse().unwrap());
     }

@@ -13,11 +13,11 @@ use std::{
 
 use http::{Request, StatusCode};
 use tower_waiting_room::{
-    DebugHeader, Enforcement, LimitFailure, ManualClock, OverLimit, PeerAddr, Quota, RateLimit,
+    DebugHeader, Enforcement, ManualClock, OverLimit, PeerAddr, Quota, RateLimit, RateStoreFailure,
     StoreError, StoreErrorKind, Timestamp, WaitingRoomConfig, WaitingRoomConfigBuilder,
     WaitingRoomLayer,
 };
-use waiting_room_core::{Charge, KeyHasher, LimitAsk, LimitReply, LimitStore};
+use waiting_room_core::{Charge, ChargeReply, ChargeRequest, KeyHasher, RateStore};
 
 use crate::{
     limits::CoreLimits,
@@ -53,30 +53,35 @@ impl Flaky {
     }
 }
 
-impl LimitStore for Flaky {
+impl RateStore for Flaky {
     fn hasher(&self) -> KeyHasher {
         self.limits.hasher()
     }
 
     fn charge_all(
         &self,
-        asks: &[LimitAsk],
-    ) -> Pin<Box<dyn Future<Output = Result<Vec<LimitReply>, StoreError>> + Send>> {
+        asks: &[ChargeRequest],
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>> {
         match self.error() {
             Some(error) => Box::pin(ready(Err(error))),
             None => self.limits.charge_all(asks),
         }
     }
 
-    fn settle(&self, ask: &LimitAsk, charge: &Charge, cost: u64) -> Result<Charge, StoreError> {
+    fn settle(
+        &self,
+        ask: &ChargeRequest,
+        charge: &Charge,
+        cost: u64,
+    ) -> Result<Charge, StoreError> {
         self.error().map_or_else(|| self.limits.settle(ask, charge, cost), Err)
     }
 }
 
-fn limits(store: &Flaky, on_failure: LimitFailure) -> WaitingRoomConfigBuilder {
+fn limits(store: &Flaky, on_failure: RateStoreFailure) -> WaitingRoomConfigBuilder {
     WaitingRoomConfig::builder("api")
         .rate_limit(RateLimit::per_ip(Quota::per_minute(10)))
-        .limit_store(store.clone(), on_failure)
+        .rate_store(store.clone(), on_failure)
         .debug_header(DebugHeader::On)
 }
 
@@ -103,14 +108,14 @@ async fn allowed(house: &House) -> u32 {
     allowed
 }
 
-fn share(nodes: u32) -> LimitFailure {
-    LimitFailure::LocalShare { nodes: NonZeroU32::new(nodes).unwrap() }
+fn share(nodes: u32) -> RateStoreFailure {
+    RateStoreFailure::LocalShare { nodes: NonZeroU32::new(nodes).unwrap() }
 }
 
 #[tokio::test]
 async fn a_limit_that_admits_lets_everybody_through_uncounted() {
     let store = Flaky::new();
-    let house = house(limits(&store, LimitFailure::Admit));
+    let house = house(limits(&store, RateStoreFailure::Admit));
     store.set_away(true);
     assert_eq!(allowed(&house).await, 20);
     let seen = get(&house).await;
@@ -124,7 +129,7 @@ async fn a_limit_that_admits_lets_everybody_through_uncounted() {
 #[tokio::test]
 async fn a_limit_that_refuses_answers_with_503_and_when_to_come_back() {
     let store = Flaky::new();
-    let house = house(limits(&store, LimitFailure::Refuse));
+    let house = house(limits(&store, RateStoreFailure::Refuse));
     store.set_away(true);
     let seen = get(&house).await;
     assert_eq!(seen.status, StatusCode::SERVICE_UNAVAILABLE);
@@ -159,7 +164,7 @@ async fn a_limit_that_is_shared_out_keeps_each_node_to_its_part() {
 
 #[tokio::test]
 async fn a_store_that_is_asked_too_much_lifts_no_limit_whatever_the_policy() {
-    for on_failure in [LimitFailure::Admit, share(1), LimitFailure::Refuse] {
+    for on_failure in [RateStoreFailure::Admit, share(1), RateStoreFailure::Refuse] {
         let store = Flaky::new();
         let house = house(limits(&store, on_failure));
         store.is_busy.store(true, Ordering::Relaxed);
@@ -178,9 +183,9 @@ async fn a_store_that_is_asked_too_much_lifts_no_limit_whatever_the_policy() {
 #[tokio::test]
 async fn limits_that_only_watch_hold_no_request_up_while_their_store_is_asked_too_much() {
     let store = Flaky::new();
-    let soft = RateLimit::service(Quota::per_minute(1)).over_limit(OverLimit::Mark);
+    let soft = RateLimit::global(Quota::per_minute(1)).over_limit(OverLimit::Mark);
     let config = WaitingRoomConfig::builder("api").rate_limit(soft);
-    let house = house(config.limit_store(store.clone(), LimitFailure::Refuse));
+    let house = house(config.rate_store(store.clone(), RateStoreFailure::Refuse));
     store.is_busy.store(true, Ordering::Relaxed);
     assert!(get(&house).await.is_inside());
 }
@@ -189,9 +194,9 @@ async fn limits_that_only_watch_hold_no_request_up_while_their_store_is_asked_to
 #[test]
 fn each_mode_is_counted_by_its_name() {
     for (on_failure, expected) in [
-        (LimitFailure::Admit, vec!["admit unavailable", "admitted:unlimited"]),
+        (RateStoreFailure::Admit, vec!["admit unavailable", "admitted:unlimited"]),
         (share(1), vec!["local_share unavailable", "per_ip allowed", "admitted:local_share"]),
-        (LimitFailure::Refuse, vec!["refuse unavailable", "refused:limits_unavailable"]),
+        (RateStoreFailure::Refuse, vec!["refuse unavailable", "refused:limits_unavailable"]),
     ] {
         let store = Flaky::new();
         let house = house(limits(&store, on_failure));
@@ -203,14 +208,14 @@ fn each_mode_is_counted_by_its_name() {
 #[tokio::test]
 async fn a_soft_limit_without_its_store_refuses_nobody_but_by_the_policy() {
     for (on_failure, expected) in
-        [(LimitFailure::Admit, true), (share(1), true), (LimitFailure::Refuse, false)]
+        [(RateStoreFailure::Admit, true), (share(1), true), (RateStoreFailure::Refuse, false)]
     {
         let store = Flaky::new();
-        let soft = RateLimit::service(Quota::per_minute(1)).over_limit(OverLimit::Mark);
+        let soft = RateLimit::global(Quota::per_minute(1)).over_limit(OverLimit::Mark);
         let house = house(
             WaitingRoomConfig::builder("api")
                 .rate_limit(soft)
-                .limit_store(store.clone(), on_failure),
+                .rate_store(store.clone(), on_failure),
         );
         store.set_away(true);
         for _ in 0..3 {
@@ -222,7 +227,7 @@ async fn a_soft_limit_without_its_store_refuses_nobody_but_by_the_policy() {
 #[tokio::test]
 async fn in_shadow_mode_nobody_is_refused_for_want_of_a_store() {
     let store = Flaky::new();
-    let shadow = limits(&store, LimitFailure::Refuse).enforcement(Enforcement::Shadow);
+    let shadow = limits(&store, RateStoreFailure::Refuse).enforcement(Enforcement::Shadow);
     let house = house(shadow);
     store.set_away(true);
     assert!(get(&house).await.is_inside());
@@ -235,7 +240,7 @@ async fn what_cannot_be_given_back_stays_charged() {
     let house = house(
         WaitingRoomConfig::builder("api")
             .rate_limit(limit)
-            .limit_store(store.clone(), LimitFailure::Admit),
+            .rate_store(store.clone(), RateStoreFailure::Admit),
     );
     let settled = || Request::get("/").header("x-settle", "0");
     assert_eq!(send(&house, settled()).await.header("x-ratelimit-remaining"), Some("5"));
@@ -256,7 +261,7 @@ async fn a_config_from_a_file_is_given_its_store_by_the_builder() {
     });
     let config: WaitingRoomConfig = serde_json::from_value(file).unwrap();
     assert_eq!(config.clone().into_builder().build().unwrap().rules(), config.rules());
-    let house = house(config.into_builder().limit_store(store.clone(), LimitFailure::Refuse));
+    let house = house(config.into_builder().rate_store(store.clone(), RateStoreFailure::Refuse));
     store.set_away(true);
     assert_eq!(get(&house).await.reason, "refused:limits_unavailable");
     store.set_away(false);
@@ -269,8 +274,8 @@ fn a_share_that_cannot_be_kept_is_refused_when_the_config_is_built() {
     let years = Quota::new(19, Quota::MAX_WINDOW).burst(1_800);
     let config = |nodes| {
         WaitingRoomConfig::builder("api")
-            .rate_limit(RateLimit::service(years))
-            .limit_store(store.clone(), share(nodes))
+            .rate_limit(RateLimit::global(years))
+            .rate_store(store.clone(), share(nodes))
             .build()
     };
     assert!(config(1).is_ok());

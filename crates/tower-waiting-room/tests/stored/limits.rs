@@ -10,8 +10,8 @@ use std::{
 
 use tower_waiting_room::{Clock, ManualClock, StoreError};
 use waiting_room_core::{
-    Ask, Charge, KeyHasher, LimitAsk, LimitPolicy, LimitReply, LimitStore, Limiter, Timestamp,
-    charge_all,
+    Charge, ChargeReply, ChargeRequest, KeyHasher, Limiter, LimiterCharge, RatePolicy, RateStore,
+    Timestamp, charge_all,
 };
 
 /// The limits of the core behind the trait.
@@ -25,7 +25,7 @@ pub(crate) struct CoreLimits {
 /// A limit that was asked for.
 #[derive(Debug)]
 struct Known {
-    policy: Arc<LimitPolicy>,
+    policy: Arc<RatePolicy>,
     limiter: Limiter,
 }
 
@@ -34,7 +34,7 @@ impl CoreLimits {
         Self { clock: clock.clone(), limits: Arc::default() }
     }
 
-    fn limiter(&self, policy: &Arc<LimitPolicy>) -> Limiter {
+    fn limiter(&self, policy: &Arc<RatePolicy>) -> Limiter {
         let mut limits = self.limits.lock().unwrap();
         let make = || {
             let limiter = Limiter::new(policy.algorithm(), policy.quotas(), 1_000).unwrap();
@@ -51,20 +51,25 @@ impl CoreLimits {
     }
 }
 
-impl LimitStore for CoreLimits {
+impl RateStore for CoreLimits {
     fn hasher(&self) -> KeyHasher {
         KeyHasher::shared([3, 1])
     }
 
     fn charge_all(
         &self,
-        asks: &[LimitAsk],
-    ) -> Pin<Box<dyn Future<Output = Result<Vec<LimitReply>, StoreError>> + Send>> {
+        asks: &[ChargeRequest],
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>> {
         let limiters: Vec<_> = asks.iter().map(|ask| self.limiter(&ask.policy)).collect();
         Box::pin(ready(Ok(decide(asks, &limiters, self.clock.now()))))
     }
 
-    fn settle(&self, ask: &LimitAsk, charge: &Charge, cost: u64) -> Result<Charge, StoreError> {
+    fn settle(
+        &self,
+        ask: &ChargeRequest,
+        charge: &Charge,
+        cost: u64,
+    ) -> Result<Charge, StoreError> {
         let mut settled = *charge;
         let limiter = self.limiter(&ask.policy);
         limiter.settle(ask.key, ask.tier, &mut settled, cost, self.clock.now());
@@ -72,13 +77,13 @@ impl LimitStore for CoreLimits {
     }
 }
 
-fn decide(asks: &[LimitAsk], limiters: &[Limiter], now: Timestamp) -> Vec<LimitReply> {
+fn decide(asks: &[ChargeRequest], limiters: &[Limiter], now: Timestamp) -> Vec<ChargeReply> {
     let twin = |(ask, limiter)| {
-        let ask: &LimitAsk = ask;
-        Ask::new(limiter, ask.key, ask.tier, ask.cost)
+        let ask: &ChargeRequest = ask;
+        LimiterCharge::new(limiter, ask.key, ask.tier, ask.cost)
     };
     let of = |is_soft| {
-        let mine = move |it: &(&LimitAsk, _)| it.0.is_soft == is_soft;
+        let mine = move |it: &(&ChargeRequest, _)| it.0.is_soft == is_soft;
         asks.iter().zip(limiters).filter(mine).map(twin).collect::<Vec<_>>()
     };
     let (mut hard, mut soft) = (of(false), of(true));
@@ -86,10 +91,10 @@ fn decide(asks: &[LimitAsk], limiters: &[Limiter], now: Timestamp) -> Vec<LimitR
         soft.iter_mut().for_each(|ask| _ = charge_all(slice::from_mut(ask), now));
     }
     let (mut hard, mut soft) = (hard.iter(), soft.iter());
-    let said = |ask: &LimitAsk| if ask.is_soft { soft.next() } else { hard.next() }.unwrap();
-    let reply = |said: &Ask<'_>| match said.decision() {
-        Some(decision) => LimitReply::new(*decision, said.charge().copied()),
-        None => LimitReply::default(),
+    let said = |ask: &ChargeRequest| if ask.is_soft { soft.next() } else { hard.next() }.unwrap();
+    let reply = |said: &LimiterCharge<'_>| match said.decision() {
+        Some(decision) => ChargeReply::new(*decision, said.charge().copied()),
+        None => ChargeReply::default(),
     };
     asks.iter().map(said).map(reply).collect()
 }

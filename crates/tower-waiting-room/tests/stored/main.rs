@@ -21,11 +21,11 @@ mod soft;
 #[path = "../it/support.rs"]
 mod support;
 
-use tower_waiting_room::{LimitFailure, ManualClock, WaitingRoomConfigBuilder};
+use tower_waiting_room::{ManualClock, RateStoreFailure, WaitingRoomConfigBuilder};
 
 use crate::limits::CoreLimits;
 
 /// How the houses of these tests keep their limits.
 fn with_limits(config: WaitingRoomConfigBuilder, clock: &ManualClock) -> WaitingRoomConfigBuilder {
-    config.limit_store(CoreLimits::new(clock), LimitFailure::Refuse)
+    config.rate_store(CoreLimits::new(clock), RateStoreFailure::Refuse)
 }

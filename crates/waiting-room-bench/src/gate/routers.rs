@@ -10,7 +10,7 @@ use tower::{
     timeout::TimeoutLayer,
 };
 use tower_resilience_bulkhead::{BulkheadConfigBuilder, BulkheadLayer};
-use tower_waiting_room::{Concurrency, Hold, WaitingRoomConfig, WaitingRoomLayer};
+use tower_waiting_room::{Concurrency, ReleaseAt, WaitingRoomConfig, WaitingRoomLayer};
 
 use super::sources::ENOUGH;
 use crate::{
@@ -98,7 +98,7 @@ fn limit() -> Concurrency {
 }
 
 fn to_head() -> Concurrency {
-    limit().hold(Hold::Head)
+    limit().release_at(ReleaseAt::Head)
 }
 
 fn sent_to(router: Router) -> Repeat {

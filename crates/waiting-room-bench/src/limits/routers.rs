@@ -31,12 +31,12 @@ pub(super) fn ours(outcome: Outcome, headers: Headers) -> Router {
 /// Behind a limit for each address and one for all.
 pub(super) fn two_of_ours() -> Router {
     let quota = quota(Outcome::Allowed);
-    layered([RateLimit::per_ip(quota), RateLimit::service(quota)], Headers::All)
+    layered([RateLimit::per_ip(quota), RateLimit::global(quota)], Headers::All)
 }
 
 fn layered(limits: impl IntoIterator<Item = RateLimit>, headers: Headers) -> Router {
     let headers = match headers {
-        Headers::All => RateHeaders::Default,
+        Headers::All => RateHeaders::Common,
         Headers::None => RateHeaders::None,
     };
     let config = WaitingRoomConfig::builder("shop").rate_headers(headers);

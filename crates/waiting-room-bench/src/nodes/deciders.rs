@@ -120,7 +120,7 @@ pub(super) fn rules() -> RoomRules {
 /// A room on the server whose slot is taken.
 pub(super) async fn full(server: &EngineServer) -> Result<RedisStore> {
     let options = RedisStoreOptions::new().deadline(Duration::from_secs(10));
-    let store = RedisStore::on(connection(server).await?, rules(), options).await?;
+    let store = RedisStore::with_connection(connection(server).await?, rules(), options).await?;
     store.enter(VisitorId::new(1)).await?;
     Ok(store)
 }

@@ -8,7 +8,7 @@ use governor::RateLimiter;
 use http::{Request, Response};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_rate_limit_redis::{KeyResolver, RateLimitLayer};
-use waiting_room_core::{Algorithm, KeyHasher, LimitAsk, LimitPolicy, LimitStore, Quota};
+use waiting_room_core::{Algorithm, ChargeRequest, KeyHasher, Quota, RatePolicy, RateStore};
 use waiting_room_engines::EngineServer;
 use waiting_room_redis::{Blocks, RedisLimits, RedisStoreOptions};
 
@@ -87,21 +87,22 @@ async fn ours(
     duration: Duration,
 ) -> Result<Asked> {
     let options = RedisStoreOptions::new().deadline(Duration::from_secs(10));
-    let mut store = RedisLimits::on(connection(server).await?, "bench", options).await?;
+    let mut store =
+        RedisLimits::with_connection(connection(server).await?, "bench", options).await?;
     if limiter == SharedLimiter::OursLeased {
-        store = store.leasing(Blocks::of_at_most(BLOCK))?;
+        store = store.leasing(Blocks::max(BLOCK))?;
     }
     let limits = if let SharedLimiter::Ours(limits) = limiter { limits } else { 1 };
     let is_allowed = limiter != SharedLimiter::OursRefused;
     let quota =
         if is_allowed { Quota::per_second(u64::from(ENOUGH.get())) } else { Quota::per_day(1) };
     let policies: Vec<_> = (0..limits)
-        .map(|limit| Arc::new(LimitPolicy::new(format!("l{limit}"), Algorithm::Gcra, [quota])))
+        .map(|limit| Arc::new(RatePolicy::new(format!("l{limit}"), Algorithm::Gcra, [quota])))
         .collect();
     let hasher = KeyHasher::shared([3, 1]);
-    let asks: Vec<Vec<LimitAsk>> = (0..callers)
+    let asks: Vec<Vec<ChargeRequest>> = (0..callers)
         .map(|caller| {
-            let ask = |policy| LimitAsk::new(Arc::clone(policy), hasher.hash(&caller), 0, 1);
+            let ask = |policy| ChargeRequest::new(Arc::clone(policy), hasher.hash(&caller), 0, 1);
             policies.iter().map(ask).collect()
         })
         .collect();

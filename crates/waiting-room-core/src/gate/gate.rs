@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, fmt, task::Waker, time::Duration};
 use super::{
     counter::{Counter, Counts, Running},
     line::{ByTenant, Classes, Line, Single},
-    pace::{ServiceRate, TypicalHold},
-    return_slots::ReturnSlots,
+    pace::{HoldEstimate, ServiceRate},
+    retry_schedule::RetrySchedule,
     rules::{Discipline, GateRules, Tenants},
     waiters::Waiters,
 };
@@ -53,8 +53,8 @@ pub(super) struct State {
     /// When somebody last came into an empty queue.
     pub(super) last_empty: Timestamp,
     pub(super) rate: ServiceRate,
-    pub(super) typical_hold: TypicalHold,
-    pub(super) slots: ReturnSlots,
+    pub(super) typical_hold: HoldEstimate,
+    pub(super) slots: RetrySchedule,
     pub(super) outcomes: GateOutcomes,
     /// Whether those who are inside of other gates come in while it is drained.
     pub(super) serves_those_inside: bool,
@@ -129,8 +129,8 @@ impl Gate {
             queued: 0,
             last_empty: Timestamp::ZERO,
             rate: ServiceRate::new(),
-            typical_hold: TypicalHold::new(),
-            slots: ReturnSlots::new(rules.longest_retry, seed),
+            typical_hold: HoldEstimate::new(),
+            slots: RetrySchedule::new(rules.longest_retry, seed),
             outcomes: GateOutcomes::default(),
             serves_those_inside: false,
             idle: BTreeMap::new(),

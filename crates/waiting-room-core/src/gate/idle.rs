@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use super::{critical::Critical, gate::Gate};
+use super::{gate::Gate, locked::Locked};
 
 /// Ready once a gate that is being [drained](Gate::drain) is empty: nobody runs, and nobody waits. Not
 /// while the gate is [open](Gate::open) again; so it goes with a deadline.
@@ -52,7 +52,7 @@ impl Drop for Idle {
     }
 }
 
-impl Critical<'_> {
+impl Locked<'_> {
     /// Has somebody woken when the gate is empty, under this number or a new one; says under which,
     /// or `None` if it is empty now. The waker that is replaced is not to be dropped under the lock.
     pub(super) fn await_idle(

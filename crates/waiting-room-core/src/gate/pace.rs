@@ -24,7 +24,7 @@ pub(super) struct ServiceRate {
 /// Not the mean, which by Little's law would be known already: among calls of a tenth of a second a
 /// few streams of a minute make it seconds, and no call with a deadline would be let into the queue.
 #[derive(Clone, Debug)]
-pub(super) struct TypicalHold {
+pub(super) struct HoldEstimate {
     /// The oldest is replaced by the next.
     last: [Duration; HOLDS],
     count: usize,
@@ -76,7 +76,7 @@ impl ServiceRate {
     }
 }
 
-impl TypicalHold {
+impl HoldEstimate {
     pub(super) const fn new() -> Self {
         Self { last: [Duration::ZERO; HOLDS], count: 0 }
     }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     fn median(millis: impl IntoIterator<Item = u64>) -> Option<u128> {
-        let mut typical = TypicalHold::new();
+        let mut typical = HoldEstimate::new();
         millis.into_iter().for_each(|millis| typical.ran(Duration::from_millis(millis)));
         typical.median().map(|median| median.as_millis())
     }

@@ -3,8 +3,8 @@
 use super::{
     arrival::{Arrival, GateRefused, RefusedBecause},
     counter::Counts,
-    critical::Critical,
     gate::State,
+    locked::Locked,
     waiters::{Grant, Id, Stage, Waiter},
 };
 use crate::Timestamp;
@@ -17,7 +17,7 @@ pub(super) enum Entered {
     Refused(GateRefused),
 }
 
-impl Critical<'_> {
+impl Locked<'_> {
     /// Somebody comes who cannot run at once, or could not a moment ago.
     pub(super) fn enter(&mut self, arrival: &Arrival) -> Entered {
         let lane = self.state.line.lane(arrival.class, arrival.tenant);

@@ -54,13 +54,13 @@ struct World {
 /// Somebody in the queue, who is polled with a waker that counts.
 #[derive(Debug)]
 struct Waiting {
-    place: Place,
-    wakes: Arc<Wakes>,
+    place: Acquire,
+    wakes: Arc<WakeList>,
 }
 
 /// How often somebody was woken.
 #[derive(Debug, Default)]
-struct Wakes(AtomicUsize);
+struct WakeList(AtomicUsize);
 
 impl World {
     fn new(rules: GateRules) -> Self {
@@ -135,7 +135,7 @@ impl World {
 
 impl Waiting {
     /// Polled once, so that it is woken.
-    fn new(place: Place) -> Self {
+    fn new(place: Acquire) -> Self {
         let mut waiting = Self { place, wakes: Arc::default() };
         assert!(waiting.poll().is_none(), "it waits");
         waiting
@@ -167,13 +167,13 @@ impl Waiting {
     }
 }
 
-impl Wakes {
+impl WakeList {
     fn count(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-impl Wake for Wakes {
+impl Wake for WakeList {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }

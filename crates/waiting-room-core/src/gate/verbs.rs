@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{
+    acquire::Acquire,
     arrival::{Arrival, GateRefused},
     gate::Gate,
     idle::Idle,
     permit::Permit,
-    place::Place,
     queue::Entered,
     rules::GateRules,
     waiters::Grant,
@@ -21,7 +21,7 @@ pub enum Entry {
     /// It may run.
     Admitted(Permit),
     /// It may wait for its turn.
-    Queued(Place),
+    Queued(Acquire),
     /// Neither.
     Refused(GateRefused),
 }
@@ -50,7 +50,9 @@ impl Gate {
                 self.0.running.begins(arrival.class);
                 Entry::Admitted(Permit::new(self.clone(), arrival.class, grant, now))
             }
-            Entered::Queued(id, deadline) => Entry::Queued(Place::new(self.clone(), id, deadline)),
+            Entered::Queued(id, deadline) => {
+                Entry::Queued(Acquire::new(self.clone(), id, deadline))
+            }
             Entered::Refused(refused) => Entry::Refused(refused),
         }
     }

@@ -18,7 +18,7 @@ use arc_swap::ArcSwap;
 use super::{
     Algorithm, Charge, Decision, FixedWindow, Gcra, KeyHash, LeakyQueue, Meter, Quota,
     SlidingCounter, SlidingLog, TokenBucket,
-    table::{Shelves, Words},
+    table::{AtomicTable, LockedTable},
 };
 use crate::Timestamp;
 
@@ -45,16 +45,16 @@ pub(super) fn remember(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> A
     match algorithm {
         Algorithm::FixedWindow(alignment) => {
             let make = move |quota: &Quota| FixedWindow::new(quota, alignment);
-            Arc::new(OnShelves::new(quotas, keys, make))
+            Arc::new(LockedMemory::new(quotas, keys, make))
         }
-        Algorithm::Gcra => Arc::new(InWords::new(quotas, keys, Gcra::new)),
-        Algorithm::LeakyQueue => Arc::new(InWords::new(quotas, keys, LeakyQueue::new)),
-        Algorithm::SlidingCounter => Arc::new(OnShelves::new(quotas, keys, SlidingCounter::new)),
+        Algorithm::Gcra => Arc::new(AtomicMemory::new(quotas, keys, Gcra::new)),
+        Algorithm::LeakyQueue => Arc::new(AtomicMemory::new(quotas, keys, LeakyQueue::new)),
+        Algorithm::SlidingCounter => Arc::new(LockedMemory::new(quotas, keys, SlidingCounter::new)),
         Algorithm::SlidingLog(refusals) => {
             let make = move |quota: &Quota| SlidingLog::new(quota, refusals);
-            Arc::new(OnShelves::new(quotas, keys, make))
+            Arc::new(LockedMemory::new(quotas, keys, make))
         }
-        Algorithm::TokenBucket => Arc::new(InWords::new(quotas, keys, TokenBucket::new)),
+        Algorithm::TokenBucket => Arc::new(AtomicMemory::new(quotas, keys, TokenBucket::new)),
     }
 }
 
@@ -64,12 +64,14 @@ pub(super) fn bytes_per_key(algorithm: Algorithm, quotas: &[Quota]) -> u64 {
     let of_tiers =
         |bytes: &dyn Fn(&Quota) -> u64| quotas.iter().map(bytes).fold(0, u64::saturating_add);
     match algorithm {
-        Algorithm::FixedWindow(_) => of_tiers(&|_| Shelves::<FixedWindow>::bytes_per_key(0)),
+        Algorithm::FixedWindow(_) => of_tiers(&|_| LockedTable::<FixedWindow>::bytes_per_key(0)),
         // All tiers share one table.
-        Algorithm::Gcra | Algorithm::LeakyQueue | Algorithm::TokenBucket => Words::BYTES_PER_KEY,
-        Algorithm::SlidingCounter => of_tiers(&|_| Shelves::<SlidingCounter>::bytes_per_key(0)),
+        Algorithm::Gcra | Algorithm::LeakyQueue | Algorithm::TokenBucket => {
+            AtomicTable::BYTES_PER_KEY
+        }
+        Algorithm::SlidingCounter => of_tiers(&|_| LockedTable::<SlidingCounter>::bytes_per_key(0)),
         Algorithm::SlidingLog(_) => {
-            of_tiers(&|quota| Shelves::<SlidingLog>::bytes_per_key(SlidingLog::bytes(quota)))
+            of_tiers(&|quota| LockedTable::<SlidingLog>::bytes_per_key(SlidingLog::bytes(quota)))
         }
     }
 }
@@ -83,34 +85,34 @@ fn of_tier<T>(tiers: &[T], tier: usize) -> &T {
 }
 
 /// States of one number, for meters whose numbers mean a time, the same for all of them.
-struct InWords<M> {
+struct AtomicMemory<M> {
     /// By tier; in force unless others are by now.
     meters: Vec<M>,
     /// How often the meters had been replaced when these came.
     age: u64,
-    shared: Arc<SharedWords<M>>,
+    shared: Arc<SharedAtomicMemory<M>>,
 }
 
 /// What all that goes by the same words has in common.
-struct SharedWords<M> {
+struct SharedAtomicMemory<M> {
     make: Make<M>,
-    words: Words,
+    words: AtomicTable,
     in_force: ArcSwap<Vec<M>>,
     /// How often the meters were replaced. Counted after it has happened, and before the words are
     /// taken over.
     changes: AtomicU64,
 }
 
-impl<M: Meter<State = u64> + 'static> InWords<M> {
+impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
     fn new(
         quotas: &[Quota],
         keys: usize,
         make: impl Fn(&Quota) -> M + Send + Sync + 'static,
     ) -> Self {
         let meters: Vec<M> = quotas.iter().map(&make).collect();
-        let shared = SharedWords {
+        let shared = SharedAtomicMemory {
             make: Box::new(make),
-            words: Words::new(keys),
+            words: AtomicTable::new(keys),
             in_force: ArcSwap::from_pointee(meters.clone()),
             changes: AtomicU64::new(0),
         };
@@ -126,9 +128,9 @@ impl<M: Meter<State = u64> + 'static> InWords<M> {
         key: KeyHash,
         tier: usize,
         now: Timestamp,
-        act: impl FnOnce(&M, &Words) -> Result<T, E>,
+        act: impl FnOnce(&M, &AtomicTable) -> Result<T, E>,
     ) -> Result<T, E> {
-        let SharedWords { words, in_force, changes, .. } = &*self.shared;
+        let SharedAtomicMemory { words, in_force, changes, .. } = &*self.shared;
         let before = changes.load(Ordering::SeqCst);
         let given = if before == self.age {
             act(of_tier(&self.meters, tier), words)?
@@ -160,7 +162,7 @@ fn taken_over<M: Meter<State = u64>>(meters: &[M], word: u64, now: Timestamp) ->
     words.max().unwrap_or(word)
 }
 
-impl<M: Meter<State = u64> + 'static> Memory for InWords<M> {
+impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
     fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision {
         let Ok(decision) = self.by_meter(key, tier, now, |meter, words| {
             Ok::<_, Infallible>(meter.look(&words.get(key), cost, now))
@@ -217,7 +219,7 @@ impl<M: Meter<State = u64> + 'static> Memory for InWords<M> {
     }
 
     fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory> {
-        let SharedWords { make, words, in_force, changes } = &*self.shared;
+        let SharedAtomicMemory { make, words, in_force, changes } = &*self.shared;
         let meters: Vec<M> = quotas.iter().map(make).collect();
         in_force.store(Arc::new(meters.clone()));
         let age = changes.fetch_add(1, Ordering::SeqCst) + 1;
@@ -236,25 +238,26 @@ impl<M: Meter<State = u64> + 'static> Memory for InWords<M> {
 
 /// States of any size. Each tier has its own: in another window the same state means another
 /// thing.
-struct OnShelves<M: Meter> {
+struct LockedMemory<M: Meter> {
     make: Arc<Make<M>>,
     keys: usize,
     /// By tier.
-    tiers: Vec<Arc<Shelves<M>>>,
+    tiers: Vec<Arc<LockedTable<M>>>,
 }
 
-impl<M: Meter + 'static> OnShelves<M> {
+impl<M: Meter + 'static> LockedMemory<M> {
     fn new(
         quotas: &[Quota],
         keys: usize,
         make: impl Fn(&Quota) -> M + Send + Sync + 'static,
     ) -> Self {
-        let tiers = quotas.iter().map(|quota| Arc::new(Shelves::new(make(quota), keys))).collect();
+        let tiers =
+            quotas.iter().map(|quota| Arc::new(LockedTable::new(make(quota), keys))).collect();
         Self { make: Arc::new(Box::new(make)), keys, tiers }
     }
 }
 
-impl<M: Meter + 'static> Memory for OnShelves<M> {
+impl<M: Meter + 'static> Memory for LockedMemory<M> {
     fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision {
         of_tier(&self.tiers, tier).look(key, now, |meter, state| meter.look(state, cost, now))
     }
@@ -288,7 +291,7 @@ impl<M: Meter + 'static> Memory for OnShelves<M> {
                 shelves.change_meter((self.make)(quota), now);
                 Arc::clone(shelves)
             }
-            None => Arc::new(Shelves::new((self.make)(quota), self.keys)),
+            None => Arc::new(LockedTable::new((self.make)(quota), self.keys)),
         });
         Arc::new(Self { tiers: changed.collect(), make: Arc::clone(&self.make), keys: self.keys })
     }

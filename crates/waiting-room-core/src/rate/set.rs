@@ -5,7 +5,7 @@ use crate::Timestamp;
 
 /// What one request asks of one limit, and what it is told.
 #[derive(Clone, Debug)]
-pub struct Ask<'a> {
+pub struct LimiterCharge<'a> {
     limiter: &'a Limiter,
     key: KeyHash,
     tier: usize,
@@ -14,7 +14,7 @@ pub struct Ask<'a> {
     charge: Option<Charge>,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> LimiterCharge<'a> {
     /// Asks for `cost` for a key, in a tier of this limit.
     #[must_use]
     pub const fn new(limiter: &'a Limiter, key: KeyHash, tier: usize, cost: u64) -> Self {
@@ -85,7 +85,7 @@ impl<'a> Ask<'a> {
 /// between a look and its charge is something charged and given back.
 ///
 /// A [log that counts refusals](super::Refusals::Count) counts its own, as it is meant to.
-pub fn charge_all(asks: &mut [Ask<'_>], now: Timestamp) -> bool {
+pub fn charge_all(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> bool {
     if let [only] = asks {
         return only.spend(now);
     }
@@ -130,7 +130,10 @@ mod tests {
     fn who_is_refused_by_one_limit_takes_nothing_from_another() {
         let (own, shared) = (limiter(1), limiter(10));
         let try_as = |name| {
-            let mut asks = [Ask::new(&own, key(name), 0, 1), Ask::new(&shared, key("all"), 0, 1)];
+            let mut asks = [
+                LimiterCharge::new(&own, key(name), 0, 1),
+                LimiterCharge::new(&shared, key("all"), 0, 1),
+            ];
             charge_all(&mut asks, NOW)
         };
         let allowed = (0..20).filter(|_| try_as("abuser")).count();
@@ -154,7 +157,7 @@ mod tests {
                 let mut asks: Vec<_> = limiters
                     .iter()
                     .zip(&costs)
-                    .map(|(limiter, &cost)| Ask::new(limiter, ann, 0, cost))
+                    .map(|(limiter, &cost)| LimiterCharge::new(limiter, ann, 0, cost))
                     .collect();
                 let allowed = charge_all(&mut asks, now);
                 let pairs = || twins.iter().zip(&costs);
@@ -180,7 +183,8 @@ mod tests {
                     scope.spawn(|| {
                         let once = || {
                             let (narrow, wide) = (&narrow, &wide);
-                            let mut asks = [wide, narrow].map(|it| Ask::new(it, key("all"), 0, 1));
+                            let mut asks =
+                                [wide, narrow].map(|it| LimiterCharge::new(it, key("all"), 0, 1));
                             charge_all(&mut asks, NOW)
                         };
                         (0..1_000).filter(|_| once()).count()

@@ -1,9 +1,9 @@
 //! Limits that many nodes share: asked in one place, all of a request at once.
 //!
 //! ```text
-//! node ─► LimitAsk, LimitAsk, … ─┐
-//!                                ├─► LimitStore::charge_all ─► LimitReply for each
-//! node ─► LimitAsk, …  ──────────┘     (one round trip, all or nothing)
+//! node ─► ChargeRequest, ChargeRequest, … ─┐
+//!                                ├─► RateStore::charge_all ─► ChargeReply for each
+//! node ─► ChargeRequest, …  ──────────┘     (one round trip, all or nothing)
 //! ```
 //!
 //! A [`Limiter`](super::Limiter) is the same in one process, without a round trip. This is the
@@ -20,7 +20,7 @@ use crate::StoreError;
 /// # Contract
 ///
 /// - **Atomic**: what is asked at once is decided at one instant, in some total order over all
-///   nodes. Of the [hard](LimitAsk::is_soft) asks either all are charged or none.
+///   nodes. Of the [hard](ChargeRequest::is_soft) asks either all are charged or none.
 /// - **The same arithmetic**: a reply is that of the algorithm's [`Meter`](super::Meter), with
 ///   durations rounded up to the resolution of the store, which is a microsecond or finer.
 /// - **Owns its time**, which is one for all nodes and never runs backwards for any key.
@@ -29,7 +29,7 @@ use crate::StoreError;
 ///   there is a bound for. After an error the asks may have been charged, or not.
 /// - **Cancel safe**: dropping a future leaves the limits as if it had been awaited, or had never
 ///   been made.
-pub trait LimitStore: fmt::Debug + Send + Sync + 'static {
+pub trait RateStore: fmt::Debug + Send + Sync + 'static {
     /// Makes the hashes of keys, the same on all nodes.
     fn hasher(&self) -> KeyHasher;
 
@@ -41,8 +41,8 @@ pub trait LimitStore: fmt::Debug + Send + Sync + 'static {
     /// The store could not decide.
     fn charge_all(
         &self,
-        asks: &[LimitAsk],
-    ) -> Pin<Box<dyn Future<Output = Result<Vec<LimitReply>, StoreError>> + Send>>;
+        asks: &[ChargeRequest],
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>>;
 
     /// Corrects a charge to what it really cost: gives back the rest, or spends what is missing,
     /// as a debt if need be. What comes back is the receipt that takes the place of `charge`.
@@ -52,29 +52,30 @@ pub trait LimitStore: fmt::Debug + Send + Sync + 'static {
     /// # Errors
     ///
     /// The store is not asked for now. The charge stays as it is.
-    fn settle(&self, ask: &LimitAsk, charge: &Charge, cost: u64) -> Result<Charge, StoreError>;
+    fn settle(&self, ask: &ChargeRequest, charge: &Charge, cost: u64)
+    -> Result<Charge, StoreError>;
 }
 
 /// A limit as a store knows it: by its name, which is the same on all nodes.
 ///
 /// ```
-/// use waiting_room_core::{Algorithm, LimitPolicy, Quota};
+/// use waiting_room_core::{Algorithm, RatePolicy, Quota};
 ///
 /// let tiers = [Quota::per_day(10_000), Quota::per_day(100_000)];
-/// let policy = LimitPolicy::new("daily", Algorithm::Gcra, tiers);
+/// let policy = RatePolicy::new("daily", Algorithm::Gcra, tiers);
 /// assert_eq!(policy.quota(1), Quota::per_day(100_000));
 /// // Who is in a tier that there is none of is taken to be in the last.
 /// assert_eq!(policy.quota(2), Quota::per_day(100_000));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LimitPolicy {
+pub struct RatePolicy {
     name: Arc<str>,
     algorithm: Algorithm,
     quotas: Box<[Quota]>,
     is_adjustable: bool,
 }
 
-impl LimitPolicy {
+impl RatePolicy {
     /// A limit of this name, with a quota for each tier, all of which the algorithm can keep.
     ///
     /// # Panics
@@ -137,9 +138,9 @@ impl LimitPolicy {
 /// What one request asks of one limit in a store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct LimitAsk {
+pub struct ChargeRequest {
     /// Of which limit.
-    pub policy: Arc<LimitPolicy>,
+    pub policy: Arc<RatePolicy>,
     /// For whom.
     pub key: KeyHash,
     /// In which tier.
@@ -150,10 +151,10 @@ pub struct LimitAsk {
     pub is_soft: bool,
 }
 
-impl LimitAsk {
+impl ChargeRequest {
     /// Asks for `cost` for a key, in a tier of this limit, which refuses what exceeds it.
     #[must_use]
-    pub const fn new(policy: Arc<LimitPolicy>, key: KeyHash, tier: usize, cost: u64) -> Self {
+    pub const fn new(policy: Arc<RatePolicy>, key: KeyHash, tier: usize, cost: u64) -> Self {
         Self { policy, key, tier, cost, is_soft: false }
     }
 
@@ -191,14 +192,14 @@ impl LimitAsk {
 /// What a store says about one limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LimitReply {
+pub struct ChargeReply {
     /// What the limit says; nothing if it was not asked, because another has refused before.
     pub decision: Option<Decision>,
     /// What was spent; nothing, if any hard limit refused.
     pub charge: Option<Charge>,
 }
 
-impl LimitReply {
+impl ChargeReply {
     /// What a limit says, and what was spent of it.
     #[must_use]
     pub const fn new(decision: Decision, charge: Option<Charge>) -> Self {
@@ -220,7 +221,8 @@ mod tests {
             let limiter = Limiter::new(algorithm, &quota, 100).unwrap();
             let key = KeyHasher::shared([3, 1]).hash("ann");
             let (_, mut charge) = limiter.charge(key, 0, 8, NOW).unwrap();
-            let ask = LimitAsk::new(Arc::new(LimitPolicy::new("l", algorithm, quota)), key, 0, 8);
+            let ask =
+                ChargeRequest::new(Arc::new(RatePolicy::new("l", algorithm, quota)), key, 0, 8);
             for cost in [5, 5, 9, 2] {
                 let settled = ask.settled(&charge, cost);
                 limiter.settle(key, 0, &mut charge, cost, NOW);
@@ -231,8 +233,8 @@ mod tests {
 
     #[test]
     fn what_is_spent_after_all_was_given_back_is_not_given_back_again() {
-        let policy = Arc::new(LimitPolicy::new("l", Algorithm::Gcra, [Quota::per_minute(10)]));
-        let ask = LimitAsk::new(policy, KeyHasher::shared([3, 1]).hash("ann"), 0, 1);
+        let policy = Arc::new(RatePolicy::new("l", Algorithm::Gcra, [Quota::per_minute(10)]));
+        let ask = ChargeRequest::new(policy, KeyHasher::shared([3, 1]).hash("ann"), 0, 1);
         let none = ask.settled(&Charge::new(4, NOW, NOW.as_nanos() + 24_000_000_000), 0);
         assert_eq!(none, Charge::new(0, NOW, NOW.as_nanos()));
         assert_eq!(ask.settled(&none, 3), Charge::new(3, NOW, 0));

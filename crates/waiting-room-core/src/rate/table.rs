@@ -14,13 +14,13 @@
 //! the displaced have left as if they were of many networks. (It is the rule of the *space-saving*
 //! algorithm of Metwally, Agrawal and El Abbadi, ICDT 2005, applied to networks in place of places.)
 //!
-//! Two kinds of tables keep this law: [`Words`] without locks, for the algorithms whose state is
-//! one number, and [`Shelves`] with many small locks, for the others.
+//! Two kinds of tables keep this law: [`AtomicTable`] without locks, for the algorithms whose state is
+//! one number, and [`LockedTable`] with many small locks, for the others.
 
-mod shelves;
-mod words;
+mod atomic;
+mod locked;
 
-pub(super) use self::{shelves::Shelves, words::Words};
+pub(super) use self::{atomic::AtomicTable, locked::LockedTable};
 
 /// The number of networks that a table with this number of places tells apart.
 fn networks(places: usize) -> usize {

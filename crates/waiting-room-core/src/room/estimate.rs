@@ -16,7 +16,7 @@ use crate::Timestamp;
 /// In whole seconds, rounded up, as every client gets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Wait {
+pub struct WaitEstimate {
     /// A quarter of the visitors waits less than this.
     pub p25: Duration,
     /// Half of the visitors waits less than this.
@@ -25,7 +25,7 @@ pub struct Wait {
     pub p75: Duration,
 }
 
-impl Wait {
+impl WaitEstimate {
     /// The longest wait that is stated; a longer one is told as this.
     pub const MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -124,13 +124,23 @@ impl Estimate {
     }
 
     /// The wait for the admission after `ahead` others, or `None` if nobody is being let in.
-    pub(crate) fn wait(&mut self, ahead: u32, now: Timestamp, fallback: f64) -> Option<Wait> {
-        Wait::behind(ahead, self.rate(now, fallback), self.dispersion())
+    pub(crate) fn wait(
+        &mut self,
+        ahead: u32,
+        now: Timestamp,
+        fallback: f64,
+    ) -> Option<WaitEstimate> {
+        WaitEstimate::behind(ahead, self.rate(now, fallback), self.dispersion())
     }
 
     /// The wait of one among `present` equals whose order is drawn by lot.
-    pub(crate) fn lottery(&mut self, present: u32, now: Timestamp, fallback: f64) -> Option<Wait> {
-        Wait::by_lot(present, self.rate(now, fallback))
+    pub(crate) fn lottery(
+        &mut self,
+        present: u32,
+        now: Timestamp,
+        fallback: f64,
+    ) -> Option<WaitEstimate> {
+        WaitEstimate::by_lot(present, self.rate(now, fallback))
     }
 
     /// Variance over mean of the slices that are complete; 1 for independent arrivals.
@@ -182,11 +192,11 @@ impl Estimate {
 
 fn whole(duration: Duration) -> Duration {
     let up = u64::from(duration.subsec_nanos() > 0);
-    Duration::from_secs(duration.as_secs().saturating_add(up)).min(Wait::MAX)
+    Duration::from_secs(duration.as_secs().saturating_add(up)).min(WaitEstimate::MAX)
 }
 
 fn seconds(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Wait::MAX)
+    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(WaitEstimate::MAX)
 }
 
 const fn nanos(duration: Duration) -> u64 {
@@ -251,6 +261,6 @@ mod tests {
         let mut estimate = Estimate::default();
         estimate.record(at(0));
         let wait = estimate.wait(u32::MAX, at(60), 1.0).unwrap();
-        assert_eq!((wait.p50, wait.p75), (Wait::MAX, Wait::MAX));
+        assert_eq!((wait.p50, wait.p75), (WaitEstimate::MAX, WaitEstimate::MAX));
     }
 }

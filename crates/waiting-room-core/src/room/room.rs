@@ -27,8 +27,8 @@ use std::time::Duration;
 
 use crate::{
     ConfigError, ConfigErrorKind, CookieTest, Pass, PlacesPerNetwork, QueueingMethod, Reason,
-    Recovery, Renewal, RoomRules, RoomSwitch, SessionRenewal, Snapshot, Ticket, Timestamp, Verdict,
-    VisitorId, Wait,
+    Recovery, Renewal, RoomMode, RoomRules, RoomSnapshot, SessionRenewal, Ticket, Timestamp,
+    Verdict, VisitorId, WaitEstimate,
     rate::EventLog,
     room::{estimate::Estimate, line::Line, orders::Rank, sessions::Sessions, verdict::bucket},
 };
@@ -116,7 +116,7 @@ impl Room {
             None => {}
         }
         ticket.first_seen = ticket.first_seen.min(now);
-        if !ticket.placed && self.rules.switch == RoomSwitch::Drain {
+        if !ticket.placed && self.rules.mode == RoomMode::Drain {
             return self.newcomer(ticket.id, now);
         }
         let rank = self.rank(ticket.id, ticket.first_seen, now);
@@ -131,7 +131,7 @@ impl Room {
     ///
     /// A valid pass that this room has never heard of, because it was restarted, is taken up:
     /// a session that has begun is not broken off. The one exception is a pass of before that is shown
-    /// after a [hold](crate::Recovery::Hold), when every slot is taken.
+    /// after a [hold](crate::Recovery::Pause), when every slot is taken.
     pub fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
         self.reap(now);
         let known = match self.sessions.pass(pass.id) {
@@ -166,9 +166,9 @@ impl Room {
     }
 
     /// The room in numbers.
-    pub fn snapshot(&mut self, now: Timestamp) -> Snapshot {
+    pub fn snapshot(&mut self, now: Timestamp) -> RoomSnapshot {
         self.reap(now);
-        let mut snapshot = Snapshot::empty(now, &self.rules);
+        let mut snapshot = RoomSnapshot::empty(now, &self.rules);
         snapshot.active = self.sessions.active();
         snapshot.new_in_last_minute = u32::try_from(self.minute.count(now)).unwrap_or(u32::MAX);
         snapshot.first_touches_in_last_minute = self.estimate.first_touches_in_last_minute(now);
@@ -211,8 +211,8 @@ impl Room {
     /// follows is for [`RoomRules::recovery`] to say.
     pub fn recover(&mut self, now: Timestamp) {
         self.recovered_at = now;
-        if self.rules.recovery == Recovery::Hold {
-            self.hold_until = now + self.rules.recovery_hold().max(self.longest_lifetime);
+        if self.rules.recovery == Recovery::Pause {
+            self.hold_until = now + self.rules.recovery_pause().max(self.longest_lifetime);
         }
     }
 
@@ -242,7 +242,7 @@ impl Room {
 
     /// A visitor who stands behind everybody present, and has shown nothing yet.
     fn newcomer(&mut self, id: VisitorId, now: Timestamp) -> Verdict {
-        if self.rules.switch == RoomSwitch::Drain {
+        if self.rules.mode == RoomMode::Drain {
             return refuse(None, Reason::RefusedDraining, Some(self.rules.refresh_interval));
         }
         match self.may_enter(self.line.present(), now) {
@@ -279,7 +279,7 @@ impl Room {
 
     /// Whether a visitor with this many present visitors before it may enter now, and why.
     fn may_enter(&self, ahead: u32, now: Timestamp) -> Result<Reason, Reason> {
-        if self.rules.switch == RoomSwitch::QueueAll {
+        if self.rules.mode == RoomMode::QueueAll {
             return Err(Reason::QueueAll);
         }
         if self.rules.queueing_method == QueueingMethod::Passthrough
@@ -308,12 +308,12 @@ impl Room {
         Ok(Reason::AdmittedSlot)
     }
 
-    /// Whether a pass that is unknown here is taken up. Under [`Recovery::Hold`], one of before the
+    /// Whether a pass that is unknown here is taken up. Under [`Recovery::Pause`], one of before the
     /// room lost its memory shows for how long others may live, so the hold is prolonged to that; one
     /// that is shown after the hold needs a free slot.
     fn can_take_up(&mut self, pass: &Pass, now: Timestamp) -> bool {
         let is_of_before = pass.last_check_in < self.recovered_at;
-        if self.rules.recovery != Recovery::Hold || !is_of_before {
+        if self.rules.recovery != Recovery::Pause || !is_of_before {
             return true;
         }
         if now < self.hold_until {
@@ -411,7 +411,7 @@ impl Room {
         Pass { last_check_in: now, expires_at, ..*pass }
     }
 
-    fn wait(&mut self, ahead: u32, reason: &Reason, now: Timestamp) -> Option<Wait> {
+    fn wait(&mut self, ahead: u32, reason: &Reason, now: Timestamp) -> Option<WaitEstimate> {
         if is_closed(reason) {
             return None;
         }

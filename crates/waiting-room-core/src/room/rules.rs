@@ -7,7 +7,7 @@ use std::{fmt, num::NonZeroU32, time::Duration};
 
 use crate::{
     ConfigError, ConfigErrorKind, CookieTest, Pass, PlacesPerNetwork, QueueingMethod, Recovery,
-    RoomSwitch, SessionRenewal, Ticket, Timestamp,
+    RoomMode, SessionRenewal, Ticket, Timestamp,
 };
 
 /// The rules of one room.
@@ -36,7 +36,7 @@ pub struct RoomRules {
     pub(crate) session_duration: Duration,
     pub(crate) session_renewal: SessionRenewal,
     pub(crate) queueing_method: QueueingMethod,
-    pub(crate) switch: RoomSwitch,
+    pub(crate) mode: RoomMode,
     pub(crate) line_capacity: u32,
     pub(crate) place_retention: Duration,
     pub(crate) refresh_interval: Duration,
@@ -83,7 +83,7 @@ impl RoomRules {
             session_duration: Duration::from_secs(5 * 60),
             session_renewal: SessionRenewal::Sliding,
             queueing_method: QueueingMethod::Fifo,
-            switch: RoomSwitch::Auto,
+            mode: RoomMode::Auto,
             line_capacity: 100_000,
             place_retention: Duration::from_secs(5 * 60),
             refresh_interval: Duration::from_secs(20),
@@ -131,10 +131,10 @@ impl RoomRules {
         self
     }
 
-    /// The operator's switch. [`RoomSwitch::Auto`].
+    /// The operator's mode. [`RoomMode::Auto`].
     #[must_use]
-    pub fn switch(mut self, switch: RoomSwitch) -> Self {
-        self.switch = switch;
+    pub fn mode(mut self, mode: RoomMode) -> Self {
+        self.mode = mode;
         self
     }
 
@@ -186,7 +186,7 @@ impl RoomRules {
     }
 
     /// The longest [`session_duration`](Self::session_duration) of earlier releases of this room, for
-    /// [`Recovery::Hold`]. None by default: no longer than the one in force. A room in memory knows no
+    /// [`Recovery::Pause`]. None by default: no longer than the one in force. A room in memory knows no
     /// rules of before a restart, so a release that shortens sessions states the old duration here.
     #[must_use]
     pub fn longest_session_duration(mut self, duration: impl Into<Option<Duration>>) -> Self {
@@ -206,10 +206,10 @@ impl RoomRules {
         (self.total_active_users, self.new_users_per_minute)
     }
 
-    /// The switch in force.
+    /// The mode in force.
     #[must_use]
-    pub const fn current_switch(&self) -> RoomSwitch {
-        self.switch
+    pub const fn current_mode(&self) -> RoomMode {
+        self.mode
     }
 
     /// The method in force.
@@ -342,10 +342,10 @@ impl RoomRules {
     /// For how long a room that has lost its memory lets no newcomers in: until every pass of before has
     /// expired, as far as these rules say, and the minute of before is over.
     #[must_use]
-    pub fn recovery_hold(&self) -> Duration {
+    pub fn recovery_pause(&self) -> Duration {
         match self.recovery {
             Recovery::AdmitAtOnce => Duration::ZERO,
-            Recovery::Hold => self.longest_pass_lifetime().max(Self::MINUTE),
+            Recovery::Pause => self.longest_pass_lifetime().max(Self::MINUTE),
         }
     }
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::{RoomRules, RoomSwitch, Timestamp};
+use crate::{RoomMode, RoomRules, Timestamp};
 
 /// A room in numbers, all of one instant.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Snapshot {
+pub struct RoomSnapshot {
     /// The instant.
     pub at: Timestamp,
     /// Slots taken.
@@ -31,11 +31,11 @@ pub struct Snapshot {
     pub oldest_wait: Duration,
     /// Admissions per minute, measured over the last three minutes.
     pub admissions_per_minute: f64,
-    /// The operator's switch.
-    pub switch: RoomSwitch,
+    /// The operator's mode.
+    pub mode: RoomMode,
 }
 
-impl Snapshot {
+impl RoomSnapshot {
     /// A room without visitors, under these rules.
     #[must_use]
     pub fn empty(at: Timestamp, rules: &RoomRules) -> Self {
@@ -52,7 +52,7 @@ impl Snapshot {
             line_capacity: rules.current_line_capacity(),
             oldest_wait: Duration::ZERO,
             admissions_per_minute: 0.0,
-            switch: rules.current_switch(),
+            mode: rules.current_mode(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
-use crate::{Timestamp, room::estimate::Wait};
+use crate::{Timestamp, room::estimate::WaitEstimate};
 
 /// Who a visitor is: 128 random bits, drawn by the caller at the first touch.
 ///
@@ -140,7 +140,7 @@ pub struct Ticket {
     /// and when visitors have come back to places ahead.
     pub is_approximate: bool,
     /// How long the wait was expected to be when this ticket was issued, if that was known.
-    pub wait: Option<Wait>,
+    pub wait: Option<WaitEstimate>,
     /// Whether the visitor has shown that it returns its ticket, and so holds a place.
     pub placed: bool,
 }

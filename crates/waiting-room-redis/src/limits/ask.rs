@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use waiting_room_core::{Charge, LimitAsk};
+use waiting_room_core::{Charge, ChargeRequest};
 
 use super::{
     block::Unspent,
@@ -19,7 +19,7 @@ pub(super) struct Request {
 impl Request {
     /// Asks all of these, and for blocks that are no larger than this; for none where nothing is
     /// said of them.
-    pub(super) fn charge_all(group: &str, asks: &[LimitAsk], blocks: &[u64]) -> Self {
+    pub(super) fn charge_all(group: &str, asks: &[ChargeRequest], blocks: &[u64]) -> Self {
         let mut request = Self::default();
         request.arguments.extend([CHARGE, whole(asks.len() as u64)]);
         let blocks = blocks.iter().copied().chain(iter::repeat(0));
@@ -32,7 +32,7 @@ impl Request {
     }
 
     /// Corrects a charge to this cost.
-    pub(super) fn settle(group: &str, ask: &LimitAsk, charge: &Charge, cost: u64) -> Self {
+    pub(super) fn settle(group: &str, ask: &ChargeRequest, charge: &Charge, cost: u64) -> Self {
         let mut request = Self::default();
         request.correct(group, ask, charge, cost);
         request
@@ -45,7 +45,7 @@ impl Request {
         request
     }
 
-    fn correct(&mut self, group: &str, ask: &LimitAsk, charge: &Charge, cost: u64) {
+    fn correct(&mut self, group: &str, ask: &ChargeRequest, charge: &Charge, cost: u64) {
         self.arguments.push(SETTLE);
         self.ask(group, ask, cost, 0);
         let meter = Meter::of(&ask.policy, ask.tier);
@@ -53,7 +53,7 @@ impl Request {
         self.arguments.extend([whole(charge.cost), first, second]);
     }
 
-    fn ask(&mut self, group: &str, ask: &LimitAsk, cost: u64, block: u64) {
+    fn ask(&mut self, group: &str, ask: &ChargeRequest, cost: u64, block: u64) {
         let meter = Meter::of(&ask.policy, ask.tier);
         let (name, key) = (ask.policy.name(), ask.key);
         self.keys.push(format!("{group}:{name}:{}:{key:?}", meter.kind(&ask.policy, ask.tier)));

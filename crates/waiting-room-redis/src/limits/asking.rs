@@ -4,7 +4,7 @@ use std::{future::Future, pin::Pin, time::Duration};
 
 use tokio::{sync::oneshot, time::timeout};
 use waiting_room_core::{
-    Charge, Decision, KeyHasher, LimitAsk, LimitReply, LimitStore, StoreError, StoreErrorKind,
+    Charge, ChargeReply, ChargeRequest, Decision, KeyHasher, RateStore, StoreError, StoreErrorKind,
 };
 
 use super::{
@@ -20,15 +20,15 @@ use crate::{connections::patience, store::BREAKER_IS_OPEN};
 /// Where what is said to a request comes from.
 type Replied = oneshot::Receiver<Result<Said, StoreError>>;
 
-impl LimitStore for RedisLimits {
+impl RateStore for RedisLimits {
     fn hasher(&self) -> KeyHasher {
         self.shared.hasher()
     }
 
     fn charge_all(
         &self,
-        asks: &[LimitAsk],
-    ) -> Pin<Box<dyn Future<Output = Result<Vec<LimitReply>, StoreError>> + Send>> {
+        asks: &[ChargeRequest],
+    ) -> Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>> {
         let now = self.shared.now();
         let leases = self.leases.as_ref();
         let refused = self.shared.refused.refuse(asks, now);
@@ -41,7 +41,12 @@ impl LimitStore for RedisLimits {
         }
     }
 
-    fn settle(&self, ask: &LimitAsk, charge: &Charge, cost: u64) -> Result<Charge, StoreError> {
+    fn settle(
+        &self,
+        ask: &ChargeRequest,
+        charge: &Charge,
+        cost: u64,
+    ) -> Result<Charge, StoreError> {
         if cost != charge.cost {
             let request = Request::settle(&self.shared.group, ask, charge, cost);
             self.send(Call::settlement(request))?;
@@ -52,13 +57,13 @@ impl LimitStore for RedisLimits {
 
 impl RedisLimits {
     /// What to do about blocks for these.
-    fn plan(&self, asks: &[LimitAsk]) -> Plan {
+    fn plan(&self, asks: &[ChargeRequest]) -> Plan {
         let plan = self.leases.as_ref().map(|leases| leases.plan(asks, self.shared.now()));
         plan.unwrap_or_default()
     }
 
     /// Asks the store about all of these, and does what is planned about blocks.
-    fn ask(&self, asks: &[LimitAsk], plan: Plan) -> Result<Replied, StoreError> {
+    fn ask(&self, asks: &[ChargeRequest], plan: Plan) -> Result<Replied, StoreError> {
         let Plan { wanted, ended } = plan;
         if !ended.is_empty() {
             self.send(Call::settlement(Request::give_back(&self.shared.group, &ended)))?;
@@ -74,9 +79,9 @@ impl RedisLimits {
     /// Waits for the reply to these, and remembers what is refused.
     async fn replied(
         self,
-        asks: Vec<LimitAsk>,
+        asks: Vec<ChargeRequest>,
         replied: Replied,
-    ) -> Result<Vec<LimitReply>, StoreError> {
+    ) -> Result<Vec<ChargeReply>, StoreError> {
         let (mut replies, mut said) = self.said(&asks, replied).await?;
         if let Some(leases) = &self.leases {
             // What this node holds itself is no reason to refuse.
@@ -102,9 +107,9 @@ impl RedisLimits {
     /// Waits for what the store says.
     async fn said(
         &self,
-        asks: &[LimitAsk],
+        asks: &[ChargeRequest],
         replied: Replied,
-    ) -> Result<(Vec<LimitReply>, Said), StoreError> {
+    ) -> Result<(Vec<ChargeReply>, Said), StoreError> {
         let said = match timeout(patience(self.shared.deadline), replied).await {
             Ok(Ok(said)) => said?,
             Ok(Err(_)) => return Err(StoreError::new(StoreErrorKind::Unavailable)),
@@ -128,9 +133,9 @@ impl RedisLimits {
 
 /// Which of these refuse a request.
 fn refusing<'a>(
-    asks: &'a [LimitAsk],
-    replies: &'a [LimitReply],
-) -> impl Iterator<Item = &'a LimitAsk> {
+    asks: &'a [ChargeRequest],
+    replies: &'a [ChargeReply],
+) -> impl Iterator<Item = &'a ChargeRequest> {
     let refuses = |decision: Decision| !decision.allowed;
     let each = asks.iter().zip(replies);
     each.filter(move |(ask, reply)| !ask.is_soft && reply.decision.is_some_and(refuses))
@@ -139,9 +144,9 @@ fn refusing<'a>(
 
 /// What those say that allow it.
 fn allowed<'a>(
-    asks: &'a [LimitAsk],
-    replies: &'a mut [LimitReply],
-) -> impl Iterator<Item = (&'a LimitAsk, &'a mut Decision)> {
+    asks: &'a [ChargeRequest],
+    replies: &'a mut [ChargeReply],
+) -> impl Iterator<Item = (&'a ChargeRequest, &'a mut Decision)> {
     let decisions = replies.iter_mut().map(|reply| reply.decision.as_mut());
     asks.iter().zip(decisions).filter_map(|(ask, it)| Some((ask, it.filter(|it| it.allowed)?)))
 }

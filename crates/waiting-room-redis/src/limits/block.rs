@@ -2,13 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use waiting_room_core::{Algorithm, Charge, Decision, LimitAsk, LimitReply, Timestamp};
+use waiting_room_core::{Algorithm, Charge, ChargeReply, ChargeRequest, Decision, Timestamp};
 
 use super::{refused::DRIFT, reply::Said};
 
 #[derive(Debug)]
 pub(super) struct Block {
-    ask: LimitAsk,
+    ask: ChargeRequest,
     /// The receipt for what is left.
     charge: Charge,
     /// What the store has left besides, as it was last heard, and when that grows.
@@ -21,14 +21,14 @@ pub(super) struct Block {
 /// What was charged and not spent.
 #[derive(Clone, Debug)]
 pub(super) struct Unspent {
-    pub(super) ask: LimitAsk,
+    pub(super) ask: ChargeRequest,
     pub(super) charge: Charge,
 }
 
 impl Block {
     /// One that was charged with this decision.
     pub(super) fn new(
-        ask: LimitAsk,
+        ask: ChargeRequest,
         charge: Charge,
         decision: &Decision,
         said: &Said,
@@ -52,7 +52,7 @@ impl Block {
     }
 
     /// Pays for a request that it can pay for.
-    pub(super) fn pay(&mut self, ask: &LimitAsk, now: Timestamp) -> LimitReply {
+    pub(super) fn pay(&mut self, ask: &ChargeRequest, now: Timestamp) -> ChargeReply {
         // Who comes first has what comes back first, and the rest stands upon it.
         let spent = match ask.cost {
             0 => Charge::new(0, self.charge.at, 0),
@@ -66,10 +66,10 @@ impl Block {
             true => self.reset_at.since(now).max(SOON),
             false => Duration::ZERO,
         };
-        LimitReply::new(Decision::new(limit, remaining, reset, Some(Duration::ZERO)), Some(spent))
+        ChargeReply::new(Decision::new(limit, remaining, reset, Some(Duration::ZERO)), Some(spent))
     }
 
-    pub(super) fn is_for(&self, ask: &LimitAsk) -> bool {
+    pub(super) fn is_for(&self, ask: &ChargeRequest) -> bool {
         is_same(&self.ask, ask)
     }
 
@@ -93,7 +93,7 @@ impl Block {
 }
 
 /// Whether these are about one limit of one key in one tier.
-pub(super) fn is_same(one: &LimitAsk, other: &LimitAsk) -> bool {
+pub(super) fn is_same(one: &ChargeRequest, other: &ChargeRequest) -> bool {
     let is_one_limit = || Arc::ptr_eq(&one.policy, &other.policy) || one.policy == other.policy;
     one.key == other.key && one.tier == other.tier && is_one_limit()
 }

@@ -45,7 +45,7 @@ impl Blocks {
     pub const LEASE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(10));
 
     /// Blocks of no more than this, each for a second.
-    pub const fn of_at_most(largest: u64) -> Self {
+    pub const fn max(largest: u64) -> Self {
         Self { largest, lease: Duration::from_secs(1) }
     }
 
@@ -86,12 +86,9 @@ mod tests {
     #[test]
     fn each_wrong_option_is_refused_by_name_and_value() {
         let message = |blocks: Blocks| blocks.validate().unwrap_err().to_string();
-        let lasting = |lease| Blocks::of_at_most(100).lease(lease);
-        assert_eq!(message(Blocks::of_at_most(0)), "largest is 0, expected 1 to 1000000");
-        assert_eq!(
-            message(Blocks::of_at_most(1_000_001)),
-            "largest is 1000001, expected 1 to 1000000"
-        );
+        let lasting = |lease| Blocks::max(100).lease(lease);
+        assert_eq!(message(Blocks::max(0)), "largest is 0, expected 1 to 1000000");
+        assert_eq!(message(Blocks::max(1_000_001)), "largest is 1000001, expected 1 to 1000000");
         assert_eq!(
             message(lasting(Duration::from_millis(9))),
             "lease is 9ms, expected 10ms to 10s"

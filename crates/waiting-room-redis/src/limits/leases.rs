@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use waiting_room_core::{Algorithm, KeyHasher, LimitAsk, LimitReply, Refusals, Timestamp};
+use waiting_room_core::{Algorithm, ChargeReply, ChargeRequest, KeyHasher, Refusals, Timestamp};
 
 use super::{
     block::{Block, Unspent, is_same},
@@ -31,7 +31,7 @@ pub(super) struct Leases {
     blocks: Blocks,
     /// For how long a block is waited for before another is asked for.
     patience: Duration,
-    places: Box<[Mutex<Place>]>,
+    places: Box<[Mutex<LeaseSlot>]>,
 }
 
 /// What a request does about blocks when it goes to the store.
@@ -47,7 +47,7 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct Lessee {
     pub(super) leases: Arc<Leases>,
-    pub(super) asks: Vec<LimitAsk>,
+    pub(super) asks: Vec<ChargeRequest>,
     pub(super) wanted: Vec<u64>,
 }
 
@@ -70,12 +70,12 @@ impl Leases {
     }
 
     /// Pays all of these out of blocks, or none.
-    pub(super) fn pay(&self, asks: &[LimitAsk], now: Timestamp) -> Option<Vec<LimitReply>> {
+    pub(super) fn pay(&self, asks: &[ChargeRequest], now: Timestamp) -> Option<Vec<ChargeReply>> {
         let mut places = self.lock_all(asks)?;
         if !places.iter().all(|(index, place)| place.can_pay(&asks[*index], now)) {
             return None;
         }
-        let mut replies = vec![LimitReply::default(); asks.len()];
+        let mut replies = vec![ChargeReply::default(); asks.len()];
         for (index, place) in &mut places {
             if let Some(block) = &mut place.block {
                 replies[*index] = block.pay(&asks[*index], now);
@@ -85,13 +85,13 @@ impl Leases {
     }
 
     /// What to do about blocks for a request that they do not pay for.
-    pub(super) fn plan(&self, asks: &[LimitAsk], now: Timestamp) -> Plan {
+    pub(super) fn plan(&self, asks: &[ChargeRequest], now: Timestamp) -> Plan {
         let Some(mut places) = self.lock_all(asks) else { return Plan::default() };
         let mut plan = Plan::default();
         for (index, place) in &mut places {
             plan.ended.extend(place.give_up(&asks[*index], now));
         }
-        let is_ready = |(index, place): &(usize, MutexGuard<'_, Place>)| {
+        let is_ready = |(index, place): &(usize, MutexGuard<'_, LeaseSlot>)| {
             let ask = &asks[*index];
             can_be_leased(ask) && (place.can_pay(ask, now) || place.wants(ask, now, self.lease()))
         };
@@ -113,7 +113,10 @@ impl Leases {
     }
 
     /// What is left of the blocks of these, taken out of them.
-    pub(super) fn withdraw<'a>(&self, asks: impl Iterator<Item = &'a LimitAsk>) -> Vec<Unspent> {
+    pub(super) fn withdraw<'a>(
+        &self,
+        asks: impl Iterator<Item = &'a ChargeRequest>,
+    ) -> Vec<Unspent> {
         let withdraw = |ask| self.place(ask).take_if(|block| block.is_for(ask));
         asks.filter_map(withdraw).collect()
     }
@@ -125,7 +128,7 @@ impl Leases {
     }
 
     /// How much can be spent of a limit without asking.
-    pub(super) fn left(&self, ask: &LimitAsk, now: Timestamp) -> u64 {
+    pub(super) fn left(&self, ask: &ChargeRequest, now: Timestamp) -> u64 {
         let place = self.place(ask);
         let block = place.block.as_ref().filter(|block| block.is_for(ask) && block.is_live(now));
         block.map_or(0, Block::left)
@@ -156,7 +159,7 @@ impl Leases {
 
     /// The places of these, in the order of the places, so that nobody waits for each other; nothing,
     /// if two would share one.
-    fn lock_all(&self, asks: &[LimitAsk]) -> Option<Vec<(usize, MutexGuard<'_, Place>)>> {
+    fn lock_all(&self, asks: &[ChargeRequest]) -> Option<Vec<(usize, MutexGuard<'_, LeaseSlot>)>> {
         let mut order: Vec<_> = asks.iter().map(|ask| self.index(ask)).enumerate().collect();
         order.sort_unstable_by_key(|&(_, place)| place);
         if order.windows(2).any(|pair| pair[0].1 == pair[1].1) {
@@ -165,12 +168,12 @@ impl Leases {
         Some(order.into_iter().map(|(ask, place)| (ask, lock(&self.places[place]))).collect())
     }
 
-    fn place(&self, ask: &LimitAsk) -> MutexGuard<'_, Place> {
+    fn place(&self, ask: &ChargeRequest) -> MutexGuard<'_, LeaseSlot> {
         lock(&self.places[self.index(ask)])
     }
 
     /// The same for all tiers of a key, so that they have one block in all.
-    fn index(&self, ask: &LimitAsk) -> usize {
+    fn index(&self, ask: &ChargeRequest) -> usize {
         let name = KeyHasher::shared([0, 0]).hash(ask.policy.name()).as_u64();
         let index = (ask.key.as_u64() ^ name) % self.places.len() as u64;
         usize::try_from(index).expect("it is smaller than a length")
@@ -179,32 +182,32 @@ impl Leases {
 
 /// What a node knows of a key.
 #[derive(Debug, Default)]
-struct Place {
+struct LeaseSlot {
     /// How it was asked about, and when it last was.
-    ask: Option<LimitAsk>,
+    ask: Option<ChargeRequest>,
     asked_at: Timestamp,
     /// Until then a block may be on its way.
     wanted_until: Timestamp,
     block: Option<Block>,
 }
 
-impl Place {
-    fn is_for(&self, ask: &LimitAsk) -> bool {
+impl LeaseSlot {
+    fn is_for(&self, ask: &ChargeRequest) -> bool {
         self.ask.as_ref().is_some_and(|known| is_same(known, ask))
     }
 
-    fn can_pay(&self, ask: &LimitAsk, now: Timestamp) -> bool {
+    fn can_pay(&self, ask: &ChargeRequest, now: Timestamp) -> bool {
         self.block.as_ref().is_some_and(|block| block.is_for(ask) && block.can_pay(ask.cost, now))
     }
 
     /// Whether it would use a block, and none is on its way.
-    fn wants(&self, ask: &LimitAsk, now: Timestamp, lease: Duration) -> bool {
+    fn wants(&self, ask: &ChargeRequest, now: Timestamp, lease: Duration) -> bool {
         let is_often = self.is_for(ask) && now < self.asked_at + lease;
         is_often && ask.cost > 0 && self.block.is_none() && self.wanted_until <= now
     }
 
     /// Takes note of a question to the store. Who has a block here, or waits for one, stays.
-    fn asked(&mut self, ask: &LimitAsk, now: Timestamp) {
+    fn asked(&mut self, ask: &ChargeRequest, now: Timestamp) {
         if self.is_for(ask) {
             self.asked_at = now;
         } else if self.block.is_none() && self.wanted_until <= now {
@@ -213,7 +216,7 @@ impl Place {
     }
 
     /// Takes out a block that has ended, or that cannot pay for its own key.
-    fn give_up(&mut self, ask: &LimitAsk, now: Timestamp) -> Option<Unspent> {
+    fn give_up(&mut self, ask: &ChargeRequest, now: Timestamp) -> Option<Unspent> {
         self.take_if(|block| {
             !block.is_live(now) || (block.is_for(ask) && !block.can_pay(ask.cost, now))
         })
@@ -225,12 +228,12 @@ impl Place {
 }
 
 /// Whether it means the same to be charged now and to spend later.
-fn can_be_leased(ask: &LimitAsk) -> bool {
+fn can_be_leased(ask: &ChargeRequest) -> bool {
     let counts_refusals = Algorithm::SlidingLog(Refusals::Count);
     ![Algorithm::LeakyQueue, counts_refusals].contains(&ask.policy.algorithm())
 }
 
-fn lock(place: &Mutex<Place>) -> MutexGuard<'_, Place> {
+fn lock(place: &Mutex<LeaseSlot>) -> MutexGuard<'_, LeaseSlot> {
     unpoisoned(place.lock())
 }
 

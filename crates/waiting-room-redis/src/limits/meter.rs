@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{Algorithm, Alignment, KeyHasher, LimitPolicy, Quota, Refusals};
+use waiting_room_core::{Algorithm, Alignment, KeyHasher, Quota, RatePolicy, Refusals};
 
 /// The meter of a limit, in the numbers of the script.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn of(policy: &LimitPolicy, tier: usize) -> Self {
+    pub(super) fn of(policy: &RatePolicy, tier: usize) -> Self {
         let (algorithm, quota) = (policy.algorithm(), policy.quota(tier));
         let code = code(algorithm);
         if !algorithm.is_bucket() {
@@ -38,7 +38,7 @@ impl Meter {
 
     /// What the names of its keys have of it: what is counted in other numbers, or in each tier by
     /// itself, has other keys.
-    pub(super) fn kind(self, policy: &LimitPolicy, tier: usize) -> String {
+    pub(super) fn kind(self, policy: &RatePolicy, tier: usize) -> String {
         let kind = match policy.algorithm() {
             Algorithm::FixedWindow(Alignment::Epoch) => "w",
             Algorithm::FixedWindow(Alignment::FirstHit) => "h",

@@ -7,7 +7,7 @@
 use std::{sync::Mutex, time::Duration};
 
 use waiting_room_core::{
-    Algorithm, Decision, KeyHasher, LimitAsk, LimitReply, Refusals, Timestamp,
+    Algorithm, ChargeReply, ChargeRequest, Decision, KeyHasher, Refusals, Timestamp,
 };
 
 use crate::sync::unpoisoned;
@@ -38,7 +38,11 @@ impl Refused {
     }
 
     /// Refuses all that is asked, if one of the limits is known to.
-    pub(super) fn refuse(&self, asks: &[LimitAsk], now: Timestamp) -> Option<Vec<LimitReply>> {
+    pub(super) fn refuse(
+        &self,
+        asks: &[ChargeRequest],
+        now: Timestamp,
+    ) -> Option<Vec<ChargeReply>> {
         // Where refusals count, the store has to hear of each, whoever refuses.
         if asks.iter().any(counts_refusals) {
             return None;
@@ -46,15 +50,15 @@ impl Refused {
         let decide = |ask| self.decide(ask, now);
         asks.iter().find_map(decide)?;
         let reply =
-            |ask| decide(ask).map_or_else(LimitReply::default, |it| LimitReply::new(it, None));
+            |ask| decide(ask).map_or_else(ChargeReply::default, |it| ChargeReply::new(it, None));
         Some(asks.iter().map(reply).collect())
     }
 
     /// Remembers what was refused between these times, for no longer than this.
     pub(super) fn remember(
         &self,
-        asks: &[LimitAsk],
-        replies: &[LimitReply],
+        asks: &[ChargeRequest],
+        replies: &[ChargeReply],
         (sent, received): (Timestamp, Timestamp),
         longest: Duration,
     ) {
@@ -80,7 +84,7 @@ impl Refused {
     }
 
     /// What is known to be said about one limit.
-    fn decide(&self, ask: &LimitAsk, now: Timestamp) -> Option<Decision> {
+    fn decide(&self, ask: &ChargeRequest, now: Timestamp) -> Option<Decision> {
         if !can_be_remembered(ask) {
             return None;
         }
@@ -95,7 +99,7 @@ impl Refused {
         })
     }
 
-    fn place(&self, ask: &LimitAsk) -> &Mutex<Option<Entry>> {
+    fn place(&self, ask: &ChargeRequest) -> &Mutex<Option<Entry>> {
         let place = (ask.key.as_u64() ^ policy(ask)) % self.0.len() as u64;
         &self.0[usize::try_from(place).expect("it is smaller than a length")]
     }
@@ -103,16 +107,16 @@ impl Refused {
 
 /// Whether a refusal of it stands until the time that it names. Where refusals count, each is for
 /// the store; and what is given back may allow something earlier.
-fn can_be_remembered(ask: &LimitAsk) -> bool {
+fn can_be_remembered(ask: &ChargeRequest) -> bool {
     !ask.is_soft && !counts_refusals(ask) && !ask.policy.is_adjustable()
 }
 
-fn counts_refusals(ask: &LimitAsk) -> bool {
+fn counts_refusals(ask: &ChargeRequest) -> bool {
     ask.policy.algorithm() == Algorithm::SlidingLog(Refusals::Count)
 }
 
 /// Stands for a limit, its tier and its quota.
-fn policy(ask: &LimitAsk) -> u64 {
+fn policy(ask: &ChargeRequest) -> u64 {
     let policy = (ask.policy.name(), ask.policy.tier(ask.tier), ask.quota());
     KeyHasher::shared([0, 0]).hash(&policy).as_u64()
 }
@@ -128,28 +132,28 @@ pub(super) const DRIFT: u32 = 1_000;
 mod tests {
     use std::sync::Arc;
 
-    use waiting_room_core::{LimitPolicy, Quota};
+    use waiting_room_core::{Quota, RatePolicy};
 
     use super::*;
 
     const SENT: Timestamp = Timestamp::from_secs(1_000);
     const MILLI: Duration = Duration::from_millis(1);
 
-    fn ask(key: u64) -> LimitAsk {
+    fn ask(key: u64) -> ChargeRequest {
         let quota = [Quota::per_minute(10)];
-        let policy = LimitPolicy::new("per_ip", Algorithm::Gcra, quota);
-        LimitAsk::new(Arc::new(policy), KeyHasher::shared([3, 1]).hash(&key), 0, 1)
+        let policy = RatePolicy::new("per_ip", Algorithm::Gcra, quota);
+        ChargeRequest::new(Arc::new(policy), KeyHasher::shared([3, 1]).hash(&key), 0, 1)
     }
 
     /// Refused for so long, by a reply that took 20 ms.
-    fn refuse(refused: &Refused, ask: &LimitAsk, reset: Duration, retry_after: Duration) {
+    fn refuse(refused: &Refused, ask: &ChargeRequest, reset: Duration, retry_after: Duration) {
         let decision = Decision::new(10, 0, reset, Some(retry_after));
-        let reply = LimitReply::new(decision, None);
+        let reply = ChargeReply::new(decision, None);
         let between = (SENT, SENT + 20 * MILLI);
         refused.remember(std::slice::from_ref(ask), &[reply], between, LONGEST);
     }
 
-    fn said(refused: &Refused, ask: &LimitAsk, after: Duration) -> Option<Decision> {
+    fn said(refused: &Refused, ask: &ChargeRequest, after: Duration) -> Option<Decision> {
         refused.refuse(std::slice::from_ref(ask), SENT + after)?[0].decision
     }
 

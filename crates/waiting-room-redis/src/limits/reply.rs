@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redis::Value;
-use waiting_room_core::{Charge, Decision, LimitAsk, LimitReply, StoreError, Timestamp};
+use waiting_room_core::{Charge, ChargeReply, ChargeRequest, Decision, StoreError, Timestamp};
 
 use super::meter::Meter;
 use crate::{clock::from_micros, reply::malformed};
@@ -49,18 +49,19 @@ pub(super) fn parse(value: Value) -> Result<Reply, StoreError> {
 /// What was said to one ask.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
-    pub(super) reply: LimitReply,
+    pub(super) reply: ChargeReply,
     /// The receipt for a block that was charged besides.
     pub(super) block: Option<Charge>,
 }
 
 /// What was said to these asks.
-pub(super) fn decode_all(asks: &[LimitAsk], said: &Said) -> Result<Vec<Told>, StoreError> {
+pub(super) fn decode_all(asks: &[ChargeRequest], said: &Said) -> Result<Vec<Told>, StoreError> {
     let each = asks.iter().zip(said.numbers.chunks(PER_ASK));
     let mut told = each
         .map(|(ask, numbers)| decode(ask, said.now_us, numbers))
         .collect::<Result<Vec<_>, _>>()?;
-    let is_refused = |(ask, told): (&LimitAsk, &Told)| !ask.is_soft && told.reply.charge.is_none();
+    let is_refused =
+        |(ask, told): (&ChargeRequest, &Told)| !ask.is_soft && told.reply.charge.is_none();
     if asks.iter().zip(&told).any(is_refused) {
         told.iter_mut().for_each(|told| told.reply.charge = None);
     }
@@ -68,12 +69,12 @@ pub(super) fn decode_all(asks: &[LimitAsk], said: &Said) -> Result<Vec<Told>, St
 }
 
 /// What was said to one ask at this time.
-fn decode(ask: &LimitAsk, now_us: u64, said: &[i64]) -> Result<Told, StoreError> {
+fn decode(ask: &ChargeRequest, now_us: u64, said: &[i64]) -> Result<Told, StoreError> {
     let [status, remaining, reset_us, retry_us, delay_us, first, second, block] = *said else {
         return Err(malformed(format!("{} numbers for an ask", said.len())));
     };
     if status < 0 {
-        return Ok(Told { reply: LimitReply::default(), block: None });
+        return Ok(Told { reply: ChargeReply::default(), block: None });
     }
     let micros = |us| positive(us).map(Duration::from_micros);
     let retry_after = if retry_us < 0 { None } else { Some(micros(retry_us)?) };
@@ -95,7 +96,7 @@ fn decode(ask: &LimitAsk, now_us: u64, said: &[i64]) -> Result<Told, StoreError>
         0 => (all, None),
         _ => (ask.settled(&all, ask.cost), Some(Charge::new(block, all.at, mark))),
     };
-    Ok(Told { reply: LimitReply::new(decision, decision.allowed.then_some(own)), block })
+    Ok(Told { reply: ChargeReply::new(decision, decision.allowed.then_some(own)), block })
 }
 
 fn integer(value: &Value) -> Result<i64, StoreError> {

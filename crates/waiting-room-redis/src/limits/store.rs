@@ -85,7 +85,7 @@ impl RedisLimits {
     /// # Errors
     ///
     /// As [`connect`](Self::connect).
-    pub async fn on<C>(
+    pub async fn with_connection<C>(
         connection: C,
         name: impl Into<String>,
         options: RedisStoreOptions,

@@ -56,7 +56,7 @@ local function check_in(id, ticket)
         ticket.first_seen_us, ticket.placed, ticket.is_new = room.now_us, false, 1
     end
     ticket.first_seen_us = math.min(ticket.first_seen_us, room.now_us)
-    if not ticket.placed and room.switch == 'drain' then
+    if not ticket.placed and room.mode == 'drain' then
         return newcomer(id, ticket.jitter)
     end
     local rank = room.method == 'random' and ticket.lot or digits(ticket.first_seen_us)

@@ -26,7 +26,7 @@ end
 -- Who arrived later than this cannot be let in before the next snapshot, but will be later. Where
 -- chance decides, or nobody is let in, each is told so.
 local function frontier_us()
-    local is_closed = room.switch == 'queue_all' or room.now_us < room.hold_until_us
+    local is_closed = room.mode == 'queue_all' or room.now_us < room.hold_until_us
     if is_closed or room.method == 'random' or room.method == 'passthrough' then
         return -1
     end

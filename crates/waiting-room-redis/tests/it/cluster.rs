@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::{Value, cluster::ClusterClient, cluster_async::ClusterConnection};
 use waiting_room_core::{
-    Algorithm, LimitStore, ManualClock, Quota, Renewal, RoomRules, Store, Timestamp, VisitorId,
+    Algorithm, ManualClock, Quota, RateStore, Renewal, RoomRules, Store, Timestamp, VisitorId,
 };
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisLimits, RedisStore};
@@ -90,7 +90,7 @@ async fn a_room_in_a_cluster_says_what_the_model_says() {
             let plan = Plan::new(seed, 1_500).memory(Memory::Lasts);
             let ran = conformance(plan, async |rules, clock| {
                 let options = patient().prefix(format!("{seed}")).clock(clock);
-                RedisStore::on(connection.clone(), rules, options).await.unwrap()
+                RedisStore::with_connection(connection.clone(), rules, options).await.unwrap()
             });
             ran.await.unwrap_or_else(|divergence| panic!("{engine}: {divergence}"));
         }
@@ -105,7 +105,8 @@ async fn a_room_that_is_moved_to_another_node_goes_on() {
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
         let options = patient().clock(clock.clone());
         let rules = RoomRules::new("shop", 1);
-        let store = RedisStore::on(cluster.connect().await, rules, options).await.unwrap();
+        let store =
+            RedisStore::with_connection(cluster.connect().await, rules, options).await.unwrap();
         let (pass, ticket) = (admitted(&store, 1).await, queued(&store, 2).await);
         cluster.move_slot("{wr:shop}").await;
         clock.advance(Duration::from_secs(60));
@@ -122,7 +123,8 @@ async fn a_room_that_is_moved_to_another_node_goes_on() {
 async fn limits_in_a_cluster_are_asked_in_one_script() {
     on_each(async |engine| {
         let cluster = Cluster::start(engine).await;
-        let limits = RedisLimits::on(cluster.connect().await, "api", patient()).await.unwrap();
+        let limits =
+            RedisLimits::with_connection(cluster.connect().await, "api", patient()).await.unwrap();
         let policies = [Algorithm::Gcra, Algorithm::TokenBucket]
             .map(|algorithm| policy(algorithm, Quota::per_hour(2)));
         let asks = policies.each_ref().map(|policy| ask(policy, "ann", 1));

@@ -47,7 +47,7 @@ async fn run(client: &redis::Client, seed: u64) -> Result<Coverage, Divergence> 
         }
         let options = patient().prefix(format!("{seed}:{}", lives.get())).clock(clock);
         let connection = open(client.clone()).await.unwrap();
-        RedisStore::on(connection, rules, options).await.unwrap()
+        RedisStore::with_connection(connection, rules, options).await.unwrap()
     })
     .await
 }

@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use redis::AsyncCommands;
 use waiting_room_core::{
-    ManualClock, Reason, RoomRules, RoomSwitch, Store, Ticket, Timestamp, Verdict, VisitorId,
+    ManualClock, Reason, RoomMode, RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId,
 };
 use waiting_room_engines::EngineServer;
 use waiting_room_redis::RedisStore;
@@ -71,7 +71,7 @@ async fn who_stands_far_back_is_told_that_nobody_is_let_in() {
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
         let store = node_by(clock.clone(), &server, RoomRules::new("shop", 1)).await;
         let tickets = line(&store, &clock).await;
-        store.configure(|rules| rules.switch(RoomSwitch::QueueAll)).await.unwrap();
+        store.configure(|rules| rules.mode(RoomMode::QueueAll)).await.unwrap();
         store.snapshot().await.unwrap();
         let verdict = store.check_in(tickets[299]).await.unwrap();
         assert_eq!(verdict.reason(), &Reason::QueueAll);

@@ -14,7 +14,7 @@ use axum::{Router, body::Body, http::Request, response::Response, routing::get};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 use tower_waiting_room::{
-    Key, KeyRing, LimitFailure, PeerAddr, Quota, RateLimit, StoreFailure, TokenKey,
+    Key, KeyRing, PeerAddr, Quota, RateLimit, RateStoreFailure, StoreFailure, TokenKey,
     WaitingRoomConfig, WaitingRoomLayer, reason_of,
 };
 use waiting_room_engines::{Engine, EngineServer};
@@ -121,11 +121,12 @@ async fn a_flood_of_newcomers_does_not_open_a_room_whose_store_answers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_made_up_keys_leaves_no_more_in_the_store_than_its_limit_remembers() {
     let (server, ran) = (start(Engine::Redis), Arc::default());
-    let limits = RedisLimits::on(manager(&server).await, "api", options()).await.unwrap();
+    let limits =
+        RedisLimits::with_connection(manager(&server).await, "api", options()).await.unwrap();
     let by_header = RateLimit::new("by-header", Quota::per_day(5), Key::header("x-key"));
     let config = WaitingRoomConfig::builder("api")
         .rate_limit(by_header.max_keys(400))
-        .limit_store(limits, LimitFailure::Refuse)
+        .rate_store(limits, RateStoreFailure::Refuse)
         .build()
         .unwrap();
     let api = service(&ran, |router| router.layer(WaitingRoomLayer::new(config)));
@@ -147,10 +148,11 @@ async fn a_flood_of_made_up_keys_leaves_no_more_in_the_store_than_its_limit_reme
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_from_one_address_does_not_lift_its_limit_while_the_store_answers() {
     let (server, ran) = (start(Engine::Redis), Arc::default());
-    let limits = RedisLimits::on(manager(&server).await, "api", options()).await.unwrap();
+    let limits =
+        RedisLimits::with_connection(manager(&server).await, "api", options()).await.unwrap();
     let config = WaitingRoomConfig::builder("api")
         .rate_limit(RateLimit::per_ip(Quota::per_hour(100)))
-        .limit_store(limits, LimitFailure::Admit)
+        .rate_store(limits, RateStoreFailure::Admit)
         .build()
         .unwrap();
     let api = service(&ran, |router| router.layer(WaitingRoomLayer::new(config)));

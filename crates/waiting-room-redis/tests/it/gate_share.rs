@@ -9,7 +9,7 @@ use rand_pcg::Pcg64Mcg;
 use redis::{AsyncCommands, Script, aio::ConnectionManager};
 use waiting_room_core::StoreError;
 use waiting_room_engines::EngineServer;
-use waiting_room_redis::{Demand, GateShare, OnLoss, RedisStoreOptions};
+use waiting_room_redis::{Demand, GateShare, GateStoreFailure, RedisStoreOptions};
 use waiting_room_sim::fresh_seeds;
 
 use crate::support::{eventually, manager, on_each, start};
@@ -20,9 +20,11 @@ const EXPIRES_US: usize = 3;
 const RENEWAL: usize = 4;
 const HOUR_US: u64 = 3_600 * 1_000_000;
 
-async fn share(server: &EngineServer, on_loss: OnLoss) -> GateShare<ConnectionManager> {
+async fn share(server: &EngineServer, on_loss: GateStoreFailure) -> GateShare<ConnectionManager> {
     let total = NonZeroU32::new(TOTAL).unwrap();
-    GateShare::on(manager(server).await, "checkout", total, on_loss, options()).await.unwrap()
+    GateShare::with_connection(manager(server).await, "checkout", total, on_loss, options())
+        .await
+        .unwrap()
 }
 
 async fn share_by(
@@ -31,7 +33,8 @@ async fn share_by(
     options: RedisStoreOptions,
 ) -> Result<GateShare<ConnectionManager>, StoreError> {
     let total = NonZeroU32::new(TOTAL).unwrap();
-    GateShare::on(manager(server).await, gate, total, OnLoss::Close, options).await
+    GateShare::with_connection(manager(server).await, gate, total, GateStoreFailure::Close, options)
+        .await
 }
 
 /// Time enough for a server that shares its machine with other tests, and several tries in a lease.
@@ -47,8 +50,8 @@ fn demand(in_flight: u32, queued: u32) -> Demand {
 async fn shares_follow_the_demand() {
     on_each(async |engine| {
         let server = start(engine);
-        let mut here = share(&server, OnLoss::Close).await;
-        let mut there = share(&server, OnLoss::Close).await;
+        let mut here = share(&server, GateStoreFailure::Close).await;
+        let mut there = share(&server, GateStoreFailure::Close).await;
         assert_eq!(here.renew(demand(0, 0)).await, 20, "nobody else is there");
         assert_eq!(there.renew(demand(0, 9)).await, 0, "it has all been given away");
         assert_eq!(here.renew(demand(1, 0)).await, 6, "one, and half of what nobody wants");
@@ -75,7 +78,7 @@ async fn all_nodes_together_never_run_more_than_the_total() {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let mut nodes = Vec::new();
         for _ in 0..4 {
-            nodes.push((share(&server, OnLoss::Close).await, 0_u32, demand(0, 0)));
+            nodes.push((share(&server, GateStoreFailure::Close).await, 0_u32, demand(0, 0)));
         }
         let mut busiest = 0;
         for step in 0..3_000 {
@@ -104,13 +107,13 @@ async fn all_nodes_together_never_run_more_than_the_total() {
 async fn where_a_server_takes_over_whose_clock_is_behind_leases_end_all_the_same() {
     on_each(async |engine| {
         let server = start(engine);
-        let mut gone = share(&server, OnLoss::Close).await;
+        let mut gone = share(&server, GateStoreFailure::Close).await;
         assert_eq!(gone.renew(demand(0, 0)).await, TOTAL);
         drop(gone);
         // What a server leaves behind whose clock was an hour ahead of this one's.
         add(&server, EXPIRES_US, HOUR_US).await;
         let () = manager(&server).await.hincr(KEY, "last_us", HOUR_US).await.unwrap();
-        let mut stays = share(&server, OnLoss::Close).await;
+        let mut stays = share(&server, GateStoreFailure::Close).await;
         assert_eq!(stays.renew(demand(0, 0)).await, 0, "the lease of the other is not over");
         eventually(async || (stays.renew(demand(0, 0)).await == TOTAL).then_some(())).await;
     })
@@ -122,7 +125,7 @@ async fn where_a_server_takes_over_whose_clock_is_behind_leases_end_all_the_same
 async fn a_renewal_that_comes_after_a_later_one_changes_nothing() {
     on_each(async |engine| {
         let server = start(engine);
-        let mut node = share(&server, OnLoss::Close).await;
+        let mut node = share(&server, GateStoreFailure::Close).await;
         node.renew(demand(0, 0)).await;
         add(&server, RENEWAL, 2).await;
         let before = entries(&server).await;
@@ -157,7 +160,7 @@ async fn add(server: &EngineServer, place: usize, number: u64) {
 async fn services_that_share_a_server_do_not_meet_and_leave_nothing_behind() {
     on_each(async |engine| {
         let server = start(engine);
-        let mut here = share(&server, OnLoss::Close).await;
+        let mut here = share(&server, GateStoreFailure::Close).await;
         let mut there = share_by(&server, "checkout", options().prefix("other")).await.unwrap();
         assert_eq!(here.renew(demand(0, 0)).await, TOTAL);
         assert_eq!(there.renew(demand(0, 0)).await, TOTAL);

@@ -51,7 +51,7 @@ async fn a_server_that_was_emptied_lets_nobody_in_while_old_passes_are_about() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
-        let (store, pass) = used(&server, &clock, Recovery::Hold).await;
+        let (store, pass) = used(&server, &clock, Recovery::Pause).await;
         let () = redis::cmd("FLUSHALL").query_async(&mut manager(&server).await).await.unwrap();
         holds(&store, &clock, pass).await;
     })
@@ -71,7 +71,7 @@ async fn holds_for_an_hour(store: &RedisStore, server: &EngineServer, clock: &Ma
 }
 
 fn long_rules() -> RoomRules {
-    rules(Recovery::Hold).session_duration(Duration::from_secs(3_600))
+    rules(Recovery::Pause).session_duration(Duration::from_secs(3_600))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,7 +80,7 @@ async fn an_operator_who_shortens_sessions_does_not_shorten_the_hold() {
         let server = start(engine);
         let clock = ManualClock::new(START);
         let store = node_by(clock.clone(), &server, long_rules()).await;
-        store.configure(|_| rules(Recovery::Hold)).await.unwrap();
+        store.configure(|_| rules(Recovery::Pause)).await.unwrap();
         holds_for_an_hour(&store, &server, &clock).await;
     })
     .await;
@@ -92,8 +92,8 @@ async fn a_release_that_shortens_sessions_does_not_shorten_the_hold() {
         let server = start(engine);
         let clock = ManualClock::new(START);
         drop(node_by(clock.clone(), &server, long_rules()).await);
-        let store = node_by(clock.clone(), &server, rules(Recovery::Hold)).await;
-        assert_eq!(*store.rules(), rules(Recovery::Hold));
+        let store = node_by(clock.clone(), &server, rules(Recovery::Pause)).await;
+        assert_eq!(*store.rules(), rules(Recovery::Pause));
         holds_for_an_hour(&store, &server, &clock).await;
     })
     .await;
@@ -106,7 +106,7 @@ async fn a_room_of_which_one_key_was_deleted_or_evicted_lets_nobody_in_while_old
         for key in ["active", "passes", "ended", "voids", "minute"] {
             let server = start(engine);
             let clock = ManualClock::new(START);
-            let (store, pass) = used(&server, &clock, Recovery::Hold).await;
+            let (store, pass) = used(&server, &clock, Recovery::Pause).await;
             store.leave(VisitorId::new(7)).await.unwrap();
             let () = manager(&server).await.del(format!("{{wr:shop}}:{key}")).await.unwrap();
             holds(&store, &clock, pass).await;
@@ -120,7 +120,7 @@ async fn a_room_of_which_a_key_has_shrunk_is_never_above_its_limit() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
-        let (store, pass) = used(&server, &clock, Recovery::Hold).await;
+        let (store, pass) = used(&server, &clock, Recovery::Pause).await;
         admitted(&store, 3).await;
         let () = manager(&server).await.zpopmin("{wr:shop}:active", 1).await.unwrap();
         let verdict = store.enter(VisitorId::new(2)).await.unwrap();
@@ -136,7 +136,7 @@ async fn sessions_and_minutes_that_end_by_themselves_are_no_loss() {
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
-        let (store, _) = used(&server, &clock, Recovery::Hold).await;
+        let (store, _) = used(&server, &clock, Recovery::Pause).await;
         for id in 10..30 {
             for other in 0..4 {
                 let verdict = store.enter(VisitorId::new(100 * id + other)).await.unwrap();
@@ -159,7 +159,7 @@ async fn a_server_that_was_started_again_without_its_memory_does_so_too() {
     on_each(async |engine| {
         let mut server = start(engine);
         let clock = ManualClock::new(START);
-        let (store, pass) = used(&server, &clock, Recovery::Hold).await;
+        let (store, pass) = used(&server, &clock, Recovery::Pause).await;
         server.start_again().unwrap();
         eventually(async || store.snapshot().await.ok()).await;
         holds(&store, &clock, pass).await;
@@ -187,7 +187,7 @@ async fn a_server_that_kept_everything_is_not_believed_to_have() {
     on_each(async |engine| {
         let mut server = EngineServer::start(engine, Persistence::Always).unwrap();
         let clock = ManualClock::new(START);
-        let (store, pass) = used(&server, &clock, Recovery::Hold).await;
+        let (store, pass) = used(&server, &clock, Recovery::Pause).await;
         server.start_again().unwrap();
         // It is looked at who the server is some twenty times a second, not each time.
         clock.advance(Duration::from_millis(50));
@@ -203,12 +203,12 @@ async fn a_replica_that_takes_over_may_have_missed_something() {
         let (server, replica) = (start(engine), start(engine));
         follow(&replica, Some(&server)).await;
         let clock = ManualClock::new(START);
-        let (_, pass) = used(&server, &clock, Recovery::Hold).await;
+        let (_, pass) = used(&server, &clock, Recovery::Pause).await;
         has_heard(&replica).await;
         drop(server);
         follow(&replica, None).await;
         clock.advance(Duration::from_millis(50));
-        let store = node_by(clock.clone(), &replica, rules(Recovery::Hold)).await;
+        let store = node_by(clock.clone(), &replica, rules(Recovery::Pause)).await;
         holds(&store, &clock, pass).await;
     })
     .await;
@@ -220,14 +220,14 @@ async fn a_pass_that_was_renewed_unheard_outlives_the_session_that_the_replica_k
         let (server, replica) = (start(engine), start(engine));
         follow(&replica, Some(&server)).await;
         let clock = ManualClock::new(START);
-        let (store, pass) = used(&server, &clock, Recovery::Hold).await;
+        let (store, pass) = used(&server, &clock, Recovery::Pause).await;
         has_heard(&replica).await;
         follow(&replica, None).await;
         clock.advance(Duration::from_secs(60));
         let Renewal::Renew(pass) = store.renew(pass).await.unwrap() else { panic!("broken off") };
         drop(server);
         clock.advance(Duration::from_millis(50));
-        let store = node_by(clock.clone(), &replica, rules(Recovery::Hold)).await;
+        let store = node_by(clock.clone(), &replica, rules(Recovery::Pause)).await;
         store.sweep().await.unwrap();
         clock.advance(Duration::from_secs(60));
         store.sweep().await.unwrap();

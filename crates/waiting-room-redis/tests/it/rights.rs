@@ -4,9 +4,11 @@ use std::{collections::BTreeSet, fs, num::NonZeroU32, path::Path, time::Duration
 
 use redis::{Client, Value};
 use waiting_room_core::{
-    LimitStore, QueueingMethod, Quota, Renewal, RoomRules, Store, Verdict, VisitorId,
+    QueueingMethod, Quota, RateStore, Renewal, RoomRules, Store, Verdict, VisitorId,
 };
-use waiting_room_redis::{Demand, GateShare, OnLoss, RedisLimits, RedisStore, RedisStoreOptions};
+use waiting_room_redis::{
+    Demand, GateShare, GateStoreFailure, RedisLimits, RedisStore, RedisStoreOptions,
+};
 
 use crate::{
     limits::support::{ALL, ask, charge, policy},
@@ -38,7 +40,8 @@ async fn the_rights_in_the_manual_are_enough() {
         }
         let options = RedisStoreOptions::new().deadline(Duration::from_secs(1));
         let total = NonZeroU32::new(7).unwrap();
-        let gate = GateShare::connect(connect, "checkout", total, OnLoss::Close, options).await;
+        let gate =
+            GateShare::connect(connect, "checkout", total, GateStoreFailure::Close, options).await;
         assert_eq!(gate.unwrap().renew(Demand::default()).await, 7);
     })
     .await;

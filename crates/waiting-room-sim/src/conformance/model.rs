@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    Pass, QueueingMethod, Recovery, Renewal, RoomSwitch, Ticket, Timestamp, Verdict, VisitorId,
+    Pass, QueueingMethod, Recovery, Renewal, RoomMode, Ticket, Timestamp, Verdict, VisitorId,
 };
 
 use super::settings::Settings;
@@ -67,7 +67,7 @@ impl Model {
     #[must_use]
     pub fn new(settings: Settings, now: Timestamp) -> Self {
         let hold_until = match settings.recovery {
-            Recovery::Hold => now + settings.rules().pass_lifetime().max(Self::MINUTE),
+            Recovery::Pause => now + settings.rules().pass_lifetime().max(Self::MINUTE),
             _ => Timestamp::ZERO,
         };
         Self {
@@ -111,7 +111,7 @@ impl Model {
             ticket = Ticket::new(ticket.id, now, now, now);
         }
         ticket.first_seen = ticket.first_seen.min(now);
-        if !ticket.placed && self.settings.switch == RoomSwitch::Drain {
+        if !ticket.placed && self.settings.mode == RoomMode::Drain {
             return self.newcomer(ticket.id, now, told);
         }
         let rank = (ticket.first_seen, ticket.id);
@@ -146,7 +146,7 @@ impl Model {
     /// Whether a pass of before the room lost its memory is shown after the hold, and has no slot. One
     /// that is shown in time says how long the hold has to be.
     fn is_above_the_limit(&mut self, pass: &Pass, now: Timestamp) -> bool {
-        if self.settings.recovery != Recovery::Hold || pass.last_check_in >= self.since {
+        if self.settings.recovery != Recovery::Pause || pass.last_check_in >= self.since {
             return false;
         }
         if now < self.hold_until {

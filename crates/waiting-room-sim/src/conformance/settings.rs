@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::{RngExt, seq::IndexedRandom};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_core::{
-    CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomRules, RoomSwitch, SessionRenewal,
+    CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, RoomRules, SessionRenewal,
 };
 
 /// Every rule of a room but its name.
@@ -16,7 +16,7 @@ pub struct Settings {
     pub(super) session: Duration,
     pub(super) renewal: SessionRenewal,
     pub(super) method: QueueingMethod,
-    pub(super) switch: RoomSwitch,
+    pub(super) mode: RoomMode,
     pub(super) capacity: u32,
     pub(super) retention: Duration,
     pub(super) refresh: Duration,
@@ -47,13 +47,13 @@ impl Settings {
             session: Duration::from_secs(rng.random_range(1..=120)),
             renewal: rarely(rng, SessionRenewal::Sliding, &[SessionRenewal::Fixed]),
             method: rarely(rng, QueueingMethod::Fifo, &QUEUEING_METHODS),
-            switch: rarely(rng, RoomSwitch::Auto, &SWITCHES),
+            mode: rarely(rng, RoomMode::Auto, &MODES),
             capacity: rng.random_range(1..=12),
             retention: (refresh * 2).max(Duration::from_secs(5))
                 + Duration::from_millis(rng.random_range(0..60_000)),
             refresh,
             cookie_test,
-            recovery: rarely(rng, Recovery::AdmitAtOnce, &[Recovery::Hold]),
+            recovery: rarely(rng, Recovery::AdmitAtOnce, &[Recovery::Pause]),
             share: rarely(
                 rng,
                 PlacesPerNetwork::Limit(share),
@@ -69,7 +69,7 @@ impl Settings {
         match rng.random_range(0..9) {
             0 => Self { slots: other.slots, ..self },
             1 => Self { minute: other.minute, ..self },
-            2 => Self { switch: other.switch, ..self },
+            2 => Self { mode: other.mode, ..self },
             3 => Self { method: other.method, ..self },
             4 => Self { capacity: other.capacity, ..self },
             5 => Self { session: other.session, renewal: other.renewal, ..self },
@@ -87,7 +87,7 @@ impl Settings {
             .session_duration(self.session)
             .session_renewal(self.renewal)
             .queueing_method(self.method)
-            .switch(self.switch)
+            .mode(self.mode)
             .line_capacity(self.capacity)
             .place_retention(self.retention)
             .refresh_interval(self.refresh)
@@ -108,4 +108,4 @@ fn rarely<T: Copy>(rng: &mut Pcg64Mcg, plain: T, others: &[T]) -> T {
 const QUEUEING_METHODS: [QueueingMethod; 3] =
     [QueueingMethod::Passthrough, QueueingMethod::Random, QueueingMethod::Reject];
 
-const SWITCHES: [RoomSwitch; 3] = [RoomSwitch::Drain, RoomSwitch::QueueAll, RoomSwitch::Suspended];
+const MODES: [RoomMode; 3] = [RoomMode::Drain, RoomMode::QueueAll, RoomMode::Suspended];

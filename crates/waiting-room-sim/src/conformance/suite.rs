@@ -3,7 +3,7 @@
 use std::{error::Error, fmt, time::Duration};
 
 use waiting_room_core::{
-    ManualClock, Reason, Renewal, RoomRules, Snapshot, Store, StoreError, Ticket, Timestamp,
+    ManualClock, Reason, Renewal, RoomRules, RoomSnapshot, Store, StoreError, Ticket, Timestamp,
     Verdict,
 };
 
@@ -226,7 +226,12 @@ fn without_estimate(mut verdict: Verdict) -> Verdict {
 }
 
 /// The snapshot that is expected; what is estimated in it is taken from the one given.
-fn snapshot(settings: &Settings, numbers: Numbers, now: Timestamp, given: &Snapshot) -> Snapshot {
+fn snapshot(
+    settings: &Settings,
+    numbers: Numbers,
+    now: Timestamp,
+    given: &RoomSnapshot,
+) -> RoomSnapshot {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let mut expected = given.clone();
     expected.at = now;
@@ -238,6 +243,6 @@ fn snapshot(settings: &Settings, numbers: Numbers, now: Timestamp, given: &Snaps
     expected.present = count(numbers.present);
     expected.line_capacity = settings.capacity;
     expected.oldest_wait = numbers.oldest_wait.unwrap_or(given.oldest_wait);
-    expected.switch = settings.switch;
+    expected.mode = settings.mode;
     expected
 }

@@ -1,7 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{
-    ManualClock, MemoryStore, Pass, PlacesPerNetwork, Renewal, RoomRules, Snapshot, Store,
+    ManualClock, MemoryStore, Pass, PlacesPerNetwork, Renewal, RoomRules, RoomSnapshot, Store,
     StoreError, Ticket, Timestamp, Verdict, VisitorId,
 };
 
@@ -173,7 +173,7 @@ impl Store for Faulty {
         self.room().sweep().await
     }
 
-    async fn snapshot(&self) -> Result<Snapshot, StoreError> {
+    async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
         let mut snapshot = self.room().snapshot().await?;
         if self.fault == Fault::OneTooMany {
             snapshot.total_active_users -= 1;

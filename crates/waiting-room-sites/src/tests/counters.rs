@@ -12,9 +12,14 @@ pub(super) struct Counters {
 
 impl Counters {
     /// What becomes of a new visitor of this node, with counters that reply at once.
-    pub(super) fn rule(&mut self, usher: &mut Usher, site: SiteId, now: Timestamp) -> Ruling {
+    pub(super) fn rule(
+        &mut self,
+        usher: &mut SiteAdmission,
+        site: SiteId,
+        now: Timestamp,
+    ) -> SlotDecision {
         let mut ruling = usher.arrive(now);
-        while let Ruling::Ask(ask) = ruling {
+        while let SlotDecision::Ask(ask) = ruling {
             self.asked += 1;
             let counter = match ask.pool {
                 Pool::Anywhere => &mut self.anywhere,
@@ -28,13 +33,13 @@ impl Counters {
     /// How many of so many visitors of this node come in.
     pub(super) fn admitted(
         &mut self,
-        usher: &mut Usher,
+        usher: &mut SiteAdmission,
         site: SiteId,
         visitors: u32,
         now: Timestamp,
     ) -> u32 {
         let rulings = (0..visitors).map(|_| self.rule(usher, site, now));
-        rulings.map(|ruling| u32::from(ruling == Ruling::Admit)).sum()
+        rulings.map(|ruling| u32::from(ruling == SlotDecision::Admit)).sum()
     }
 }
 
@@ -48,13 +53,13 @@ fn a_node_that_knows_the_pools_are_dry_asks_nobody() {
     assert_eq!(counters.admitted(&mut usher, SAN_JOSE, 100, noted()), 0);
     assert_eq!(counters.asked, 130);
     // The next minute is another matter.
-    assert_ne!(usher.arrive(clock(11, 46, 0)), Ruling::Queue);
+    assert_ne!(usher.arrive(clock(11, 46, 0)), SlotDecision::Queue);
 }
 
 #[test]
 fn the_slots_of_a_minute_stay_as_its_first_decision_had_them() {
     let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
-    let Ruling::Ask(first) = usher.arrive(noted()) else { panic!("there are slots") };
+    let SlotDecision::Ask(first) = usher.arrive(noted()) else { panic!("there are slots") };
     assert_eq!(first.slots, 15);
 
     // The 15 who were let in are active now. To count them again would queue too early.
@@ -63,7 +68,7 @@ fn the_slots_of_a_minute_stay_as_its_first_decision_had_them() {
         .with_traffic(Minute::of(clock(11, 44, 0)), [(SAN_JOSE, 20), (LONDON, 30)]);
     usher.observe(Arc::new(newer));
     let slots = |ruling| match ruling {
-        Ruling::Ask(ask) => ask.slots,
+        SlotDecision::Ask(ask) => ask.slots,
         other => panic!("{other:?}"),
     };
     assert_eq!(slots(usher.arrive(clock(11, 45, 59))), 15);
@@ -75,14 +80,15 @@ fn the_slots_of_a_minute_stay_as_its_first_decision_had_them() {
 fn an_older_snapshot_changes_nothing() {
     let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
     usher.observe(Arc::new(WorldSnapshot::new(0, noted()).with_active(200)));
-    assert!(matches!(usher.arrive(noted()), Ruling::Ask(_)));
+    assert!(matches!(usher.arrive(noted()), SlotDecision::Ask(_)));
 }
 
 #[test]
 fn the_first_who_asks_a_counter_fixes_the_slots_of_the_minute() {
     let mut counter = TicketCounter::new();
     let minute = Minute::of(noted());
-    let ask = |slots| SlotAsk { pool: Pool::Site, minute, slots, knows_world: true, open: slots };
+    let ask =
+        |slots| CounterRequest { pool: Pool::Site, minute, slots, knows_world: true, open: slots };
     assert_eq!(counter.take(&ask(2), noted()), CounterReply { before: 0, slots: 2 });
     assert!(counter.take(&ask(9), noted()).admits(&ask(9)));
     let full = CounterReply { before: 2, slots: 2 };
@@ -96,17 +102,17 @@ fn the_first_who_asks_a_counter_fixes_the_slots_of_the_minute() {
 #[test]
 fn a_ticket_that_comes_after_the_turn_of_the_minute_is_good() {
     let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
-    let Ruling::Ask(ask) = usher.arrive(clock(11, 45, 59)) else { panic!("there are slots") };
+    let SlotDecision::Ask(ask) = usher.arrive(clock(11, 45, 59)) else { panic!("there are slots") };
     let reply = CounterReply { before: 14, slots: 15 };
-    assert_eq!(usher.hear(&ask, reply, clock(11, 46, 0)), Ruling::Admit);
+    assert_eq!(usher.hear(&ask, reply, clock(11, 46, 0)), SlotDecision::Admit);
 }
 
 #[test]
 fn who_got_none_while_the_minute_turned_begins_again_with_the_new_one() {
     let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
-    let Ruling::Ask(ask) = usher.arrive(clock(11, 45, 59)) else { panic!("there are slots") };
+    let SlotDecision::Ask(ask) = usher.arrive(clock(11, 45, 59)) else { panic!("there are slots") };
     let dry = CounterReply { before: 15, slots: 15 };
-    let Ruling::Ask(again) = usher.hear(&ask, dry, clock(11, 46, 0)) else {
+    let SlotDecision::Ask(again) = usher.hear(&ask, dry, clock(11, 46, 0)) else {
         panic!("a new minute")
     };
     assert_eq!((again.pool, again.minute), (Pool::Site, ask.minute.next()));
@@ -133,7 +139,8 @@ fn a_clock_that_is_set_right_after_it_was_far_ahead_lets_in_again() {
 fn a_node_whose_clock_is_far_ahead_takes_no_minute_from_the_others() {
     let mut counter = TicketCounter::new();
     let minute = Minute::of(noted());
-    let ask = |minute| SlotAsk { pool: Pool::Site, minute, slots: 9, knows_world: true, open: 9 };
+    let ask =
+        |minute| CounterRequest { pool: Pool::Site, minute, slots: 9, knows_world: true, open: 9 };
     counter.take(&ask(minute), noted());
     let far = minute.next().next();
     assert!(counter.take(&ask(far), noted()).is_dry());
@@ -147,7 +154,8 @@ fn a_node_whose_clock_is_far_ahead_takes_no_minute_from_the_others() {
 fn a_counter_whose_clock_was_far_ahead_counts_on_when_it_is_set_right() {
     let mut counter = TicketCounter::new();
     let minute = Minute::of(noted());
-    let ask = |minute| SlotAsk { pool: Pool::Site, minute, slots: 9, knows_world: true, open: 9 };
+    let ask =
+        |minute| CounterRequest { pool: Pool::Site, minute, slots: 9, knows_world: true, open: 9 };
     counter.take(&ask(minute), noted());
     counter.take(&ask(Minute::of(clock(12, 45, 0))), clock(12, 45, 0));
     assert_eq!(counter.take(&ask(minute), noted()).before, 1);
@@ -160,7 +168,8 @@ fn a_counter_whose_clock_was_far_ahead_counts_on_when_it_is_set_right() {
 fn a_counter_keeps_the_minute_before_and_no_other() {
     let mut counter = TicketCounter::new();
     let minute = Minute::of(noted());
-    let ask = |minute| SlotAsk { pool: Pool::Site, minute, slots: 9, knows_world: true, open: 9 };
+    let ask =
+        |minute| CounterRequest { pool: Pool::Site, minute, slots: 9, knows_world: true, open: 9 };
     counter.take(&ask(minute), noted());
     counter.take(&ask(minute.next()), noted());
     assert_eq!(counter.take(&ask(minute), noted()).before, 1);
@@ -173,12 +182,14 @@ fn a_counter_keeps_the_minute_before_and_no_other() {
 #[test]
 fn a_counter_that_does_not_reply_leaves_the_next_one() {
     let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
-    let Ruling::Ask(site) = usher.arrive(noted()) else { panic!("there are slots") };
-    let Ruling::Ask(anywhere) = usher.miss(&site, noted()) else { panic!("Anywhere has some") };
+    let SlotDecision::Ask(site) = usher.arrive(noted()) else { panic!("there are slots") };
+    let SlotDecision::Ask(anywhere) = usher.miss(&site, noted()) else {
+        panic!("Anywhere has some")
+    };
     assert_eq!((anywhere.pool, anywhere.slots), (Pool::Anywhere, 113));
-    assert_eq!(usher.miss(&anywhere, noted()), Ruling::Queue);
+    assert_eq!(usher.miss(&anywhere, noted()), SlotDecision::Queue);
     // It may have been slow only: the next visitor tries again.
-    assert_eq!(usher.arrive(noted()), Ruling::Ask(site));
+    assert_eq!(usher.arrive(noted()), SlotDecision::Ask(site));
 }
 
 #[test]

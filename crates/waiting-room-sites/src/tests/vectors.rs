@@ -179,8 +179,8 @@ fn v20_slots_of_a_node_over_the_utilization_with_a_factor_of_two() {
 }
 
 /// A site with ten slots.
-fn ask_of_ten() -> SlotAsk {
-    SlotAsk {
+fn ask_of_ten() -> CounterRequest {
+    CounterRequest {
         pool: Pool::Site,
         minute: Minute::of(noted()),
         slots: 10,
@@ -213,13 +213,14 @@ fn v23_of_eight_and_seven_ten_come_in_with_counters() {
 #[test]
 fn v24_a_ticket_of_15_at_san_jose_is_a_question_to_anywhere() {
     let mut node = usher(rules(COUNTERS), SAN_JOSE, state(3));
-    let Ruling::Ask(ask) = node.arrive(noted()) else { panic!("San Jose has slots") };
+    let SlotDecision::Ask(ask) = node.arrive(noted()) else { panic!("San Jose has slots") };
     assert_eq!((ask.pool, ask.slots), (Pool::Site, 15));
     for before in 0..15 {
         let reply = CounterReply { before, slots: 15 };
-        assert_eq!(node.hear(&ask, reply, noted()), Ruling::Admit);
+        assert_eq!(node.hear(&ask, reply, noted()), SlotDecision::Admit);
     }
-    let Ruling::Ask(next) = node.hear(&ask, CounterReply { before: 15, slots: 15 }, noted()) else {
+    let SlotDecision::Ask(next) = node.hear(&ask, CounterReply { before: 15, slots: 15 }, noted())
+    else {
         panic!("Anywhere has slots");
     };
     assert_eq!((next.pool, next.slots), (Pool::Anywhere, 113));
@@ -273,7 +274,7 @@ fn v28_a_decision_looks_at_the_minute_before_and_counts_in_its_own() {
     let history = state(3).traffic_minute(now).unwrap();
     assert_eq!(history.start(), clock(11, 44, 0));
     let mut node = usher(rules(COUNTERS), SAN_JOSE, state(3));
-    let Ruling::Ask(ask) = node.arrive(noted()) else { panic!("San Jose has slots") };
+    let SlotDecision::Ask(ask) = node.arrive(noted()) else { panic!("San Jose has slots") };
     assert_eq!(ask.minute, now);
 }
 

@@ -9,13 +9,13 @@ fn with_floor(policy: SlotPolicy) -> SlotRules {
     rules(policy).any_floor(0.1)
 }
 
-fn admitted(usher: &mut Usher, now: Timestamp) -> u32 {
+fn admitted(usher: &mut SiteAdmission, now: Timestamp) -> u32 {
     Counters::default().admitted(usher, SAN_JOSE, 300, now)
 }
 
 #[test]
 fn without_a_snapshot_only_the_floor_is_left() {
-    let of = |rules| admitted(&mut Usher::new(rules, SAN_JOSE).unwrap(), noted());
+    let of = |rules| admitted(&mut SiteAdmission::new(rules, SAN_JOSE).unwrap(), noted());
     assert_eq!(of(with_floor(SlotPolicy::Counters)), 20);
     assert_eq!(of(rules(SlotPolicy::Counters)), 0);
     // With how many others the floor would have to be shared, nobody knows.
@@ -35,7 +35,7 @@ fn a_stale_snapshot_says_nothing_but_how_many_nodes_there_are() {
 fn who_knows_nothing_does_not_fix_the_slots_of_those_who_do() {
     let rules = rules(SlotPolicy::Counters).any_floor(0.02);
     let mut counters = Counters::default();
-    let mut new = Usher::new(rules, DELHI).unwrap();
+    let mut new = SiteAdmission::new(rules, DELHI).unwrap();
     assert_eq!(counters.admitted(&mut new, DELHI, 1, noted()), 1);
     let mut informed = usher(rules, SAN_JOSE, state(3));
     // Of 128, the one that is gone.
@@ -55,7 +55,7 @@ fn the_first_who_knows_the_world_fixes_the_slots() {
     let mut second = usher(rules, LONDON, world(2, 50));
     assert_eq!(counters.admitted(&mut second, LONDON, 300, noted()), 9);
     // Half of the limit is its floor.
-    let mut new = Usher::new(rules, DELHI).unwrap();
+    let mut new = SiteAdmission::new(rules, DELHI).unwrap();
     assert_eq!(counters.admitted(&mut new, DELHI, 300, noted()), 0);
 }
 
@@ -148,5 +148,5 @@ fn rules_that_make_no_sense_are_named() {
         error(good.stale_after(Duration::from_secs(601))),
         "stale_after is 601 s, expected at most 600 s"
     );
-    assert!(Usher::new(curve(9.0), SAN_JOSE).is_err());
+    assert!(SiteAdmission::new(curve(9.0), SAN_JOSE).is_err());
 }

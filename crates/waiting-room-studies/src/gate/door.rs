@@ -11,7 +11,7 @@ use std::{
 
 use rustc_hash::FxHashMap;
 use waiting_room_core::{
-    Arrival, Entry, Gate, GateRefused, GateRules, ManualClock, Permit, Place, Timestamp,
+    Acquire, Arrival, Entry, Gate, GateRefused, GateRules, ManualClock, Permit, Timestamp,
 };
 
 /// A gate, with those who run and those who wait by their numbers.
@@ -21,7 +21,7 @@ use waiting_room_core::{
 pub(super) struct Door {
     gate: Gate,
     clock: ManualClock,
-    places: FxHashMap<usize, Place>,
+    places: FxHashMap<usize, Acquire>,
     permits: FxHashMap<usize, Permit>,
     rung: Arc<Mutex<Vec<usize>>>,
 }
@@ -35,7 +35,7 @@ pub(super) enum Said {
     Wait(Timestamp),
 }
 
-/// Wakes one who waits: notes the number, since nobody is polled under the gate's hands.
+/// WakeList one who waits: notes the number, since nobody is polled under the gate's hands.
 struct Bell {
     who: usize,
     rung: Arc<Mutex<Vec<usize>>>,
@@ -112,7 +112,7 @@ impl Door {
         self.gate.snapshot(self.gate.now()).queued
     }
 
-    fn poll(&self, who: usize, place: &mut Place) -> Poll<Result<Permit, GateRefused>> {
+    fn poll(&self, who: usize, place: &mut Acquire) -> Poll<Result<Permit, GateRefused>> {
         let waker = Waker::from(Arc::new(Bell { who, rung: Arc::clone(&self.rung) }));
         Future::poll(Pin::new(place), &mut Context::from_waker(&waker))
     }

@@ -218,7 +218,7 @@ async fn clients_behind_a_trusted_proxy_are_told_apart_and_others_are_not_believ
 #[tokio::test]
 async fn each_profile_sends_its_own_headers() {
     for (profile, names) in [
-        ("book", &["x-ratelimit-remaining", "x-ratelimit-limit"][..]),
+        ("x-rate-limit", &["x-ratelimit-remaining", "x-ratelimit-limit"][..]),
         (
             "draft-6",
             &["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "ratelimit-policy"],

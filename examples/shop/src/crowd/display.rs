@@ -6,7 +6,7 @@ use std::{fmt, io::IsTerminal, sync::Arc, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::{select, sync::watch, time};
-use tower_waiting_room::{Snapshot, WaitingRoomHandle};
+use tower_waiting_room::{RoomSnapshot, WaitingRoomHandle};
 
 use super::witness::{Glimpse, Witness};
 
@@ -105,14 +105,15 @@ fn bar(visitors: u64) -> ProgressBar {
 
 /// The room and the crowd in one line.
 struct Line<'a> {
-    snapshot: Option<&'a Snapshot>,
+    snapshot: Option<&'a RoomSnapshot>,
     glimpse: &'a Glimpse,
 }
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(snapshot) = self.snapshot {
-            let Snapshot { active, total_active_users, waiting, new_in_last_minute, .. } = snapshot;
+            let RoomSnapshot { active, total_active_users, waiting, new_in_last_minute, .. } =
+                snapshot;
             write!(
                 f,
                 "active {active:>3}/{total_active_users}  in line {waiting:>4}  \

@@ -67,7 +67,7 @@ async fn again(
         "the server was killed, and its memory is gone".clone_into(&mut scene.news)
     });
     sleep(DOWN).await;
-    let hold = config.rules().recovery_hold();
+    let hold = config.rules().recovery_pause();
     let room = Closed::new(config);
     while !witness.restarted(hold) {
         // What is under way has nowhere to go, and fails within a moment.
@@ -86,7 +86,7 @@ fn restart(room: &RoomArgs, order: &CrowdOrder, crowd: &Crowd) -> Result<Option<
     if at >= over {
         return Err(format!("--restart-at is {at:?}, expected less than {over:?}"));
     }
-    let recovery = room.recovery.unwrap_or(RecoveryName::Hold);
+    let recovery = room.recovery.unwrap_or(RecoveryName::Pause);
     Ok(Some(Restart { at, recovery }))
 }
 

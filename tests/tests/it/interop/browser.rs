@@ -62,8 +62,8 @@ async fn a_script_reads_all_about_limits_on_a_success_and_on_a_refusal() {
     let (browser, _elsewhere) = elsewhere().await;
     // So many of these headers has a success.
     for (profile, on_success) in [
-        (RateHeaders::Book, 2),
-        (RateHeaders::Default, 5),
+        (RateHeaders::XRateLimit, 2),
+        (RateHeaders::Common, 5),
         (RateHeaders::Draft11Strict, 2),
         (RateHeaders::Draft6, 4),
         (RateHeaders::Draft7, 2),
@@ -84,7 +84,7 @@ async fn a_script_reads_all_about_limits_on_a_success_and_on_a_refusal() {
 #[tokio::test]
 async fn a_preflight_that_comes_to_the_limit_is_counted() {
     let (browser, _elsewhere) = elsewhere().await;
-    let layer = once(RateHeaders::Default);
+    let layer = once(RateHeaders::Common);
     // The wrong way round: the limit stands in front of CORS.
     let api = Api::of(&layer, application().layer(cors()).layer(layer.clone()));
     let refused = &ask_twice(&browser, &api).await[0];

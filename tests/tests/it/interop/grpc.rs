@@ -11,7 +11,7 @@ use crate::grpc::{connect, retry_delay, serve};
 
 #[tokio::test]
 async fn a_caller_over_the_limit_is_told_how_long_to_wait_and_then_succeeds() {
-    let once = RateLimit::service(Quota::new(1, WINDOW));
+    let once = RateLimit::global(Quota::new(1, WINDOW));
     let (process, _) = serve(WaitingRoomConfig::builder("api").rate_limit(once));
     let mut client = connect(&process).await;
     let admitted = client.check(HealthCheckRequest::default()).await.unwrap();

@@ -13,7 +13,7 @@ use super::{
 
 /// Two limits, of which the second binds: what was used of it is there again after six minutes.
 fn ten_an_hour(profile: RateHeaders) -> Api {
-    let service = RateLimit::service(Quota::per_hour(10));
+    let service = RateLimit::global(Quota::per_hour(10));
     Api::open(limited(Quota::per_hour(1_000)).rate_limit(service).rate_headers(profile))
 }
 
@@ -36,7 +36,7 @@ async fn use_up(api: &Api) {
 
 #[tokio::test]
 async fn ratelimit_header_parser_reads_limit_remaining_and_reset() {
-    for profile in [RateHeaders::Default, RateHeaders::Draft6, RateHeaders::Draft7] {
+    for profile in [RateHeaders::Common, RateHeaders::Draft6, RateHeaders::Draft7] {
         let api = ten_an_hour(profile);
         let seen = read_by_node(&api).await;
         assert_eq!(seen, json!({"limit": 10, "remaining": 9, "reset": 360}), "{profile:?}");
@@ -49,7 +49,7 @@ async fn ratelimit_header_parser_reads_limit_remaining_and_reset() {
 
 #[tokio::test]
 async fn ratelimit_header_parser_misses_the_reset_that_the_book_does_not_have() {
-    let api = ten_an_hour(RateHeaders::Book);
+    let api = ten_an_hour(RateHeaders::XRateLimit);
     let seen = read_by_node(&api).await;
     assert_eq!(seen, json!({"limit": 10, "remaining": 9, "reset": NOTHING}));
     use_up(&api).await;
@@ -67,7 +67,7 @@ async fn ratelimit_header_parser_reads_nothing_in_draft_11_without_our_parameter
 
 #[tokio::test]
 async fn rate_limits_reads_the_reset_as_a_date_by_default() {
-    let api = ten_an_hour(RateHeaders::Default);
+    let api = ten_an_hour(RateHeaders::Common);
     let read = Read::new(&next(&api).await).unwrap();
     assert_eq!((read.limit(), read.remaining()), (Some(10), Some(9)));
     let first = &api.visits()[0];
@@ -88,8 +88,8 @@ async fn rate_limits_reads_the_reset_as_seconds_in_draft_6() {
 #[tokio::test]
 async fn rate_limits_knows_of_a_refusal_under_every_profile() {
     for profile in [
-        RateHeaders::Book,
-        RateHeaders::Default,
+        RateHeaders::XRateLimit,
+        RateHeaders::Common,
         RateHeaders::Draft11Strict,
         RateHeaders::Draft6,
         RateHeaders::Draft7,

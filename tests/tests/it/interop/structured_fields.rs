@@ -15,14 +15,14 @@ use super::{
 const NAME: &str = r##"\"!#$%&'()*+,-./:;<=>?@[]^_`{|}~\"##;
 
 fn serve(profile: RateHeaders) -> Api {
-    let odd = RateLimit::new(NAME, Quota::per_minute(10), Key::everyone());
+    let odd = RateLimit::new(NAME, Quota::per_minute(10), Key::global());
     Api::open(limited(Quota::per_hour(60)).rate_limit(odd).rate_headers(profile))
 }
 
 /// What both fields of the first answer say: the names, with their parameters.
 fn expected(profile: RateHeaders) -> Value {
     let mut binding = json!({"r": 9, "t": 6});
-    if profile == RateHeaders::Default {
+    if profile == RateHeaders::Common {
         binding = json!({"r": 9, "t": 6, "wr-limit": 10, "wr-remaining": 9, "wr-reset": 6});
     }
     json!([
@@ -31,7 +31,7 @@ fn expected(profile: RateHeaders) -> Value {
     ])
 }
 
-const PROFILES: [RateHeaders; 2] = [RateHeaders::Default, RateHeaders::Draft11Strict];
+const PROFILES: [RateHeaders; 2] = [RateHeaders::Common, RateHeaders::Draft11Strict];
 
 #[tokio::test]
 async fn http_sf_for_python_reads_both_fields() {

@@ -13,7 +13,7 @@ use self::limit::{AdaptiveFile, LimitFile};
 
 use super::rates::{KeyFile, method, with};
 use crate::{
-    gate::{ClientDeadline, Concurrency, GateStatuses, Hold},
+    gate::{ClientDeadline, Concurrency, GateStatuses, ReleaseAt},
     request::MissingKey,
 };
 
@@ -37,7 +37,7 @@ pub(super) struct ConcurrencyFile {
     methods: Vec<String>,
     path: Option<String>,
     path_prefix: Option<String>,
-    hold: Option<Hold>,
+    release_at: Option<ReleaseAt>,
     #[serde(default, deserialize_with = "given")]
     body_read_timeout: Option<HoldFile>,
     #[serde(default, deserialize_with = "given")]
@@ -105,7 +105,7 @@ impl ConcurrencyFile {
         gate = with(gate, self.missing_key, Concurrency::missing_key);
         gate = with(gate, self.path, Concurrency::path);
         gate = with(gate, self.path_prefix, Concurrency::path_prefix);
-        gate = with(gate, self.hold, Concurrency::hold);
+        gate = with(gate, self.release_at, Concurrency::release_at);
         gate = with(gate, self.body_read_timeout, |to, time| to.body_read_timeout(time.time()));
         gate = with(gate, self.body_stall, |to, stall| to.body_stall(stall.time()));
         gate = with(gate, self.max_hold, |to, hold| to.max_hold(hold.time()));

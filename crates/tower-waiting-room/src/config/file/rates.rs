@@ -140,7 +140,7 @@ impl KeyFile {
 fn key(name: &str) -> Option<Key> {
     Some(match name {
         "address" => Key::address(),
-        "everyone" => Key::everyone(),
+        "everyone" => Key::global(),
         "method" => Key::method(),
         "path" => Key::path(),
         "visitor" => Key::visitor(),

@@ -1,10 +1,12 @@
 //! Limits on concurrency in a file are those of the builder.
 
-use waiting_room_core::{Aimd, ConfigErrorKind, Discipline, Gradient2, LimitRules, Tenants, Vegas};
+use waiting_room_core::{
+    AdaptiveRules, Aimd, ConfigErrorKind, Discipline, Gradient2, Tenants, Vegas,
+};
 
 use super::*;
 use crate::{
-    gate::{ClientDeadline, GateStatuses, Hold},
+    gate::{ClientDeadline, GateStatuses, ReleaseAt},
     request::Key,
     request::MissingKey,
 };
@@ -27,7 +29,7 @@ fn what_a_file_says_about_gates_is_what_code_says() {
             "name": "reports", "limit": 4, "queue": 8, "max_wait": "900ms", "longest_retry": "9s",
             "discipline": { "fair_by": { "key": ["header.x-team", "path"], "shuffled": true } },
             "for_each": "address", "missing_key": "refuse", "methods": ["POST"], "path": "/r",
-            "path_prefix": "/", "hold": "head", "body_stall": "3s", "max_hold": "1m",
+            "path_prefix": "/", "release_at": "head", "body_stall": "3s", "max_hold": "1m",
             "body_read_timeout": "2s",
             "watched_bytes": 7, "client_deadline_ms": ["x-ms"], "client_deadline_s": ["x-s"],
             "statuses": "origin"
@@ -48,7 +50,7 @@ fn what_a_file_says_about_gates_is_what_code_says() {
         (gate.for_each.clone(), gate.missing_key),
         (Some(Key::address()), MissingKey::Refuse)
     );
-    assert_eq!((gate.hold, gate.statuses), (Hold::Head, GateStatuses::Origin));
+    assert_eq!((gate.release_at, gate.statuses), (ReleaseAt::Head, GateStatuses::Origin));
     assert_eq!(gate.body_stall, Some(Duration::from_secs(3)));
     assert_eq!(gate.body_read_timeout, Some(Duration::from_secs(2)));
     assert_eq!((gate.max_hold, gate.watched_bytes), (Some(Duration::from_secs(60)), 7));
@@ -91,12 +93,12 @@ fn a_limit_that_finds_out_by_itself_has_its_rules_from_the_file() {
         (format!("{limit:?}"), limit.limit())
     };
     let all = r#""min": 2, "max": 90, "initial": 30, "latency_target": "40ms", "window": "3s""#;
-    let rules = LimitRules::new().min(2).max(90).initial(30);
+    let rules = AdaptiveRules::new().min(2).max(90).initial(30);
     let rules = rules.latency_target(Duration::from_millis(40)).window(Duration::from_secs(3));
     assert_eq!(first("aimd", all), (format!("{:?}", Aimd::new(rules).unwrap()), 30));
     assert_eq!(first("gradient2", all), (format!("{:?}", Gradient2::new(rules).unwrap()), 30));
     assert_eq!(first("vegas", all), (format!("{:?}", Vegas::new(rules).unwrap()), 30));
-    let default = Vegas::new(LimitRules::new()).unwrap();
+    let default = Vegas::new(AdaptiveRules::new()).unwrap();
     assert_eq!(first("vegas", ""), (format!("{default:?}"), 20));
     for (adaptive, message) in [
         (r#"{ "vegas": { "min": 300 } }"#, "min is 300, expected at most max, which is 200"),

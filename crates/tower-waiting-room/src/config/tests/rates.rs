@@ -74,7 +74,7 @@ fn rate_limits_in_a_file_and_in_code_mean_the_same() {
         .missing_key(MissingKey::Refuse)
         .max_keys(100)
         .adjustable();
-    let all = RateLimit::new("all", Quota::per_second(9), Key::everyone())
+    let all = RateLimit::new("all", Quota::per_second(9), Key::global())
         .algorithm(Algorithm::LeakyQueue)
         .missing_key(MissingKey::Bypass);
     let proxies = TrustedProxies::networks(["10.0.0.0/8", "::1"]).unwrap();
@@ -106,8 +106,8 @@ fn every_name_in_a_file_is_that_of_the_variant_in_code() {
         assert_eq!(config.rates.limits.code[0].algorithm, algorithm, "{name}");
     }
     for (name, headers) in [
-        ("book", RateHeaders::Book),
-        ("default", RateHeaders::Default),
+        ("x_rate_limit", RateHeaders::XRateLimit),
+        ("common", RateHeaders::Common),
         ("draft11_strict", RateHeaders::Draft11Strict),
         ("draft6", RateHeaders::Draft6),
         ("draft7", RateHeaders::Draft7),
@@ -237,6 +237,6 @@ fn what_all_limits_can_come_to_remember_together_is_bounded() {
                    most 4294967296 bytes";
     assert_eq!(error, message);
     // Where all requests have one key, it may have a large log.
-    let all = RateLimit::service(Quota::per_hour(1_000_000));
+    let all = RateLimit::global(Quota::per_hour(1_000_000));
     assert!(build(&[all.algorithm(Algorithm::SlidingLog(Refusals::Ignore))]).is_ok());
 }

@@ -168,9 +168,9 @@ fn looked_up(headers: &HeaderMap) -> ClientKind {
     let (mode, dest) = (first("sec-fetch-mode"), first("sec-fetch-dest"));
     let lines: Vec<_> = headers.get_all(ACCEPT).iter().map(HeaderValue::as_bytes).collect();
     let asked = match lines[..] {
-        [] => Asked::Nothing,
-        [line] => Asked::Line(line),
-        _ => Asked::Lines,
+        [] => AcceptHeader::Nothing,
+        [line] => AcceptHeader::Line(line),
+        _ => AcceptHeader::Lines,
     };
     let is_scripted = ["x-requested-with", "hx-request"].iter().any(|it| first(it).is_some());
     match Fetch::of(mode, dest) {

@@ -128,7 +128,7 @@ fn a_key_that_cannot_be_meant_is_refused() {
             "key is \"x key\" in the limit \"l\", expected the name of a header",
         ),
         (Key::cookie(""), "key is \"\" in the limit \"l\", expected the name of a cookie"),
-        (Key::by("", |_| None), "key is \"\" in the limit \"l\", expected a name"),
+        (Key::from_fn("", |_| None), "key is \"\" in the limit \"l\", expected a name"),
     ] {
         assert_eq!(key.validate("l").unwrap_err().to_string(), message);
     }
@@ -140,15 +140,15 @@ fn a_key_that_cannot_be_meant_is_refused() {
 fn a_key_can_be_made_up_if_any_part_of_it_can() {
     for made_up in [Key::cookie("id"), Key::header("x-id"), Key::method(), Key::path()] {
         assert!(made_up.can_be_made_up());
-        for other in [Key::address(), Key::visitor(), Key::everyone()] {
+        for other in [Key::address(), Key::visitor(), Key::global()] {
             let both = made_up.clone().and(other);
             assert!(both.can_be_made_up() && !both.is_by_address(), "{both}");
         }
     }
-    let by_address = Key::address().and(Key::everyone());
+    let by_address = Key::address().and(Key::global());
     assert!(!by_address.can_be_made_up() && by_address.is_by_address());
     assert!(!Key::visitor().can_be_made_up() && Key::visitor().is_by_address());
-    assert!(!Key::everyone().can_be_made_up());
+    assert!(!Key::global().can_be_made_up());
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_visitor_counts_by_the_pass_and_everything_else_by_address() {
 
 #[test]
 fn a_key_is_constant_if_nothing_in_it_varies() {
-    assert!(Key::everyone().is_constant());
-    assert!(!Key::everyone().and(Key::method()).is_constant());
+    assert!(Key::global().is_constant());
+    assert!(!Key::global().and(Key::method()).is_constant());
     assert!(!Key::address().is_constant());
 }

@@ -124,7 +124,7 @@ fn a_template_that_is_too_long_or_does_not_end_is_refused() {
 
 #[test]
 fn a_closure_makes_the_body_and_we_the_rest() {
-    let page = Page::closure(|answer, head| {
+    let page = Page::from_fn(|answer, head| {
         let body = format!("number {} for {}", answer.position.unwrap_or_default(), head.uri());
         let mut response = Response::new(body);
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/css"));

@@ -37,7 +37,8 @@ fn refuse(
     retry_after: Option<Duration>,
 ) -> Response<Bytes> {
     let reason = Reason::RefusedRate(policies[0].0.name().into());
-    let told: Vec<_> = policies.iter().map(|(line, decision)| Told { line, decision }).collect();
+    let told: Vec<_> =
+        policies.iter().map(|(line, decision)| PolicyState { line, decision }).collect();
     let statuses = Statuses::default();
     Responder::new("shop".into(), Page::default(), None, statuses, profile).respond(&Unforwarded {
         request: request.into(),
@@ -53,7 +54,7 @@ fn refuse(
 
 /// To one policy named `per_ip`, with the default headers.
 fn refuse_one(request: &Request<()>) -> Response<Bytes> {
-    refuse(RateHeaders::Default, request, &[(&line("per_ip"), decision(Some(WAIT)))], Some(WAIT))
+    refuse(RateHeaders::Common, request, &[(&line("per_ip"), decision(Some(WAIT)))], Some(WAIT))
 }
 
 /// All headers, sorted, one a line.
@@ -110,7 +111,7 @@ fn every_profile_says_when_to_come_back() {
             let response = refuse(profile, &request(lines), &policies, Some(WAIT));
             let headers = response.headers();
             assert_eq!(headers[RETRY_AFTER], "2", "{profile:?}");
-            let is_told = matches!(profile, RateHeaders::Book | RateHeaders::Default);
+            let is_told = matches!(profile, RateHeaders::XRateLimit | RateHeaders::Common);
             assert_eq!(headers.contains_key("x-ratelimit-retry-after"), is_told, "{profile:?}");
         }
     }
@@ -119,7 +120,7 @@ fn every_profile_says_when_to_come_back() {
 #[test]
 fn a_wait_of_no_time_is_a_second() {
     let policies = [(&line("per_ip"), decision(Some(Duration::ZERO)))];
-    let response = refuse(RateHeaders::Book, &request(&[]), &policies, Some(Duration::ZERO));
+    let response = refuse(RateHeaders::XRateLimit, &request(&[]), &policies, Some(Duration::ZERO));
     assert_eq!(response.headers()[RETRY_AFTER], "1");
     assert_eq!(response.headers()["x-ratelimit-retry-after"], "1");
 }
@@ -127,7 +128,7 @@ fn a_wait_of_no_time_is_a_second() {
 #[test]
 fn who_will_never_be_allowed_is_not_told_to_come_back() {
     let policies = [(&line("per_ip"), decision(None))];
-    let response = refuse(RateHeaders::Default, &request(&[]), &policies, None);
+    let response = refuse(RateHeaders::Common, &request(&[]), &policies, None);
     assert_eq!(
         text(response.headers()),
         "cache-control: no-store\n\
@@ -173,14 +174,14 @@ fn refuse_at_gate(
 ) -> Response<Bytes> {
     let line = PolicyLine::concurrent("works", 10).unwrap();
     let decision = Decision::new(0, 0, retry_after.unwrap_or_default(), retry_after);
-    let (statuses, profile) = (Statuses::default(), RateHeaders::Default);
+    let (statuses, profile) = (Statuses::default(), RateHeaders::Common);
     Responder::new("shop".into(), Page::default(), None, statuses, profile).respond(&Unforwarded {
         request: request.into(),
         outcome: Outcome::Refuse,
         reason,
         about: About::Gate(status),
         retry_after,
-        told: &[Told { line: &line, decision: &decision }],
+        told: &[PolicyState { line: &line, decision: &decision }],
         token: None,
         now: NOW,
     })
@@ -259,7 +260,7 @@ fn several_violated_policies_are_all_named() {
     let fine = Decision::new(100, 9, WAIT, Some(Duration::ZERO));
     let policies =
         [(&burst, decision(Some(WAIT))), (&free, fine), (&daily, decision(Some(2 * WAIT)))];
-    let response = refuse(RateHeaders::Default, &request(&[]), &policies, Some(2 * WAIT));
+    let response = refuse(RateHeaders::Common, &request(&[]), &policies, Some(2 * WAIT));
     let problem: Value = serde_json::from_slice(response.body()).unwrap();
     assert_eq!(problem["violated-policies"], json!(["burst", "da\"ily"]));
     assert_eq!(
@@ -271,7 +272,7 @@ fn several_violated_policies_are_all_named() {
         response.headers()["ratelimit-policy"],
         r#""burst";q=100;w=60, "free";q=100;w=60, "da\"ily";q=100;w=60"#
     );
-    let one = refuse(RateHeaders::Default, &request(&[]), &policies[..2], Some(WAIT));
+    let one = refuse(RateHeaders::Common, &request(&[]), &policies[..2], Some(WAIT));
     assert_eq!(one.body(), &burst.problem);
 }
 

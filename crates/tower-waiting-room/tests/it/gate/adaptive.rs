@@ -4,16 +4,16 @@ use super::*;
 
 use std::sync::Mutex;
 
-use tower_waiting_room::{HoldOutcome, Limit, PermitHandle, Sample};
+use tower_waiting_room::{AdaptiveLimit, PermitHandle, PermitOutcome, Sample};
 
 /// Writes down what it hears, and lowers the limit by one each time.
 #[derive(Clone, Debug)]
 struct Listener {
-    heard: Arc<Mutex<Vec<HoldOutcome>>>,
+    heard: Arc<Mutex<Vec<PermitOutcome>>>,
     limit: u32,
 }
 
-impl Limit for Listener {
+impl AdaptiveLimit for Listener {
     fn limit(&self) -> u32 {
         self.limit
     }
@@ -29,7 +29,7 @@ impl Limit for Listener {
 #[derive(Clone, Debug)]
 struct Dial(Arc<AtomicU32>);
 
-impl Limit for Dial {
+impl AdaptiveLimit for Dial {
     fn limit(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
@@ -40,7 +40,7 @@ impl Limit for Dial {
 }
 
 /// Sends requests to an application that answers as their paths say, and returns what was heard.
-async fn heard(paths: &[&'static str]) -> (Vec<HoldOutcome>, Option<u32>) {
+async fn heard(paths: &[&'static str]) -> (Vec<PermitOutcome>, Option<u32>) {
     let listener = Listener { heard: Arc::default(), limit: 10 };
     let heard = Arc::clone(&listener.heard);
     let config = WaitingRoomConfig::builder("works").concurrency(Concurrency::adaptive(listener));
@@ -70,7 +70,7 @@ async fn heard(paths: &[&'static str]) -> (Vec<HoldOutcome>, Option<u32>) {
 
 #[tokio::test(start_paused = true)]
 async fn it_hears_of_requests_that_came_to_their_end_and_of_no_others() {
-    use HoldOutcome::{Done, Overloaded};
+    use PermitOutcome::{Done, Overloaded};
     let paths = ["/200", "/503", "/hangs", "/504", "/500", "/fails", "/says-so", "/empty"];
     let (heard, limit) = heard(&paths).await;
     assert_eq!(heard, [Done, Overloaded, Overloaded, Done, Overloaded, Done]);
@@ -96,7 +96,7 @@ async fn the_waiting_page_of_a_room_further_inside_is_no_overload() {
         response.into_body().collect().await.unwrap();
     }
     assert_eq!(statuses, [200, 503]);
-    assert_eq!(*heard.lock().unwrap(), [HoldOutcome::Done, HoldOutcome::Done]);
+    assert_eq!(*heard.lock().unwrap(), [PermitOutcome::Done, PermitOutcome::Done]);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use super::*;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
-use tower_waiting_room::{Hold, PermitHandle};
+use tower_waiting_room::{PermitHandle, ReleaseAt};
 
 /// A body whose frames the test sends.
 struct Frames(mpsc::UnboundedReceiver<&'static str>);
@@ -82,7 +82,7 @@ async fn a_body_that_is_dropped_frees_the_permit() {
 
 #[tokio::test(start_paused = true)]
 async fn where_it_is_wanted_the_permit_is_free_with_the_head() {
-    let (layer, _frames, send) = streaming(Concurrency::limit(1).hold(Hold::Head));
+    let (layer, _frames, send) = streaming(Concurrency::limit(1).release_at(ReleaseAt::Head));
     let _response = send().await.unwrap();
     assert_eq!(in_flight(&layer), 0);
 }

@@ -1,7 +1,7 @@
 //! The gradient of short-term to long-term latency.
 
 use super::{
-    Limit, LimitRules, Sample,
+    AdaptiveLimit, AdaptiveRules, Sample,
     averages::Average,
     guard::{Guarded, Rule},
     window::Reading,
@@ -18,7 +18,7 @@ use crate::ConfigError;
 /// known of it: mild overload drives the limit up for good (their number 134), and holds that are
 /// steadily as long as a timeout look like calm (137). Here the guard that all adaptive limits
 /// have in common stops both; the second for certain only with a
-/// [`latency_target`](LimitRules::latency_target).
+/// [`latency_target`](AdaptiveRules::latency_target).
 ///
 /// **Use it** where holds vary much from request to request, and growth need not be fast.
 #[derive(Clone, Debug)]
@@ -30,12 +30,12 @@ impl Gradient2 {
     /// # Errors
     ///
     /// The first rule that makes no sense.
-    pub fn new(rules: LimitRules) -> Result<Self, ConfigError> {
+    pub fn new(rules: AdaptiveRules) -> Result<Self, ConfigError> {
         Guarded::new(rules, Gradient::default()).map(Self)
     }
 }
 
-impl Limit for Gradient2 {
+impl AdaptiveLimit for Gradient2 {
     fn limit(&self) -> u32 {
         self.0.limit()
     }

@@ -17,7 +17,7 @@
 //! ```
 
 use super::{
-    LimitRules, Sample,
+    AdaptiveRules, Sample,
     averages::Average,
     history::History,
     window::{Reading, Window},
@@ -34,7 +34,7 @@ pub(super) trait Rule {
 /// A rule, held to the rules of all adaptive limits.
 #[derive(Clone, Debug)]
 pub(super) struct Guarded<R> {
-    rules: LimitRules,
+    rules: AdaptiveRules,
     rule: R,
     /// With its fraction, so that small steps add up.
     limit: f64,
@@ -44,7 +44,7 @@ pub(super) struct Guarded<R> {
 }
 
 impl<R: Rule> Guarded<R> {
-    pub(super) fn new(rules: LimitRules, rule: R) -> Result<Self, ConfigError> {
+    pub(super) fn new(rules: AdaptiveRules, rule: R) -> Result<Self, ConfigError> {
         rules.validate()?;
         Ok(Self {
             rules,

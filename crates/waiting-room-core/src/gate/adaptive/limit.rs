@@ -13,13 +13,13 @@ use crate::Timestamp;
 /// asks it had better take 0 for 1.
 ///
 /// ```
-/// use waiting_room_core::{Limit, Sample};
+/// use waiting_room_core::{AdaptiveLimit, Sample};
 ///
 /// /// As many as the operator's dial says, however the requests go: from the next that is over.
 /// #[derive(Debug)]
 /// struct Dial(std::sync::Arc<std::sync::atomic::AtomicU32>);
 ///
-/// impl Limit for Dial {
+/// impl AdaptiveLimit for Dial {
 ///     fn limit(&self) -> u32 {
 ///         self.0.load(std::sync::atomic::Ordering::Relaxed)
 ///     }
@@ -30,7 +30,7 @@ use crate::Timestamp;
 /// }
 /// # assert_eq!(Dial(std::sync::Arc::new(7.into())).limit(), 7);
 /// ```
-pub trait Limit: fmt::Debug + Send + 'static {
+pub trait AdaptiveLimit: fmt::Debug + Send + 'static {
     /// How many may run at once, as of now.
     fn limit(&self) -> u32;
 
@@ -38,7 +38,7 @@ pub trait Limit: fmt::Debug + Send + 'static {
     fn observe(&mut self, sample: &Sample) -> u32;
 }
 
-impl<L: Limit + ?Sized> Limit for Box<L> {
+impl<L: AdaptiveLimit + ?Sized> AdaptiveLimit for Box<L> {
     fn limit(&self) -> u32 {
         (**self).limit()
     }
@@ -63,13 +63,18 @@ pub struct Sample {
     /// From its admission to its release. The wait in the queue before is not part of it.
     pub hold: Duration,
     /// How it went.
-    pub outcome: HoldOutcome,
+    pub outcome: PermitOutcome,
 }
 
 impl Sample {
     /// A request that was over at `now`, had begun as one of `in_flight`, and took `hold`.
     #[must_use]
-    pub const fn new(now: Timestamp, in_flight: u32, hold: Duration, outcome: HoldOutcome) -> Self {
+    pub const fn new(
+        now: Timestamp,
+        in_flight: u32,
+        hold: Duration,
+        outcome: PermitOutcome,
+    ) -> Self {
         Self { now, in_flight, hold, outcome }
     }
 }
@@ -77,7 +82,7 @@ impl Sample {
 /// How a request went, as far as a limit is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum HoldOutcome {
+pub enum PermitOutcome {
     /// It was served; how long that took is all there is to learn. An error of the application
     /// that has nothing to do with load is served, too.
     Done,

@@ -2,7 +2,7 @@
 //! with multiplicative decrease.
 
 use super::{
-    Limit, LimitRules, Sample,
+    AdaptiveLimit, AdaptiveRules, Sample,
     guard::{Guarded, Rule},
     window::Reading,
 };
@@ -12,12 +12,12 @@ use crate::ConfigError;
 ///
 /// 0 lets nobody run: the gate is closed. It does not mean "without limit".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fixed(u32);
+pub struct FixedLimit(u32);
 
 /// One more after each good window, a tenth less after each bad one.
 ///
 /// A window is bad where more than one request in a hundred found the service overloaded, or the
-/// typical hold is above the [`latency_target`](LimitRules::latency_target). Unlike the others it
+/// typical hold is above the [`latency_target`](AdaptiveRules::latency_target). Unlike the others it
 /// compares no hold with earlier ones: without a target, and where nobody ever says "overloaded",
 /// nothing but the throughput stops it.
 ///
@@ -30,7 +30,7 @@ pub struct Fixed(u32);
 #[derive(Clone, Debug)]
 pub struct Aimd(Guarded<OneMore>);
 
-impl Fixed {
+impl FixedLimit {
     /// This many.
     #[must_use]
     pub const fn new(limit: u32) -> Self {
@@ -38,7 +38,7 @@ impl Fixed {
     }
 }
 
-impl Limit for Fixed {
+impl AdaptiveLimit for FixedLimit {
     fn limit(&self) -> u32 {
         self.0
     }
@@ -54,12 +54,12 @@ impl Aimd {
     /// # Errors
     ///
     /// The first rule that makes no sense.
-    pub fn new(rules: LimitRules) -> Result<Self, ConfigError> {
+    pub fn new(rules: AdaptiveRules) -> Result<Self, ConfigError> {
         Guarded::new(rules, OneMore).map(Self)
     }
 }
 
-impl Limit for Aimd {
+impl AdaptiveLimit for Aimd {
     fn limit(&self) -> u32 {
         self.0.limit()
     }

@@ -8,18 +8,18 @@ use crate::{ConfigError, ConfigErrorKind};
 ///
 /// ```
 /// use std::time::Duration;
-/// use waiting_room_core::{Limit, LimitRules, Vegas};
+/// use waiting_room_core::{AdaptiveLimit, AdaptiveRules, Vegas};
 ///
-/// let rules = LimitRules::new().min(4).max(100).latency_target(Duration::from_millis(250));
+/// let rules = AdaptiveRules::new().min(4).max(100).latency_target(Duration::from_millis(250));
 /// assert_eq!(Vegas::new(rules)?.limit(), 20);
 ///
-/// let error = Vegas::new(LimitRules::new().min(300)).unwrap_err();
+/// let error = Vegas::new(AdaptiveRules::new().min(300)).unwrap_err();
 /// assert_eq!(error.to_string(), "min is 300, expected at most max, which is 200");
 /// # Ok::<(), waiting_room_core::ConfigError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub struct LimitRules {
+pub struct AdaptiveRules {
     pub(super) min: u32,
     pub(super) max: u32,
     initial: Option<u32>,
@@ -27,7 +27,7 @@ pub struct LimitRules {
     pub(super) window: Duration,
 }
 
-impl LimitRules {
+impl AdaptiveRules {
     /// The highest `max`.
     pub const MAX: u32 = 1_000_000;
     /// The shortest and the longest window.
@@ -139,7 +139,7 @@ impl LimitRules {
     }
 }
 
-impl Default for LimitRules {
+impl Default for AdaptiveRules {
     fn default() -> Self {
         Self::new()
     }

@@ -10,12 +10,13 @@ use std::{fmt, time::Duration};
 
 use self::simulation::Second;
 use super::{
-    Aimd, Gradient2, HoldOutcome, Limit, LimitRules, Sample, Vegas, guard::Rule, window::Window,
+    AdaptiveLimit, AdaptiveRules, Aimd, Gradient2, PermitOutcome, Sample, Vegas, guard::Rule,
+    window::Window,
 };
 use crate::Timestamp;
 
 /// One of each adaptive limit.
-fn all(rules: LimitRules) -> [Box<dyn Limit>; 3] {
+fn all(rules: AdaptiveRules) -> [Box<dyn AdaptiveLimit>; 3] {
     [
         Box::new(Aimd::new(rules).unwrap()),
         Box::new(Gradient2::new(rules).unwrap()),
@@ -27,19 +28,19 @@ fn all(rules: LimitRules) -> [Box<dyn Limit>; 3] {
 #[derive(Debug)]
 struct Naked<R> {
     rule: R,
-    rules: LimitRules,
+    rules: AdaptiveRules,
     limit: f64,
     window: Window,
 }
 
 impl<R: Default> Naked<R> {
     fn new() -> Self {
-        let (rules, rule) = (LimitRules::new(), R::default());
+        let (rules, rule) = (AdaptiveRules::new(), R::default());
         Self { rule, rules, limit: rules.first(), window: Window::new(rules.window) }
     }
 }
 
-impl<R: Rule + fmt::Debug + Send + 'static> Limit for Naked<R> {
+impl<R: Rule + fmt::Debug + Send + 'static> AdaptiveLimit for Naked<R> {
     #[expect(clippy::cast_possible_truncation, reason = "within the rules")]
     fn limit(&self) -> u32 {
         self.limit as u32
@@ -57,7 +58,13 @@ impl<R: Rule + fmt::Debug + Send + 'static> Limit for Naked<R> {
 }
 
 /// Gives a limit a second of samples, all alike, and all of them at the limit.
-fn a_second(limit: &mut dyn Limit, second: u64, count: u32, hold: Duration, outcome: HoldOutcome) {
+fn a_second(
+    limit: &mut dyn AdaptiveLimit,
+    second: u64,
+    count: u32,
+    hold: Duration,
+    outcome: PermitOutcome,
+) {
     for index in 0..count {
         let now = Timestamp::from_secs(second) + Duration::from_secs(1) * index / count;
         limit.observe(&Sample::new(now, limit.limit(), hold, outcome));

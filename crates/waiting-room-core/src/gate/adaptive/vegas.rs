@@ -1,7 +1,7 @@
 //! TCP Vegas: how many of those inside are only waiting?
 
 use super::{
-    Limit, LimitRules, Sample,
+    AdaptiveLimit, AdaptiveRules, Sample,
     guard::{Guarded, Rule},
     window::Reading,
 };
@@ -33,12 +33,12 @@ impl Vegas {
     /// # Errors
     ///
     /// The first rule that makes no sense.
-    pub fn new(rules: LimitRules) -> Result<Self, ConfigError> {
+    pub fn new(rules: AdaptiveRules) -> Result<Self, ConfigError> {
         Guarded::new(rules, QueueSize::default()).map(Self)
     }
 }
 
-impl Limit for Vegas {
+impl AdaptiveLimit for Vegas {
     fn limit(&self) -> u32 {
         self.0.limit()
     }

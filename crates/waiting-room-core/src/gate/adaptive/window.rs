@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{HoldOutcome, Sample, averages::Median};
+use super::{PermitOutcome, Sample, averages::Median};
 use crate::Timestamp;
 
 /// What a window of samples says.
@@ -95,7 +95,7 @@ impl Tally {
         self.peak = self.peak.max(sample.in_flight);
         self.in_flight = self.in_flight.saturating_add(u64::from(sample.in_flight));
         self.holds.add(sample.hold);
-        if sample.outcome == HoldOutcome::Overloaded {
+        if sample.outcome == PermitOutcome::Overloaded {
             self.overloaded = self.overloaded.saturating_add(1);
         }
     }
@@ -137,7 +137,8 @@ mod tests {
         let times = seconds.start * rate..seconds.end * rate;
         let sample = |index| {
             let now = Timestamp::from_millis(index * 1_000 / rate);
-            let outcome = if index % 100 < 2 { HoldOutcome::Overloaded } else { HoldOutcome::Done };
+            let outcome =
+                if index % 100 < 2 { PermitOutcome::Overloaded } else { PermitOutcome::Done };
             Sample::new(now, 1 + (index % 3) as u32, hold, outcome)
         };
         times.filter_map(|index| window.add(&sample(index))).collect()
@@ -163,7 +164,7 @@ mod tests {
             .filter_map(|index| {
                 let is_overloaded = index % 250 == 50;
                 let outcome =
-                    if is_overloaded { HoldOutcome::Overloaded } else { HoldOutcome::Done };
+                    if is_overloaded { PermitOutcome::Overloaded } else { PermitOutcome::Done };
                 window.add(&Sample::new(Timestamp::from_millis(10 * index), 1, SECOND, outcome))
             })
             .collect();
@@ -194,7 +195,7 @@ mod tests {
         let mut window = Window::new(SECOND);
         // The second window ends with the last of these samples, and a third is open but empty.
         let before = read(&mut window, 0..2, 100, SECOND / 10).len();
-        window.add(&Sample::new(Timestamp::from_secs(2), 1, SECOND / 10, HoldOutcome::Done));
+        window.add(&Sample::new(Timestamp::from_secs(2), 1, SECOND / 10, PermitOutcome::Done));
         assert_eq!(before, 1);
         for reading in read(&mut window, 30..33, 100, SECOND / 10) {
             assert!((95.0..105.0).contains(&reading.throughput), "{reading:?}");

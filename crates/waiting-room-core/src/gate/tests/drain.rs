@@ -6,7 +6,7 @@ fn world() -> World {
     World::new(GateRules::new(1).discipline(Discipline::Fifo))
 }
 
-fn is_ready(idle: &mut Idle, wakes: &Arc<Wakes>) -> bool {
+fn is_ready(idle: &mut Idle, wakes: &Arc<WakeList>) -> bool {
     poll(idle, wakes).is_ready()
 }
 

@@ -11,11 +11,11 @@ use super::*;
 struct Meddler {
     gate: Gate,
     permit: Mutex<Option<Permit>>,
-    meddled: Arc<Wakes>,
+    meddled: Arc<WakeList>,
 }
 
 impl Meddler {
-    fn new(gate: &Gate, meddled: &Arc<Wakes>) -> Arc<Self> {
+    fn new(gate: &Gate, meddled: &Arc<WakeList>) -> Arc<Self> {
         let (gate, meddled) = (gate.clone(), Arc::clone(meddled));
         Arc::new(Self { gate, permit: Mutex::default(), meddled })
     }
@@ -44,7 +44,7 @@ impl Drop for Meddler {
     }
 }
 
-impl Wakes {
+impl WakeList {
     fn wake_by_ref(self: &Arc<Self>) {
         Arc::clone(self).wake();
     }
@@ -57,7 +57,7 @@ fn world() -> World {
 }
 
 /// Somebody in the queue whose waker meddles: nobody else has that waker any more.
-fn meddling(world: &World, meddled: &Arc<Wakes>) -> Place {
+fn meddling(world: &World, meddled: &Arc<WakeList>) -> Acquire {
     let Entry::Queued(mut place) = world.enter(Arrival::default()) else { panic!("it may wait") };
     assert!(poll(&mut place, &Meddler::new(&world.gate, meddled)).is_pending());
     place
@@ -141,7 +141,7 @@ fn a_waker_may_do_anything_when_it_is_replaced_or_dropped() {
 fn the_last_waker_is_the_one_that_is_woken() {
     let world = world();
     let (permit, mut place) = (world.admitted(), world.queued());
-    let last = Arc::<Wakes>::default();
+    let last = Arc::<WakeList>::default();
     assert!(poll(&mut place.place, &last).is_pending());
     drop(permit);
     assert_eq!((place.wakes(), last.count()), (0, 1));
@@ -155,7 +155,7 @@ fn whoever_has_its_permit_before_it_is_polled_finds_it() {
         panic!("it may wait")
     };
     drop(permit);
-    let wakes = Arc::<Wakes>::default();
+    let wakes = Arc::<WakeList>::default();
     assert!(matches!(poll(&mut place, &wakes), Poll::Ready(Ok(_))));
     assert_eq!(wakes.count(), 0);
 }
@@ -170,7 +170,7 @@ impl Wake for Panicking {
 }
 
 /// Somebody in the queue whose waker panics.
-fn panicking(world: &World) -> Place {
+fn panicking(world: &World) -> Acquire {
     let Entry::Queued(mut place) = world.enter(Arrival::default()) else { panic!("it may wait") };
     assert!(poll(&mut place, &Arc::new(Panicking)).is_pending());
     place

@@ -9,7 +9,7 @@ enum Verb {
     Look,
     Refund,
     Refuse,
-    Spend,
+    ChargeHandle,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
         Just(Verb::Look),
         Just(Verb::Refund),
         Just(Verb::Refuse),
-        Just(Verb::Spend),
+        Just(Verb::ChargeHandle),
     ];
     let costs = prop_oneof![
         Just(0),
@@ -126,7 +126,7 @@ fn stays_in_range<M: Meter>(meter: &M, deeds: &[Deed]) -> TestCaseResult {
                 }
             }
             Verb::Refuse => meter.refused(&mut state, cost, now),
-            Verb::Spend => charge = Some(meter.spend(&mut state, cost, now)),
+            Verb::ChargeHandle => charge = Some(meter.spend(&mut state, cost, now)),
         }
         prop_assert!(meter.remaining(&state, now) <= meter.limit(), "{meter:?}");
         prop_assert_eq!(

@@ -147,7 +147,7 @@ fn a_pass_that_was_prolonged_elsewhere_outlives_the_session_that_is_known_here()
 
 #[test]
 fn a_room_on_hold_lets_nobody_new_in_until_old_passes_are_void() {
-    let mut room = room(rules(5).recovery(Recovery::Hold));
+    let mut room = room(rules(5).recovery(Recovery::Pause));
     room.recover(at(0));
     assert_eq!(*room.enter(id(1), at(89)).reason(), Reason::QueuedRecovery);
     pass(room.enter(id(1), at(90)));
@@ -155,7 +155,7 @@ fn a_room_on_hold_lets_nobody_new_in_until_old_passes_are_void() {
 
 #[test]
 fn a_room_on_hold_lets_the_minute_of_before_pass_as_well() {
-    let short = rules(5).session_duration(Duration::from_secs(8)).recovery(Recovery::Hold);
+    let short = rules(5).session_duration(Duration::from_secs(8)).recovery(Recovery::Pause);
     let mut room = room(short.new_users_per_minute(1));
     room.recover(at(0));
     assert_eq!(*room.enter(id(1), at(59)).reason(), Reason::QueuedRecovery);
@@ -166,7 +166,7 @@ fn a_room_on_hold_lets_the_minute_of_before_pass_as_well() {
 fn a_hold_lasts_as_long_as_the_longest_pass_ever_issued() {
     // By the rules that the room has had.
     let hold =
-        |secs| rules(10).session_duration(Duration::from_secs(secs)).recovery(Recovery::Hold);
+        |secs| rules(10).session_duration(Duration::from_secs(secs)).recovery(Recovery::Pause);
     let mut known = room(hold(3_600));
     known.configure(hold(60), at(0)).unwrap();
     known.recover(at(10));
@@ -186,7 +186,7 @@ fn of_before() -> Vec<Pass> {
 }
 
 fn after_a_restart() -> Room {
-    let minute = rules(10).session_duration(Duration::from_secs(60)).recovery(Recovery::Hold);
+    let minute = rules(10).session_duration(Duration::from_secs(60)).recovery(Recovery::Pause);
     let mut room = room(minute);
     room.recover(at(1));
     room
@@ -296,14 +296,14 @@ fn the_switches_do_what_they_say() {
     let open = rules(10);
     let mut room = room(open.clone());
     let inside = pass(room.enter(id(1), at(0)));
-    room.configure(open.clone().switch(RoomSwitch::QueueAll), at(1)).unwrap();
+    room.configure(open.clone().mode(RoomMode::QueueAll), at(1)).unwrap();
     let verdict = room.enter(id(2), at(1));
     assert_eq!(*verdict.reason(), Reason::QueueAll);
     let waiting = ticket(verdict);
     assert_eq!(ticket(room.check_in(&waiting, at(3))).wait, None);
     assert!(matches!(room.renew(&inside, at(20)), Renewal::Renew(_)));
 
-    room.configure(open.switch(RoomSwitch::Drain), at(21)).unwrap();
+    room.configure(open.mode(RoomMode::Drain), at(21)).unwrap();
     assert_eq!(*room.enter(id(3), at(21)).reason(), Reason::RefusedDraining);
     pass(room.check_in(&waiting, at(22)));
 }
@@ -472,7 +472,7 @@ fn nobody_joins_a_line_that_is_drained_and_a_rejecting_room_serves_the_line_it_h
     pass(room.enter(id(0), at(0)));
     let first = ticket(room.enter(id(1), at(1)));
     let placed = queue(&mut room, 2, at(1));
-    room.configure(open.clone().switch(RoomSwitch::Drain), at(2)).unwrap();
+    room.configure(open.clone().mode(RoomMode::Drain), at(2)).unwrap();
     assert_eq!(*room.check_in(&first, at(3)).reason(), Reason::RefusedDraining);
     let placed = ticket(room.check_in(&placed, at(3)));
 

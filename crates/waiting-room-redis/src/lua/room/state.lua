@@ -1,6 +1,6 @@
 -- What a room is, read from its hash, and whether its server is the one of before.
 
-local FIELDS = {'slots', 'minute', 'lifetime_us', 'fixed', 'method', 'switch', 'capacity',
+local FIELDS = {'slots', 'minute', 'lifetime_us', 'fixed', 'method', 'mode', 'capacity',
     'retention_us', 'refresh_us', 'cookie_test', 'hold_us', 'rate', 'share', 'share_shadow'}
 -- Where an earlier release has written the rules, which had no such one.
 local DEFAULT_SHARE = 1000
@@ -9,7 +9,7 @@ local DEFAULT_SHARE = 1000
 local function read_rules(values)
     room.slots, room.minute = tonumber(values[1]), tonumber(values[2])
     room.lifetime_us, room.fixed = tonumber(values[3]), values[4] == '1'
-    room.method, room.switch, room.capacity = values[5], values[6], tonumber(values[7])
+    room.method, room.mode, room.capacity = values[5], values[6], tonumber(values[7])
     room.retention_us, room.refresh_us = tonumber(values[8]), tonumber(values[9])
     room.cookie_test, room.hold_us = tonumber(values[10]), tonumber(values[11])
     room.rate = tonumber(values[12])

@@ -2,7 +2,7 @@
 
 -- Whether a visitor with so many present ones ahead may enter: yes or no, and why.
 local function may_enter(ahead)
-    if room.switch == 'queue_all' then
+    if room.mode == 'queue_all' then
         return false, 'queue_all'
     end
     if room.method == 'passthrough' and active() < MAX_USERS then
@@ -48,7 +48,7 @@ end
 
 -- A visitor who stands behind everybody present, and has shown nothing yet.
 local function newcomer(id, jitter)
-    if room.switch == 'drain' then
+    if room.mode == 'drain' then
         return {'refuse', 'draining', room.refresh_us}
     end
     local present = redis.call('ZCARD', PRESENT)

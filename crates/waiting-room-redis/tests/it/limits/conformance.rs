@@ -3,8 +3,8 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use waiting_room_core::{
-    Algorithm, Ask, Charge, Clock, Decision, LimitAsk, LimitPolicy, LimitStore, Limiter,
-    ManualClock, Quota, charge_all,
+    Algorithm, Charge, ChargeRequest, Clock, Decision, Limiter, LimiterCharge, ManualClock, Quota,
+    RatePolicy, RateStore, charge_all,
 };
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisLimits;
@@ -87,11 +87,11 @@ async fn several_limits_are_charged_all_or_none() {
 
 /// A limit on the server, and its twin in the core.
 struct Pair {
-    policy: Arc<LimitPolicy>,
+    policy: Arc<RatePolicy>,
     limiter: Limiter,
     chance: Chance,
     /// What was charged and may be settled, here and there.
-    charged: Vec<(LimitAsk, Charge, Charge)>,
+    charged: Vec<(ChargeRequest, Charge, Charge)>,
     seen: HashMap<bool, u32>,
 }
 
@@ -108,7 +108,7 @@ impl Pair {
         let quotas = [quota(limit, chance.below(2) == 0), quota(limit + 3, false)];
         Self {
             // All that is asked is asked of the server.
-            policy: Arc::new(LimitPolicy::new(name, algorithm, quotas).adjustable()),
+            policy: Arc::new(RatePolicy::new(name, algorithm, quotas).adjustable()),
             limiter: Limiter::new(algorithm, &quotas, 10_000).unwrap(),
             chance: Chance(chance.below(u64::MAX)),
             charged: Vec::new(),
@@ -129,7 +129,7 @@ impl Pair {
         })
     }
 
-    fn ask(&mut self) -> LimitAsk {
+    fn ask(&mut self) -> ChargeRequest {
         let limit = self.policy.quota(0).limit();
         let cost = match self.chance.below(8) {
             0 => 0,
@@ -138,7 +138,7 @@ impl Pair {
             _ => 1,
         };
         let tier = usize::from(self.chance.below(6) == 0);
-        LimitAsk::new(Arc::clone(&self.policy), key(self.chance.of(&KEYS)), tier, cost)
+        ChargeRequest::new(Arc::clone(&self.policy), key(self.chance.of(&KEYS)), tier, cost)
     }
 
     /// Charges, or settles what was charged, here and there.
@@ -178,7 +178,7 @@ impl Pair {
         }
     }
 
-    fn agree(&mut self, ask: &LimitAsk, said: &Decision, expected: &Decision) {
+    fn agree(&mut self, ask: &ChargeRequest, said: &Decision, expected: &Decision) {
         *self.seen.entry(said.allowed).or_default() += 1;
         assert_eq!(*said, in_micros(expected), "{ask:?}");
     }
@@ -200,7 +200,9 @@ async fn compare_all(
         .collect();
     let replies = node.charge_all(&asks).await.unwrap();
     let twins = || pairs.iter().map(|pair| &pair.limiter).zip(&asks);
-    let twin = |(limiter, ask): (_, &LimitAsk)| Ask::new(limiter, ask.key, ask.tier, ask.cost);
+    let twin = |(limiter, ask): (_, &ChargeRequest)| {
+        LimiterCharge::new(limiter, ask.key, ask.tier, ask.cost)
+    };
     let mut hard: Vec<_> = twins().filter(|(_, ask)| !ask.is_soft).map(twin).collect();
     let mut soft: Vec<_> = twins().filter(|(_, ask)| ask.is_soft).map(twin).collect();
     let is_allowed = charge_all(&mut hard, clock.now());

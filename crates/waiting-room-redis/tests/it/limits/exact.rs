@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::task::JoinSet;
 use waiting_room_core::{
-    Algorithm, Alignment, LimitPolicy, LimitStore, ManualClock, Quota, Refusals,
+    Algorithm, Alignment, ManualClock, Quota, RatePolicy, RateStore, Refusals,
 };
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisLimits;
@@ -21,7 +21,7 @@ async fn two_nodes_at_once_allow_exactly_one_limit() {
         let clock = ManualClock::new(START);
         let nodes = [node_at(&server, &clock).await, node_at(&server, &clock).await];
         for algorithm in ALL {
-            let narrow = Arc::new(LimitPolicy::new(
+            let narrow = Arc::new(RatePolicy::new(
                 format!("{algorithm:?}"),
                 algorithm,
                 [Quota::per_hour(LIMIT)],
@@ -61,7 +61,7 @@ async fn waiting_exactly_as_told_is_enough_and_a_microsecond_less_is_not() {
                 let node = node_at(&server, &clock).await;
                 let quota = Quota::new(7, Duration::from_micros(window_us));
                 let name = format!("{number}:{cost}");
-                let policy = LimitPolicy::new(name, algorithm, [quota]).adjustable();
+                let policy = RatePolicy::new(name, algorithm, [quota]).adjustable();
                 let ask = ask(&Arc::new(policy), "ann", cost);
                 for _ in 0..10 {
                     let decision = charge(&node, &ask).await.decision.unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use waiting_room_core::{Algorithm, LimitAsk, LimitStore, Quota, StoreErrorKind};
+use waiting_room_core::{Algorithm, ChargeRequest, Quota, RateStore, StoreErrorKind};
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisLimits, RedisStoreOptions};
 
@@ -88,11 +88,11 @@ async fn a_connection_whose_other_end_has_vanished_is_replaced() {
 
 async fn node(server: &EngineServer) -> RedisLimits {
     let options = RedisStoreOptions::new().deadline(DEADLINE);
-    RedisLimits::on(manager(server).await, "api", options).await.unwrap()
+    RedisLimits::with_connection(manager(server).await, "api", options).await.unwrap()
 }
 
 /// Asks until it is answered, which takes little more than the second between two looks.
-async fn recovers(node: &RedisLimits, asks: &[LimitAsk]) {
+async fn recovers(node: &RedisLimits, asks: &[ChargeRequest]) {
     let mut looks = tokio::time::interval(Duration::from_millis(20));
     let since = Instant::now();
     while node.charge_all(asks).await.is_err() {

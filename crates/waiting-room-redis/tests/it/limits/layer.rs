@@ -6,7 +6,7 @@ use axum::{Router, body::Body, http::Request, response::Response, routing::get};
 use tokio::time::Instant;
 use tower::ServiceExt;
 use tower_waiting_room::{
-    LimitFailure, PeerAddr, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer, reason_of,
+    PeerAddr, Quota, RateLimit, RateStoreFailure, WaitingRoomConfig, WaitingRoomLayer, reason_of,
 };
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisLimits, RedisStoreOptions};
@@ -20,15 +20,15 @@ const DEADLINE: Duration = Duration::from_millis(200);
 /// A node of a service: ten requests an hour from an address, a hundred from all.
 async fn node(
     server: &EngineServer,
-    on_failure: LimitFailure,
+    on_failure: RateStoreFailure,
     options: RedisStoreOptions,
 ) -> Router {
     let connection = manager(server).await;
-    let limits = RedisLimits::on(connection, "api", options).await.unwrap();
+    let limits = RedisLimits::with_connection(connection, "api", options).await.unwrap();
     let config = WaitingRoomConfig::builder("api")
-        .rate_limit(RateLimit::service(Quota::per_hour(100)))
+        .rate_limit(RateLimit::global(Quota::per_hour(100)))
         .rate_limit(RateLimit::per_ip(Quota::per_hour(10)))
-        .limit_store(limits, on_failure)
+        .rate_store(limits, on_failure)
         .build()
         .unwrap();
     Router::new().route("/", get(|| async { "inside" })).layer(WaitingRoomLayer::new(config))
@@ -48,7 +48,7 @@ fn header<'a>(response: &'a Response, name: &str) -> &'a str {
 async fn two_nodes_of_a_service_share_their_limits_and_tell_the_same_numbers() {
     for engine in Engine::ALL {
         let server = start(engine);
-        let refuse = LimitFailure::Refuse;
+        let refuse = RateStoreFailure::Refuse;
         let nodes =
             [node(&server, refuse, patient()).await, node(&server, refuse, patient()).await];
         for turn in 0..10_usize {
@@ -77,9 +77,9 @@ async fn two_nodes_of_a_service_share_their_limits_and_tell_the_same_numbers() {
 async fn without_its_store_each_mode_does_what_it_says_within_the_deadline() {
     let nodes = NonZeroU32::new(5).unwrap();
     for (on_failure, allowed, reason) in [
-        (LimitFailure::Admit, 12, "admitted:unlimited"),
-        (LimitFailure::LocalShare { nodes }, 2, "admitted:local_share"),
-        (LimitFailure::Refuse, 0, "refused:limits_unavailable"),
+        (RateStoreFailure::Admit, 12, "admitted:unlimited"),
+        (RateStoreFailure::LocalShare { nodes }, 2, "admitted:local_share"),
+        (RateStoreFailure::Refuse, 0, "refused:limits_unavailable"),
     ] {
         for is_killed in [false, true] {
             let mut server = start(Engine::Redis);
@@ -134,7 +134,7 @@ async fn a_node_that_starts_while_its_store_is_away_goes_by_the_policy_until_it_
     let limits = RedisLimits::connect(open, "api", RedisStoreOptions::new()).await.unwrap();
     let config = WaitingRoomConfig::builder("api")
         .rate_limit(RateLimit::per_ip(Quota::per_hour(10)))
-        .limit_store(limits, LimitFailure::Admit)
+        .rate_store(limits, RateStoreFailure::Admit)
         .build()
         .unwrap();
     let layer = WaitingRoomLayer::new(config);

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::task::JoinSet;
 use waiting_room_core::{
-    Algorithm, Alignment, LimitAsk, LimitPolicy, LimitStore, ManualClock, Quota, Refusals,
+    Algorithm, Alignment, ChargeRequest, ManualClock, Quota, RatePolicy, RateStore, Refusals,
 };
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{Blocks, RedisLimits};
@@ -26,22 +26,22 @@ pub(crate) async fn lessee(
     clock: &ManualClock,
     largest: u64,
 ) -> RedisLimits {
-    let blocks = Blocks::of_at_most(largest).lease(LEASE);
+    let blocks = Blocks::max(largest).lease(LEASE);
     node_at(server, clock).await.leasing(blocks).unwrap()
 }
 
-fn daily(name: &str, algorithm: Algorithm, limit: u64) -> Arc<LimitPolicy> {
-    Arc::new(LimitPolicy::new(format!("{name}:{algorithm:?}"), algorithm, [Quota::per_day(limit)]))
+fn daily(name: &str, algorithm: Algorithm, limit: u64) -> Arc<RatePolicy> {
+    Arc::new(RatePolicy::new(format!("{name}:{algorithm:?}"), algorithm, [Quota::per_day(limit)]))
 }
 
 /// Whether it is allowed, and what is left then.
-async fn spend(node: &RedisLimits, ask: &LimitAsk) -> Option<u64> {
+async fn spend(node: &RedisLimits, ask: &ChargeRequest) -> Option<u64> {
     let reply = charge(node, ask).await;
     reply.charge.map(|_| reply.decision.unwrap().remaining)
 }
 
 /// What is left, by a node that takes no blocks.
-async fn left(node: &RedisLimits, ask: &LimitAsk) -> u64 {
+async fn left(node: &RedisLimits, ask: &ChargeRequest) -> u64 {
     let mut look = ask.clone();
     look.cost = 0;
     charge(node, &look).await.decision.unwrap().remaining
@@ -240,7 +240,7 @@ async fn a_block_is_of_one_tier_and_quota_and_what_it_holds_itself_refuses_nobod
     let (node, other) = (lessee(&server, &clock, 50).await, node_at(&server, &clock).await);
     let tiers = [Quota::per_hour(100), Quota::per_hour(200)];
     let window = Algorithm::FixedWindow(Alignment::Epoch);
-    let policy = Arc::new(LimitPolicy::new("tiers", window, tiers));
+    let policy = Arc::new(RatePolicy::new("tiers", window, tiers));
     let free = ask(&policy, "ann", 1);
     let mut paid = free.clone();
     paid.tier = 1;

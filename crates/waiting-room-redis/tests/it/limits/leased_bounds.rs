@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{
-    Algorithm, Alignment, Charge, Clock, LimitAsk, LimitPolicy, LimitStore, ManualClock, Quota,
+    Algorithm, Alignment, Charge, ChargeRequest, Clock, ManualClock, Quota, RatePolicy, RateStore,
     Refusals, Timestamp,
 };
 use waiting_room_engines::{Engine, EngineServer};
@@ -45,7 +45,7 @@ async fn run(
         nodes.push(lessee(server, &clock, BLOCK).await);
     }
     let name = format!("{seed}:{algorithm:?}");
-    let policy = LimitPolicy::new(name, algorithm, [Quota::new(LIMIT, WINDOW)]);
+    let policy = RatePolicy::new(name, algorithm, [Quota::new(LIMIT, WINDOW)]);
     let policy = Arc::new(policy);
     for turn in 0..3_000_u64 {
         let busy = turn / 40 % NODES;
@@ -102,7 +102,7 @@ async fn a_window_that_begins_while_blocks_are_held_has_the_limit_and_all_of_the
     let server = start(Engine::Redis);
     let clock = ManualClock::new(START);
     let log = Algorithm::SlidingLog(Refusals::Ignore);
-    let one = ask(&Arc::new(LimitPolicy::new("log", log, [Quota::new(LIMIT, WINDOW)])), "ann", 1);
+    let one = ask(&Arc::new(RatePolicy::new("log", log, [Quota::new(LIMIT, WINDOW)])), "ann", 1);
     let mut nodes = Vec::new();
     for _ in 0..NODES {
         let node = lessee(&server, &clock, BLOCK).await;
@@ -175,9 +175,9 @@ struct Books {
     chance: Chance,
     nodes: Vec<RedisLimits>,
     other: RedisLimits,
-    policies: [Arc<LimitPolicy>; 2],
+    policies: [Arc<RatePolicy>; 2],
     spent: [u64; 2],
-    charges: Vec<(usize, LimitAsk, Charge)>,
+    charges: Vec<(usize, ChargeRequest, Charge)>,
 }
 
 impl Books {
@@ -191,7 +191,7 @@ impl Books {
         let policy = |limit| {
             let name = format!("{limit}:{seed}:{algorithm:?}");
             let quota = Quota::new(limit, Duration::from_secs(300 * 86_400));
-            Arc::new(LimitPolicy::new(name, algorithm, [quota]))
+            Arc::new(RatePolicy::new(name, algorithm, [quota]))
         };
         Self {
             other: node_at(server, &clock).await,

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use waiting_room_core::{Algorithm, LimitPolicy, LimitStore, ManualClock, Quota, Refusals};
+use waiting_room_core::{Algorithm, ManualClock, Quota, RatePolicy, RateStore, Refusals};
 use waiting_room_engines::Engine;
 
 use super::support::{ALL, START, ask, charge, node_at, policy, scripts};
@@ -37,7 +37,7 @@ async fn a_node_that_remembers_refusals_says_what_one_that_asks_each_time_says()
         let clock = ManualClock::new(START);
         let node = node_at(&server, &clock).await;
         let quota = [Quota::new(3, Duration::from_micros(30_011_000))];
-        let policy = |name: &str| LimitPolicy::new(format!("{name}{number}"), algorithm, quota);
+        let policy = |name: &str| RatePolicy::new(format!("{name}{number}"), algorithm, quota);
         let remembered = ask(&Arc::new(policy("remembered")), "ann", 1);
         let asked = ask(&Arc::new(policy("asked").adjustable()), "ann", 1);
         for step in 0..200 {
@@ -54,7 +54,7 @@ async fn what_may_change_before_it_was_told_is_asked_each_time() {
     let clock = ManualClock::new(START);
     let node = node_at(&server, &clock).await;
     let quota = Quota::per_hour(2);
-    let adjustable = LimitPolicy::new("adjustable", Algorithm::Gcra, [quota]).adjustable();
+    let adjustable = RatePolicy::new("adjustable", Algorithm::Gcra, [quota]).adjustable();
     let ask_one = ask(&Arc::new(adjustable), "ann", 1);
     let first = charge(&node, &ask_one).await.charge.unwrap();
     charge(&node, &ask_one).await;
@@ -63,7 +63,7 @@ async fn what_may_change_before_it_was_told_is_asked_each_time() {
     assert!(charge(&node, &ask_one).await.charge.is_some());
 
     let log = Algorithm::SlidingLog(Refusals::Count);
-    let penal = ask(&Arc::new(LimitPolicy::new("penal", log, [quota])), "ann", 1);
+    let penal = ask(&Arc::new(RatePolicy::new("penal", log, [quota])), "ann", 1);
     for _ in 0..3 {
         charge(&node, &penal).await;
     }
@@ -79,7 +79,7 @@ async fn a_refusal_is_remembered_of_one_key_cost_and_tier_and_not_for_long() {
     let clock = ManualClock::new(START);
     let (node, other) = (node_at(&server, &clock).await, node_at(&server, &clock).await);
     let tiers = [Quota::per_hour(2), Quota::per_hour(5)];
-    let policy = Arc::new(LimitPolicy::new("tiers", Algorithm::SlidingCounter, tiers));
+    let policy = Arc::new(RatePolicy::new("tiers", Algorithm::SlidingCounter, tiers));
     charge(&node, &ask(&policy, "ann", 1)).await;
     assert!(charge(&node, &ask(&policy, "ann", 2)).await.charge.is_none());
     assert!(charge(&node, &ask(&policy, "bob", 2)).await.charge.is_some());
@@ -105,7 +105,7 @@ async fn a_limit_that_remembers_does_not_hide_an_attempt_from_one_that_counts() 
     let (node, other) = (node_at(&server, &clock).await, node_at(&server, &clock).await);
     let burst = policy(Algorithm::Gcra, Quota::per_minute(1));
     let log = Algorithm::SlidingLog(Refusals::Count);
-    let penal = Arc::new(LimitPolicy::new("penal", log, [Quota::per_hour(1)]));
+    let penal = Arc::new(RatePolicy::new("penal", log, [Quota::per_hour(1)]));
     let asks = [ask(&burst, "ann", 1), ask(&penal, "ann", 1)];
     for _ in 0..2 {
         node.charge_all(&asks).await.unwrap();

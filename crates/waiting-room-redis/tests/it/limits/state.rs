@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use redis::aio::MultiplexedConnection;
 use waiting_room_core::{
-    Algorithm, Alignment, LimitAsk, LimitPolicy, LimitStore, ManualClock, Quota, Refusals,
+    Algorithm, Alignment, ChargeRequest, ManualClock, Quota, RatePolicy, RateStore, Refusals,
     StoreErrorKind,
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
@@ -76,7 +76,7 @@ async fn what_is_given_back_after_many_others_have_come_is_taken_from_the_oldest
     let clock = ManualClock::new(START);
     let node = node_at(&server, &clock).await;
     let log = Algorithm::SlidingLog(Refusals::Ignore);
-    let policy = LimitPolicy::new("log", log, [Quota::per_hour(1_503)]).adjustable();
+    let policy = RatePolicy::new("log", log, [Quota::per_hour(1_503)]).adjustable();
     let (policy, second) = (Arc::new(policy), Duration::from_secs(1));
     let mut charges = Vec::new();
     for _ in 0..1_503 {
@@ -104,10 +104,10 @@ async fn what_was_used_stays_used_when_quotas_change() {
         let node = node_at(&server, &clock).await;
         let name = format!("{algorithm:?}");
         let with = |quota| {
-            let policy = LimitPolicy::new(name.clone(), algorithm, [quota]).adjustable();
+            let policy = RatePolicy::new(name.clone(), algorithm, [quota]).adjustable();
             ask(&Arc::new(policy), "ann", 1)
         };
-        let allowed = async |ask: &LimitAsk| charge(&node, ask).await.charge.is_some();
+        let allowed = async |ask: &ChargeRequest| charge(&node, ask).await.charge.is_some();
         for _ in 0..4 {
             assert!(allowed(&with(Quota::per_hour(4))).await, "{algorithm:?}");
         }
@@ -135,7 +135,7 @@ async fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
         let late = node_at(&server, &ManualClock::new(START + Duration::from_secs(3_600))).await;
         let clock = ManualClock::new(START);
         let early = node_at(&server, &clock).await;
-        let policy = LimitPolicy::new(format!("{algorithm:?}"), algorithm, [Quota::per_minute(2)]);
+        let policy = RatePolicy::new(format!("{algorithm:?}"), algorithm, [Quota::per_minute(2)]);
         let (ann, bob) = (Arc::new(policy.adjustable()), "bob");
         for _ in 0..2 {
             assert!(charge(&late, &ask(&ann, "ann", 1)).await.charge.is_some());
@@ -186,9 +186,13 @@ async fn a_node_that_hashes_otherwise_than_the_others_learns_from_them() {
 async fn a_server_that_evicts_keys_and_a_name_with_a_brace_are_refused() {
     let evicting = ["--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl"];
     let server = EngineServer::start_with(Engine::Valkey, &evicting).unwrap();
-    let error = RedisLimits::on(connection(&server).await, "api", patient()).await.unwrap_err();
+    let error = RedisLimits::with_connection(connection(&server).await, "api", patient())
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Rules);
     let server = EngineServer::start(Engine::Redis, Persistence::Never).unwrap();
-    let error = RedisLimits::on(connection(&server).await, "a}b", patient()).await.unwrap_err();
+    let error = RedisLimits::with_connection(connection(&server).await, "a}b", patient())
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Rules);
 }

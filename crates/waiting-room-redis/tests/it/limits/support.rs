@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use waiting_room_core::{
-    Algorithm, Alignment, Decision, KeyHash, KeyHasher, LimitAsk, LimitPolicy, LimitReply,
-    LimitStore, ManualClock, Quota, Refusals, Timestamp,
+    Algorithm, Alignment, ChargeReply, ChargeRequest, Decision, KeyHash, KeyHasher, ManualClock,
+    Quota, RatePolicy, RateStore, Refusals, Timestamp,
 };
 use waiting_room_engines::EngineServer;
 use waiting_room_redis::RedisLimits;
@@ -28,25 +28,25 @@ pub(crate) const START: Timestamp = Timestamp::from_secs(1_700_000_000);
 
 /// A node whose time is that of the server, and that has time to wait.
 pub(crate) async fn node(server: &EngineServer) -> RedisLimits {
-    RedisLimits::on(connection(server).await, "api", patient()).await.unwrap()
+    RedisLimits::with_connection(connection(server).await, "api", patient()).await.unwrap()
 }
 
 /// A node that goes by a given clock, and has time to wait.
 pub(crate) async fn node_at(server: &EngineServer, clock: &ManualClock) -> RedisLimits {
     let options = patient().clock(clock.clone());
-    RedisLimits::on(connection(server).await, "api", options).await.unwrap()
+    RedisLimits::with_connection(connection(server).await, "api", options).await.unwrap()
 }
 
-pub(crate) fn policy(algorithm: Algorithm, quota: Quota) -> Arc<LimitPolicy> {
-    Arc::new(LimitPolicy::new("per_ip", algorithm, [quota]))
+pub(crate) fn policy(algorithm: Algorithm, quota: Quota) -> Arc<RatePolicy> {
+    Arc::new(RatePolicy::new("per_ip", algorithm, [quota]))
 }
 
 pub(crate) fn key(name: &str) -> KeyHash {
     KeyHasher::shared([3, 1]).hash(name)
 }
 
-pub(crate) fn ask(policy: &Arc<LimitPolicy>, name: &str, cost: u64) -> LimitAsk {
-    LimitAsk::new(Arc::clone(policy), key(name), 0, cost)
+pub(crate) fn ask(policy: &Arc<RatePolicy>, name: &str, cost: u64) -> ChargeRequest {
+    ChargeRequest::new(Arc::clone(policy), key(name), 0, cost)
 }
 
 /// How many scripts a server has run.
@@ -59,7 +59,7 @@ pub(crate) async fn scripts(server: &EngineServer) -> u64 {
 }
 
 /// What is said to a single ask.
-pub(crate) async fn charge(node: &RedisLimits, ask: &LimitAsk) -> LimitReply {
+pub(crate) async fn charge(node: &RedisLimits, ask: &ChargeRequest) -> ChargeReply {
     node.charge_all(std::slice::from_ref(ask)).await.unwrap()[0]
 }
 

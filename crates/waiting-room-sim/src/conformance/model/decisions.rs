@@ -1,7 +1,7 @@
 //! How the model decides, and what it remembers of it.
 
 use waiting_room_core::{
-    CookieTest, Pass, PlacesPerNetwork, QueueingMethod, Reason, RoomSwitch, SessionRenewal, Ticket,
+    CookieTest, Pass, PlacesPerNetwork, QueueingMethod, Reason, RoomMode, SessionRenewal, Ticket,
     Timestamp, Verdict, VisitorId,
 };
 
@@ -21,7 +21,7 @@ impl Model {
             let present = u32::try_from(self.present(now).count()).unwrap_or(u32::MAX);
             (ticket.shown_position, ticket.is_approximate) = (Some(present + 1), true);
         }
-        if self.settings.switch == RoomSwitch::Drain {
+        if self.settings.mode == RoomMode::Drain {
             let retry_after = Some(self.settings.refresh);
             return Verdict::Refuse { ticket: None, reason: Reason::RefusedDraining, retry_after };
         }
@@ -41,7 +41,7 @@ impl Model {
             .settings
             .minute
             .map_or(usize::MAX, |limit| (limit as usize).saturating_sub(self.admissions.len()));
-        if self.settings.switch == RoomSwitch::QueueAll {
+        if self.settings.mode == RoomMode::QueueAll {
             Err(Reason::QueueAll)
         } else if self.settings.method == QueueingMethod::Passthrough {
             Ok(Reason::AdmittedPassthrough)

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use waiting_room_core::ConfigError;
 use waiting_room_sites::{
-    Pacing, Pool, Ruling, SiteId, SlotAsk, SlotPolicy, SlotRules, TicketCounter, Usher,
-    WorldSnapshot,
+    CounterRequest, Pacing, Pool, SiteAdmission, SiteId, SlotDecision, SlotPolicy, SlotRules,
+    TicketCounter, WorldSnapshot,
 };
 
 use super::question::{Asker, Say, Step};
@@ -27,7 +27,7 @@ pub(super) struct SlotDoor {
 /// What a node asks a counter.
 #[derive(Clone, Copy, Debug)]
 struct Question {
-    ask: SlotAsk,
+    ask: CounterRequest,
     node: u16,
     /// The reply comes later than the node waits for it.
     is_late: bool,
@@ -42,7 +42,7 @@ struct Site {
 
 #[derive(Debug)]
 struct Node {
-    usher: Usher,
+    usher: SiteAdmission,
     /// The version of the newest snapshot that it was given.
     version: u64,
 }
@@ -51,7 +51,7 @@ impl SlotDoor {
     pub(super) fn new(policy: Policy, scenario: &Scenario) -> Result<Self, ConfigError> {
         let rules = rules(policy, scenario);
         let site = |(index, nodes): (u16, &u16)| {
-            let usher = || Usher::new(rules, SiteId::new(index));
+            let usher = || SiteAdmission::new(rules, SiteId::new(index));
             let nodes: Result<Vec<_>, _> =
                 (0..*nodes).map(|_| Ok(Node { usher: usher()?, version: 0 })).collect();
             let nodes = nodes?;
@@ -106,10 +106,10 @@ impl SlotDoor {
         }
     }
 
-    fn step(&mut self, who: u32, ruling: Ruling, node: u16) -> Step {
+    fn step(&mut self, who: u32, ruling: SlotDecision, node: u16) -> Step {
         match ruling {
-            Ruling::Admit => Step::Say(Say::Admit),
-            Ruling::Ask(ask) => {
+            SlotDecision::Admit => Step::Say(Say::Admit),
+            SlotDecision::Ask(ask) => {
                 let who = who as usize;
                 if who >= self.asked.len() {
                     self.asked.resize(who + 1, None);
@@ -117,7 +117,7 @@ impl SlotDoor {
                 self.asked[who] = Some(Question { ask, node, is_late: false });
                 if ask.pool == Pool::Site { Step::Site } else { Step::Anywhere }
             }
-            Ruling::Queue => Step::Say(Say::Queue),
+            SlotDecision::Queue => Step::Say(Say::Queue),
         }
     }
 }

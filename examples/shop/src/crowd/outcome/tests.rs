@@ -46,7 +46,7 @@ fn a_broken_promise_is_named_and_nothing_is_well() {
 #[test]
 fn only_a_room_that_admits_anew_is_excused_from_its_limits() {
     let after = |recovery| broken(Some(Restart { at: AT_30_S, recovery }));
-    assert!(!after(RecoveryName::Hold).is_kept());
+    assert!(!after(RecoveryName::Pause).is_kept());
     let excused = after(RecoveryName::Admit);
     assert!(excused.is_kept());
     assert!(excused.verdict().starts_with("every promise but the limits"));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly;
 use serde::Deserialize;
-use waiting_room_core::{Aimd, ConfigError, ConfigErrorKind, Gradient2, LimitRules, Vegas};
+use waiting_room_core::{AdaptiveRules, Aimd, ConfigError, ConfigErrorKind, Gradient2, Vegas};
 
 use crate::{config::file::rates::with, gate::Concurrency};
 
@@ -26,14 +26,14 @@ pub(super) enum UnlimitedName {
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AdaptiveFile {
-    Aimd(LimitRulesFile),
-    Gradient2(LimitRulesFile),
-    Vegas(LimitRulesFile),
+    Aimd(AdaptiveRulesFile),
+    Gradient2(AdaptiveRulesFile),
+    Vegas(AdaptiveRulesFile),
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct LimitRulesFile {
+pub(super) struct AdaptiveRulesFile {
     min: Option<u32>,
     max: Option<u32>,
     initial: Option<u32>,
@@ -73,8 +73,8 @@ impl AdaptiveFile {
     }
 }
 
-impl From<LimitRulesFile> for LimitRules {
-    fn from(file: LimitRulesFile) -> Self {
+impl From<AdaptiveRulesFile> for AdaptiveRules {
+    fn from(file: AdaptiveRulesFile) -> Self {
         let mut rules = Self::new().latency_target(file.latency_target);
         rules = with(rules, file.min, Self::min);
         rules = with(rules, file.max, Self::max);

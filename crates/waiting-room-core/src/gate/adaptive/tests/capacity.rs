@@ -15,8 +15,8 @@ fn twice_the_load(seed: u64, service: Service) -> Simulation {
 }
 
 /// The median at the knee is 69 ms, and 150 ms with 43 in flight.
-fn with_target() -> LimitRules {
-    LimitRules::new().latency_target(Duration::from_millis(150))
+fn with_target() -> AdaptiveRules {
+    AdaptiveRules::new().latency_target(Duration::from_millis(150))
 }
 
 /// On average between the knee and 1.75 times it, at any time between 0.6 and 2.5 times it, and
@@ -56,7 +56,7 @@ fn each_limit_settles_near_the_number_of_servers_of_a_queue() {
 #[test]
 fn a_service_that_gets_slower_under_load_still_does_most_of_what_it_can() {
     for seed in 1..=3 {
-        for mut limit in all(LimitRules::new().initial(100)) {
+        for mut limit in all(AdaptiveRules::new().initial(100)) {
             let service = Service { thrash: 0.02, ..Service::new(CORES) };
             let mut run = twice_the_load(seed, service);
             run.run(&mut *limit, 120);
@@ -70,7 +70,7 @@ fn a_service_that_gets_slower_under_load_still_does_most_of_what_it_can() {
 #[test]
 fn a_lost_capacity_is_noticed_within_60_windows_and_a_returned_one_too() {
     for seed in 1..=3 {
-        for mut limit in all(LimitRules::new()) {
+        for mut limit in all(AdaptiveRules::new()) {
             let cores = |now| if (200.0..400.0).contains(&now) { CORES / 4.0 } else { CORES };
             let service = Service { cores: Box::new(cores), timeout: 1.0, ..Service::new(CORES) };
             let mut run = twice_the_load(seed, service);
@@ -89,7 +89,7 @@ fn a_lost_capacity_is_noticed_within_60_windows_and_a_returned_one_too() {
 #[test]
 fn a_service_whose_work_gets_three_times_as_long_keeps_its_limit() {
     for seed in 1..=3 {
-        for mut limit in all(LimitRules::new()) {
+        for mut limit in all(AdaptiveRules::new()) {
             let work = |now: f64| 0.1 + 0.2 * (now / 900.0).min(1.0);
             let service = Service { work: Box::new(work), ..Service::new(CORES) };
             let mut run = twice_the_load(seed, service);
@@ -108,7 +108,7 @@ fn a_service_that_fails_at_its_timeout_gives_aimd_a_bounded_saw_tooth() {
     for seed in 1..=3 {
         // 20 requests take 100 ms, 60 take 300 ms.
         let service = Service { timeout: 0.6, ..Service::new(CORES) };
-        let mut limit = Aimd::new(LimitRules::new().initial(100)).unwrap();
+        let mut limit = Aimd::new(AdaptiveRules::new().initial(100)).unwrap();
         let mut run = twice_the_load(seed, service);
         run.run(&mut limit, 60);
         let course = run.run(&mut limit, 600);

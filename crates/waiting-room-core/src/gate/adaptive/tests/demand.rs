@@ -7,12 +7,12 @@ use super::{
 
 #[test]
 fn a_limit_that_is_not_half_used_stays_where_it_is() {
-    for mut limit in all(LimitRules::new().initial(40)) {
+    for mut limit in all(AdaptiveRules::new().initial(40)) {
         for second in 0..600 {
             for index in 0..100 {
                 let now = Timestamp::from_secs(second) + Duration::from_millis(10 * index);
                 let hold = Duration::from_millis(50 + (second + index) % 100);
-                limit.observe(&Sample::new(now, 19, hold, HoldOutcome::Done));
+                limit.observe(&Sample::new(now, 19, hold, PermitOutcome::Done));
             }
         }
         assert_eq!(limit.limit(), 40, "{limit:?}");
@@ -21,12 +21,12 @@ fn a_limit_that_is_not_half_used_stays_where_it_is() {
 
 #[test]
 fn a_limit_that_is_not_a_fifth_used_comes_down_to_five_times_what_is() {
-    for mut limit in all(LimitRules::new().initial(100)) {
+    for mut limit in all(AdaptiveRules::new().initial(100)) {
         for second in 0..60 {
             for index in 0..20 {
                 let now = Timestamp::from_secs(second) + Duration::from_millis(50 * index);
                 let hold = Duration::from_millis(50);
-                limit.observe(&Sample::new(now, 4, hold, HoldOutcome::Done));
+                limit.observe(&Sample::new(now, 4, hold, PermitOutcome::Done));
             }
         }
         assert_eq!(limit.limit(), 20, "{limit:?}");
@@ -36,7 +36,7 @@ fn a_limit_that_is_not_a_fifth_used_comes_down_to_five_times_what_is() {
 #[test]
 fn a_limit_grows_no_further_than_the_load_asks_for() {
     for seed in 1..=3 {
-        for mut limit in all(LimitRules::new()) {
+        for mut limit in all(AdaptiveRules::new()) {
             // A quarter of what the service can do: 5 run on average, and 13 at times.
             let course =
                 Simulation::new(seed, Service::new(20.0), constant(50.0)).run(&mut *limit, 600);
@@ -49,7 +49,7 @@ fn a_limit_grows_no_further_than_the_load_asks_for() {
 #[test]
 fn at_nine_tenths_of_the_capacity_every_request_is_served() {
     for seed in 1..=3 {
-        for mut limit in all(LimitRules::new()) {
+        for mut limit in all(AdaptiveRules::new()) {
             let course =
                 Simulation::new(seed, Service::new(20.0), constant(180.0)).run(&mut *limit, 600);
             assert!(goodput(&course) > 0.97 * 180.0, "{} {limit:?}", goodput(&course));
@@ -59,10 +59,10 @@ fn at_nine_tenths_of_the_capacity_every_request_is_served() {
 
 #[test]
 fn a_limit_that_one_request_fills_grows_to_five_and_not_further_at_once() {
-    let mut limit = Vegas::new(LimitRules::new().initial(1)).unwrap();
+    let mut limit = Vegas::new(AdaptiveRules::new().initial(1)).unwrap();
     let course: Vec<u32> = (0..4)
         .map(|second| {
-            a_second(&mut limit, second, 20, Duration::from_millis(10), HoldOutcome::Done);
+            a_second(&mut limit, second, 20, Duration::from_millis(10), PermitOutcome::Done);
             limit.limit()
         })
         .collect();
@@ -71,12 +71,12 @@ fn a_limit_that_one_request_fills_grows_to_five_and_not_further_at_once() {
 
 #[test]
 fn a_gate_that_is_not_full_is_not_blamed_for_longer_holds() {
-    let mut limit = Aimd::new(LimitRules::new()).unwrap();
+    let mut limit = Aimd::new(AdaptiveRules::new()).unwrap();
     for second in 0..40 {
         for index in 0..20 {
             let now = Timestamp::from_millis(1_000 * second + 50 * index);
             let hold = Duration::from_millis(5 * u64::from(limit.limit()));
-            limit.observe(&Sample::new(now, limit.limit() * 3 / 5, hold, HoldOutcome::Done));
+            limit.observe(&Sample::new(now, limit.limit() * 3 / 5, hold, PermitOutcome::Done));
         }
     }
     assert!(limit.limit() > 50, "{limit:?}");
@@ -84,15 +84,15 @@ fn a_gate_that_is_not_full_is_not_blamed_for_longer_holds() {
 
 #[test]
 fn after_a_pause_it_does_not_count_how_slow_it_was_before() {
-    let rules = LimitRules::new().latency_target(Duration::from_millis(500));
+    let rules = AdaptiveRules::new().latency_target(Duration::from_millis(500));
     let mut limit = Aimd::new(rules).unwrap();
     for second in 0..20 {
-        a_second(&mut limit, second, 20, Duration::from_millis(900), HoldOutcome::Done);
+        a_second(&mut limit, second, 20, Duration::from_millis(900), PermitOutcome::Done);
     }
     let before = limit.limit();
     assert!(before < 15);
     for second in 200..203 {
-        a_second(&mut limit, second, 20, Duration::from_millis(450), HoldOutcome::Done);
+        a_second(&mut limit, second, 20, Duration::from_millis(450), PermitOutcome::Done);
     }
     assert!(limit.limit() > before, "{limit:?}");
 }

@@ -7,14 +7,14 @@ use super::{
 };
 
 /// An hour at twice the capacity of 20 servers with one queue.
-fn an_hour_of_overload(limit: &mut dyn Limit, seed: u64) -> Vec<Second> {
+fn an_hour_of_overload(limit: &mut dyn AdaptiveLimit, seed: u64) -> Vec<Second> {
     let service = Service { order: Order::First, ..Service::new(20.0) };
     Simulation::new(seed, service, constant(400.0)).run(limit, 3_600)
 }
 
 #[test]
 fn without_the_guard_an_hour_of_overload_drives_gradient2_and_vegas_to_the_maximum() {
-    let naked: [Box<dyn Limit>; 2] =
+    let naked: [Box<dyn AdaptiveLimit>; 2] =
         [Box::new(Naked::<Gradient>::new()), Box::new(Naked::<QueueSize>::new())];
     for mut limit in naked {
         let course = an_hour_of_overload(&mut *limit, 1);
@@ -24,7 +24,7 @@ fn without_the_guard_an_hour_of_overload_drives_gradient2_and_vegas_to_the_maxim
 
 #[test]
 fn with_the_guard_an_hour_of_overload_leaves_every_limit_near_the_knee() {
-    for mut limit in all(LimitRules::new()) {
+    for mut limit in all(AdaptiveRules::new()) {
         let course = an_hour_of_overload(&mut *limit, 1);
         assert!(highest(&course) <= 60, "highest {}, {limit:?}", highest(&course));
         assert!(mean_limit(&course[3_000..]) < 30.0, "{limit:?}");
@@ -33,7 +33,7 @@ fn with_the_guard_an_hour_of_overload_leaves_every_limit_near_the_knee() {
 
 /// An hour in which every request takes exactly five seconds, as those do that all run into
 /// the same timeout. The more are let in, the more are done.
-fn an_hour_of_timeouts(limit: &mut dyn Limit, outcome: HoldOutcome) {
+fn an_hour_of_timeouts(limit: &mut dyn AdaptiveLimit, outcome: PermitOutcome) {
     for second in 0..3_600 {
         let count = (limit.limit() / 5).max(2);
         a_second(limit, second, count, Duration::from_secs(5), outcome);
@@ -42,31 +42,31 @@ fn an_hour_of_timeouts(limit: &mut dyn Limit, outcome: HoldOutcome) {
 
 #[test]
 fn holds_that_never_vary_look_like_calm_to_whoever_only_compares_them() {
-    let naked: [Box<dyn Limit>; 2] =
+    let naked: [Box<dyn AdaptiveLimit>; 2] =
         [Box::new(Naked::<Gradient>::new()), Box::new(Naked::<QueueSize>::new())];
     // The throughput, which grows with the limit, is no help against this.
-    for mut limit in naked.into_iter().chain(all(LimitRules::new())) {
-        an_hour_of_timeouts(&mut *limit, HoldOutcome::Done);
+    for mut limit in naked.into_iter().chain(all(AdaptiveRules::new())) {
+        an_hour_of_timeouts(&mut *limit, PermitOutcome::Done);
         assert_eq!(limit.limit(), 200, "{limit:?}");
     }
 }
 
 #[test]
 fn a_target_sees_what_is_too_slow_however_steady_it_is() {
-    for mut limit in all(LimitRules::new().min(3).latency_target(Duration::from_secs(1))) {
-        an_hour_of_timeouts(&mut *limit, HoldOutcome::Done);
+    for mut limit in all(AdaptiveRules::new().min(3).latency_target(Duration::from_secs(1))) {
+        an_hour_of_timeouts(&mut *limit, PermitOutcome::Done);
         assert_eq!(limit.limit(), 3, "{limit:?}");
     }
 }
 
 #[test]
 fn a_limit_falls_to_the_minimum_while_everybody_finds_overload_and_comes_back_after() {
-    for mut limit in all(LimitRules::new().min(3).initial(100)) {
-        an_hour_of_timeouts(&mut *limit, HoldOutcome::Overloaded);
+    for mut limit in all(AdaptiveRules::new().min(3).initial(100)) {
+        an_hour_of_timeouts(&mut *limit, PermitOutcome::Overloaded);
         assert_eq!(limit.limit(), 3, "{limit:?}");
         for second in 4_000..4_060 {
             let count = limit.limit() * 10;
-            a_second(&mut *limit, second, count, Duration::from_millis(100), HoldOutcome::Done);
+            a_second(&mut *limit, second, count, Duration::from_millis(100), PermitOutcome::Done);
         }
         assert!(limit.limit() >= 40, "{limit:?}");
     }
@@ -74,7 +74,7 @@ fn a_limit_falls_to_the_minimum_while_everybody_finds_overload_and_comes_back_af
 
 #[test]
 fn a_target_that_one_request_alone_cannot_meet_leaves_only_the_minimum() {
-    for mut limit in all(LimitRules::new().latency_target(Duration::from_millis(50))) {
+    for mut limit in all(AdaptiveRules::new().latency_target(Duration::from_millis(50))) {
         let service = Service::new(20.0);
         let course = Simulation::new(1, service, constant(400.0)).run(&mut *limit, 300);
         assert!(mean_limit(&course[200..]) < 2.0, "{limit:?}");
@@ -83,7 +83,7 @@ fn a_target_that_one_request_alone_cannot_meet_leaves_only_the_minimum() {
 
 #[test]
 fn a_target_bounds_the_typical_hold_of_those_that_know_no_other_measure() {
-    let hold = |rules: LimitRules| {
+    let hold = |rules: AdaptiveRules| {
         let mut limit = Aimd::new(rules.initial(100)).unwrap();
         let course = Simulation::new(1, Service::new(20.0), constant(400.0)).run(&mut limit, 600);
         let holds: f64 = course[120..].iter().map(|second| second.holds).sum();
@@ -91,6 +91,7 @@ fn a_target_bounds_the_typical_hold_of_those_that_know_no_other_measure() {
     };
     // Of exponential holds the median is ln 2 times the mean: 120 ms where the mean is 173.
     let target = Duration::from_millis(120);
-    let (free, bound) = (hold(LimitRules::new()), hold(LimitRules::new().latency_target(target)));
+    let (free, bound) =
+        (hold(AdaptiveRules::new()), hold(AdaptiveRules::new().latency_target(target)));
     assert!(bound < 0.173 && free > bound, "{bound} with, {free} without");
 }

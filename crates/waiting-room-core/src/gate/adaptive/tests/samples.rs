@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{ConfigErrorKind, gate::adaptive::Fixed};
+use crate::{ConfigErrorKind, gate::adaptive::FixedLimit};
 
 fn sample(now: Timestamp, in_flight: u32) -> Sample {
-    Sample::new(now, in_flight, Duration::from_millis(10), HoldOutcome::Done)
+    Sample::new(now, in_flight, Duration::from_millis(10), PermitOutcome::Done)
 }
 
 prop_compose! {
@@ -20,20 +20,20 @@ prop_compose! {
         ],
         is_overloaded in prop::bool::weighted(0.05),
     ) -> Sample {
-        let outcome = if is_overloaded { HoldOutcome::Overloaded } else { HoldOutcome::Done };
+        let outcome = if is_overloaded { PermitOutcome::Overloaded } else { PermitOutcome::Done };
         Sample::new(Timestamp::from_nanos(now), in_flight, hold, outcome)
     }
 }
 
-fn any_rules() -> impl Strategy<Value = LimitRules> {
+fn any_rules() -> impl Strategy<Value = AdaptiveRules> {
     (1..300u32, 0..300u32, 0..=100u32, prop::option::of(1..1_000u64)).prop_map(
         |(min, more, percent, target)| {
-            LimitRules::new()
+            AdaptiveRules::new()
                 .min(min)
                 .max(min + more)
                 .initial(min + more * percent / 100)
                 .latency_target(target.map(Duration::from_millis))
-                .window(LimitRules::WINDOW.0)
+                .window(AdaptiveRules::WINDOW.0)
         },
     )
 }
@@ -62,9 +62,9 @@ proptest! {
 
 #[test]
 fn a_limit_that_may_not_move_does_not() {
-    for mut limit in all(LimitRules::new().min(7).max(7)) {
+    for mut limit in all(AdaptiveRules::new().min(7).max(7)) {
         for second in 0..100 {
-            a_second(&mut *limit, second, 20, Duration::from_millis(10), HoldOutcome::Done);
+            a_second(&mut *limit, second, 20, Duration::from_millis(10), PermitOutcome::Done);
             assert_eq!(limit.limit(), 7);
         }
     }
@@ -72,7 +72,7 @@ fn a_limit_that_may_not_move_does_not() {
 
 #[test]
 fn while_time_stands_still_so_does_the_limit() {
-    for mut limit in all(LimitRules::new()) {
+    for mut limit in all(AdaptiveRules::new()) {
         for _ in 0..100_000 {
             limit.observe(&sample(Timestamp::from_secs(5), 20));
         }
@@ -82,11 +82,11 @@ fn while_time_stands_still_so_does_the_limit() {
 
 #[test]
 fn a_request_an_hour_says_nothing() {
-    for mut limit in all(LimitRules::new()) {
+    for mut limit in all(AdaptiveRules::new()) {
         for hour in 0..1_000 {
             let now = Timestamp::from_secs(hour * 3_600);
             let hold = Duration::from_secs(30);
-            limit.observe(&Sample::new(now, 20, hold, HoldOutcome::Overloaded));
+            limit.observe(&Sample::new(now, 20, hold, PermitOutcome::Overloaded));
         }
         assert_eq!(limit.limit(), 20);
     }
@@ -94,11 +94,11 @@ fn a_request_an_hour_says_nothing() {
 
 #[test]
 fn a_clock_that_jumped_ahead_once_does_not_stop_the_limit_for_ever() {
-    let mut limit = Aimd::new(LimitRules::new()).unwrap();
+    let mut limit = Aimd::new(AdaptiveRules::new()).unwrap();
     limit.observe(&sample(Timestamp::MAX, 20));
     for second in 0..10 {
         let count = limit.limit();
-        a_second(&mut limit, second, count, Duration::from_millis(10), HoldOutcome::Done);
+        a_second(&mut limit, second, count, Duration::from_millis(10), PermitOutcome::Done);
     }
     assert!(limit.limit() > 25, "{limit:?}");
 }
@@ -108,7 +108,7 @@ fn samples_in_any_order_within_a_second_mean_the_same() {
     let in_order: Vec<u64> = (0..1_000).collect();
     let shuffled: Vec<u64> = (0..1_000).map(|index| index / 50 * 50 + index * 7 % 50).collect();
     let [forwards, mixed] = [in_order, shuffled].map(|times| {
-        let mut limit = Aimd::new(LimitRules::new()).unwrap();
+        let mut limit = Aimd::new(AdaptiveRules::new()).unwrap();
         for time in times {
             limit.observe(&sample(Timestamp::from_millis(20 * time), limit.limit()));
         }
@@ -120,13 +120,13 @@ fn samples_in_any_order_within_a_second_mean_the_same() {
 
 #[test]
 fn what_began_under_a_higher_limit_is_no_reason_to_grow() {
-    let mut limit = Aimd::new(LimitRules::new().min(5).initial(100)).unwrap();
+    let mut limit = Aimd::new(AdaptiveRules::new().min(5).initial(100)).unwrap();
     let seconds = |limit: &mut Aimd, range: std::ops::Range<u64>, in_flight| {
         for second in range {
             for index in 0..20 {
                 let now = Timestamp::from_secs(second) + Duration::from_millis(50 * index);
                 let hold = Duration::from_millis(100);
-                limit.observe(&Sample::new(now, in_flight, hold, HoldOutcome::Overloaded));
+                limit.observe(&Sample::new(now, in_flight, hold, PermitOutcome::Overloaded));
             }
         }
     };
@@ -137,14 +137,14 @@ fn what_began_under_a_higher_limit_is_no_reason_to_grow() {
 #[test]
 fn one_stream_in_ten_requests_does_not_count_as_slow() {
     let target = Duration::from_millis(100);
-    for mut limit in all(LimitRules::new().latency_target(target)) {
+    for mut limit in all(AdaptiveRules::new().latency_target(target)) {
         for second in 0..30 {
             let count = u64::from(limit.limit());
             for index in 0..count {
                 let now = Timestamp::from_millis(1_000 * second + 1_000 * index / count);
                 let is_stream = index % 10 == 9;
                 let hold = Duration::from_millis(if is_stream { 600_000 } else { 20 });
-                limit.observe(&Sample::new(now, limit.limit(), hold, HoldOutcome::Done));
+                limit.observe(&Sample::new(now, limit.limit(), hold, PermitOutcome::Done));
             }
         }
         assert!(limit.limit() > 20, "{limit:?}");
@@ -153,9 +153,9 @@ fn one_stream_in_ten_requests_does_not_count_as_slow() {
 
 #[test]
 fn a_fixed_limit_does_not_listen() {
-    let mut limit: Box<dyn Limit> = Box::new(Fixed::new(9));
+    let mut limit: Box<dyn AdaptiveLimit> = Box::new(FixedLimit::new(9));
     for second in 0..100 {
-        a_second(&mut limit, second, 20, Duration::from_secs(60), HoldOutcome::Overloaded);
+        a_second(&mut limit, second, 20, Duration::from_secs(60), PermitOutcome::Overloaded);
     }
     assert_eq!(limit.limit(), 9);
 }
@@ -164,7 +164,7 @@ fn a_fixed_limit_does_not_listen() {
 fn rules_that_make_no_sense_are_refused_by_name() {
     use ConfigErrorKind::{Contradicts, TooLarge, TooSmall};
 
-    let rules = LimitRules::new;
+    let rules = AdaptiveRules::new;
     for (rules, kind, message) in [
         (rules().min(0), TooSmall, "min is 0, expected at least 1"),
         (rules().min(9).max(8), Contradicts, "min is 9, expected at most max, which is 8"),
@@ -194,7 +194,7 @@ fn rules_that_make_no_sense_are_refused_by_name() {
 #[test]
 fn a_limit_begins_at_20_or_at_the_bound_that_is_nearest() {
     for (min, max, first) in [(1, 200, 20), (30, 200, 30), (1, 8, 8)] {
-        let limit = Aimd::new(LimitRules::new().min(min).max(max)).unwrap();
+        let limit = Aimd::new(AdaptiveRules::new().min(min).max(max)).unwrap();
         assert_eq!(limit.limit(), first);
     }
 }

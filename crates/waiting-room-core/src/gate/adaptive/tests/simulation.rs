@@ -9,7 +9,7 @@ use std::{collections::VecDeque, fmt, time::Duration};
 
 use crate::{
     Timestamp,
-    gate::adaptive::{HoldOutcome, Limit, Sample},
+    gate::adaptive::{AdaptiveLimit, PermitOutcome, Sample},
 };
 
 /// A number that may change in the course of a run, by the second.
@@ -98,7 +98,7 @@ impl Simulation {
     }
 
     /// Goes on for so many seconds.
-    pub(super) fn run(&mut self, limit: &mut dyn Limit, seconds: u32) -> Vec<Second> {
+    pub(super) fn run(&mut self, limit: &mut dyn AdaptiveLimit, seconds: u32) -> Vec<Second> {
         let mut course = vec![Second::default(); seconds as usize];
         let start = self.now;
         while let Some(second) = course.get_mut((self.now - start) as usize) {
@@ -108,7 +108,7 @@ impl Simulation {
         course
     }
 
-    fn step(&mut self, limit: &mut dyn Limit, second: &mut Second) {
+    fn step(&mut self, limit: &mut dyn AdaptiveLimit, second: &mut Second) {
         let arriving = (self.arrivals)(self.now);
         let leaving = self.service.speed(self.running(), self.now);
         self.now += -(1.0 - self.draw()).ln() / (arriving + leaving);
@@ -125,7 +125,7 @@ impl Simulation {
         }
     }
 
-    fn finish(&mut self, limit: &mut dyn Limit, second: &mut Second) {
+    fn finish(&mut self, limit: &mut dyn AdaptiveLimit, second: &mut Second) {
         let served = match self.service.order {
             Order::First => f64::from(self.running()).min((self.service.cores)(self.now)),
             Order::Shared => f64::from(self.running()),
@@ -136,10 +136,10 @@ impl Simulation {
         second.holds += hold;
         let outcome = if hold > self.service.timeout {
             second.failed += 1;
-            HoldOutcome::Overloaded
+            PermitOutcome::Overloaded
         } else {
             second.done += 1;
-            HoldOutcome::Done
+            PermitOutcome::Done
         };
         let hold = Duration::from_secs_f64(hold);
         let now = Timestamp::from_secs(1_000_000) + Duration::from_secs_f64(self.now);

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::gate::{
+    deadline::longest_wait,
     gate::line,
-    prospects::longest_wait,
     waiters::{Waiter, Waiters},
 };
 

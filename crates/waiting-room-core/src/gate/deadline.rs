@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::{
     arrival::{Arrival, RefusedBecause},
-    critical::Critical,
+    locked::Locked,
     rules::Discipline,
 };
 use crate::Timestamp;
 
-impl Critical<'_> {
+impl Locked<'_> {
     /// Until when somebody who comes now may wait, and what it is told then.
     pub(super) fn deadline(&self, arrival: &Arrival) -> (Timestamp, RefusedBecause) {
         let max_wait = self.shared.rules.max_wait;

@@ -10,14 +10,14 @@ use crate::Timestamp;
 
 /// Hands out times to come back.
 #[derive(Clone, Debug)]
-pub(super) struct ReturnSlots {
+pub(super) struct RetrySchedule {
     /// The last that was handed out.
     last: Timestamp,
     longest: Duration,
     seed: u64,
 }
 
-impl ReturnSlots {
+impl RetrySchedule {
     /// `seed` decides who of two neighbours is told a second more.
     pub(super) const fn new(longest: Duration, seed: u64) -> Self {
         Self { last: Timestamp::ZERO, longest, seed }
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_crowd_is_told_to_come_back_at_the_rate_of_the_service() {
-        let mut slots = ReturnSlots::new(LONGEST, 7);
+        let mut slots = RetrySchedule::new(LONGEST, 7);
         let mut told = [0; 62];
         for _ in 0..1_000 {
             let wait = slots.take(NOW, 100, 50.0);
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn nobody_is_told_to_come_back_later_than_the_longest_time_or_sooner_than_a_second() {
-        let mut slots = ReturnSlots::new(LONGEST, 7);
+        let mut slots = RetrySchedule::new(LONGEST, 7);
         for per_second in [1e-300, 1e300, f64::INFINITY] {
             for _ in 0..100 {
                 let wait = slots.take(NOW, 524_287, per_second);
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn the_times_become_shorter_by_the_time_in_which_nobody_waits() {
         let after = |idle, times| {
-            let mut slots = ReturnSlots::new(LONGEST, 7);
+            let mut slots = RetrySchedule::new(LONGEST, 7);
             (0..1_000).for_each(|_| _ = slots.take(NOW, 0, 50.0));
             (0..times).for_each(|_| slots.relax(idle));
             slots.take(NOW, 0, 50.0).as_secs()
@@ -113,10 +113,10 @@ mod tests {
 
     #[test]
     fn without_a_rate_all_come_back_soon_and_nobody_is_put_off_for_them() {
-        let mut slots = ReturnSlots::new(LONGEST, 7);
+        let mut slots = RetrySchedule::new(LONGEST, 7);
         assert!((0..1_000).all(|_| (1..=2).contains(&slots.soon().as_secs())));
         assert!(slots.take(NOW, 0, 50.0) <= Duration::from_secs(2));
-        let mut slots = ReturnSlots::new(Duration::from_secs(1), 7);
+        let mut slots = RetrySchedule::new(Duration::from_secs(1), 7);
         assert!((0..100).all(|_| slots.soon() == Duration::from_secs(1)));
     }
 }

@@ -24,7 +24,7 @@ use crate::Timestamp;
 ///
 /// Dropped, it is free at once for somebody else; a permit that it was just given goes to the next.
 #[must_use = "dropped, it is given up"]
-pub struct Place {
+pub struct Acquire {
     /// `None` once it is told what became of it.
     gate: Option<Gate>,
     id: Id,
@@ -32,7 +32,7 @@ pub struct Place {
     was_polled: bool,
 }
 
-impl Place {
+impl Acquire {
     pub(super) const fn new(gate: Gate, id: Id, deadline: Timestamp) -> Self {
         Self { gate: Some(gate), id, deadline, was_polled: false }
     }
@@ -59,7 +59,7 @@ impl Place {
     }
 }
 
-impl Future for Place {
+impl Future for Acquire {
     type Output = Result<Permit, GateRefused>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -82,7 +82,7 @@ impl Future for Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Acquire {
     fn drop(&mut self) {
         if let Some(gate) = self.gate.take() {
             let waiter = gate.critical(gate.now(), |critical| critical.cancel(self.id));
@@ -93,9 +93,9 @@ impl Drop for Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for Acquire {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").field("deadline", &self.deadline).finish_non_exhaustive()
+        f.debug_struct("Acquire").field("deadline", &self.deadline).finish_non_exhaustive()
     }
 }
 

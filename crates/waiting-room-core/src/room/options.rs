@@ -27,11 +27,11 @@ pub enum QueueingMethod {
     Reject,
 }
 
-/// The operator's switch.
+/// The operator's mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
-pub enum RoomSwitch {
+pub enum RoomMode {
     /// The limits decide.
     Auto,
     /// Who has a place is served, nobody joins the line.
@@ -111,5 +111,5 @@ pub enum Recovery {
     /// [`longest_session_duration`](crate::RoomRules::longest_session_duration), and by the passes
     /// that are shown. A pass of before that is shown after the hold goes on only if a slot is free
     /// for it.
-    Hold,
+    Pause,
 }

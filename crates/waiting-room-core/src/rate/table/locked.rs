@@ -21,9 +21,9 @@ use crate::{
 };
 
 /// A state for each of so many keys, on shelves of a few, and the meter that reads them.
-pub(in crate::rate) struct Shelves<M: Meter> {
+pub(in crate::rate) struct LockedTable<M: Meter> {
     in_force: ArcSwap<InForce<M>>,
-    shelves: Box<[Mutex<Shelf<M>>]>,
+    shelves: Box<[Mutex<Shard<M>>]>,
     /// By network, the joined states of the keys that lost their places. A key of the network that has
     /// no place may be one of those, and starts with it. Locked after a shelf.
     given_up: Box<[Mutex<Shared<M>>]>,
@@ -44,18 +44,18 @@ struct Shared<M: Meter> {
 }
 
 /// Some keys with their states.
-struct Shelf<M: Meter> {
+struct Shard<M: Meter> {
     /// What the states are by. Another meter takes them over when it first comes by, as they were
     /// when it was put in force.
     by: Arc<InForce<M>>,
     states: Vec<(KeyHash, M::State)>,
 }
 
-impl<M: Meter> Shelves<M> {
+impl<M: Meter> LockedTable<M> {
     /// A table for `keys` keys that are in use at a time. Memory is taken as keys come.
     pub(in crate::rate) fn new(meter: M, keys: usize) -> Self {
         let by = Arc::new(InForce { meter, since: Timestamp::ZERO });
-        let shelf = |_| Mutex::new(Shelf { by: Arc::clone(&by), states: Vec::new() });
+        let shelf = |_| Mutex::new(Shard { by: Arc::clone(&by), states: Vec::new() });
         let shelves = keys.saturating_mul(PLACES_PER_KEY).div_ceil(SHELF).max(1);
         let shared = |_| Mutex::new(Shared { by: Arc::clone(&by), state: M::State::default() });
         Self {
@@ -70,7 +70,7 @@ impl<M: Meter> Shelves<M> {
     /// outside of its place: two places, and a share of the shelf and of the networks.
     pub(in crate::rate) const fn bytes_per_key(of_state: u64) -> u64 {
         let place = size_of::<(KeyHash, M::State)>() as u64 + of_state;
-        let shelf = (size_of::<Mutex<Shelf<M>>>() + 2 * size_of::<Mutex<Shared<M>>>()) as u64;
+        let shelf = (size_of::<Mutex<Shard<M>>>() + 2 * size_of::<Mutex<Shared<M>>>()) as u64;
         PLACES_PER_KEY as u64 * place + shelf.div_ceil((SHELF / PLACES_PER_KEY) as u64)
     }
 
@@ -136,12 +136,12 @@ impl<M: Meter> Shelves<M> {
 
     /// How many keys have a place.
     pub(in crate::rate) fn len(&self) -> usize {
-        let len = |shelf: &Mutex<Shelf<M>>| unpoisoned(shelf.lock()).states.len();
+        let len = |shelf: &Mutex<Shard<M>>| unpoisoned(shelf.lock()).states.len();
         self.shelves.iter().map(len).sum()
     }
 
     /// The shelf of a key, with its states as the meter in force reads them.
-    fn shelf(&self, key: KeyHash) -> MutexGuard<'_, Shelf<M>> {
+    fn shelf(&self, key: KeyHash) -> MutexGuard<'_, Shard<M>> {
         let mut guard = self.lock(key);
         let (shelf, by) = (&mut *guard, self.in_force.load());
         if !Arc::ptr_eq(&shelf.by, &by) {
@@ -154,7 +154,7 @@ impl<M: Meter> Shelves<M> {
     }
 
     /// Gives a key a place on its shelf: a free one, or that of the key that makes room.
-    fn place(&self, shelf: &mut Shelf<M>, key: KeyHash, state: M::State, now: Timestamp) {
+    fn place(&self, shelf: &mut Shard<M>, key: KeyHash, state: M::State, now: Timestamp) {
         match shelf.least(now).filter(|_| shelf.states.len() >= SHELF) {
             Some(least) => {
                 let (holder, used) = mem::replace(&mut shelf.states[least], (key, state));
@@ -188,12 +188,12 @@ impl<M: Meter> Shelves<M> {
         guard
     }
 
-    fn lock(&self, key: KeyHash) -> MutexGuard<'_, Shelf<M>> {
+    fn lock(&self, key: KeyHash) -> MutexGuard<'_, Shard<M>> {
         unpoisoned(self.shelves[first_group(key, self.shelves.len())].lock())
     }
 }
 
-impl<M: Meter> Shelf<M> {
+impl<M: Meter> Shard<M> {
     /// The key that makes room: one that has something left before one that has not, and then the
     /// one that is replenished first.
     fn least(&self, now: Timestamp) -> Option<usize> {
@@ -205,9 +205,9 @@ impl<M: Meter> Shelf<M> {
     }
 }
 
-impl<M: Meter> fmt::Debug for Shelves<M> {
+impl<M: Meter> fmt::Debug for LockedTable<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shelves").field("places", &(self.shelves.len() * SHELF)).finish()
+        f.debug_struct("LockedTable").field("places", &(self.shelves.len() * SHELF)).finish()
     }
 }
 
@@ -223,19 +223,19 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_secs(60_000);
 
-    fn shelves(keys: usize) -> Shelves<FixedWindow> {
-        Shelves::new(FixedWindow::new(&Quota::per_minute(100), Alignment::FirstHit), keys)
+    fn shelves(keys: usize) -> LockedTable<FixedWindow> {
+        LockedTable::new(FixedWindow::new(&Quota::per_minute(100), Alignment::FirstHit), keys)
     }
 
     /// Spends, and says how much is left then.
-    fn spend(shelves: &Shelves<FixedWindow>, key: KeyHash, cost: u64, now: Timestamp) -> u64 {
+    fn spend(shelves: &LockedTable<FixedWindow>, key: KeyHash, cost: u64, now: Timestamp) -> u64 {
         shelves.update(key, now, |meter, state| {
             meter.spend(state, cost, now);
             meter.remaining(state, now)
         })
     }
 
-    fn left(shelves: &Shelves<FixedWindow>, key: KeyHash, now: Timestamp) -> u64 {
+    fn left(shelves: &LockedTable<FixedWindow>, key: KeyHash, now: Timestamp) -> u64 {
         shelves.look(key, now, |meter, state| meter.remaining(state, now))
     }
 

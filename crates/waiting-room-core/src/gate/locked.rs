@@ -20,16 +20,16 @@ use super::{
 use crate::{Timestamp, sync::unpoisoned};
 
 /// A gate whose lock is held, at one instant.
-pub(super) struct Critical<'a> {
+pub(super) struct Locked<'a> {
     pub(super) shared: &'a Shared,
     pub(super) state: &'a mut State,
     pub(super) now: Timestamp,
-    wakes: &'a mut Wakes,
+    wakes: &'a mut WakeList,
 }
 
 /// Wakers to call once the lock is released.
 #[derive(Default)]
-struct Wakes {
+struct WakeList {
     /// Mostly the only one; so it takes no memory.
     first: Option<Waker>,
     others: Vec<Waker>,
@@ -47,14 +47,10 @@ impl Gate {
     }
 
     /// Does something under the lock, and wakes whom it concerns when it is released.
-    pub(super) fn critical<T>(
-        &self,
-        now: Timestamp,
-        act: impl FnOnce(&mut Critical<'_>) -> T,
-    ) -> T {
-        let mut wakes = Wakes::default();
+    pub(super) fn critical<T>(&self, now: Timestamp, act: impl FnOnce(&mut Locked<'_>) -> T) -> T {
+        let mut wakes = WakeList::default();
         let mut state = unpoisoned(self.0.state.lock());
-        let mut critical = Critical::new(&self.0, &mut state, now, &mut wakes);
+        let mut critical = Locked::new(&self.0, &mut state, now, &mut wakes);
         let given = act(&mut critical);
         critical.end();
         drop(state);
@@ -63,12 +59,12 @@ impl Gate {
     }
 }
 
-impl<'a> Critical<'a> {
+impl<'a> Locked<'a> {
     const fn new(
         shared: &'a Shared,
         state: &'a mut State,
         now: Timestamp,
-        wakes: &'a mut Wakes,
+        wakes: &'a mut WakeList,
     ) -> Self {
         Self { shared, state, now, wakes }
     }
@@ -149,7 +145,7 @@ impl<'a> Critical<'a> {
     }
 }
 
-impl Wakes {
+impl WakeList {
     fn add(&mut self, waker: Waker) {
         match self.first {
             None => self.first = Some(waker),
@@ -157,7 +153,7 @@ impl Wakes {
         }
     }
 
-    /// Wakes all of them.
+    /// WakeList all of them.
     ///
     /// Whoever leaves or comes has no part in it if the waker of another panics, and may be
     /// unwinding already; and those who are woken after that one have their permits by now. So the

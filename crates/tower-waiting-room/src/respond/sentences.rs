@@ -3,16 +3,16 @@
 use std::{borrow::Cow, time::Duration};
 
 use fluent_bundle::FluentArgs;
-use waiting_room_core::Wait;
+use waiting_room_core::WaitEstimate;
 
 use super::Answer;
 use crate::{rate_headers::whole_seconds, request::Language};
 
 /// The sentences of one language.
 #[derive(Clone, Copy)]
-pub(super) struct Words(pub(super) Language);
+pub(super) struct Sentences(pub(super) Language);
 
-impl Words {
+impl Sentences {
     /// The sentence `id`.
     pub(super) fn phrase(self, id: &'static str) -> Cow<'static, str> {
         self.0.phrase(id)
@@ -49,14 +49,14 @@ impl Words {
             None if answer.is_queue_all => self.phrase("wait-paused"),
             None => self.phrase("wait-unknown"),
             Some(wait) if wait.p75 < MINUTE => self.phrase("wait-short"),
-            Some(wait) if wait.p50 >= Wait::MAX => self.phrase("wait-long"),
+            Some(wait) if wait.p50 >= WaitEstimate::MAX => self.phrase("wait-long"),
             Some(wait) => self.with("wait-about", "span", &self.range(wait)),
         }
     }
 
     /// The middle half of the waits, in the unit that suits it: the lower end rounded down, but
     /// not to nothing, and the upper end rounded up.
-    fn range(self, wait: Wait) -> Cow<'static, str> {
+    fn range(self, wait: WaitEstimate) -> Cow<'static, str> {
         let (unit, range, length) = if wait.p75 <= IN_MINUTES {
             ("minutes", "minutes-range", MINUTE.as_secs())
         } else {
@@ -105,7 +105,7 @@ mod tests {
 
     fn wait_of(language: Language, seconds: [u64; 3]) -> String {
         let [p25, p50, p75] = seconds.map(Duration::from_secs);
-        let wait = Some(Wait::new(p25, p50, p75));
+        let wait = Some(WaitEstimate::new(p25, p50, p75));
         let answer = Answer { language, wait, ..sample::placed() };
         answer.message().wait.unwrap().into_owned()
     }
@@ -114,7 +114,7 @@ mod tests {
     fn one_and_two_are_told_apart_in_every_language() {
         let told = |count| {
             Language::ALL.map(|language| {
-                let words = Words(language);
+                let words = Sentences(language);
                 ["seconds", "minutes", "hours"].map(|unit| words.counted(unit, count).into_owned())
             })
         };

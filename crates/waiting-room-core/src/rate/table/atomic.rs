@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// One number for each of so many keys.
-pub(in crate::rate) struct Words {
+pub(in crate::rate) struct AtomicTable {
     groups: Box<[Group]>,
     /// By network, the greatest number of a key that lost its place. A key of the network that has
     /// no place may be that one, and starts with it.
@@ -45,7 +45,7 @@ struct Place {
     word: AtomicU64,
 }
 
-impl Words {
+impl AtomicTable {
     /// The memory for one key that is in use, with its share of the places to spare, rounded up.
     pub(in crate::rate) const BYTES_PER_KEY: u64 =
         (size_of::<Group>() * 15).div_ceil(8 * GROUP) as u64 + 2;
@@ -220,9 +220,9 @@ impl Words {
     }
 }
 
-impl fmt::Debug for Words {
+impl fmt::Debug for AtomicTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Words").field("places", &(self.groups.len() * GROUP)).finish()
+        f.debug_struct("AtomicTable").field("places", &(self.groups.len() * GROUP)).finish()
     }
 }
 
@@ -285,7 +285,7 @@ mod tests {
 
     const HASHER: fn() -> KeyHasher = || KeyHasher::new([3, 1, 4, 1]);
 
-    fn add(words: &Words, key: KeyHash, more: u64) -> u64 {
+    fn add(words: &AtomicTable, key: KeyHash, more: u64) -> u64 {
         let Ok(sum) = words.update(
             key,
             |_| true,
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn as_many_keys_as_it_was_made_for_are_kept_apart() {
-        let (words, hasher) = (Words::new(100_000), HASHER());
+        let (words, hasher) = (AtomicTable::new(100_000), HASHER());
         let keys: Vec<_> = (0..100_000).map(|key: u64| hasher.hash(&key)).collect();
         keys.iter().for_each(|&key| _ = add(&words, key, 7));
         let shared = keys.iter().filter(|&&key| words.get(key) != 7).count();
@@ -308,9 +308,9 @@ mod tests {
 
     #[test]
     fn a_key_takes_no_more_than_37_bytes_with_its_share_of_the_networks() {
-        assert_eq!(Words::BYTES_PER_KEY, 37);
+        assert_eq!(AtomicTable::BYTES_PER_KEY, 37);
         for keys in [65_536, 1_000_000] {
-            let Words { groups, given_up, .. } = Words::new(keys);
+            let AtomicTable { groups, given_up, .. } = AtomicTable::new(keys);
             assert!(size_of_val(&*groups) + size_of_val(&*given_up) <= 37 * keys);
         }
     }
@@ -321,7 +321,7 @@ mod tests {
         fn a_table_that_is_too_small_counts_too_much_and_never_too_little(
             steps in prop::collection::vec((0u64..200, 1u64..5), 1..2_000),
         ) {
-            let (words, hasher, mut used) = (Words::new(20), HASHER(), HashMap::new());
+            let (words, hasher, mut used) = (AtomicTable::new(20), HASHER(), HashMap::new());
             for (key, more) in steps {
                 let of_key = used.entry(key).or_insert(0);
                 *of_key += more;
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn who_is_refused_at_once_gets_no_place() {
-        let (words, key) = (Words::new(10), HASHER().hash("ann"));
+        let (words, key) = (AtomicTable::new(10), HASHER().hash("ann"));
         assert_eq!(words.update(key, |_| true, |_| Err::<(), _>("no")), Err("no"));
         assert_eq!(words.len(), 0);
     }
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn threads_that_meet_at_one_key_or_at_its_birth_lose_nothing() {
         const TIMES: u64 = 20_000;
-        let (words, hasher) = (Words::new(1_000), HASHER());
+        let (words, hasher) = (AtomicTable::new(1_000), HASHER());
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -358,7 +358,7 @@ mod tests {
     /// A key that is always the least used counts while it is put out of its place.
     #[test]
     fn what_is_added_while_the_place_is_given_away_is_not_lost() {
-        let (words, hasher) = (Words::new(1), HASHER());
+        let (words, hasher) = (AtomicTable::new(1), HASHER());
         let ann = hasher.hash("ann");
         thread::scope(|scope| {
             let counting = scope.spawn(|| {
