@@ -153,7 +153,7 @@ impl WaitingRoomConfig {
 
     /// Goes on with this configuration, to add what no file can say: a store, a closure.
     pub fn into_builder(self) -> WaitingRoomConfigBuilder {
-        let total_active_users = self.has_room.then(|| self.rules.limits().0);
+        let total_active_users = self.has_room.then(|| self.rules.total_active_users());
         WaitingRoomConfigBuilder { total_active_users, config: self }
     }
 
@@ -185,64 +185,64 @@ impl WaitingRoomConfigBuilder {
 
     /// See [`RoomRules::new_users_per_minute`].
     pub fn new_users_per_minute(self, users: impl Into<Option<u32>>) -> Self {
-        self.rules(|rules| rules.new_users_per_minute(users))
+        self.rules(|rules| rules.with_new_users_per_minute(users))
     }
 
     /// See [`RoomRules::session_duration`].
     pub fn session_duration(self, duration: Duration) -> Self {
-        self.rules(|rules| rules.session_duration(duration))
+        self.rules(|rules| rules.with_session_duration(duration))
     }
 
     /// See [`RoomRules::session_renewal`].
     pub fn session_renewal(self, renewal: SessionRenewal) -> Self {
-        self.rules(|rules| rules.session_renewal(renewal))
+        self.rules(|rules| rules.with_session_renewal(renewal))
     }
 
     /// See [`RoomRules::queueing_method`].
     pub fn queueing_method(self, method: QueueingMethod) -> Self {
-        self.rules(|rules| rules.queueing_method(method))
+        self.rules(|rules| rules.with_queueing_method(method))
     }
 
     /// See [`RoomRules::mode`].
     pub fn mode(self, mode: RoomMode) -> Self {
-        self.rules(|rules| rules.mode(mode))
+        self.rules(|rules| rules.with_mode(mode))
     }
 
     /// See [`RoomRules::line_capacity`].
     pub fn line_capacity(self, places: u32) -> Self {
-        self.rules(|rules| rules.line_capacity(places))
+        self.rules(|rules| rules.with_line_capacity(places))
     }
 
     /// See [`RoomRules::places_per_network`]. A network is what [`client_ip`](Self::client_ip) finds: an
     /// IPv4 address, or a /64 of IPv6. Clients are not counted whose address the server does not tell,
     /// that come over loopback, or from a private network by a proxy that is not named.
     pub fn places_per_network(self, places: PlacesPerNetwork) -> Self {
-        self.rules(|rules| rules.places_per_network(places))
+        self.rules(|rules| rules.with_places_per_network(places))
     }
 
     /// See [`RoomRules::place_retention`].
     pub fn place_retention(self, duration: Duration) -> Self {
-        self.rules(|rules| rules.place_retention(duration))
+        self.rules(|rules| rules.with_place_retention(duration))
     }
 
     /// See [`RoomRules::refresh_interval`].
     pub fn refresh_interval(self, interval: Duration) -> Self {
-        self.rules(|rules| rules.refresh_interval(interval))
+        self.rules(|rules| rules.with_refresh_interval(interval))
     }
 
     /// See [`RoomRules::cookie_test`].
     pub fn cookie_test(self, test: CookieTest) -> Self {
-        self.rules(|rules| rules.cookie_test(test))
+        self.rules(|rules| rules.with_cookie_test(test))
     }
 
     /// See [`RoomRules::recovery`].
     pub fn recovery(self, recovery: Recovery) -> Self {
-        self.rules(|rules| rules.recovery(recovery))
+        self.rules(|rules| rules.with_recovery(recovery))
     }
 
     /// See [`RoomRules::longest_session_duration`].
     pub fn longest_session_duration(self, duration: impl Into<Option<Duration>>) -> Self {
-        self.rules(|rules| rules.longest_session_duration(duration))
+        self.rules(|rules| rules.with_longest_session_duration(duration))
     }
 
     /// Adds a rate limit. A request is charged by all limits that apply to it, or by none.
@@ -449,12 +449,12 @@ impl WaitingRoomConfigBuilder {
             return Err(ConfigError::new(kind, "challenge", "a closure", expected));
         }
         let users = total_active_users.unwrap_or(RoomRules::MAX_USERS);
-        config.rules = config.rules.total_active_users(users).validate()?;
+        config.rules = config.rules.with_total_active_users(users).validate()?;
         if config.keys.is_none() && !config.rules.recovery_pause().is_zero() {
             return Err(ConfigError::new(
                 ConfigErrorKind::Contradicts,
                 "recovery",
-                "release_at",
+                "pause",
                 "keys as well: with a random one no pass of before is valid",
             ));
         }

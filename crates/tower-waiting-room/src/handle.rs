@@ -63,7 +63,9 @@ impl<St: Store> WaitingRoomHandle<St> {
     ) -> Result<(), StoreError> {
         let new_users_per_minute = new_users_per_minute.into();
         self.change(move |rules| {
-            rules.total_active_users(total_active_users).new_users_per_minute(new_users_per_minute)
+            rules
+                .with_total_active_users(total_active_users)
+                .with_new_users_per_minute(new_users_per_minute)
         })
         .await
     }
@@ -269,7 +271,7 @@ impl<St: Store> WaitingRoomHandle<St> {
     }
 
     async fn mode(&self, mode: RoomMode) -> Result<(), StoreError> {
-        self.change(move |rules| rules.mode(mode)).await
+        self.change(move |rules| rules.with_mode(mode)).await
     }
 }
 

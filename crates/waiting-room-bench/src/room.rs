@@ -177,9 +177,9 @@ fn wide() -> Room {
 /// A room whose only slot is taken for a day, and the pass of who has it.
 fn full() -> (Room, Pass) {
     let rules = RoomRules::new("shop", 1)
-        .session_duration(Duration::from_secs(24 * 60 * 60))
-        .line_capacity(RoomRules::MAX_LINE_CAPACITY)
-        .refresh_interval(INTERVAL);
+        .with_session_duration(Duration::from_secs(24 * 60 * 60))
+        .with_line_capacity(RoomRules::MAX_LINE_CAPACITY)
+        .with_refresh_interval(INTERVAL);
     let mut room = Room::new(rules).expect("the rules are right");
     let pass = admit(&mut room, u64::MAX, OPENING);
     (room, pass)

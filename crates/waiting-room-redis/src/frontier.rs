@@ -61,7 +61,7 @@ impl Frontier {
         now: Timestamp,
         rules: &RoomRules,
     ) -> Option<Verdict> {
-        let is_kept = now < ticket.last_check_in + rules.current_place_retention();
+        let is_kept = now < ticket.last_check_in + rules.place_retention();
         let is_beyond = ticket.placed && is_kept && ticket.first_seen > self.arrival;
         if !is_beyond || now.since(self.at) >= Self::LASTS {
             return None;

@@ -1,4 +1,14 @@
-//! The names of keys, and the secret by which those of limits are hashed.
+//! The names of keys on the server, and the secret with which the keys of limits are hashed.
+//!
+//! ```text
+//!  {wr:shop}:room      a room: one of eleven keys, see `PARTS`
+//!  {wr:api}:limits     a group of limits: the secret and the skew of the clock
+//!  {wr:api}:limits:…   the state of one limit for one client key, see `limits/ask.rs`
+//!  {wr:checkout}:shares   a gate: what each node holds and wants
+//! ```
+//!
+//! The part in braces is the hash tag of the cluster specification: all keys with the same tag are
+//! stored on the same node of a cluster, as a script requires.
 
 use std::{
     fmt,
@@ -9,16 +19,21 @@ use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHasher, StoreError};
 
 use crate::reply::malformed;
 
-/// The keys of one room, in the order in which the scripts name them.
+/// The keys of one room, in the order in which the scripts receive them.
 ///
-/// All have the room as their hash tag, so that a cluster keeps them on one node.
+/// All have the same hash tag, so that a cluster keeps them on one node.
 #[derive(Clone, Debug)]
 pub(crate) struct RoomKeys([String; 11]);
 
-/// The secret by which all nodes hash the keys of limits: 128 bits, as hexadecimal digits. The first node makes it, and the server keeps it.
+/// The secret with which all nodes hash the keys of limits: 128 bits.
+///
+/// The first node creates it and the server keeps it. Without a secret, clients could choose keys
+/// whose hashes collide, and would then share the quota of another client.
 #[derive(PartialEq, Eq)]
 pub(crate) struct Secret {
+    /// Thirty-two hexadecimal digits, as stored on the server.
     text: String,
+    /// The same bits, as the hasher takes them.
     halves: [u64; 2],
 }
 
@@ -33,13 +48,19 @@ impl RoomKeys {
 }
 
 impl Secret {
-    /// A random one.
+    /// Creates a random secret.
     pub(crate) fn random() -> Self {
-        // The standard library's seeds are from the operating system, and no other randomness is needed.
+        // The standard library seeds `RandomState` from the operating system. A secret is the only
+        // randomness that this crate needs, so a dependency on a generator is not worth it.
         let chance = RandomState::new();
         Self::of([chance.hash_one(0), chance.hash_one(1)])
     }
 
+    /// Reads a secret that another node has stored on the server.
+    ///
+    /// # Errors
+    ///
+    /// The text is not two groups of at most 16 hexadecimal digits.
     pub(crate) fn parse(text: String) -> Result<Self, StoreError> {
         let half = |digits| u64::from_str_radix(digits, 16).ok();
         let halves = text.split_at_checked(16).and_then(|(a, b)| Some([half(a)?, half(b)?]));
@@ -63,23 +84,25 @@ impl Secret {
     }
 }
 
+// Leaves the bits out: a secret must not appear in logs.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secret").finish_non_exhaustive()
     }
 }
 
-/// What the limits of a group share.
+/// Returns the key of the state that the limits of a group share; it is also the prefix of the
+/// keys of their clients.
 pub(crate) fn of_limits(prefix: &str, group: &str) -> String {
     format!("{{{prefix}:{group}}}:limits")
 }
 
-/// What the nodes have of a gate.
+/// Returns the key of the shares that the nodes hold of a gate.
 pub(crate) fn of_gate(prefix: &str, gate: &str) -> String {
     format!("{{{prefix}:{gate}}}:shares")
 }
 
-/// A name that can stand in a hash tag.
+/// Checks that a name can stand in a hash tag: 1 to 64 letters, digits, `-` or `_`.
 pub(crate) fn validate_name(name: String) -> Result<String, ConfigError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     if name.is_empty() || name.len() > 64 || !name.bytes().all(is_plain) {
@@ -90,19 +113,23 @@ pub(crate) fn validate_name(name: String) -> Result<String, ConfigError> {
     Ok(name)
 }
 
-/// | key | type | what it holds |
+/// The keys of a room, in the order of the names in `lua/room/head.lua`.
+///
+/// Members of the sets and fields of the hashes are visitor ids, except in `room` and `networks`.
+///
+/// | key | type | content |
 /// |---|---|---|
 /// | `room` | hash | the rules, the clock, the pace of admissions |
-/// | `active` | sorted set | who is active, by when the pass expires |
-/// | `passes` | hash | the rest of each pass |
-/// | `ended` | sorted set | whose session is over, by when that may be forgotten |
-/// | `voids` | hash | until when the proofs of these were made that are void, and how the session ended |
-/// | `places` | sorted set | who has a place, by arrival |
-/// | `present` | sorted set | who checks in as asked, by rank |
-/// | `due` | sorted set | who has a place, by when that changes without a check-in |
-/// | `kept` | hash | until when each place is kept |
-/// | `minute` | list | when visitors were let in, the last first |
-/// | `networks` | hash | how many places each network has |
+/// | `active` | sorted set | active visitors, by the expiry of their passes |
+/// | `passes` | hash | the other fields of each pass |
+/// | `ended` | sorted set | visitors whose session is over, by when that may be forgotten |
+/// | `voids` | hash | for these, the time up to which their proofs are void, and how the session ended |
+/// | `places` | sorted set | visitors with a place, by arrival |
+/// | `present` | sorted set | visitors who check in when they are due, by rank |
+/// | `due` | sorted set | visitors with a place, by when they become away or lose it without a check-in |
+/// | `kept` | hash | the time until which each place is kept |
+/// | `minute` | list | the times of recent admissions, newest first |
+/// | `networks` | hash | the number of places of each network |
 const PARTS: [&str; 11] = [
     "room", "active", "passes", "ended", "voids", "places", "present", "due", "kept", "minute",
     "networks",

@@ -1,9 +1,9 @@
-//! One waiting room for many machines, and their rate limits, on a Redis or Valkey server.
+//! A waiting room, rate limits and gates that many nodes share, on a Redis or Valkey server.
 //!
 //! A [`RedisStore`] is a [`Store`](waiting_room_core::Store): every node of a service has one, and
-//! all of them share one room. What the room promises holds across them, because each verb is one
-//! script, which the server runs from beginning to end before the next: never above a limit,
-//! nobody queued early, in order.
+//! all of them share one room. The guarantees of the room hold across the nodes, because each verb
+//! is one script, which the server completes before it starts the next: no limit is exceeded, no
+//! visitor waits while a slot is free for it, and visitors are admitted in order.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,30 +21,33 @@
 //! # }
 //! ```
 //!
-//! The connection is yours: with TLS or without, to one server, or to a cluster; in a cluster a
-//! room lies on one node, as all its keys have one hash tag. It is opened anew when the server has
-//! not answered for a second, since the other end of a connection can vanish without a word.
+//! The application supplies the connection: with or without TLS, to a single server or to a
+//! cluster. In a cluster, a room lives on one node of the cluster, because all its keys have the
+//! same hash tag. [`RedisStore::connect`] opens a new connection when calls fail or time out,
+//! because the peer of a connection can vanish without closing it.
 //!
-//! [`RedisLimits`] does the same for rate limits: see [there](RedisLimits).
+//! [`RedisLimits`] shares rate limits in the same way, and [`GateShare`] a limit on concurrency.
 //!
-//! # What a node asks
+//! # Round trips
 //!
 //! ```text
-//!  enter ─┐                             ┌─► EVALSHA enter     (all that came meanwhile)
-//!  enter ─┼─► waits while one of its ───┤
-//!  renew ─┘   kind is under way         └─► EVALSHA renew
+//!  enter ─┐                               ┌─► EVALSHA enter   (every call that waits)
+//!  enter ─┼─► waits while a call of the ──┤
+//!  renew ─┘   same verb is in flight      └─► EVALSHA renew
 //! ```
 //!
-//! A visitor with a valid pass asks nothing. All others make one round trip; calls that come while
-//! one of their kind is under way share the next. A decision that takes longer than its deadline
-//! is an error, and what becomes of the visitor then is for the failure policy of the layer.
+//! A request with a valid pass makes no call, unless the pass is due for renewal. Nor does a
+//! check-in of a visitor so far back that it cannot be admitted soon: its node answers it. Every
+//! other request takes one round trip, and calls that arrive while one of the same verb is in flight
+//! share the next one. A decision that takes longer than its deadline is an error; the failure
+//! policy of the layer then decides about the visitor.
 //!
 //! # Time
 //!
-//! The server's clock is the room's, and never runs backwards: if it is set back, or another server
-//! takes over, the time of the room goes on from where it was. A node reads the time off its last
-//! replies; it is never behind the server by its own account, so a pass that is void there is not
-//! taken for valid here.
+//! The room's clock is that of the server, and never runs backwards: if the server's clock is set
+//! back, or another server takes over, the time of the room continues from where it was. A node
+//! derives the time from the replies that it receives. Its estimate is never behind the server's
+//! clock, so a pass that has expired there is not accepted here.
 
 mod batches;
 mod clock;

@@ -1,4 +1,7 @@
-//! What a user may choose about a store.
+//! The options of a store: its deadline, the prefix of its keys, and a clock for tests.
+//!
+//! They are checked once, when a store connects. A value out of bounds is an error that names the
+//! option; no value is clamped.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,10 +9,16 @@ use waiting_room_core::{Clock, ConfigError, ConfigErrorKind};
 
 /// How a [`RedisStore`](crate::RedisStore), [`RedisLimits`](crate::RedisLimits) or a
 /// [`GateShare`](crate::GateShare) talks to its server.
+///
+/// All nodes that share a room, limits or a gate need the same [prefix](Self::prefix); deadlines
+/// may differ.
 #[derive(Clone, Debug)]
 pub struct RedisStoreOptions {
+    /// The longest time that one script may take, as seen from this node.
     pub(crate) deadline: Duration,
+    /// The first part of the hash tag of every key.
     pub(crate) prefix: String,
+    /// Replaces the server's clock; `None` outside of tests.
     pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
@@ -17,40 +26,48 @@ impl RedisStoreOptions {
     /// The shortest and the longest [`deadline`](Self::deadline).
     pub const DEADLINE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(10));
 
-    /// A decision within 50 ms, keys that begin with `{wr:`, and the time of the server.
+    /// A deadline of 50 ms, keys that begin with `{wr:`, and the clock of the server.
     #[must_use]
     pub fn new() -> Self {
         Self { deadline: Duration::from_millis(50), prefix: "wr".to_owned(), clock: None }
     }
 
-    /// How long a visitor's request waits for a decision.
+    /// How long a visitor's request waits for a decision: 1 ms to 10 s, 50 ms by default.
     ///
-    /// After it, the failure policy of the layer decides. 1 ms to 10 s. A connection of `redis` has a
-    /// response timeout of its own, 500 ms unless it was told otherwise; the shorter one counts.
+    /// When it has passed, the failure policy of the layer decides. A connection of the `redis`
+    /// crate has a response timeout of its own, 500 ms by default; the shorter of the two applies.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// What all keys begin with, to tell apart services that share a server.
+    /// The prefix of all keys, `wr` by default: different services on one server need different
+    /// prefixes.
     ///
-    /// Letters, digits, `-`, `_`, `.` and `:`.
+    /// 1 to 64 letters, digits, `-`, `_`, `.` and `:`. The prefix and the name of the room, of the
+    /// limits or of the gate are the hash tag `{prefix:name}`, so braces are not allowed.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// Where all nodes read the time, if not from the server: for tests and simulations.
+    /// Replaces the clock of the server, for tests and simulations.
     ///
-    /// The nodes of a room must share one clock.
+    /// All nodes of a room must share this clock. A [`GateShare`](crate::GateShare) ignores it and
+    /// keeps the time of the server.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Some(Arc::new(clock));
         self
     }
 
+    /// Checks every option.
+    ///
+    /// # Errors
+    ///
+    /// The first option that is out of bounds, with its value.
     pub(crate) fn validate(self) -> Result<Self, ConfigError> {
         let (shortest, longest) = Self::DEADLINE;
         if self.deadline < shortest || self.deadline > longest {

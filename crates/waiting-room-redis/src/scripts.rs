@@ -1,8 +1,21 @@
-//! The scripts, one for each verb.
+//! The scripts, one for each verb of the room.
+//!
+//! ```text
+//!  ROOM  head, clock, keys, state, sessions, line, minute, pace, verdicts, close
+//!    +
+//!  verb  check_in | configure | enter | heartbeat | leave | renew | snapshot | sweep
+//! ```
+//!
+//! Each script is the shared part, `lua/room/*.lua`, followed by the file of its verb: Redis has no
+//! modules, and a script that called another could not run on a cluster. The header of
+//! `lua/room/head.lua` describes the arguments and the reply that all of them have in common.
 
 use redis::{RedisResult, Script, Value, aio::ConnectionLike};
 
-/// A verb, and the script of the same name.
+/// A verb of the room; the script of the same name implements it.
+///
+/// The first six names below are those of [`Store`](waiting_room_core::Store), apart from
+/// `Heartbeat`: it reports visitors whose check-ins the node has answered by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Verb {
     CheckIn,
@@ -16,7 +29,8 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// In the order of their scripts.
+    /// All verbs, in the order of the variants, so that `verb as usize` is an index into any array
+    /// that is made from this one.
     pub(crate) const ALL: [Self; 8] = [
         Self::CheckIn,
         Self::Configure,
@@ -29,7 +43,7 @@ impl Verb {
     ];
 }
 
-/// All scripts, each with what they share before it.
+/// The scripts of all verbs, each with the shared part in front, in the order of [`Verb::ALL`].
 #[derive(Debug)]
 pub(crate) struct Scripts([Script; Verb::ALL.len()]);
 
@@ -38,7 +52,11 @@ impl Scripts {
         Self(SOURCES.map(|verb| Script::new(&[ROOM, verb].concat())))
     }
 
-    /// Has the server know all scripts, so that no call has to bring its own.
+    /// Loads all scripts into the server's cache, so that a call sends a hash instead of a source.
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer, or refuses a script.
     pub(crate) async fn load<C: ConnectionLike>(&self, connection: &mut C) -> RedisResult<()> {
         for script in &self.0 {
             script.load_async(connection).await?;
@@ -46,8 +64,12 @@ impl Scripts {
         Ok(())
     }
 
-    /// Runs a script by its hash; by its source if the server does not know it, because it was
-    /// started anew.
+    /// Runs a script by its hash. If the server does not know it, because it was restarted or its
+    /// cache was flushed, the script is loaded and run again, which takes two more round trips.
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer, or the script fails.
     pub(crate) async fn run<C: ConnectionLike>(
         &self,
         verb: Verb,
@@ -66,7 +88,10 @@ impl Scripts {
     }
 }
 
-/// Stands before each verb, so each part may use those before it.
+/// The part that all scripts share.
+///
+/// The order matters: a `local` function of Lua is visible only to the code below it, so each file
+/// may use the files above it and no others.
 const ROOM: &str = concat!(
     include_str!("lua/room/head.lua"),
     include_str!("lua/room/clock.lua"),
@@ -80,7 +105,7 @@ const ROOM: &str = concat!(
     include_str!("lua/room/close.lua"),
 );
 
-/// In the order of [`Verb::ALL`].
+/// The files of the verbs, in the order of [`Verb::ALL`].
 const SOURCES: [&str; Verb::ALL.len()] = [
     include_str!("lua/check_in.lua"),
     include_str!("lua/configure.lua"),

@@ -1,9 +1,11 @@
-//! Locks, whatever became of others who had them.
+//! Access to locks that may be poisoned.
 
 use std::sync::{LockResult, PoisonError};
 
-/// The guard of a lock, poisoned or not. The code under the locks of this crate does not panic, so
-/// poison never means that a state was left half changed.
+/// Returns the guard of a lock, poisoned or not.
+///
+/// The code that runs under the locks of this crate does not panic, so poisoning never means that
+/// a state was left half changed.
 pub(crate) fn unpoisoned<G>(locked: LockResult<G>) -> G {
     locked.unwrap_or_else(PoisonError::into_inner)
 }

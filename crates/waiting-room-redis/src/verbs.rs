@@ -68,29 +68,30 @@ pub(crate) fn encode_rules(rules: &RoomRules, lifetime: Duration) -> Vec<Vec<u8>
         hold => hold.max(lifetime),
     };
     let micros = |duration: Duration| duration.as_micros().to_string();
-    let ((slots, minute), share) = (rules.limits(), rules.current_places_per_network());
+    let (slots, minute) = (rules.total_active_users(), rules.new_users_per_minute());
+    let share = rules.places_per_network();
     let fields = [
         slots.to_string(),
         minute.map_or_else(String::new, |users| users.to_string()),
         micros(rules.pass_lifetime()),
-        u8::from(rules.current_session_renewal() == SessionRenewal::Fixed).to_string(),
-        match rules.current_method() {
+        u8::from(rules.session_renewal() == SessionRenewal::Fixed).to_string(),
+        match rules.queueing_method() {
             QueueingMethod::Passthrough => "passthrough",
             QueueingMethod::Random => "random",
             QueueingMethod::Reject => "reject",
             _ => "fifo",
         }
         .to_owned(),
-        match rules.current_mode() {
+        match rules.mode() {
             RoomMode::Drain => "drain",
             RoomMode::QueueAll => "queue_all",
             _ => "auto",
         }
         .to_owned(),
-        rules.current_line_capacity().to_string(),
-        micros(rules.current_place_retention()),
-        micros(rules.current_refresh_interval()),
-        match rules.current_cookie_test() {
+        rules.line_capacity().to_string(),
+        micros(rules.place_retention()),
+        micros(rules.refresh_interval()),
+        match rules.cookie_test() {
             CookieTest::AboveUtilization(percent) => percent.to_string(),
             _ => String::new(),
         },
@@ -135,7 +136,7 @@ pub(crate) fn verdict(
             let reason = reason(&said.text()?)?;
             let next = head.now + seconds(said.number()?);
             let mut ticket = Ticket::new(id, head.now, head.now, next);
-            if rules.current_method() != QueueingMethod::Random {
+            if rules.queueing_method() != QueueingMethod::Random {
                 ticket.show(head.present.saturating_add(1), true);
             }
             Ok(Verdict::Wait { ticket, reason })
@@ -145,7 +146,7 @@ pub(crate) fn verdict(
             let mut ticket = resumed(head, &mut said, id, shown)?;
             let ahead: u32 = said.number()?;
             let is_over_share = said.signed()? == 1;
-            let is_drawn = rules.current_method() == QueueingMethod::Random;
+            let is_drawn = rules.queueing_method() == QueueingMethod::Random;
             ticket.wait = match (is_closed(&reason), is_drawn) {
                 (true, _) => None,
                 (false, true) => WaitEstimate::by_lot(head.present, head.per_second),

@@ -44,7 +44,7 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(rules: RoomRules, recovery: Recovery) -> Result<Self, ConfigError> {
-        let rules = rules.recovery(recovery);
+        let rules = rules.with_recovery(recovery);
         let room = Room::new(rules.clone())?;
         Ok(Self { rules, room, remembers_since: Timestamp::ZERO })
     }

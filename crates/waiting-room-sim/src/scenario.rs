@@ -121,9 +121,9 @@ impl Scenario {
     #[must_use]
     pub fn rules(&self) -> RoomRules {
         RoomRules::new("simulation", self.limits.total_active_users)
-            .new_users_per_minute(self.limits.new_users_per_minute)
-            .session_duration(self.limits.session_duration)
-            .place_retention(self.limits.place_retention)
-            .line_capacity(self.line_capacity)
+            .with_new_users_per_minute(self.limits.new_users_per_minute)
+            .with_session_duration(self.limits.session_duration)
+            .with_place_retention(self.limits.place_retention)
+            .with_line_capacity(self.line_capacity)
     }
 }

@@ -66,7 +66,7 @@ fn places_per_network_is_a_number_or_off_or_a_number_in_shadow() {
     let places = |json: &str| {
         let file = format!(r#"{{ "name": "shop", "total_active_users": 1{json} }}"#);
         let config: Result<WaitingRoomConfig, _> = serde_json::from_str(&file);
-        config.map(|it| it.rules.current_places_per_network()).map_err(|error| error.to_string())
+        config.map(|it| it.rules.places_per_network()).map_err(|error| error.to_string())
     };
     let of = |value: &str| places(&format!(r#", "places_per_network": {value}"#));
     assert_eq!(places(""), Ok(PlacesPerNetwork::Limit(1_000)));

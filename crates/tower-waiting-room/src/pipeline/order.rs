@@ -347,7 +347,7 @@ impl<St: Store> Pipeline<St> {
         let Some(room) = &self.room else { return Continue(()) };
         let (now, rules) = (journey.now, room.rules());
         // The limits stay: they protect the service from single clients with or without a room.
-        if rules.current_mode() == RoomMode::Suspended {
+        if rules.mode() == RoomMode::Suspended {
             journey.admitted = Reason::Bypass("suspended".into());
             return Continue(());
         }

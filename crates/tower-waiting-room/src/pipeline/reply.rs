@@ -83,7 +83,7 @@ impl Reply {
     /// which lasts for longer than the refresh interval.
     pub(super) fn room_unavailable(rules: &RoomRules) -> Self {
         let half_a_session = rules.renew_after() * 4;
-        let longest = half_a_session.min(rules.current_refresh_interval());
+        let longest = half_a_session.min(rules.refresh_interval());
         let retry_after = Some(UNAVAILABLE_RETRY.min(longest));
         let reason = Reason::StoreUnavailable;
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }

@@ -49,8 +49,6 @@ fn every_profile_has_its_own_headers() {
     assert_eq!(
         texts,
         [
-            "x-ratelimit-remaining: 50\n\
-             x-ratelimit-limit: 100\n",
             "x-ratelimit-limit: 100\n\
              x-ratelimit-remaining: 50\n\
              x-ratelimit-reset: 1795248030\n\
@@ -65,6 +63,8 @@ fn every_profile_has_its_own_headers() {
             "ratelimit: limit=100, remaining=50, reset=30\n\
              ratelimit-policy: 100;w=60\n",
             "",
+            "x-ratelimit-remaining: 50\n\
+             x-ratelimit-limit: 100\n",
         ]
     );
 }

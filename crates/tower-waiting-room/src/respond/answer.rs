@@ -109,10 +109,10 @@ impl Answer {
     /// With what the room's rules say.
     #[must_use]
     pub(crate) fn with_rules(mut self, rules: &RoomRules) -> Self {
-        self.place_retention = rules.current_place_retention();
-        self.refresh_interval = rules.current_refresh_interval();
-        self.method = rules.current_method();
-        self.is_queue_all = rules.current_mode() == RoomMode::QueueAll;
+        self.place_retention = rules.place_retention();
+        self.refresh_interval = rules.refresh_interval();
+        self.method = rules.queueing_method();
+        self.is_queue_all = rules.mode() == RoomMode::QueueAll;
         self.wait = self.wait.filter(|_| !self.is_queue_all);
         self
     }

@@ -52,12 +52,13 @@ pub(super) fn newcomer() -> Answer {
 pub(super) fn lottery() -> Answer {
     let mut ticket = ticket();
     ticket.shown_position = None;
-    placed().with_rules(&rules().queueing_method(QueueingMethod::Random)).with_ticket(&ticket)
+    placed().with_rules(&rules().with_queueing_method(QueueingMethod::Random)).with_ticket(&ticket)
 }
 
 /// Nobody is let in.
 pub(super) fn paused() -> Answer {
-    Answer { reason: Reason::QueueAll, ..placed() }.with_rules(&rules().mode(RoomMode::QueueAll))
+    Answer { reason: Reason::QueueAll, ..placed() }
+        .with_rules(&rules().with_mode(RoomMode::QueueAll))
 }
 
 /// A form was posted, and did not get through.

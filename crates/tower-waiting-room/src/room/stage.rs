@@ -208,7 +208,7 @@ impl<St: Store> RoomStage<St> {
 
     /// A token for a visitor who waits.
     pub(crate) fn ticket_token(&self, ticket: &Ticket) -> Token {
-        let max_age = self.store.rules().current_place_retention();
+        let max_age = self.store.rules().place_retention();
         Token { sealed: self.tokens.seal_ticket(ticket), max_age }
     }
 
@@ -224,7 +224,7 @@ impl<St: Store> RoomStage<St> {
     /// When a visitor is to come back whom this node has no time to ask the store about: spread over
     /// what the slowest visitors are asked to wait, so that a flood does not come back at once.
     pub(crate) fn overload_interval(&self, draw: u64) -> Duration {
-        let longest = self.store.rules().current_refresh_interval();
+        let longest = self.store.rules().refresh_interval();
         let share = u32::try_from(draw % 1_000).unwrap_or(0);
         let interval = longest / 4 + longest * 3 / 4 * share / 1_000;
         Duration::from_secs(interval.as_secs() + 1)
@@ -295,7 +295,7 @@ impl<St: Store> RoomStage<St> {
 
     /// Whether a session may outlast a pass.
     fn is_sliding(&self) -> bool {
-        self.store.rules().current_session_renewal() == SessionRenewal::Sliding
+        self.store.rules().session_renewal() == SessionRenewal::Sliding
     }
 
     /// A client keeps its pass for as long as the session may last: where only the store has heard of

@@ -50,7 +50,7 @@ async fn a_session_that_is_made_longer_puts_out_no_visitor() {
     let house = House::new(config());
     let mut ann = Visitor::default();
     ann.get(&house).await;
-    let longer = |rules: RoomRules| rules.session_duration(Duration::from_secs(7_200));
+    let longer = |rules: RoomRules| rules.with_session_duration(Duration::from_secs(7_200));
     house.handle().change(longer).await.unwrap();
     for _ in 0..12 {
         house.advance(20);

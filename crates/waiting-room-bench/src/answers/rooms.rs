@@ -45,7 +45,7 @@ pub(super) async fn still_room() -> Result<FullRoom> {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
     let config = config().build()?;
     let store = MemoryStore::with_clock(config.rules().clone(), clock.clone())?;
-    let interval = store.rules().current_refresh_interval();
+    let interval = store.rules().refresh_interval();
     let room = FullRoom::new(WaitingRoomLayer::with_store(config, store, StoreFailure::Wait)).await;
     clock.advance(2 * interval);
     Ok(room)

@@ -114,7 +114,7 @@ pub(super) async fn connection(server: &EngineServer) -> Result<MultiplexedConne
 
 /// One slot, for an hour.
 pub(super) fn rules() -> RoomRules {
-    RoomRules::new("bench", 1).session_duration(Duration::from_secs(3_600))
+    RoomRules::new("bench", 1).with_session_duration(Duration::from_secs(3_600))
 }
 
 /// A room on the server whose slot is taken.

@@ -96,7 +96,7 @@ impl RoomRules {
 
     /// At most this many visitors are active at any instant. A cap, not a target.
     #[must_use]
-    pub fn total_active_users(mut self, users: u32) -> Self {
+    pub fn with_total_active_users(mut self, users: u32) -> Self {
         self.total_active_users = users;
         self
     }
@@ -105,42 +105,42 @@ impl RoomRules {
     ///
     /// The minute slides: a window `(t, t + 60 s]` that begins anywhere holds no more.
     #[must_use]
-    pub fn new_users_per_minute(mut self, users: impl Into<Option<u32>>) -> Self {
+    pub fn with_new_users_per_minute(mut self, users: impl Into<Option<u32>>) -> Self {
         self.new_users_per_minute = users.into();
         self
     }
 
     /// A visitor stays active for at least this long after the last request. 5 minutes.
     #[must_use]
-    pub fn session_duration(mut self, duration: Duration) -> Self {
+    pub fn with_session_duration(mut self, duration: Duration) -> Self {
         self.session_duration = duration;
         self
     }
 
     /// Whether requests prolong a session. [`SessionRenewal::Sliding`].
     #[must_use]
-    pub fn session_renewal(mut self, renewal: SessionRenewal) -> Self {
+    pub fn with_session_renewal(mut self, renewal: SessionRenewal) -> Self {
         self.session_renewal = renewal;
         self
     }
 
     /// Who is let in next. [`QueueingMethod::Fifo`].
     #[must_use]
-    pub fn queueing_method(mut self, method: QueueingMethod) -> Self {
+    pub fn with_queueing_method(mut self, method: QueueingMethod) -> Self {
         self.queueing_method = method;
         self
     }
 
     /// The operator's mode. [`RoomMode::Auto`].
     #[must_use]
-    pub fn mode(mut self, mode: RoomMode) -> Self {
+    pub fn with_mode(mut self, mode: RoomMode) -> Self {
         self.mode = mode;
         self
     }
 
     /// The line has at most this many places; over it, visitors are refused. 100 000.
     #[must_use]
-    pub fn line_capacity(mut self, places: u32) -> Self {
+    pub fn with_line_capacity(mut self, places: u32) -> Self {
         self.line_capacity = places;
         self
     }
@@ -151,14 +151,14 @@ impl RoomRules {
     /// A client with a cookie jar gets a place with two requests, and would otherwise fill the line within
     /// seconds. A visitor who is let in at once needs no place, and one with a place keeps it.
     #[must_use]
-    pub fn places_per_network(mut self, places: PlacesPerNetwork) -> Self {
+    pub fn with_places_per_network(mut self, places: PlacesPerNetwork) -> Self {
         self.places_per_network = places;
         self
     }
 
     /// A place outlives the last check-in by this long. 5 minutes.
     #[must_use]
-    pub fn place_retention(mut self, duration: Duration) -> Self {
+    pub fn with_place_retention(mut self, duration: Duration) -> Self {
         self.place_retention = duration;
         self
     }
@@ -166,21 +166,21 @@ impl RoomRules {
     /// A visitor far back is asked to check in this often; one near the front more often, down to
     /// every 2 seconds. 20 seconds.
     #[must_use]
-    pub fn refresh_interval(mut self, interval: Duration) -> Self {
+    pub fn with_refresh_interval(mut self, interval: Duration) -> Self {
         self.refresh_interval = interval;
         self
     }
 
     /// Whether a slot is given only to clients that return a cookie. [`CookieTest::Off`].
     #[must_use]
-    pub fn cookie_test(mut self, test: CookieTest) -> Self {
+    pub fn with_cookie_test(mut self, test: CookieTest) -> Self {
         self.cookie_test = test;
         self
     }
 
     /// What a room that has lost its memory does first. [`Recovery::AdmitAtOnce`].
     #[must_use]
-    pub fn recovery(mut self, recovery: Recovery) -> Self {
+    pub fn with_recovery(mut self, recovery: Recovery) -> Self {
         self.recovery = recovery;
         self
     }
@@ -189,7 +189,7 @@ impl RoomRules {
     /// [`Recovery::Pause`]. None by default: no longer than the one in force. A room in memory knows no
     /// rules of before a restart, so a release that shortens sessions states the old duration here.
     #[must_use]
-    pub fn longest_session_duration(mut self, duration: impl Into<Option<Duration>>) -> Self {
+    pub fn with_longest_session_duration(mut self, duration: impl Into<Option<Duration>>) -> Self {
         self.longest_session_duration = duration.into();
         self
     }
@@ -200,57 +200,63 @@ impl RoomRules {
         &self.name
     }
 
-    /// The limits in force: active visitors, and new visitors a minute.
+    /// The maximum number of active visitors.
     #[must_use]
-    pub const fn limits(&self) -> (u32, Option<u32>) {
-        (self.total_active_users, self.new_users_per_minute)
+    pub const fn total_active_users(&self) -> u32 {
+        self.total_active_users
+    }
+
+    /// The maximum number of visitors admitted within any 60 seconds; `None` if there is no such limit.
+    #[must_use]
+    pub const fn new_users_per_minute(&self) -> Option<u32> {
+        self.new_users_per_minute
     }
 
     /// The mode in force.
     #[must_use]
-    pub const fn current_mode(&self) -> RoomMode {
+    pub const fn mode(&self) -> RoomMode {
         self.mode
     }
 
     /// The method in force.
     #[must_use]
-    pub const fn current_method(&self) -> QueueingMethod {
+    pub const fn queueing_method(&self) -> QueueingMethod {
         self.queueing_method
     }
 
     /// Whether requests prolong a session.
     #[must_use]
-    pub const fn current_session_renewal(&self) -> SessionRenewal {
+    pub const fn session_renewal(&self) -> SessionRenewal {
         self.session_renewal
     }
 
     /// How many places the line can have.
     #[must_use]
-    pub const fn current_line_capacity(&self) -> u32 {
+    pub const fn line_capacity(&self) -> u32 {
         self.line_capacity
     }
 
     /// How many places one network can hold.
     #[must_use]
-    pub const fn current_places_per_network(&self) -> PlacesPerNetwork {
+    pub const fn places_per_network(&self) -> PlacesPerNetwork {
         self.places_per_network
     }
 
     /// Whether a slot is given only to clients that return a cookie.
     #[must_use]
-    pub const fn current_cookie_test(&self) -> CookieTest {
+    pub const fn cookie_test(&self) -> CookieTest {
         self.cookie_test
     }
 
     /// How long a place outlives the last check-in.
     #[must_use]
-    pub const fn current_place_retention(&self) -> Duration {
+    pub const fn place_retention(&self) -> Duration {
         self.place_retention
     }
 
     /// How often a visitor far back is asked to check in.
     #[must_use]
-    pub const fn current_refresh_interval(&self) -> Duration {
+    pub const fn refresh_interval(&self) -> Duration {
         self.refresh_interval
     }
 

@@ -39,7 +39,8 @@ impl RoomSnapshot {
     /// A room without visitors, under these rules.
     #[must_use]
     pub fn empty(at: Timestamp, rules: &RoomRules) -> Self {
-        let (total_active_users, new_users_per_minute) = rules.limits();
+        let total_active_users = rules.total_active_users();
+        let new_users_per_minute = rules.new_users_per_minute();
         Self {
             at,
             active: 0,
@@ -49,10 +50,10 @@ impl RoomSnapshot {
             first_touches_in_last_minute: 0,
             waiting: 0,
             present: 0,
-            line_capacity: rules.current_line_capacity(),
+            line_capacity: rules.line_capacity(),
             oldest_wait: Duration::ZERO,
             admissions_per_minute: 0.0,
-            mode: rules.current_mode(),
+            mode: rules.mode(),
         }
     }
 }

@@ -58,7 +58,7 @@ async fn no_key_stays_for_ever_of_a_room_whose_node_was_killed_with_its_first_vi
     on_each(async |engine| {
         let server = start(engine);
         let clock = ManualClock::new(START);
-        let rules = RoomRules::new("shop", 1).session_duration(Duration::from_secs(80));
+        let rules = RoomRules::new("shop", 1).with_session_duration(Duration::from_secs(80));
         let store = node_by(clock.clone(), &server, rules).await;
         admitted(&store, 1).await;
         let ticket = queued(&store, 7 << 64 | 2).await;
@@ -93,8 +93,8 @@ async fn many_nodes_look_at_a_room_by_one_script_a_second() {
         let scripts = crate::limits::support::scripts(&server).await;
         assert!((2..=2 * NODES).contains(&scripts), "{engine}: {scripts} of {}", 4 * NODES);
         // What one has changed the others follow all the same.
-        nodes[0].configure(|rules| rules.total_active_users(2)).await.unwrap();
-        eventually(async || (nodes[9].rules().limits().0 == 2).then_some(())).await;
+        nodes[0].configure(|rules| rules.with_total_active_users(2)).await.unwrap();
+        eventually(async || (nodes[9].rules().total_active_users() == 2).then_some(())).await;
     })
     .await;
 }
@@ -125,7 +125,7 @@ async fn a_key_that_somebody_has_deleted_stops_nothing() {
         for key in ["active", "passes", "ended", "voids"].into_iter().chain(of_line) {
             let server = start(engine);
             let clock = ManualClock::new(START);
-            let rules = RoomRules::new("shop", 1).session_duration(Duration::from_secs(80));
+            let rules = RoomRules::new("shop", 1).with_session_duration(Duration::from_secs(80));
             let store = node_by(clock.clone(), &server, rules).await;
             let pass = admitted(&store, 1).await;
             let ticket = queued(&store, 7 << 64 | 2).await;
@@ -159,7 +159,7 @@ async fn rules_that_only_a_newer_release_can_read_are_no_failure_of_the_server()
             store.snapshot().await.unwrap();
             admitted(&store, id).await;
         }
-        assert_eq!(store.rules().limits(), (100, None), "the rules that it can read");
+        assert_eq!(store.rules().total_active_users(), 100, "the rules that it can read");
     })
     .await;
 }
@@ -201,7 +201,7 @@ const VANISHED: &str = "
 async fn a_room_that_nobody_looks_at_any_more_is_forgotten() {
     on_each(async |engine| {
         let server = start(engine);
-        let rules = RoomRules::new("shop", 1).refresh_interval(Duration::from_secs(2));
+        let rules = RoomRules::new("shop", 1).with_refresh_interval(Duration::from_secs(2));
         let store = node(&server, rules).await;
         admitted(&store, 1).await;
         let ticket = queued(&store, 7 << 64 | 2).await;

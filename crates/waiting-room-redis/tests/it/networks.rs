@@ -16,8 +16,8 @@ const NETWORKS: &str = "{wr:shop}:networks";
 
 fn rules() -> RoomRules {
     RoomRules::new("shop", 1)
-        .session_duration(Duration::from_secs(80))
-        .places_per_network(PlacesPerNetwork::Limit(2))
+        .with_session_duration(Duration::from_secs(80))
+        .with_places_per_network(PlacesPerNetwork::Limit(2))
 }
 
 /// A full room.
@@ -69,10 +69,13 @@ async fn a_network_has_no_more_places_than_its_share_whichever_node_it_asks() {
         assert_eq!(here.snapshot().await.unwrap().waiting, 4);
         assert_eq!(counted(&server).await, 3, "one is of no known network");
         // An operator changes it for all.
-        there.configure(|rules| rules.places_per_network(PlacesPerNetwork::Off)).await.unwrap();
+        there
+            .configure(|rules| rules.with_places_per_network(PlacesPerNetwork::Off))
+            .await
+            .unwrap();
         assert!(has_place(&here, 7, 50).await);
         let shadow = PlacesPerNetwork::Shadow(2);
-        here.configure(|rules| rules.places_per_network(shadow)).await.unwrap();
+        here.configure(|rules| rules.with_places_per_network(shadow)).await.unwrap();
         let verdict = comes(&there, 7, 51).await;
         assert_eq!(*verdict.reason(), Reason::QueuedNetworkFull);
         assert_eq!(counted(&server).await, 5);
@@ -97,7 +100,10 @@ async fn a_place_that_is_let_in_left_or_lapsed_is_for_another_of_the_network() {
         assert!(matches!(verdict, Verdict::Admit { .. }), "{verdict:?}");
         assert!(has_place(&store, 7, 5).await && !has_place(&store, 7, 6).await);
         // More lapse at once than one script clears away.
-        store.configure(|rules| rules.places_per_network(PlacesPerNetwork::Off)).await.unwrap();
+        store
+            .configure(|rules| rules.with_places_per_network(PlacesPerNetwork::Off))
+            .await
+            .unwrap();
         for who in 1_000..2_300 {
             let seen = waiting_room_core::Ticket::new(of(9, who), START, clock.now(), START);
             store.check_in(seen).await.unwrap();

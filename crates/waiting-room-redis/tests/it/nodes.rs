@@ -14,7 +14,7 @@ use crate::support::{
 async fn of_many_who_come_to_four_nodes_at_once_exactly_the_limit_is_let_in() {
     on_each(async |engine| {
         let server = start(engine);
-        let rules = RoomRules::new("shop", 20).new_users_per_minute(15);
+        let rules = RoomRules::new("shop", 20).with_new_users_per_minute(15);
         let mut visitors = JoinSet::new();
         for number in 0..4_u128 {
             let store = node(&server, rules.clone()).await;

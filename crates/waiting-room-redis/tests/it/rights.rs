@@ -52,8 +52,8 @@ async fn goes_in_and_out(store: &RedisStore) {
     let ticket = queued(store, 7 << 64 | 2).await;
     store.check_in(ticket).await.unwrap();
     assert!(matches!(store.renew(pass).await.unwrap(), Renewal::Renew(_)));
-    store.configure(|rules| rules.queueing_method(QueueingMethod::Random)).await.unwrap();
-    store.configure(|rules| rules.queueing_method(QueueingMethod::Fifo)).await.unwrap();
+    store.configure(|rules| rules.with_queueing_method(QueueingMethod::Random)).await.unwrap();
+    store.configure(|rules| rules.with_queueing_method(QueueingMethod::Fifo)).await.unwrap();
     store.leave(pass.id).await.unwrap();
     assert!(matches!(store.check_in(ticket).await.unwrap(), Verdict::Admit { .. }));
     store.enter(VisitorId::new(3)).await.unwrap();

@@ -83,17 +83,17 @@ impl Settings {
     #[must_use]
     pub fn rules(&self) -> RoomRules {
         RoomRules::new(Self::NAME, self.slots)
-            .new_users_per_minute(self.minute)
-            .session_duration(self.session)
-            .session_renewal(self.renewal)
-            .queueing_method(self.method)
-            .mode(self.mode)
-            .line_capacity(self.capacity)
-            .place_retention(self.retention)
-            .refresh_interval(self.refresh)
-            .cookie_test(self.cookie_test)
-            .recovery(self.recovery)
-            .places_per_network(self.share)
+            .with_new_users_per_minute(self.minute)
+            .with_session_duration(self.session)
+            .with_session_renewal(self.renewal)
+            .with_queueing_method(self.method)
+            .with_mode(self.mode)
+            .with_line_capacity(self.capacity)
+            .with_place_retention(self.retention)
+            .with_refresh_interval(self.refresh)
+            .with_cookie_test(self.cookie_test)
+            .with_recovery(self.recovery)
+            .with_places_per_network(self.share)
     }
 }
 

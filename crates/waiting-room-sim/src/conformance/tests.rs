@@ -105,11 +105,11 @@ impl Faulty {
     }
 
     fn rules(fault: Fault, rules: RoomRules) -> RoomRules {
-        let (slots, _) = rules.limits();
-        match (fault, rules.current_places_per_network()) {
-            (Fault::OneTooMany, _) => rules.total_active_users(slots + 1),
+        let slots = rules.total_active_users();
+        match (fault, rules.places_per_network()) {
+            (Fault::OneTooMany, _) => rules.with_total_active_users(slots + 1),
             (Fault::SharesTooMuch, PlacesPerNetwork::Limit(share)) => {
-                rules.places_per_network(PlacesPerNetwork::Limit(share + 1))
+                rules.with_places_per_network(PlacesPerNetwork::Limit(share + 1))
             }
             _ => rules,
         }
@@ -188,7 +188,7 @@ impl Store for Faulty {
         let fault = self.fault;
         let spoilt = move |rules| {
             let rules = change(rules);
-            if rules.limits().0 == 0 { rules } else { Self::rules(fault, rules) }
+            if rules.total_active_users() == 0 { rules } else { Self::rules(fault, rules) }
         };
         self.room().configure(spoilt).await
     }

@@ -141,6 +141,17 @@ impl Oracle {
         }
     }
 
+    /// Records the position that an answer shows which does not reveal what the room decided, such as
+    /// one of a node that cannot reach its store. A rise is measured from the last position shown.
+    pub fn shown(&mut self, visitor: VisitorNo, position: ShownPosition) {
+        let place = self.visitors.get_mut(&visitor).and_then(|known| known.place.as_mut());
+        match (place, position) {
+            (Some(place), ShownPosition::Approximate) => place.position = None,
+            (Some(place), ShownPosition::Exact(position)) => place.position = Some(position),
+            (_, ShownPosition::None) | (None, _) => {}
+        }
+    }
+
     /// The visitor may be present in the line until `until`.
     pub(super) fn stands_until(&mut self, visitor: VisitorNo, until: Timestamp) {
         let Some(known) = self.visitors.get_mut(&visitor) else { return };

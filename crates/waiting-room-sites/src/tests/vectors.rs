@@ -334,7 +334,7 @@ fn v31_queueing_begins_at_the_limit_and_ends_below_it() {
 
 #[test]
 fn v32_who_waited_wrongly_comes_in_after_one_refresh() {
-    let refresh = RoomRules::new("article", 200).current_refresh_interval();
+    let refresh = RoomRules::new("article", 200).refresh_interval();
     assert_eq!(refresh, Duration::from_secs(20));
     // All 17 met the same node. A refresh later it has 16 slots again.
     let mut node = usher(rules(EVEN), SAN_JOSE, state(3));

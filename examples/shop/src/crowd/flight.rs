@@ -57,6 +57,9 @@ impl Flight {
             let is_in_doubt = trouble.is_in_doubt || view.trouble.is_in_doubt;
             if is_in_doubt {
                 view.oracle.failed(visitor, now);
+                if let Seen::Waiting { position, .. } = seen {
+                    view.oracle.shown(visitor, position);
+                }
             } else {
                 view.oracle.answered(visitor, now, seen);
             }

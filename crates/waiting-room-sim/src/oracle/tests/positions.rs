@@ -28,6 +28,26 @@ fn a_position_may_go_up_where_it_is_said_to_be_approximate() {
     assert_eq!(scene.report().position_rises, 0);
 }
 
+/// The answers of an outage reveal no decision, but the positions that they show are seen.
+#[test]
+fn a_position_shown_in_an_outage_is_the_one_that_a_later_position_is_compared_with() {
+    let rises = |shown, later| {
+        let mut scene = Scene::new(1, None);
+        scene.ask(1, 0, ADMITTED);
+        scene.ask(2, 1_000, first());
+        scene.ask(2, 21_000, waits(1_000, 5));
+        scene.0.sent(VisitorNo(2), at(41_000));
+        scene.0.failed(VisitorNo(2), at(41_000));
+        scene.0.shown(VisitorNo(2), shown);
+        scene.ask(2, 61_000, waits(1_000, later));
+        scene.report().position_rises
+    };
+    assert_eq!(rises(ShownPosition::None, 6), 1);
+    assert_eq!(rises(ShownPosition::Approximate, 6), 0);
+    assert_eq!(rises(ShownPosition::Exact(3), 4), 1);
+    assert_eq!(rises(ShownPosition::Exact(6), 6), 0);
+}
+
 #[test]
 fn a_first_ticket_keeps_its_order_for_one_and_a_half_intervals() {
     let losses = |brought_back| {

@@ -92,7 +92,7 @@ fn a_newcomer_is_told_how_many_are_ahead_and_asked_back_within_two_seconds() {
 
 #[test]
 fn first_tickets_are_no_claims_on_the_front_of_the_line() {
-    let mut room = room(rules(10).session_duration(Duration::from_secs(300)));
+    let mut room = room(rules(10).with_session_duration(Duration::from_secs(300)));
     for who in 0..10 {
         pass(room.enter(id(who), at(0)));
     }
