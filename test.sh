@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change is merged. CI runs exactly this.
+# All checks that must pass before a change is merged. CI runs exactly this.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-# What a build of another commit has left is of no use here, and rustc 1.95 may fail on it.
+# Incremental data from a build of another commit is of no use here, and rustc 1.95 may fail on it.
 export CARGO_INCREMENTAL=0
 
 step() { printf '\n== %s\n' "$*"; }
 
-step "the parts that the tests need"
+step "the dependencies of the tests"
 scripts/install-test-parts.sh
 
 step "format"
 cargo fmt --all --check
 
-step "structure: no circles, no arrows that run up, no long functions"
+step "structure: no circles, no upward arrows, no long functions"
 scripts/check-structure.py --self-test
 scripts/check-structure.py
 
-step "promises: the tests that docs/promises.md names are there"
+step "promises: the tests that docs/promises.md names exist"
 scripts/check-promises.py
 
 step "lints"
@@ -34,7 +34,8 @@ cargo check --quiet -p tower-waiting-room --no-default-features --features tonic
 cargo check --quiet -p waiting-room-redis
 
 step "tests"
-# The tests with foreign clients mostly wait for them, so there are more threads than cores.
+# The tests with foreign clients mostly wait for those clients, so there are more threads than
+# cores.
 RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" cargo test --workspace --all-features
 
 step "attacks over real sockets, in short, with a fresh seed"
@@ -53,8 +54,9 @@ cargo run --quiet -p waiting-room-studies -- accuracy --requests 20000
 step "a short simulation of the gate, with a fresh seed"
 cargo run --quiet -p waiting-room-studies -- gate --quick
 
-step "four nodes in trouble, with fresh seeds"
-# The limit on new visitors holds the door here; for one that moves see scripts/faults.sh.
+step "four nodes under faults, with fresh seeds"
+# Here the limit on new visitors decides when visitors are admitted; scripts/faults.sh admits them
+# faster.
 for trouble in "redis none store-lost" "valkey failover"; do
     read -r engine faults <<<"$trouble"
     # shellcheck disable=SC2086 # the names of several faults
@@ -63,7 +65,7 @@ for trouble in "redis none store-lost" "valkey failover"; do
         faults $faults
 done
 
-step "many sites, in short: what each policy is known for"
+step "many sites, in short: the known properties of each policy"
 cargo run --release --quiet -p waiting-room-studies -- figures --quick
 
 step "dependencies"
@@ -73,4 +75,4 @@ else
     echo "cargo-deny is not installed; to check licences and sources: cargo install cargo-deny --locked"
 fi
 
-step "all is well"
+step "all checks passed"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that every test that docs/promises.md names is there."""
+"""Checks that every test that docs/promises.md names exists."""
 
 import pathlib
 import re
@@ -7,7 +7,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "promises.md"
-# The name of a test is a sentence: no other code on the page has as many words.
+# Names of tests are sentences: no other code on the page has as many words.
 TEST = re.compile(r"`([a-z0-9]+(?:_[a-z0-9]+){3,})`")
 FUNCTION = re.compile(r"\bfn ([a-z0-9_]+)\s*\(")
 

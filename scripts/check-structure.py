@@ -1,27 +1,27 @@
 #!/usr/bin/env python3
-"""Checks how the files of this workspace depend on each other, and how long they are.
+"""Checks the dependencies between the files of this workspace, and their lengths.
 
     scripts/check-structure.py [ROOT] [--only circles,arrows,crates,sizes,mod-files]
     scripts/check-structure.py --self-test
 
 The exit status is 1 if anything is wrong, and each finding names its files.
 
-circles    No two files of a crate may need each other, directly or through others. An arrow goes
-           from the file that uses a name to the file that defines it. `use` lines and the paths in
-           the code are read; re-exports (`pub use`, `pub(crate) use`) are followed to the
-           definition and are no arrows themselves, nor are `mod` lines.
-arrows     The top-level modules of a crate are its places. A place with a row in `ALLOWED` uses
+circles    No two files of a crate may depend on each other, directly or through others. An arrow
+           goes from the file that uses a name to the file that defines it. `use` lines and the paths
+           in the code are read. Re-exports (`pub use`, `pub(crate) use`) are followed to the
+           definition and are not arrows themselves, nor are `mod` lines.
+arrows     The top-level modules of a crate are its places. A place with a row in `ALLOWED` may use
            only the places of its row; in every crate, the graph of the places has no circle.
-crates     `OWN_DEPENDENCIES` says which crates of ours a published crate may depend on.
+crates     `OWN_DEPENDENCIES` lists which crates of the workspace a published crate may depend on.
 sizes      Files have at most 500 lines and functions at most 70, and fewer than one file in ten
            has less than 60 lines.
 mod-files  A module `name` is in `name.rs`, not in `name/mod.rs`.
 
-Only production code counts: `src/` without `tests.rs`, without folders `tests/`, and without what
-stands behind `#[cfg(test)]`. Lines of tests do not count as lines of their file either.
+Only production code counts: `src/` without `tests.rs`, without folders `tests/`, and without items
+behind `#[cfg(test)]`. Lines of tests do not count as lines of their file either.
 
-This is no compiler: method calls (`x.verb()`) and names that macros make are not seen. A file that
-calls a method without ever naming the type has no arrow to it.
+This is not a compiler: method calls (`x.verb()`) and names that macros create are not seen. A file
+that calls a method without ever naming the type has no arrow to it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-# Which places a place may use, crate by crate. The root of a crate (`lib.rs`, `main.rs`) is the
+# The places that each place may use, by crate. The root of a crate (`lib.rs`, `main.rs`) is the
 # place `root`. A place without a row may use any other, as long as there is no circle.
 
-# The floors of tower-waiting-room, the lowest first. The stages do not know each other.
+# The layers of tower-waiting-room, the lowest first. The stages do not depend on each other.
 _GROUND = {"ambient", "misconfiguration", "rate_headers", "request", "telemetry"}
 _STAGES = _GROUND | {"token", "rate", "room", "gate"}
 _PIPELINE = _STAGES | {"respond", "rules_file", "config", "pipeline"}
@@ -119,7 +119,7 @@ class Token:
 
 
 def tokens_of(source: str) -> list[Token]:
-    """The tokens of a Rust file, without comments and spaces."""
+    """Returns the tokens of a Rust file, without comments and whitespace."""
     tokens: list[Token] = []
     at, line = 0, 1
     while at < len(source):
@@ -136,7 +136,7 @@ def tokens_of(source: str) -> list[Token]:
 
 
 def _end_of_block_comment(source: str, at: int) -> int:
-    """Block comments nest in Rust."""
+    """Returns the end of the comment that starts at `at`. Block comments nest in Rust."""
     depth = 0
     for mark in re.finditer(r"/\*|\*/", source[at:]):
         depth += 1 if mark[0] == "/*" else -1
@@ -146,7 +146,7 @@ def _end_of_block_comment(source: str, at: int) -> int:
 
 
 def closing(tokens: list[Token], at: int) -> int:
-    """The index of the bracket that closes the one at `at`."""
+    """Returns the index of the bracket that closes the one at `at`."""
     depth = 0
     for index in range(at, len(tokens)):
         if tokens[index].kind == "sign":
@@ -163,7 +163,7 @@ def closing(tokens: list[Token], at: int) -> int:
 
 
 def production(tokens: list[Token]) -> tuple[list[Token], list[tuple[int, int]]]:
-    """The tokens without the items of tests, and from which line to which those reached."""
+    """Returns the tokens without test items, and the first and last line of each dropped range."""
     kept: list[Token] = []
     dropped: list[tuple[int, int]] = []
     at = 0
@@ -202,7 +202,7 @@ def _is_only_for_tests(attribute: list[Token]) -> bool:
 
 
 def _holds_without_tests(condition: list[Token]) -> bool | None:
-    """Whether a condition of `cfg` holds in a build without tests; None if that depends."""
+    """Returns whether a `cfg` condition holds in a build without tests; None if that depends."""
     if len(condition) == 1:
         return False if condition[0].text == "test" else None
     if len(condition) < 3 or condition[1].text != "(":
@@ -219,7 +219,7 @@ def _holds_without_tests(condition: list[Token]) -> bool | None:
 
 
 def _split(tokens: list[Token]) -> Iterator[list[Token]]:
-    """What stands between the commas that are in no bracket."""
+    """Yields the parts between the commas that are outside of brackets."""
     part: list[Token] = []
     depth = 0
     for token in tokens:
@@ -239,7 +239,7 @@ _ENDED_BY_SEMICOLON = set("const let static type use".split())
 
 
 def _end_of_item(tokens: list[Token], at: int) -> int:
-    """The index behind the item, field, arm or statement that starts at `at`."""
+    """Returns the index behind the item, field, arm or statement that starts at `at`."""
     keyword = at
     if tokens[at].text == "pub":
         keyword = closing(tokens, at + 1) + 1 if tokens[at + 1].text == "(" else at + 1
@@ -266,7 +266,7 @@ def _end_of_item(tokens: list[Token], at: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One leaf of a `use` tree: a name, under another one perhaps, or all names (`*`)."""
+    """One leaf of a `use` tree: a name, possibly under an alias, or all names (`*`)."""
 
     path: tuple[str, ...]
     alias: str
@@ -277,7 +277,7 @@ class Use:
 class Definition:
     file: str
     name: str
-    # Whether a path can go on behind it: a type or a trait, not a function, a constant or a macro.
+    # Whether a path can continue behind it: true for types and traits, false for other items.
     is_type: bool
 
 
@@ -285,12 +285,12 @@ class Definition:
 class Module:
     file: str
     parent: Module | None
-    # The folder that its child modules are in.
+    # The folder that contains its child modules.
     folder: PurePosixPath
     children: dict[str, Module] = field(default_factory=dict)
     defined: set[Definition] = field(default_factory=set)
     uses: list[Use] = field(default_factory=list)
-    # The paths in its code, `use` lines aside.
+    # The paths in its code, except for `use` lines.
     paths: set[tuple[str, ...]] = field(default_factory=set)
 
     def tree(self) -> Iterator[Module]:
@@ -304,7 +304,7 @@ _NAMED_ITEMS = _TYPES | set("const fn static".split())
 
 
 class Reader:
-    """Makes modules of files, from the root of a crate on, and reads each file once."""
+    """Turns files into modules, starting from the root of a crate, and reads each file once."""
 
     def __init__(self, files: dict[str, str]) -> None:
         self.files = files
@@ -383,7 +383,7 @@ def _end_of_path(tokens: list[Token], at: int) -> int:
 
 
 def _is_binding(tokens: list[Token], at: int, end: int) -> bool:
-    """Whether a single name is that of a local, a field or an argument, not of an item."""
+    """Returns whether a single name is that of a local, a field or an argument, not of an item."""
     if end - at > 1 or not tokens[at].text[0].islower():
         return False
     before = tokens[at - 1].text if at else ""
@@ -392,7 +392,7 @@ def _is_binding(tokens: list[Token], at: int, end: int) -> bool:
 
 
 def _leaves(tree: list[Token], prefix: tuple[str, ...], *, public: bool) -> Iterator[Use]:
-    """Takes a `use` tree apart."""
+    """Yields the leaves of a `use` tree."""
     path, at = list(prefix), 0
     if not prefix and tree[0].text == "::":
         path.append("::")
@@ -416,7 +416,7 @@ def _leaves(tree: list[Token], prefix: tuple[str, ...], *, public: bool) -> Iter
 
 
 def functions(tokens: list[Token]) -> Iterator[tuple[str, int, int]]:
-    """The name, the line and the number of lines of each function with a body."""
+    """Yields the name, the line and the number of lines of each function with a body."""
     for at, token in enumerate(tokens[:-1]):
         if token.text != "fn" or token.kind != "name" or tokens[at + 1].kind != "name":
             continue
@@ -429,7 +429,7 @@ def functions(tokens: list[Token]) -> Iterator[tuple[str, int, int]]:
 
 
 def is_test(file: str) -> bool:
-    """Whether a file in `src/` is one of tests."""
+    """Returns whether a file in `src/` contains tests."""
     inside = file.partition("/src/")[2]
     path = PurePosixPath(inside)
     return path.name == "tests.rs" or "tests" in path.parent.parts
@@ -438,19 +438,19 @@ def is_test(file: str) -> bool:
 # --- From names to definitions --------------------------------------------------------------------
 
 Target = Module | Definition
-# The names that are being looked up already, so that re-exports in a circle end.
+# The names that are already being resolved, so that circular re-exports terminate.
 Seen = frozenset[tuple[int, str]]
 
 
 class Names:
-    """Finds out what a path means, in the crate whose library has the root `library`."""
+    """Resolves paths, in the crate whose library has the root `library`."""
 
     def __init__(self, crate: str, library: Module | None) -> None:
         self.crate = crate.replace("-", "_")
         self.library = library
 
     def path(self, module: Module, path: tuple[str, ...], seen: Seen = frozenset()) -> set[Target]:
-        """All that a path may mean: a module and a function may have one name."""
+        """Returns every target of a path: a module and a function may have the same name."""
         if not path or path[0] == "::":
             return set()
         targets = self._first(module, path[0], seen)
@@ -502,7 +502,7 @@ class Names:
 
 # --- Crates ---------------------------------------------------------------------------------------
 
-# From file to file, and the names that cause it.
+# From file to file, with the names that cause the arrow.
 Arrows = dict[str, dict[str, set[str]]]
 
 
@@ -518,13 +518,13 @@ class Crate:
         return file.removeprefix(f"{self.folder}/src/")
 
     def place(self, file: str) -> str:
-        """The top-level module that a file belongs to."""
+        """Returns the top-level module that a file belongs to."""
         first = self.short(file).partition("/")[0].removesuffix(".rs")
         return "root" if first in ("bin", "lib", "main") else first
 
 
 def read_crates(files: dict[str, str]) -> list[Crate]:
-    """The crates of a workspace, given as its files: path and text."""
+    """Reads the crates of a workspace, given as its files: path and text."""
     crates = []
     for path, text in sorted(files.items()):
         if not re.fullmatch(r"(crates/[^/]+|examples/[^/]+|tests)/Cargo\.toml", path):
@@ -551,7 +551,7 @@ def _read_crate(name: str, folder: str, manifest: dict, files: dict[str, str]) -
 
 
 def used_paths(module: Module) -> Iterator[tuple[str, ...]]:
-    """The paths that a module depends on: its own imports, and the paths in its code."""
+    """Yields the paths that a module depends on: its own imports, and the paths in its code."""
     for use in module.uses:
         if not use.public:
             yield use.path
@@ -562,7 +562,7 @@ def used_paths(module: Module) -> Iterator[tuple[str, ...]]:
 
 
 def circles_in(graph: dict[str, set[str]]) -> list[list[str]]:
-    """The strongly connected components of more than one node (Tarjan)."""
+    """Returns the strongly connected components of more than one node (Tarjan)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -611,7 +611,7 @@ def check_arrows(crate: Crate) -> Iterator[str]:
                 continue
             cause = f"    {crate.short(file)} -> {crate.short(target)} ({', '.join(sorted(names))})"
             if place in rows and used not in rows[place]:
-                # It is reported here, so it makes no circle of places below.
+                # Reported here, so it is not part of a circle of places below.
                 yield f"{crate.name}: {place} may not use {used}\n{cause}"
                 continue
             graph[place].add(used)
@@ -635,7 +635,7 @@ def check_crates(crates: list[Crate]) -> Iterator[str]:
 
 
 def _dependencies(manifest: dict) -> set[str]:
-    """What a crate needs when it is used, for any target."""
+    """Returns the dependencies of a crate that its users need, for any target."""
     tables = [manifest, *manifest.get("target", {}).values()]
     found = set()
     for table in tables:
@@ -675,7 +675,7 @@ def check_mod_files(files: Iterable[str]) -> Iterator[str]:
 
 
 def findings(files: dict[str, str], crates: list[Crate]) -> dict[str, list[str]]:
-    """All that is wrong, by the name of the check."""
+    """Returns all findings, by the name of the check."""
 
     def each(check: Callable[[Crate], Iterator[str]]) -> list[str]:
         return [finding for crate in crates for finding in check(crate)]
@@ -690,7 +690,7 @@ def findings(files: dict[str, str], crates: list[Crate]) -> dict[str, list[str]]
 
 
 def load(root: Path) -> dict[str, str]:
-    """The Rust files and manifests of all crates, by their paths below the root."""
+    """Loads the Rust files and manifests of all crates, by their paths below the root."""
     files = {}
     for part in ("crates", "examples", "tests"):
         for path in sorted((root / part).rglob("*")):
@@ -706,7 +706,7 @@ def load(root: Path) -> dict[str, str]:
 _LIB = "crates/it/src/lib.rs"
 _LONG = "fn long() {\n" + "    ();\n" * 69 + "}\n"
 
-# What is looked at, the files of a crate below `src/`, and the findings that are expected.
+# The case, the files of a crate below `src/`, and the expected findings.
 SELF_TESTS: list[tuple[str, dict[str, str], dict[str, list[str]]]] = [
     (
         "a circle through a re-export",
@@ -798,7 +798,7 @@ def self_test() -> int:
         files = {f"crates/it/src/{file}": text for file, text in sources.items()}
         files["crates/it/Cargo.toml"] = '[package]\nname = "it"'
         found = {
-            # A small crate has nothing but short files.
+            # A small crate has only short files.
             check: [finding for finding in of_check if "have less than" not in finding]
             for check, of_check in findings(files, read_crates(files)).items()
         }

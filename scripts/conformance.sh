@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Holds each store against the naive model for a million random commands with ten seeds each: the
-# memory of a process, Redis and Valkey. Some twenty minutes on two cores.
+# Compares each store (memory, Redis and Valkey) with the naive model, for a million random commands
+# with ten seeds each. Takes about twenty minutes on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

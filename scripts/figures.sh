@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The long campaign: every figure in full. About an hour on two cores; not part of ./test.sh.
+# The long campaign: all figures in full. Takes about an hour on two cores; not part of ./test.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 day=examples/shop/data/worldcup98-1998-06-30.csv
@@ -11,7 +11,7 @@ cargo run --release -p waiting-room-studies -- --trace "$day" --visits 10000000 
 echo "== how often rate-limit algorithms are wrong"
 cargo run --release -p waiting-room-studies -- accuracy --trace "$day" --seed 17 --out docs/figures
 
-echo "== what a gate makes of too many requests"
+echo "== the gate under too many requests"
 cargo run --release -p waiting-room-studies -- gate \
     --seed 17 --seed 18 --seed 19 --seed 20 --seed 21 --out docs/figures
 
@@ -21,5 +21,5 @@ cargo run --release -p shop -- --replay "$day"
 echo "== the CPU of a converter, without a gate and with one"
 cargo run --release -p converter -- --adaptive --out docs/figures
 
-echo "== the cost, beside the peers"
+echo "== the cost, compared with the peers"
 cargo run --release -p waiting-room-bench -- all --full

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the tests need and a Rust toolchain does not bring: a browser with its driver, curl,
-# OpenSSL for a client in Rust, HAProxy, Redis, Valkey, and the clients for Node and Python. For Debian; asks
-# nothing, and does nothing where everything is there.
+# Installs the dependencies of the tests that a Rust toolchain does not bring: a browser with its
+# driver, curl, OpenSSL for a client in Rust, HAProxy, Redis, Valkey, and the clients for Node and
+# Python. For Debian. Asks no questions, and does nothing if everything is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +14,7 @@ has() {
     command -v "$1" >/dev/null 2>&1
 }
 
-# --- From Debian: what is not there, under whatever name it was installed ---
+# --- From Debian: what is missing, whatever package it came from ---
 packages=()
 has curl || packages+=(curl)
 has chromium || packages+=(chromium fonts-dejavu-core)
@@ -37,7 +37,7 @@ if ((${#packages[@]})); then
         fail "apt-get could not install ${packages[*]}"
 fi
 
-# --- Valkey: from Debian 13 on in the release, for Debian 12 in its backports ---
+# --- Valkey: part of Debian 13 and later; for Debian 12, from its backports ---
 if ! has valkey-server; then
     if ! apt-cache show valkey-server >/dev/null 2>&1; then
         . /etc/os-release
@@ -52,13 +52,13 @@ if ! has valkey-server; then
         fail "apt-get could not install valkey-server"
 fi
 
-# --- From PyPI: what tests/requirements.txt pins, in .venv ---
+# --- From PyPI: the packages that tests/requirements.txt pins, in .venv ---
 .venv/bin/python -c 'import pip' 2>/dev/null || python3 -m venv --clear .venv ||
     fail "python3 cannot make .venv"
 .venv/bin/pip install --quiet --disable-pip-version-check --requirement tests/requirements.txt ||
     fail "pip could not install what tests/requirements.txt asks for"
 
-# --- From npm: what tests/package.json pins, in tests/node_modules ---
+# --- From npm: the packages that tests/package.json pins, in tests/node_modules ---
 (($(node -p 'parseInt(process.versions.node)') >= 20)) ||
     fail "node $(node --version) is too old for the clients in tests/package.json: 20 or newer"
 if ! npm ls --prefix tests >/dev/null 2>&1; then

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The gate under loom: every interleaving of two threads, and of three with a few interruptions.
-# Takes names of tests, to run only those.
+# Runs the gate under loom: every interleaving of two threads, and of three threads with a few
+# preemptions. Accepts names of tests, to run only those.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# By itself, since everything is compiled anew with other flags.
+# A separate target directory, since other flags recompile everything.
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/loom"
 export RUSTFLAGS="${RUSTFLAGS:-} --cfg waiting_room_loom"
 # Optimized, and with the gate's own invariants.

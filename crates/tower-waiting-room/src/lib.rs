@@ -85,7 +85,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use tower_waiting_room::{Concurrency, Key, Tenants, WaitingRoomConfig, WaitingRoomLayer};
+//! use tower_waiting_room::{Concurrency, Key, WaitingRoomConfig, WaitingRoomLayer, gate::Tenants};
 //!
 //! let config = WaitingRoomConfig::builder("api")
 //!     .concurrency(
@@ -135,51 +135,38 @@
 
 mod ambient;
 mod body;
-mod config;
+pub mod config;
 mod future;
-mod gate;
-mod handle;
+pub mod gate;
+pub mod handle;
 mod layer;
 mod misconfiguration;
 mod pipeline;
-mod rate;
+pub mod rate;
 mod rate_headers;
-mod request;
-mod respond;
-mod room;
+pub mod request;
+pub mod respond;
+pub mod room;
 mod rules_file;
-mod service;
+pub mod service;
 mod telemetry;
-mod token;
+pub mod token;
 
-pub use waiting_room_core::{
-    AdaptiveLimit, AdaptiveRules, Aimd, Algorithm, Alignment, Clock, ConfigError, ConfigErrorKind,
-    CookieTest, Discipline, DrainQueue, FixedLimit, GateOutcomes, GateRules, GateSnapshot,
-    Gradient2, ManualClock, MemoryStore, PermitOutcome, PlacesPerNetwork, QueueingMethod, Quota,
-    RateStore, Reason, Recovery, Refusals, RoomMode, RoomRules, RoomSnapshot, Sample,
-    SessionRenewal, Store, StoreError, StoreErrorKind, SystemClock, Tenants, Timestamp, Vegas,
-    WaitEstimate,
-};
+/// Clocks and timestamps. A layer reads the [`SystemClock`](time::SystemClock); a test gives it a
+/// [`ManualClock`](time::ManualClock) by [`WaitingRoomLayer::with_clock`] and moves the time itself.
+pub mod time {
+    pub use waiting_room_core::{Clock, ManualClock, SystemClock, Timestamp};
+}
 
-#[cfg(feature = "axum")]
-pub use crate::request::BodyReadTimeout;
+pub use waiting_room_core::{ConfigError, Quota, Reason};
+
 pub use crate::{
-    body::ResponseBody,
-    config::{DebugHeader, Enforcement, Preflight, WaitingRoomConfig, WaitingRoomConfigBuilder},
-    future::ResponseFuture,
-    gate::{ClientDeadline, Concurrency, GateStatuses, PermitHandle, ReleaseAt},
+    config::WaitingRoomConfig,
+    gate::Concurrency,
     handle::WaitingRoomHandle,
     layer::WaitingRoomLayer,
-    misconfiguration::Misconfiguration,
-    pipeline::{COMMAND_HEADER, REASON_HEADER, reason_of},
-    rate::{ChargeHandle, OverLimit, OverSoftLimit, RateLimit, RateStoreFailure},
-    rate_headers::{QuotaUnit, RateHeaders},
-    request::{
-        Bypass, ClientIp, ClientKind, Key, Language, MissingKey, POLL_HEADER, PeerAddr,
-        RequestHead, TrustedProxies,
-    },
-    respond::{Answer, EXPOSED_HEADERS, Message, Outcome, Page},
-    room::{FirstTouch, StoreFailure, Visit},
-    service::WaitingRoom,
-    token::{CookieSettings, KeyRing, SameSite, TOKEN_HEADER, TokenKey},
+    rate::RateLimit,
+    request::{ClientIp, Key, TrustedProxies},
+    room::StoreFailure,
+    token::{KeyRing, TokenKey},
 };

@@ -1,55 +1,79 @@
-//! What is allowed, and yet probably not meant.
+//! Set-ups that are allowed but probably not intended.
+//!
+//! A [`ConfigError`](crate::ConfigError) refuses a configuration that cannot work. A
+//! [`Misconfiguration`] reports one that does work, but under which limits mean something other
+//! than their author expects, such as a limit by address behind a proxy that the layer does not
+//! know. Some are found in the configuration when the layer is made; others show in requests. Rate
+//! limits inspect only the first 1 024 requests for them, since a wrong set-up is wrong from the
+//! start.
+//!
+//! Each kind is logged once per layer and counted in the metrics whenever it is found. Reporting it
+//! changes nothing: requests are handled by the configuration as it stands.
 
 use std::fmt;
 
-/// Something about the set-up that makes limits mean something else than intended.
+/// A property of the set-up under which limits probably mean something other than intended.
 ///
-/// Each can be on purpose, and is logged as a warning; but for [`PeerUnknown`](Self::PeerUnknown),
-/// which is an error: requests are refused for it. The codes are stable.
+/// It can be on purpose, so it is logged as a warning. The exception is
+/// [`PeerUnknown`](Self::PeerUnknown), which is logged as an error because requests are refused for
+/// it. [`misconfigurations`](crate::WaitingRoomHandle::misconfigurations) lists all that were
+/// found. The [codes](Self::code) are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Misconfiguration {
-    /// A request has come through the same limits twice.
+    /// A request went through the same layer twice. Its rate limits charged the request each time,
+    /// and so allow half as much as configured; its room and its gates count a request only once.
     CountedTwice,
-    /// Every address is a trusted proxy, so that everybody can be whom he likes.
+    /// All addresses of IPv4 or all of IPv6 are trusted proxies, so any client can claim any
+    /// address.
     EveryoneTrusted,
-    /// A forwarding header came that is not looked at.
+    /// A request carried a forwarding header, such as `X-Forwarded-For`, but not one that is read
+    /// from its peer. If a proxy sent it, all clients of that proxy share one limit.
     ForwardedHeaderIgnored,
-    /// A header that has to have one value came more than once.
+    /// The header that names the client's address must have one value, and occurred more than once.
+    /// It is not believed: the address of the connection counts.
     HeaderRepeated,
-    /// A gate lets requests wait for longer than their clients do: for 15 s or more, or for more than
-    /// one in turns or by class, where nobody is shed.
+    /// A gate lets requests wait for longer than clients do: for 15 s or more, or for more than 1 s
+    /// with a [discipline](crate::gate::Discipline) by tenant or by class, neither of which sheds
+    /// requests.
     LongMaxWait,
-    /// More keys of a limit were in use at a time than it remembers. Newcomers are judged by what the
-    /// displaced keys of their network have used.
+    /// More keys of a limit were in use at once than its [`max_keys`](crate::RateLimit::max_keys).
+    /// Newcomers start with the usage of the displaced keys of their network, and may be refused
+    /// for it.
     MaxKeysExceeded,
-    /// There is no gate for all requests, or by address, beside one for each value of a cookie, header,
-    /// path or method.
+    /// A gate exists for each value of a key that clients choose (a cookie, header, path or
+    /// method), and no other gate covers all requests, either together or by address.
     NoCommonGate,
-    /// There is no limit by address of all requests beside one by cookie, header, path or method.
+    /// A rate limit is by a key that clients choose (a cookie, header, path or method), and no hard
+    /// limit by address or by visitor covers all requests.
     NoIpLimit,
-    /// There is no tokio runtime: no request waits for a permit or in a leaky queue, and responses are
-    /// not watched for readers that stall.
+    /// No tokio runtime is running. Requests that would wait for a permit or in a leaky queue are
+    /// refused, and readers of responses that stall are not detected.
     NoRuntime,
-    /// The address of the connection is unknown, and a limit, a gate or a rule of bypass needs it.
+    /// The address of the connection is unknown, and a limit, a gate or a bypass rule needs it. A
+    /// hard limit or a gate for each address refuses the request with 500; a bypass rule by network
+    /// does not cover it.
     PeerUnknown,
-    /// Limits by address count single IPv6 addresses, or little more.
+    /// The [`ipv6_prefix`](crate::ClientIp::ipv6_prefix) is longer than 64 bits, so a single host
+    /// has many keys of a limit by address.
     RawIpv6Key,
-    /// The store was given other rules of the room than the layer. Those of the store are in force.
+    /// The store was given rules for the room that differ from those of the layer. The rules of the
+    /// store are in force.
     RulesDiffer,
-    /// The store of the room may evict keys when its memory is full, and forget limits with them.
+    /// The store of the room may evict keys when its memory is full, and the limits of the room are
+    /// forgotten with them.
     StoreMayEvict,
-    /// A limit allows nothing.
+    /// A rate limit has a quota of 0. It refuses every request, and does not mean unlimited.
     ZeroLimit,
 }
 
 impl Misconfiguration {
-    /// Whether it can never be meant.
+    /// Returns whether this is a mistake in every set-up, and so logged as an error.
     pub(crate) const fn is_error(self) -> bool {
         matches!(self, Self::PeerUnknown)
     }
 
-    /// The name in logs and metrics.
+    /// Returns the stable name in logs and metrics, such as `peer_unknown`.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -71,66 +95,69 @@ impl Misconfiguration {
     }
 }
 
-/// One sentence for the log: what is wrong, and what to do.
+/// One sentence for the log: the problem, a colon, and the remedy.
 impl fmt::Display for Misconfiguration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::CountedTwice => {
-                "a request was counted twice by the same limits: add the layer in one place only"
+                "a request went through the same layer twice: add the layer in one place only"
             }
             Self::EveryoneTrusted => {
                 "every address is a trusted proxy, so any client can claim any address: trust the \
                  networks of your proxies only"
             }
             Self::ForwardedHeaderIgnored => {
-                "a forwarding header came that is not looked at: if a proxy of yours has sent it, \
-                 name the header and the proxy in client_ip, or all of its clients share one limit"
+                "a request carried a forwarding header that is not read: if one of your proxies sent \
+                 it, name the header and the proxy in client_ip; otherwise all clients of that proxy \
+                 share one limit"
             }
             Self::HeaderRepeated => {
-                "the header with the address of the client came more than once and was not \
-                 believed: have the proxy replace what clients send under its name"
+                "the header with the address of the client occurred more than once and was not \
+                 believed: have the proxy replace any value that the client sent under this name"
             }
             Self::LongMaxWait => {
-                "a request may wait for 15 s or more, or for over 1 s in turns or by class, when its \
-                 client or a proxy has given up: under overload nothing is served in time; set \
-                 max_wait below their time-outs"
+                "requests may wait at a gate for 15 s or more, or for over 1 s by tenant or by class, \
+                 which is longer than clients and proxies wait, so under overload no request is \
+                 served in time: set max_wait below their timeouts"
             }
             Self::MaxKeysExceeded => {
-                "more keys were in use at a time than a limit remembers, so that newcomers from the \
-                 networks of displaced keys may be refused: raise max_keys, or if clients make keys up, \
-                 add a limit by address"
+                "more keys were in use at once than a limit remembers, so newcomers from the networks \
+                 of displaced keys may be refused: raise max_keys or, if clients make up keys, add a \
+                 limit by address"
             }
             Self::NoCommonGate => {
-                "a client that sends a new cookie, header, path or method each time has a gate of its \
-                 own each time: add a limit on the concurrency of all requests as well, or by address"
+                "a client that sends a new cookie, header, path or method each time gets a new gate \
+                 each time: also limit the concurrency of all requests, or of each address"
             }
             Self::NoIpLimit => {
                 "a client that sends a new cookie, header, path or method each time is never \
-                 limited: add a limit by address of all requests as well"
+                 limited: also add a limit by address for all requests"
             }
             Self::NoRuntime => {
-                "no tokio runtime keeps the time, so that requests that would have to wait are refused, \
-                 and responses that are not read are not noticed: serve with one"
+                "no tokio runtime is running, so requests that would have to wait are refused, and \
+                 readers of responses that stall are not detected: serve on a tokio runtime with time \
+                 enabled"
             }
             Self::PeerUnknown => {
                 "the address of the connection is unknown: serve the application with connect info \
-                 (axum: app.into_make_service_with_connect_info::<SocketAddr>()), turn the feature \
-                 tonic on, or put a PeerAddr into the extensions of each request"
+                 (axum: app.into_make_service_with_connect_info::<SocketAddr>()), enable the \
+                 feature tonic, or insert a PeerAddr into the extensions of each request"
             }
             Self::RawIpv6Key => {
-                "limits tell IPv6 addresses of one host apart, which can use a new one for every \
-                 request: set ipv6_prefix to 64 or less"
+                "limits by address distinguish IPv6 addresses of one host, which can use a new one \
+                 for every request: set ipv6_prefix to 64 or less"
             }
             Self::RulesDiffer => {
-                "the store was given other rules of the room than the layer, and those of the store are \
-                 in force: make the store with the rules() of the layer's config"
+                "the store was given rules for the room that differ from those of the layer, and the \
+                 rules of the store are in force: make the store with the room() of the layer's \
+                 config"
             }
             Self::StoreMayEvict => {
-                "the store of the room may evict keys when its memory is full, and a key that is gone \
-                 is a limit that is forgotten: set its maxmemory-policy to noeviction"
+                "the store of the room may evict keys when its memory is full, and the limits of the \
+                 room are forgotten with them: set its maxmemory-policy to noeviction"
             }
             Self::ZeroLimit => {
-                "a limit of 0 refuses everything and does not mean unlimited: remove the limit, or \
+                "a limit of 0 refuses every request and does not mean unlimited: remove the limit, or \
                  allow at least 1"
             }
         })

@@ -1,17 +1,39 @@
-//! The rate-limit stage: which limits apply to a request, and what they decide.
+//! Rate limits: named quotas for the requests of each key.
+//!
+//! A [`RateLimit`] bounds how much a client may use in a time, such as 120 requests a minute for
+//! each address, or 10 000 a day for each API key. Limits come from code or from a rules file, and
+//! can be changed while the layer serves.
 //!
 //! ```text
-//! RateLimit … ─► LimitSet ─┐                              ┌─ Pass:   the request goes on
-//! (code, file)             ├─► RateStage::charge ─► Rated ┼─ Delay:  it goes on in its turn
-//! request ─► Caller ───────┘        │                     └─ Refuse: 429
-//!                                   └─► Pending: with a store that nodes share, a PendingCharge,
-//!                                       and then RateStage::replied goes on with its reply
+//! limits in force ─┐                ┌─ pass:   the request goes on
+//!                  ├─► charge all ──┼─ delay:  it goes on at its turn in a leaky queue
+//! request, key ────┘   or none      └─ refuse: 429, with Retry-After
 //! ```
 //!
-//! A [`RateLimit`] is what the user wrote. A [`Policy`] is the same made ready: with its memory of
-//! keys, and with the parts of the headers that never change. A [`LimitSet`] holds those in force;
-//! a live change puts others in their place, and takes over the memory of those that stay. What
-//! all of them decided about one request is its [`RateReport`].
+//! Several limits may apply to one request. Either all of them are charged or none: a request that
+//! one limit refuses uses up no other. Soft limits and limits in shadow mode only observe. They are
+//! charged after the others allowed the request, and refuse nothing.
+//!
+//! Limits are counted in this process, or in a [`RateStore`] for several nodes together. A request
+//! then waits for one round trip, and [`RateStoreFailure`] decides when the store cannot.
+//!
+//! A limit does not bound how many requests run at once; that is the task of a
+//! [gate](crate::gate). It does not decide in which order visitors are admitted either; that is
+//! the task of the room.
+
+// The parts of this module:
+//
+//   RateLimit … ─► LimitSet ─┐                              ┌─ Pass
+//   (code, file)             ├─► RateStage::charge ─► Rated ┼─ Delay
+//   request ─► Caller ───────┘        │                     └─ Refuse
+//                                     └─► Pending: a PendingCharge queries the shared store;
+//                                         RateStage::replied continues with the reply
+//
+// A `RateLimit` is a limit as the user wrote it. A `Policy` is the same limit ready for use: with
+// its memory of keys and with the constant parts of its headers. A `LimitSet` holds the policies in
+// force; a live change replaces them, and limits that stay keep their memory. A `RateReport` holds
+// the decisions of all limits about one request. The stage renders no response and writes no
+// header, and it knows neither the room nor the gates.
 
 mod condition;
 mod config;
@@ -24,8 +46,13 @@ mod remote;
 mod report;
 mod stage;
 mod store;
+mod stored;
 mod stored_keys;
 mod turn;
+
+pub use waiting_room_core::{
+    Algorithm, Alignment, ChargeReply, ChargeRequest, Quota, RatePolicy, RateStore, Refusals,
+};
 
 #[cfg(test)]
 pub(crate) use self::limit::Cost;
@@ -44,4 +71,8 @@ pub use self::{
     handle::{ChargeHandle, OverSoftLimit},
     limit::{OverLimit, RateLimit},
     store::RateStoreFailure,
+};
+pub use crate::{
+    rate_headers::{QuotaUnit, RateHeaders},
+    rules_file::RulesFileError,
 };

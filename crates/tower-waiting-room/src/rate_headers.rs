@@ -1,13 +1,25 @@
-//! The headers that tell a client about its limits.
+//! The headers that inform a client about its limits.
 //!
-//! There is no standard for them, only habits and drafts, so it is a [`RateHeaders`] that says
-//! which are sent. Each of these profiles is a table of fields: a name, and which [`Part`] of the
-//! [`Report`] stands under it. What never changes about a policy is in its [`PolicyLine`],
-//! serialized once; a request adds integers only.
+//! With these headers a client can slow down before it is refused, and knows after a refusal when a
+//! retry can succeed. There is no standard for them, only conventions and drafts, so the user
+//! chooses one of the profiles of [`RateHeaders`].
 //!
-//! What the application has said itself stays. The lists of the IETF drafts get our members as
-//! another line, so that two layers make two members. The others hold one number each and belong
-//! together: if the response has any of them already, ours are left out.
+//! ```text
+//! RateHeaders ─► [Field]: a name, and the Part of the report that is its value
+//!                   │
+//! Decision ───┬─► Report ─► HeaderMap
+//! PolicyLine ─┘
+//! ```
+//!
+//! A [`PolicyLine`] holds the constant texts of a policy, serialized once. A request adds integers
+//! only, so that the headers stay cheap on the responses to a flood.
+//!
+//! Headers that the application has set itself are kept. The lists of the IETF drafts get our
+//! members in a further line: two layers then make two members. The other headers hold one number
+//! each and belong together, so if the response has any of them, none of ours is added.
+//!
+//! Nothing here decides whether a request is allowed. Gates describe themselves with the same
+//! lines and numbers as limits.
 
 mod policy_line;
 mod profile;

@@ -1,4 +1,21 @@
-//! What is read from a request: its head, its client, and the rules that tell it from others.
+//! The parts of a request that the layer reads, and the rules that match requests by them.
+//!
+//! ```text
+//!  peer, headers ─► ClientIp               the address of the client
+//!  head ──────────► RequestHead            the request as closures of the configuration see it
+//!                   ├─► Bypass             the requests that skip the layer
+//!                   ├─► Key                the part that identifies the client to a limit
+//!                   └─► ClientKind         the form of an answer that the client can use
+//! ```
+//!
+//! Clients choose everything in a request except for the address of the connection and the
+//! extensions. So nothing in a request can cause a panic here, or work or memory without a bound.
+//!
+//! The types of this module describe requests and match them. They refuse none: that is the task of
+//! the room, the limits and the gates.
+
+// The client's address and the readings of its path are needed by several rules. They are computed
+// once for a request and cached in its `Findings`; all other parts are read where they are needed.
 
 #[cfg_attr(not(feature = "axum"), path = "request/no_body.rs")]
 mod body;

@@ -1,25 +1,29 @@
-//! What a client gets instead of an answer from the application.
+//! Answers of the layer: responses to requests that are not forwarded to the application.
 //!
-//! One [`Answer`] (the facts) is told in the form that the client can use:
+//! Clients differ in what they can read. A page helps in a browser window and breaks a program; a
+//! status of 429 reaches a gRPC client as an error that it repeats at once. So the facts are
+//! collected in one [`Answer`], which is rendered in a form that the client can use:
 //!
 //! ```text
-//!                        ┌ page     HTML for a navigation; the user's own, if there is one
-//!                        ├ json     our object, and Cloudflare's for who comes from there
-//! Answer ── ClientKind ──┼ problem  RFC 9457
-//!                        ├ text     a sentence or two
-//!                        └ grpc     trailers: RESOURCE_EXHAUSTED, RetryInfo, pushback
+//!                        ┌ page     HTML for a navigation, or a page of the application
+//!                        ├ json     our object, and the one of Cloudflare Waiting Room
+//! Answer ── ClientKind ──┼ problem  a problem document (RFC 9457)
+//!                        ├ text     a paragraph of plain text
+//!                        └ grpc     trailers: a status, RetryInfo and a pushback
 //! ```
 //!
-//! and finished with the headers that go with every form ([`headers`]): not to be stored, when to
-//! ask again, and what it depends on. The sentences in it come in the client's [`Language`].
+//! Every form carries the same headers: the answer is not stored, states when to retry, and names
+//! the request headers that it depends on. Its sentences are in the language of the client. If a
+//! form cannot be rendered, the client gets plain text with the same status.
 //!
-//! A program whose request exceeds a rate limit, or finds a gate full, is the one case that must
-//! cost next to nothing, or refusing a flood would be no help: its answer is prepared
-//! ([`responder`]). What the limits left for the client is told on every response, in the headers it
-//! knows ([`rate_headers`]).
+//! An application replaces the waiting page by a [`Page`] of its own, and any other answer by the
+//! closure of [`refusal`](crate::config::WaitingRoomConfigBuilder::refusal).
 //!
-//! Nothing here decides anything, reads a clock or touches the room. What goes wrong while an
-//! answer is written makes it plain text with the same status, never an error of its own.
+//! Nothing here decides about a request, reads a clock or queries the room.
+
+// Refusing a flood must cost next to nothing. Programs send most of any flood, so their refusals by
+// a limit or a gate are prepared at start-up (`responder`), and all other answers are rendered when
+// they are needed (`form`). Headers about limits come from `rate_headers`, on every response.
 
 mod answer;
 mod cloudflare;
@@ -40,12 +44,12 @@ mod statuses;
 
 pub use self::{
     answer::{Answer, Outcome},
-    headers::EXPOSED_HEADERS,
+    headers::{COMMAND_HEADER, EXPOSED_HEADERS, REASON_HEADER, reason_of},
     message::Message,
     page::Page,
 };
 pub(crate) use self::{
-    headers::OUTCOME_HEADER,
+    headers::{CLOUDFLARE_COMMAND_HEADER, OUTCOME_HEADER},
     refusal::Refusal,
     responder::{About, Responder, Unforwarded},
     statuses::Statuses,

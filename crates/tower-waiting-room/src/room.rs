@@ -1,9 +1,26 @@
-//! The room stage: a valid pass goes through, and the store decides about everything else.
+//! The waiting room: a visitor with a valid pass goes through, and a [`Store`] decides about all
+//! others.
 //!
-//! What is decided about a visitor is the business of `waiting_room_core`. Here is what a node has
-//! to do with it: the token that a request brings and takes away, the renewal of a pass beside its
-//! request, sessions that ended here and of which the store has yet to hear, and what is done
-//! while the store is away.
+//! The store holds the state of a room: its sessions, its line and its rules. It may be the memory
+//! of this process or a server that several nodes share. Which visitor is admitted, and when, is
+//! decided by the store alone. This module adds the part of a node:
+//!
+//! ```text
+//!                    ┌─ valid pass ───────────────────────────► application
+//!  request ─► token ─┼─ ticket ──► its pace and time ─► store ─┐    ▲
+//!                    └─ neither ─► challenge ─────────► store ─┼────┘ admitted: a pass
+//!                                                              └─► waits, is refused: a ticket
+//! ```
+//!
+//! - tokens, from requests and into responses,
+//! - the renewal of a pass while the application works, which rarely delays the response,
+//! - sessions that the application has ended here ([`Visit`]), until the store has ended them too,
+//! - the pace at which tickets may be shown, and an optional challenge before the first ticket
+//!   ([`FirstTouch`]),
+//! - the policy for outages of the store ([`StoreFailure`]).
+//!
+//! A valid pass needs no call of the store, except for its renewal. So visitors with a pass depend
+//! neither on the latency of the store nor, until their passes expire, on whether it answers.
 
 mod challenge;
 mod outage;
@@ -11,6 +28,11 @@ mod pace;
 mod renewal;
 mod sessions;
 mod stage;
+
+pub use waiting_room_core::{
+    CookieTest, MemoryStore, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, RoomRules,
+    RoomSnapshot, SessionRenewal, Store, StoreError, StoreErrorKind, WaitEstimate,
+};
 
 pub(crate) use self::sessions::Undelivered;
 pub(crate) use self::{

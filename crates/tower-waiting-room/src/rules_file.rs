@@ -1,4 +1,4 @@
-//! Rate limits from a file, in the form that Lyft's rate limiter made common.
+//! Rate limits from a file, in the format that Lyft's rate limiter made common.
 //!
 //! ```yaml
 //! domain: shop
@@ -6,52 +6,57 @@
 //!   - key: remote_address            # every address by itself,
 //!     rate_limit: { unit: minute, requests_per_unit: 300 }
 //!     descriptors:
-//!       - key: path                  # and besides, on this path,
+//!       - key: path                  # and in addition on this path,
 //!         value: /login
 //!         rate_limit: { unit: minute, requests_per_unit: 5, algorithm: sliding_log }
-//!   - key: remote_address            # but this one as often as it likes.
+//!   - key: remote_address            # but this one without a limit.
 //!     value: 192.0.2.7
 //!     rate_limit: { unlimited: true }
 //! ```
 //!
-//! A descriptor is about a `key` of the request, and either about one `value` of it or about each
-//! value by itself. Those within it narrow it down. Every one that has a `rate_limit` is a rule: it
-//! applies to the requests that have all the entries from the root down to it. Among neighbours
-//! with the same key, those that name the value of a request win: the one without a value, with all
-//! that is within it, does not apply to that request. A value is named by its key's own measure, an
-//! address by a network that holds it, say, so two neighbours may name the same: then both apply.
+//! A descriptor names a `key` of the request, and either one `value` of the key or, without a
+//! value, each value by itself. The descriptors inside it narrow it down. Every descriptor with a
+//! `rate_limit` is a rule, which applies to the requests that match all entries from the root down
+//! to it.
 //!
-//! | field of a rate limit | means |
+//! Among neighbours with the same key, those that name the value of a request win: the neighbour
+//! without a value, with everything inside it, does not apply to that request. Values are compared
+//! as their key demands. An address, for example, matches every network that contains it. Two
+//! neighbours can therefore match the same request, and then both apply.
+//!
+//! | field of a rate limit | meaning |
 //! |---|---|
-//! | `requests_per_unit` | how many, in every |
-//! | `unit` | `second`, `minute`, `hour`, `day` or `week`; or instead |
-//! | `window` | a duration such as `10s` or `1m 30s` |
-//! | `algorithm` | `gcra` if not given |
-//! | `refusals` | whether a `sliding_log` counts what it refuses: `ignore` if not given, or `count` |
-//! | `alignment` | when a `fixed_window` begins: `epoch` if not given, or `first_hit` |
-//! | `burst` | how many at once, for the algorithms that have one |
-//! | `cost` | what a request costs: 1 if not given |
-//! | `max_keys` | how many values are remembered at a time |
-//! | `name` | in headers and metrics, instead of the path |
-//! | `unlimited` | alone: applies, and limits nothing |
+//! | `requests_per_unit` | the number of requests allowed in each window |
+//! | `unit` | the window: `second`, `minute`, `hour`, `day` or `week` |
+//! | `window` | the window as a duration such as `10s` or `1m 30s`, instead of `unit` |
+//! | `algorithm` | `gcra` by default |
+//! | `refusals` | whether a `sliding_log` counts refused requests: `ignore` (default) or `count` |
+//! | `alignment` | when a `fixed_window` begins: `epoch` (default) or `first_hit` |
+//! | `burst` | the number of requests allowed at once, for algorithms that have a burst |
+//! | `cost` | the cost of a request: 1 by default |
+//! | `max_keys` | the number of values that are remembered at a time |
+//! | `name` | the name in headers and metrics: the path to the rule by default |
+//! | `unlimited` | applies without limiting anything; allowed only alone or with a `name` |
 //!
-//! Beside `rate_limit` may stand `shadow_mode`, to count and report only, or `soft`, to let the
-//! request pass with a mark.
+//! Next to `rate_limit`, `shadow_mode` makes a rule count and report only, and `soft` makes it mark
+//! requests instead of refusing them.
 //!
-//! The same goes for TOML: both are read as nodes that know where they stand, and from there on the
-//! rules and the messages are the same.
+//! YAML and TOML are both read into nodes that know their positions. Everything after that is the
+//! same for both formats, including the error messages:
 //!
 //! ```text
 //! bytes ─► Text ─► formats ─► Node ─► Fields ─► descriptors, entry, limit ─► RulesFile
 //! ```
 //!
-//! What this module does not do: find the values of a request, or decide what becomes of the old
-//! rules when a file is bad.
+//! This module does not evaluate the rules against requests: it turns them into limits with
+//! conditions, which the rate limits of the layer evaluate like those from code. A bad file is
+//! reported and leaves the limits in force as they are.
 
 mod descriptors;
 mod entry;
 mod error;
 mod fields;
+mod followed;
 mod formats;
 mod limit;
 mod node;
@@ -59,9 +64,10 @@ mod source;
 mod text;
 mod watch;
 
+pub use self::error::RulesFileError;
 pub(crate) use self::{
     descriptors::{FileRule, RulesFile},
-    error::RulesFileError,
+    followed::FollowedFile,
     source::RulesSource,
     watch::Watch,
 };

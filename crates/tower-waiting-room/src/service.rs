@@ -1,4 +1,8 @@
-//! The service: one request in, one future out.
+//! The Tower service, the future of its responses, and their body.
+//!
+//! [`WaitingRoom`] pairs the inner service with the state that all services of a layer share, and
+//! has no state of its own. [`ResponseFuture`] does all waiting, so `call` returns at once and
+//! needs no runtime. [`ResponseBody`] carries the permits of a request until its response is sent.
 
 use std::{
     fmt, mem,
@@ -10,13 +14,18 @@ use http::{Request, Response};
 use tower_service::Service;
 use waiting_room_core::{MemoryStore, Store};
 
-use crate::{body::ResponseBody, future::ResponseFuture, pipeline::Pipeline};
+use crate::pipeline::Pipeline;
+pub use crate::{body::ResponseBody, future::ResponseFuture};
 
-/// A service behind a waiting room. Made by [`WaitingRoomLayer`](crate::WaitingRoomLayer).
+/// A service behind a waiting room, made by a [`WaitingRoomLayer`](crate::WaitingRoomLayer).
 ///
-/// It is always ready and reserves nothing: who is let in is decided in `call`, where the request
-/// is known, and only then is the inner service driven to readiness. Its error is the error of the
-/// inner service; a visitor who waits gets a response.
+/// The service is always ready and reserves nothing. A verdict needs the request, so it is made in
+/// `call` and later, and the inner service is driven to readiness only for requests that are
+/// forwarded. An inner service that is not ready therefore delays only those, and never the answers
+/// of the layer.
+///
+/// The error type is that of the inner service. A visitor who waits or is refused gets a response,
+/// not an error. Clones share the room, the limits and the gates.
 pub struct WaitingRoom<S, St = MemoryStore> {
     inner: S,
     pipeline: Arc<Pipeline<St>>,
@@ -38,12 +47,17 @@ where
     type Error = S::Error;
     type Future = ResponseFuture<S, St, B>;
 
+    /// Always returns ready, and does not poll the inner service. Capacity that is reserved here,
+    /// before the request is known, would be wasted on each request that is then not forwarded.
+    /// A request that is forwarded waits for the inner service in its own future instead.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // Whatever readiness the inner service has gathered goes with this request.
+        // A clone may lack the readiness of the original (see "Be careful when cloning inner
+        // services" in the docs of `tower::Service`), so the original goes with this request and
+        // the clone stays behind.
         let clone = self.inner.clone();
         let inner = mem::replace(&mut self.inner, clone);
         ResponseFuture::new(Arc::clone(&self.pipeline), inner, request)

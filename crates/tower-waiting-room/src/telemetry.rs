@@ -1,6 +1,9 @@
-//! What is reported, and under which names.
+//! Everything that the layer reports: events, one field of a span, and metrics.
 //!
-//! | what | name | fields |
+//! All stages report through [`Telemetry`], so that every name is defined in this file. Events are
+//! always emitted; metrics need the feature `metrics`. None of this is sent to clients.
+//!
+//! | kind | name | fields or labels |
 //! |---|---|---|
 //! | event, `DEBUG` (`TRACE` for a valid pass) | `verdict` | `room`, `reason` |
 //! | event, `DEBUG` | `tokens rejected` | `room`, `tokens`, the last `error` |
@@ -30,16 +33,38 @@
 //! | counter (feature `metrics`) | `waiting_room_rules_file_loads_total` | `room`, `outcome` |
 //! | counter (feature `metrics`) | `waiting_room_misconfigurations_total` | `room`, `code` |
 //!
-//! Where no subscriber listens, `peer_unknown` is one line on standard error instead.
+//! Four rare events have no metric and are logged where they occur: a configuration without a key
+//! and a folder that cannot be watched (`WARN`), an answer that cannot be written (`ERROR`), and a
+//! charge that cannot be settled (`DEBUG`). Without a `tracing` subscriber, `peer_unknown` is
+//! written to standard error instead, as one line.
 //!
-//! A recorder of metrics has to be installed before the first request. The gauges are as of the last
-//! [`record_gates`](crate::WaitingRoomHandle::record_gates).
+//! These labels have a fixed set of values:
+//!
+//! | label | of | values |
+//! |---|---|---|
+//! | `error` | rejected tokens | the names of `OpenError`, such as `expired` and `forged` |
+//! | `policy` | failures of the room's store | `admit`, `local_share`, `wait` |
+//! | `mode` | failures of the limits' store | `admit`, `local_share`, `refuse`, or `overload` |
+//! | `error` | failures of the limits' store | `busy`, `timeout`, `unavailable` |
+//! | `decision` | rate limits | `allowed`, `over_shadow`, `over_soft`, `refused` |
+//! | `outcome` | gates | the names of `GateEvent`, such as `admitted_fast` and `timed_out` |
+//! | `outcome` | rules files | `in_force`, `refused` |
+//! | `code` | misconfigurations | [`Misconfiguration::code`] |
+//!
+//! Install a recorder of metrics before the first request: counters that are looked up earlier
+//! discard every increment. The gauges show the state at the last call of
+//! [`record_gates`](crate::WaitingRoomHandle::record_gates), since a gate does not update them by
+//! itself.
+//!
+//! The number of series is bounded by the configuration. No label contains anything that a client
+//! sent; `reason` contains the names of rules, limits and gates at most.
 
 mod subject;
 
 #[cfg(feature = "metrics")]
 use std::ops::Add;
 use std::{
+    error::Error,
     io::{self, Write},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -56,22 +81,28 @@ use self::subject::Frequent;
 pub(crate) use self::subject::{GateEvent, Rate, Subject};
 use crate::misconfiguration::Misconfiguration;
 
-/// Reports for one room.
+/// Reports events and metrics for one room. Clones share their state.
 #[derive(Clone, Debug)]
 pub(crate) struct Telemetry {
+    /// The name of the room, which every event and every metric carries.
     room: Arc<str>,
+    /// The misconfigurations that were logged, each at most once. There are only a few kinds, so a
+    /// list is enough.
     misconfigured: Arc<Mutex<Vec<Misconfiguration>>>,
-    /// The counters of the verdicts that most requests get.
+    /// The counter of requests that passed the limits of a layer without a room.
     #[cfg(feature = "metrics")]
     limits: Arc<Frequent>,
+    /// The counter of requests with a valid pass.
     #[cfg(feature = "metrics")]
     passes: Arc<Frequent>,
-    /// Those of the others, by what they are about: as many as there are rules.
+    /// The counters of all other reasons. Reasons contain names of rules only, so the map is
+    /// bounded by the configuration.
     #[cfg(feature = "metrics")]
     others: Arc<DashMap<Reason, metrics::Counter>>,
 }
 
 impl Telemetry {
+    /// Creates the telemetry of the room with this name.
     pub(crate) fn new(room: Arc<str>) -> Self {
         Self {
             room,
@@ -85,21 +116,25 @@ impl Telemetry {
         }
     }
 
-    /// A request was decided.
+    /// Reports the verdict about a request. Called once for each request.
     pub(crate) fn verdict(&self, reason: &Reason) {
         let room = &*self.room;
+        // On a busy service almost every request has a valid pass. At `DEBUG` these requests would
+        // drown all others.
         if *reason == Reason::AdmittedPass {
             tracing::trace!(room, %reason, "verdict");
         } else {
             tracing::debug!(room, %reason, "verdict");
         }
-        // To ask for a span where nobody listens costs more than the rest of this.
+        // Looking up the current span costs more than the rest of this function, so it is skipped
+        // while the process has no subscriber.
         if tracing::dispatcher::has_been_set() {
             let span = tracing::Span::current();
             if !span.is_disabled() {
                 span.record("waiting_room.reason", tracing::field::display(reason));
             }
         }
+        // Looking up a counter allocates its labels, so each counter is kept after its first use.
         #[cfg(feature = "metrics")]
         match reason {
             Reason::AdmittedLimits => self.limits.increment(|| self.verdicts(reason)),
@@ -115,6 +150,7 @@ impl Telemetry {
         }
     }
 
+    /// Looks up the counter of a reason.
     #[cfg(feature = "metrics")]
     fn verdicts(&self, reason: &Reason) -> metrics::Counter {
         metrics::counter!(
@@ -124,7 +160,11 @@ impl Telemetry {
         )
     }
 
-    /// So many tokens of a request were not opened. Never an error to the client.
+    /// Reports the number of tokens of one request that were refused, and the error of the last
+    /// one.
+    ///
+    /// The client receives no error: the request continues with another of its tokens, or as a
+    /// request without a token.
     pub(crate) fn rejected(&self, tokens: usize, error: &'static str) {
         let room = &*self.room;
         tracing::debug!(room, tokens, error, "tokens rejected");
@@ -137,19 +177,19 @@ impl Telemetry {
         .increment(tokens as u64);
     }
 
-    /// The store does not answer, after it has.
+    /// Reports that the store of the room has stopped answering. Called once for each outage.
     pub(crate) fn store_is_away(&self, error: &StoreError) {
         let room = &*self.room;
         let error = error as &dyn std::error::Error;
         tracing::warn!(room, error, "the store does not answer");
     }
 
-    /// The store answers, after it has not.
+    /// Reports that the store of the room answers again after an outage.
     pub(crate) fn store_answers(&self) {
         tracing::info!(room = &*self.room, "the store answers again");
     }
 
-    /// The store could not decide, and this policy does.
+    /// Reports that the store did not decide about a request, so that the failure policy does.
     pub(crate) fn store_failed(&self, error: &StoreError, policy: &'static str) {
         let room = &*self.room;
         tracing::debug!(room, policy, error = error as &dyn std::error::Error, "store failed");
@@ -162,9 +202,11 @@ impl Telemetry {
         .increment(1);
     }
 
-    /// The store of the limits could not decide about a request; this is what was done with it.
+    /// Reports that the store of the limits did not decide about a request.
     ///
-    /// The store itself says once that it is away, and once that it is back.
+    /// `mode` is the name of the failure policy that decided instead, or `overload` if the node
+    /// asks the store for more than it can decide in time. The store itself logs the beginning and
+    /// the end of its outage.
     pub(crate) fn limits_failed(&self, mode: &'static str, error: &StoreError) {
         let room = &*self.room;
         tracing::debug!(room, mode, error = error as &dyn std::error::Error, "limit store failed");
@@ -182,7 +224,7 @@ impl Telemetry {
         .increment(1);
     }
 
-    /// A limit has said this to a request.
+    /// Reports the decision of one limit about a request.
     pub(crate) fn rated(&self, limit: &Subject, what: Rate) {
         let name = &limit.name;
         if !matches!(what, Rate::Allowed) {
@@ -197,6 +239,7 @@ impl Telemetry {
         }
     }
 
+    /// Looks up the counter of one decision of a limit.
     #[cfg(feature = "metrics")]
     fn decisions(&self, limit: &Arc<str>, what: Rate) -> metrics::Counter {
         metrics::counter!(
@@ -222,7 +265,7 @@ impl Telemetry {
         .increment(keys);
     }
 
-    /// This became of a request at a gate.
+    /// Reports the outcome of a request at a gate.
     pub(crate) fn gate(&self, gate: &Subject, what: GateEvent) {
         if !matches!(what, GateEvent::AdmittedFast) {
             let room = &*self.room;
@@ -236,6 +279,7 @@ impl Telemetry {
         }
     }
 
+    /// Looks up the counter of one outcome at a gate.
     #[cfg(feature = "metrics")]
     fn outcomes(&self, gate: &Arc<str>, what: GateEvent) -> metrics::Counter {
         metrics::counter!(
@@ -246,7 +290,10 @@ impl Telemetry {
         )
     }
 
-    /// A request has waited for a permit, or held it, for so long.
+    /// Records the time for which a request waited for a permit or held it.
+    ///
+    /// `which` is the name of the histogram. The time is a closure, so that no clock is read
+    /// without the feature `metrics`.
     #[cfg_attr(
         not(feature = "metrics"),
         expect(unused_variables, clippy::unused_self, reason = "there are no histograms")
@@ -266,14 +313,16 @@ impl Telemetry {
         .record(time());
     }
 
-    /// The gates of this name are so now.
+    /// Sets the gauges of all gates with this name: a gate by key has one snapshot for each value
+    /// in use. The numbers are added up, and the wait is the longest of them.
     #[cfg(feature = "metrics")]
     pub(crate) fn gate_gauges(&self, gate: &Arc<str>, gates: &[GateSnapshot]) {
         let set = |which: &'static str, value: f64| {
             let (room, gate) = (Arc::clone(&self.room), Arc::clone(gate));
             metrics::gauge!(which, "room" => room, "gate" => gate).set(value);
         };
-        // Not `sum`, by which there would be -0 of what is not there.
+        // `Iterator::sum` returns -0.0 for an empty iterator of floats, which a gauge would show as
+        // `-0`. The fold starts at 0.0.
         let sum = |of: fn(&GateSnapshot) -> f64| gates.iter().map(of).fold(0.0, f64::add);
         set("waiting_room_gate_in_flight", sum(|gate| gate.in_flight.into()));
         set("waiting_room_gate_limit", sum(|gate| gate.limit.map_or(f64::INFINITY, f64::from)));
@@ -282,12 +331,13 @@ impl Telemetry {
         set("waiting_room_gate_oldest_wait_seconds", oldest.as_secs_f64());
     }
 
-    /// The rules file was read again.
-    pub(crate) fn rules_file(&self, outcome: &Result<(), String>) {
+    /// Reports the result of reading the rules file: `None` if it was applied, or the error that
+    /// kept it from being applied.
+    pub(crate) fn rules_file(&self, error: Option<&dyn Error>) {
         let room = &*self.room;
-        match outcome {
-            Ok(()) => tracing::info!(room, "rules file in force"),
-            Err(error) => {
+        match error {
+            None => tracing::info!(room, "rules file in force"),
+            Some(error) => {
                 tracing::error!(room, %error, "rules file not in force: the old limits stay");
             }
         }
@@ -295,12 +345,13 @@ impl Telemetry {
         metrics::counter!(
             "waiting_room_rules_file_loads_total",
             "room" => Arc::clone(&self.room),
-            "outcome" => if outcome.is_ok() { "in_force" } else { "refused" },
+            "outcome" => if error.is_none() { "in_force" } else { "refused" },
         )
         .increment(1);
     }
 
-    /// Something is probably not meant as it is. Logged once.
+    /// Reports a setting that is valid but probably not intended. It is counted every time, and
+    /// logged the first time.
     pub(crate) fn misconfigured(&self, what: Misconfiguration) {
         #[cfg(feature = "metrics")]
         metrics::counter!(
@@ -316,6 +367,7 @@ impl Telemetry {
         }
     }
 
+    /// Logs a misconfiguration.
     fn warn(&self, what: Misconfiguration) {
         let (room, code) = (&*self.room, what.code());
         if !what.is_error() {
@@ -323,14 +375,15 @@ impl Telemetry {
         } else if tracing::dispatcher::has_been_set() {
             tracing::error!(room, code, hint = %what, "misconfigured");
         } else {
-            // Without this, all requests would be refused and nothing would say why. If standard
-            // error is closed, there is nobody left to tell.
+            // Every request is refused because of this error. Without this line, a process without
+            // a subscriber would not show the cause anywhere. A failed write is ignored, since
+            // there is no other place to report it.
             let line = format!("tower-waiting-room: misconfigured: room {room:?}: {what}\n");
             _ = io::stderr().write_all(line.as_bytes());
         }
     }
 
-    /// What was found to be probably not meant as it is.
+    /// Returns the misconfigurations that were found so far, in the order in which they were found.
     pub(crate) fn misconfigurations(&self) -> Vec<Misconfiguration> {
         self.misconfigured.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,10 +1,10 @@
-//! What a visitor carries: the sealed token, and the ways it travels.
+//! The sealed token that a visitor carries, and the ways it travels.
 //!
 //! A pass or a ticket leaves this process and comes back from a client that may have copied,
-//! changed, kept or invented it. So it is encrypted and authenticated with XAES-256-GCM
-//! ([C2SP](https://c2sp.org/XAES-256-GCM)), whose nonces may be random for as many tokens as will
-//! ever be sealed, and what comes back is believed only as a [`Verified`] value, which nothing but
-//! [`Tokens::open`] makes.
+//! changed, kept or forged it. Tokens are therefore encrypted and authenticated with XAES-256-GCM
+//! ([C2SP](https://c2sp.org/XAES-256-GCM)), whose 192-bit nonces can be drawn at random for any
+//! realistic number of tokens. A token that comes back is trusted only as a [`Verified`] value,
+//! which only [`Tokens::open`] constructs.
 //!
 //! ```text
 //!  base64url, without padding, of
@@ -15,16 +15,17 @@
 //!   associated data: version, kind, key id, and the name of the room
 //! ```
 //!
-//! The key id picks the key, so a [`KeyRing`] of several keys costs no more to open with than one.
-//! A token of another room, a ticket presented as a pass and a token of a key that is not on the
-//! ring are refused alike; each refusal has an [`OpenError`] for the metrics, and none reaches the
-//! client: who has no valid token has none.
+//! The key id selects the key, so opening a token costs the same however many keys are on the
+//! [`KeyRing`]. A token of another room, a ticket presented as a pass, and a token sealed with a
+//! key that is not on the ring are all refused. Each refusal has an [`OpenError`] for the metrics,
+//! but none is reported to the client: a request without a valid token is treated like a request
+//! without a token.
 //!
 //! A token travels in a cookie ([`CookieSettings`]), or in the header [`TOKEN_HEADER`] for clients
-//! that keep no cookies. [`Transport::find`] looks in both.
+//! that keep no cookies. [`Transport::find`] searches both.
 //!
-//! What this module does not judge: whether a place has been kept, and whether a session was
-//! ended. The room knows that. A token that was copied is as good as the original while it lasts.
+//! This module does not decide whether a place is still kept or a session has ended: only the room
+//! knows that. A copied token is as good as the original until it expires.
 
 mod cookie;
 mod identity;

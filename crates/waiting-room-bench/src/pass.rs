@@ -14,7 +14,10 @@ use axum_extra::extract::cookie::{Cookie, Key, PrivateCookieJar};
 use http::StatusCode;
 use tower::{Layer, Service, ServiceExt, layer::layer_fn};
 use tower_governor::{GovernorLayer, governor::GovernorConfigBuilder};
-use tower_waiting_room::{MemoryStore, RoomMode, StoreFailure, WaitingRoomLayer};
+use tower_waiting_room::{
+    StoreFailure, WaitingRoomLayer,
+    room::{MemoryStore, RoomMode},
+};
 
 use crate::{
     case::{Case, Group, Repeat},
@@ -88,7 +91,8 @@ fn verdict(over_floor: &Samples, allocations: Option<f64>, calls: f64) -> String
 fn store_calls_per_request() -> f64 {
     const REQUESTS: u32 = 100;
     let config = config().build().expect("the config is right");
-    let store = MemoryStore::new(config.rules().clone()).expect("the rules are right");
+    let store = MemoryStore::new(config.room().expect("a room is configured").clone())
+        .expect("the rules are right");
     let store = CountingStore::new(store);
     let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
     runtime().block_on(async {

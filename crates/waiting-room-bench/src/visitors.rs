@@ -11,8 +11,10 @@ use std::{
 use http::{Request, Response, header};
 use tower::{Layer, ServiceExt};
 use tower_waiting_room::{
-    KeyRing, MemoryStore, RoomRules, RoomSnapshot, Store, StoreError, Timestamp, TokenKey,
-    WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomLayer,
+    KeyRing, TokenKey, WaitingRoomConfig, WaitingRoomLayer,
+    config::WaitingRoomConfigBuilder,
+    room::{MemoryStore, RoomRules, RoomSnapshot, Store, StoreError},
+    time::Timestamp,
 };
 use waiting_room_core::{Pass, Renewal, Ticket, Verdict, VisitorId};
 

@@ -1,18 +1,22 @@
-//! What can go wrong, in kinds that never mix: the rules are wrong, or the store failed.
+//! Errors: a configuration that cannot be used, and a store that could not decide.
 //!
-//! A visitor who is told to wait or to go away is not an error; that is a
-//! [`Verdict`](crate::Verdict).
+//! The two never mix. A [`ConfigError`] occurs at start-up or when rules are changed, and is meant
+//! for the operator. A [`StoreError`] occurs while requests are served, and decides how the layer
+//! treats the request; its text goes to the log and not to the client.
+//!
+//! Having to wait, or being refused, is not an error. It is a [`Verdict`](crate::Verdict).
 
 use std::{error::Error, fmt};
 
-/// The configuration cannot be used. Met at start-up, or when limits are changed live.
+/// An invalid value in the configuration, found at start-up or when limits are changed at run time.
 ///
-/// The message names the field, the value it was given and the value it would have to have.
+/// The message names the field, the value that it was given and the values that it accepts:
+/// `max_keys is 0, expected at least 1`.
 ///
 /// # Design
 ///
-/// An opaque struct with a [`kind`](Self::kind), so that a future version can say more without
-/// breaking anybody who matches on it.
+/// An opaque struct with a [`kind`](Self::kind): a future version can carry more details without
+/// breaking callers that match on the kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     kind: ConfigErrorKind,
@@ -22,7 +26,10 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// A `field` that was `given` a value where another was `expected`.
+    /// Creates an error about a `field` that was `given` one value where another was `expected`.
+    ///
+    /// The message is "`field` is `given`, expected `expected`", so `expected` should describe the
+    /// accepted values: "at least 1", not "a larger value".
     #[must_use]
     pub fn new(
         kind: ConfigErrorKind,
@@ -33,25 +40,25 @@ impl ConfigError {
         Self { kind, field, given: given.to_string(), expected: expected.to_string() }
     }
 
-    /// What is wrong, for a program.
+    /// The kind of error, for programs that have to distinguish them.
     #[must_use]
     pub const fn kind(&self) -> ConfigErrorKind {
         self.kind
     }
 
-    /// The name of the field, as in the builder and in a configuration file.
+    /// The name of the field, as it is spelled in the builder and in a configuration file.
     #[must_use]
     pub const fn field(&self) -> &'static str {
         self.field
     }
 
-    /// The value that was refused.
+    /// The rejected value, as text.
     #[must_use]
     pub fn given(&self) -> &str {
         &self.given
     }
 
-    /// What the value would have to be.
+    /// A description of the values that the field accepts.
     #[must_use]
     pub fn expected(&self) -> &str {
         &self.expected
@@ -66,23 +73,26 @@ impl fmt::Display for ConfigError {
 
 impl Error for ConfigError {}
 
-/// What is wrong with a value of the configuration.
+/// The reason why a value of the configuration was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigErrorKind {
-    /// It contradicts another field.
+    /// The value contradicts that of another field.
     Contradicts,
-    /// It is not of the required form.
+    /// The value does not have the required form.
     Malformed,
-    /// It is missing.
+    /// The value is required and missing.
     Missing,
-    /// It is greater than the largest, or longer than the longest, that is supported.
+    /// The value exceeds the largest number, or the longest duration, that is supported.
     TooLarge,
-    /// It is smaller than the smallest, or shorter than the shortest, that makes sense.
+    /// The value is below the smallest number, or the shortest duration, that is supported.
     TooSmall,
 }
 
-/// The store could not decide. Goes to the failure policy, never to the client.
+/// A store that could not decide about a request.
+///
+/// It never reaches the client as an error. The layer applies the configured failure policy, except
+/// for [`Busy`](StoreErrorKind::Busy), which it answers with a time to come back.
 #[derive(Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
@@ -90,20 +100,20 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    /// An error of this `kind` without a cause.
+    /// Creates an error of this `kind` without a cause.
     #[must_use]
     pub const fn new(kind: StoreErrorKind) -> Self {
         Self { kind, source: None }
     }
 
-    /// The same error with its cause.
+    /// Attaches the cause, which [`Error::source`] then returns.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// What went wrong, for a program.
+    /// The kind of failure, by which the layer chooses its response.
     #[must_use]
     pub const fn kind(&self) -> StoreErrorKind {
         self.kind
@@ -133,19 +143,20 @@ impl From<ConfigError> for StoreError {
     }
 }
 
-/// What kept a store from deciding.
+/// The reason why a store could not decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
-    /// The store answers, but this node has more to ask than it decides within the deadline.
+    /// The store responds, but this node sends it more calls than it completes within the deadline.
     ///
-    /// Overload of the node's own queue is not an outage: a flood of requests must not bring the
-    /// failure policy about. The request is to come back later, whatever that policy is.
+    /// An overloaded queue on this node is not an outage: if it were treated as one, a flood of
+    /// requests could switch on a failure policy that admits everything. So the failure policy does
+    /// not apply, and the client is asked to come back later.
     Busy,
-    /// New rules were not valid; the old ones stay.
+    /// The new rules were invalid. The old ones stay in force.
     Rules,
-    /// The answer did not come before the deadline.
+    /// The store did not respond before the deadline. The call may have taken effect.
     Timeout,
-    /// The store cannot be reached, or is starting.
+    /// The store cannot be reached, or is still starting.
     Unavailable,
 }

@@ -1,19 +1,35 @@
-//! The gate: at most so many at once, so many more in a queue, and the rest are told when to come
-//! back.
+//! The gate: a limit on how many requests run at once.
+//!
+//! A service that runs more requests than it can handle gets slower for all of them. A gate admits
+//! requests up to a limit, has a bounded number of further requests wait for a permit, and refuses
+//! the rest with a time at which to come back.
 //!
 //! ```text
-//!            ┌─ room, and nobody waits ──────────────► Permit ─► … ─► dropped ─┐
-//!  enter ────┼─ room in the queue ──► Acquire ─ grant ──────▲                    │
-//!            │                          ├─ deadline, evicted ► refused         │
-//!            └─ none, or no hope ───────┴────────────────► refused   next ◄────┘
+//!          below the limit, no queue
+//!  enter ─┬──────────────────────────────────────────► Permit ─► dropped ─► the next waiter,
+//!         │ space in the queue            granted        ▲                  or a free permit
+//!         ├───────────────────► Acquire ─────────────────┘
+//!         │                        │ deadline, evicted, drained
+//!         │ full, or hopeless      ▼
+//!         └───────────────────► refused
 //! ```
 //!
-//! All that anybody can race for is one word, the [`Counter`](counter): a gate that nobody waits at
-//! costs one compare-and-swap each way. Everything else, with the queue, is behind one short lock,
-//! under which nobody is woken.
+//! # How it works
 //!
-//! It knows the time only as an argument and from a [`Clock`](crate::Clock), and no runtime: a
-//! [`Acquire`] is a future without a timer.
+//! The only state that requests race for is one word, the [`Counter`](counter). As a rule, entering
+//! and leaving a gate without waiters costs one compare-and-swap each. Everything else, including
+//! the queue, is behind one short lock. Wakers are called after that lock is released.
+//!
+//! A permit that is given back while requests wait goes straight to the next of them: it stays
+//! counted, so no newcomer can take it in between. The [`Discipline`] decides which waiter is next.
+//!
+//! Time is an argument, or is read from a [`Clock`](crate::Clock). The gate depends on no runtime:
+//! an [`Acquire`] is a future without a timer, and its owner calls [`Acquire::time_out`].
+//!
+//! # What it does not do
+//!
+//! A gate limits concurrency, not rate, and does not bound how long a request runs. It belongs to
+//! one process: nodes that share a limit each set their own part of it with [`Gate::set_limit`].
 
 mod acquire;
 pub(crate) mod adaptive;

@@ -1,4 +1,12 @@
-//! The store of one process: exact, and nothing to set up.
+//! The in-process store: exact, and without anything to set up.
+//!
+//! ```text
+//! request ─► MemoryStore::enter ─► lock ─► Clock::now ─► Room::enter ─► Verdict
+//!                                  └──────── one instant ─────────┘
+//! ```
+//!
+//! It serves one process. Nodes that share a room need a store that they can all reach, such as
+//! the one in `waiting-room-redis`.
 
 use std::{
     fmt,
@@ -14,15 +22,18 @@ use crate::{
 
 /// A [`Store`] in the memory of this process.
 ///
-/// One short lock guards one [`Room`]; no verb waits for anything else, and none fails. What has
-/// lapsed is dropped inside the verbs, so there is no background task to start. Memory is bounded
-/// by the rules: the slots, the capacity of the line, the new visitors of a minute.
+/// One mutex guards one [`Room`] and is held only for the arithmetic of a verb. The verbs wait for
+/// nothing else, and none of them fails, except for [`configure`](Store::configure) with invalid
+/// rules. Lapsed slots and places are removed inside the verbs, so there is no background task to
+/// start. Memory is bounded by the rules: the slots, the capacity of the line, and the new visitors
+/// per minute.
 ///
 /// # After a restart
 ///
-/// The memory is gone, but the passes and tickets of before are valid as long as the key is the
-/// same. Tickets bring their place along. Passes are counted again when they are seen; what to do
-/// until then is the rule [`Recovery`](crate::Recovery).
+/// The state of the room is lost, but passes and tickets issued before the restart stay valid as
+/// long as the key that sealed them does not change. A ticket carries its place in line. A pass is
+/// counted again when its visitor next appears; until then, the rule
+/// [`Recovery`](crate::Recovery) determines whether newcomers are admitted.
 #[derive(Clone)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -30,38 +41,46 @@ pub struct MemoryStore {
 
 struct Shared {
     clock: Box<dyn Clock>,
+    /// The time of creation. Passes issued earlier are unknown to this store.
     started: Timestamp,
     room: Mutex<Room>,
-    /// The rules of the room, to be read without the lock. Written under it.
+    /// A copy of the room's rules that is read without the lock, for every request. It is written
+    /// only while the lock is held, so two concurrent changes cannot leave an older copy here.
     rules: ArcSwap<RoomRules>,
 }
 
 impl MemoryStore {
-    /// An empty room under these rules, on the machine's clock.
+    /// Creates an empty room with these rules, timed by the machine's clock.
     ///
     /// # Errors
     ///
-    /// The first rule that cannot be obeyed.
+    /// Returns the first rule that is invalid.
     pub fn new(rules: RoomRules) -> Result<Self, ConfigError> {
         Self::with_clock(rules, SystemClock::new())
     }
 
-    /// The same on another clock.
+    /// Creates an empty room with these rules, timed by another clock, such as a
+    /// [`ManualClock`](crate::ManualClock) in tests.
     ///
     /// # Errors
     ///
-    /// The first rule that cannot be obeyed.
+    /// Returns the first rule that is invalid.
     pub fn with_clock(rules: RoomRules, clock: impl Clock) -> Result<Self, ConfigError> {
         let started = clock.now();
         let mut room = Room::new(rules)?;
+        // The process may have restarted with its key unchanged. This store cannot tell, so it
+        // always assumes that passes of an earlier process are in use.
         room.recover(started);
         let rules = ArcSwap::from_pointee(room.rules().clone());
         let room = Mutex::new(room);
         Ok(Self { shared: Arc::new(Shared { clock: Box::new(clock), started, room, rules }) })
     }
 
-    /// Runs one verb at one instant: the time is read under the lock, so that the order of the
-    /// verbs is the order of their times.
+    /// Runs one verb at one instant.
+    ///
+    /// The clock is read under the lock, so verbs run in the order of their timestamps. If it were
+    /// read before, a verb could run after another one that has a later time, and the room would
+    /// see time run backwards.
     fn at_once<T>(&self, verb: impl FnOnce(&mut Room, Timestamp) -> T) -> T {
         let mut room = self.lock();
         let now = self.shared.clock.now();
@@ -120,6 +139,8 @@ impl Store for MemoryStore {
         &self,
         change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> Result<(), StoreError> {
+        // `change` runs under the lock, so that no other change can take effect between reading the
+        // rules and replacing them.
         let mut room = self.lock();
         let rules = change(room.rules().clone());
         room.configure(rules, self.shared.clock.now())?;

@@ -1,9 +1,10 @@
-//! Rate limits: how much of something may be used in a time, per key.
+//! Rate limits: how much each key may use within a window of time.
 //!
-//! A [`Quota`] says how much, an [`Algorithm`] how that is meant at the edges. Each algorithm is a
-//! [`Meter`]: plain integer arithmetic on the state of one key, with the time and the cost as
-//! arguments. A [`Limiter`] keeps the states of many keys in bounded memory, and [`charge_all`]
-//! asks several limiters at once: either all are charged or none.
+//! A [`Quota`] is the amount and the window. An [`Algorithm`] defines what the quota means at the
+//! boundaries of windows and for bursts. Each algorithm is a [`Meter`]: plain integer arithmetic on
+//! the state of one key, with the time and the cost as arguments. A [`Limiter`] keeps the states of
+//! many keys in bounded memory, and [`charge_all`] charges several limiters at once, either all of
+//! them or none.
 //!
 //! ```text
 //! Quota + Algorithm ─► Meter ─┐
@@ -12,14 +13,15 @@
 //!                              Limiter … ──┘
 //! ```
 //!
-//! Where many nodes share a limit, a [`RateStore`] takes the place of limiters and `charge_all`.
+//! Where several nodes share a limit, a [`RateStore`] takes the place of the limiters and of
+//! `charge_all`.
 //!
-//! | algorithm | a burst of | in any window at most | state | good for |
+//! | algorithm | allows at once | at most in any window | state per key | suited to |
 //! |---|---|---|---|---|
 //! | token bucket, GCRA | the capacity | twice the limit, less one | 8 bytes | most limits |
 //! | leaky queue | the capacity, spread out | as GCRA | 8 bytes | a steady flow to the service |
-//! | fixed window | the limit | twice the limit | 16 bytes | quotas of a day or a month |
-//! | sliding log | the limit | the limit | 8 bytes for each time | limits that must be exact |
+//! | fixed window | the limit | twice the limit | 16 bytes | daily or monthly quotas |
+//! | sliding log | the limit | the limit | 8 bytes per timestamp | limits that must be exact |
 //! | sliding counter | the limit | twice the limit | 24 bytes | large limits, nearly exact |
 
 mod decision;

@@ -1,4 +1,7 @@
-//! Where a room's state lives.
+//! The interface to the place where a room's state is kept.
+//!
+//! The layer knows a room only through [`Store`]. In one process that is a
+//! [`MemoryStore`](crate::MemoryStore); nodes that share a room use a store on a server.
 
 use std::{future::Future, sync::Arc};
 
@@ -6,75 +9,85 @@ use crate::{
     Pass, Renewal, RoomRules, RoomSnapshot, StoreError, Ticket, Timestamp, Verdict, VisitorId,
 };
 
-/// One room's shared state, and the verbs on it.
+/// The shared state of one room, and the verbs that read and change it.
 ///
 /// # Contract
 ///
-/// - **Atomic**: each verb happens at one instant, in some total order over all clones and all
-///   nodes. Between any two verbs the promises of the room hold: never above a limit, never
-///   queued early, in order.
-/// - **Owns its time**: a store stamps what it decides. [`now`](Self::now) is this node's best
-///   knowledge of that time; it needs no round trip and never runs backwards.
-/// - **Cheap clones** share the state.
-/// - **An error decides nothing**: after a [`StoreError`] the verb may or may not have happened,
-///   and repeating it must be harmless. `enter`, `check_in` and `renew` are idempotent for one
-///   visitor, `leave` for all time.
-/// - **Cancel safe**: dropping a future leaves the room as if the verb had happened, or had not.
+/// - **Atomic**: each verb takes effect at one instant, in some total order over all clones and all
+///   nodes. Between any two verbs the promises of the room hold: no limit is exceeded, no visitor
+///   is queued before a limit is reached, and places are served in order.
+/// - **Owns its time**: a store timestamps its decisions. [`now`](Self::now) is the best estimate
+///   of that time on this node; it needs no round trip and never runs backwards.
+/// - **Cheap clones**, which share the state.
+/// - **An error decides nothing**: after a [`StoreError`] the verb may or may not have taken
+///   effect, and repeating it must be harmless. `enter`, `check_in` and `renew` are idempotent for
+///   one visitor, and `leave` may be repeated at any later time.
+/// - **Cancel safe**: dropping a future leaves the room as if the verb had been completed, or had
+///   never been called.
 ///
-/// The conformance suite in `waiting-room-sim` is the proof of it.
+/// The conformance suite in `waiting-room-sim` checks this contract for any implementation.
 pub trait Store: Clone + Send + Sync + 'static {
-    /// The store's time, as far as this node knows it.
+    /// The store's time, as estimated on this node, without a round trip.
     fn now(&self) -> Timestamp;
 
-    /// Since when this store remembers passes.
+    /// The time since which this store remembers passes.
     ///
-    /// A pass stamped earlier may be unknown to it and is renewed at once when it is seen.
+    /// A pass with an earlier timestamp may be unknown to the store. The layer renews such a pass
+    /// as soon as a request presents it, so that its slot is counted again.
     fn remembers_since(&self) -> Timestamp;
 
-    /// The rules in force, as far as this node knows them.
+    /// The rules in force, as last known to this node, without a round trip.
     fn rules(&self) -> Arc<RoomRules>;
 
-    /// The rules that this node has given the store, whatever is in force since.
+    /// The rules that this node passed to the store when it was created.
+    ///
+    /// They may differ from the rules in force, which another node or an operator may have changed.
+    /// The layer compares them with its own configuration to report a mismatch.
     fn given_rules(&self) -> Arc<RoomRules> {
         self.rules()
     }
 
-    /// Whether the store may drop what it was told to keep, by how it is set up now.
+    /// Returns whether the server is set up to evict data when its memory is full.
     ///
-    /// As far as this node knows, without a round trip. What is dropped is a limit that is forgotten.
+    /// Evicted data is a limit that is no longer kept, so the layer reports this as a
+    /// misconfiguration. The value is the last one known to this node, without a round trip.
     fn may_evict(&self) -> bool {
         false
     }
 
-    /// How many visitors wait and check in as they were asked to.
+    /// The number of visitors that wait and check in when they are due.
     ///
-    /// As far as this node knows, without a round trip; `None` if it does not.
+    /// The value is the last one known to this node, without a round trip; `None` if it knows none.
     fn present(&self) -> Option<u32> {
         None
     }
 
-    /// A visitor without a pass or a ticket asks for a slot.
+    /// Requests a slot for a visitor that has neither a pass nor a ticket.
     fn enter(&self, id: VisitorId) -> impl Future<Output = Result<Verdict, StoreError>> + Send;
 
-    /// A waiting visitor asks again.
+    /// Requests a slot for a waiting visitor, and confirms that it is still there.
     fn check_in(&self, ticket: Ticket) -> impl Future<Output = Result<Verdict, StoreError>> + Send;
 
-    /// An admitted visitor is still there.
+    /// Extends the session of an admitted visitor.
     fn renew(&self, pass: Pass) -> impl Future<Output = Result<Renewal, StoreError>> + Send;
 
-    /// A visitor goes: the slot or the place is free at once.
+    /// Ends the session of a visitor, or gives up its place. The slot or the place is free at once.
     fn leave(&self, id: VisitorId) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Drops what has lapsed. The other verbs do the same first; this one is for quiet times.
+    /// Removes lapsed slots and places.
+    ///
+    /// The other verbs do the same before they decide, so this one matters only while there are no
+    /// requests.
     fn sweep(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// The room in numbers.
+    /// Returns the figures of the room, such as its slots in use and the length of its line.
     fn snapshot(&self) -> impl Future<Output = Result<RoomSnapshot, StoreError>> + Send;
 
-    /// Changes the rules in force, on every node, for visitors already inside as well.
+    /// Changes the rules in force on every node, also for visitors that are already admitted.
     ///
-    /// Atomic as the verbs are, so that of two operators neither undoes what the other did. A
-    /// store that finds the rules changed meanwhile calls `change` again.
+    /// `change` receives the rules in force and returns the new ones. The change is atomic, so two
+    /// operators cannot overwrite each other: a store that finds that the rules have changed in the
+    /// meantime calls `change` again with those.
     fn configure(
         &self,
         change: impl Fn(RoomRules) -> RoomRules + Send,

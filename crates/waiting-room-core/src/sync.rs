@@ -1,4 +1,5 @@
-//! Locks, and the standard library's primitives, or loom's where every interleaving of them is tried.
+//! Synchronization primitives: those of the standard library, or loom's under
+//! `cfg(waiting_room_loom)`, where a test explores every interleaving.
 
 use std::sync::{LockResult, PoisonError};
 
@@ -13,10 +14,12 @@ pub(crate) use std::sync::{
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
-/// The guard of a lock, poisoned or not.
+/// Returns the guard of a lock, whether the lock is poisoned or not.
 ///
-/// The code that this crate runs under its locks does not panic. A caller's clock may, but it is
-/// read before anything is changed, so poison never means that a state was left half changed.
+/// Poison can be ignored, since it never means that a state is half changed. The code of this crate
+/// does not panic under its locks. A caller's clock or closure may, but each is called before
+/// anything is changed. To propagate the poison would turn one panic into a failure of every
+/// later request.
 pub(crate) fn unpoisoned<G>(locked: LockResult<G>) -> G {
     locked.unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,12 @@
-//! Points in time, and where they come from.
+//! Points in time, and the clocks that produce them.
 //!
-//! Every rule of this crate takes `now` as an argument. A [`Clock`] is read only at the edge: by a
-//! store that owns its time, such as [`MemoryStore`](crate::MemoryStore). [`SystemClock`] counts
-//! from the Unix epoch, so that a sealed ticket means the same after a restart, and never runs
-//! backwards within a process, so that windows stay exact when the wall clock is set.
+//! Every rule of this crate takes `now` as an argument, which makes it deterministic and testable
+//! without waiting. A [`Clock`] is read only at the edge: by a store that owns its time, such as
+//! [`MemoryStore`](crate::MemoryStore).
+//!
+//! [`SystemClock`] counts from the Unix epoch, so that the times in a sealed ticket keep their
+//! meaning after a restart. Within a process it never runs backwards, so that windows stay exact
+//! when the wall clock is adjusted.
 
 use std::{
     fmt,
@@ -17,14 +20,15 @@ use std::{
 
 /// A point in time: nanoseconds since the Unix epoch.
 ///
-/// The range ends in the year 2554. Arithmetic saturates, so no time a client sends can overflow.
+/// The range ends in the year 2554. Arithmetic saturates at both ends, so a time sent by a client
+/// cannot make it overflow.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
     /// The Unix epoch.
     pub const ZERO: Self = Self(0);
-    /// The last representable point in time; used for "never".
+    /// The last representable point in time. It stands for "never" where a time is expected.
     pub const MAX: Self = Self(u64::MAX);
 
     /// The point `nanos` nanoseconds after the Unix epoch.
@@ -33,13 +37,13 @@ impl Timestamp {
         Self(nanos)
     }
 
-    /// The point `millis` milliseconds after the Unix epoch.
+    /// The point `millis` milliseconds after the Unix epoch, at most [`MAX`](Self::MAX).
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// The point `secs` seconds after the Unix epoch.
+    /// The point `secs` seconds after the Unix epoch, at most [`MAX`](Self::MAX).
     #[must_use]
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000_000))
@@ -51,25 +55,25 @@ impl Timestamp {
         self.0
     }
 
-    /// Whole milliseconds since the Unix epoch.
+    /// Whole milliseconds since the Unix epoch, rounded down.
     #[must_use]
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 
-    /// Whole seconds since the Unix epoch.
+    /// Whole seconds since the Unix epoch, rounded down.
     #[must_use]
     pub const fn as_secs(self) -> u64 {
         self.0 / 1_000_000_000
     }
 
-    /// How long ago `earlier` was, or zero if it lies ahead.
+    /// The time elapsed since `earlier`, or zero if `earlier` lies in the future.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The point `duration` before this one, or the epoch.
+    /// The point `duration` before this one, or the Unix epoch if that would be earlier.
     #[must_use]
     pub fn before(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(nanos(duration)))
@@ -79,7 +83,7 @@ impl Timestamp {
 impl Add<Duration> for Timestamp {
     type Output = Self;
 
-    /// The point `duration` after this one, or [`Timestamp::MAX`].
+    /// The point `duration` after this one, or [`Timestamp::MAX`] if that would be later.
     fn add(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(nanos(duration)))
     }
@@ -91,23 +95,32 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// Where a store reads the time.
+/// A source of the current time, for a store or a gate.
+///
+/// [`SystemClock`] is the one for production, [`ManualClock`] the one for tests.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// The present. Never earlier than an answer given before.
+    /// Returns the current time, never earlier than any time that was returned before.
+    ///
+    /// It is called for every request, often under a lock, so it must be fast and must not block.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock: the wall clock at creation, then monotonic.
+/// The machine's clock: the wall clock at the time of creation, advanced by the monotonic clock.
 ///
-/// A wall clock that is set back or forward later moves nothing here, until the process restarts.
+/// Later adjustments of the wall clock, in either direction, have no effect until the process
+/// restarts. Nodes that need a common time therefore use that of their store, and not this clock.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
+    /// The time of creation, by the monotonic clock.
     started: Instant,
+    /// The time of creation, by the wall clock.
     epoch: Timestamp,
 }
 
 impl SystemClock {
-    /// Reads the wall clock once.
+    /// Creates a clock that starts at the current wall-clock time, which is read only here.
+    ///
+    /// A wall clock that is set before the Unix epoch counts as the epoch.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
     pub fn new() -> Self {
@@ -128,14 +141,14 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told to advance; for tests and simulations.
+/// A clock that moves only when it is advanced, for tests and simulations.
 ///
-/// Clones share the time.
+/// Clones share one time, so a test can keep one and pass another to a store.
 #[derive(Clone, Debug, Default)]
 pub struct ManualClock(Arc<AtomicU64>);
 
 impl ManualClock {
-    /// A clock that shows `now`.
+    /// Creates a clock that stands at `now`.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         Self(Arc::new(AtomicU64::new(now.0)))
@@ -143,10 +156,12 @@ impl ManualClock {
 
     /// Moves the time forward by `duration`.
     pub fn advance(&self, duration: Duration) {
+        // Relaxed suffices everywhere in this type: the time is one number, and no other memory is
+        // published with it.
         self.0.fetch_add(nanos(duration), Ordering::Relaxed);
     }
 
-    /// Moves the time forward to `now`; an earlier time changes nothing.
+    /// Moves the time forward to `now`. An earlier time has no effect.
     pub fn advance_to(&self, now: Timestamp) {
         self.0.fetch_max(now.0, Ordering::Relaxed);
     }
@@ -158,6 +173,7 @@ impl Clock for ManualClock {
     }
 }
 
+/// The duration in nanoseconds, saturating at about 584 years.
 fn nanos(duration: Duration) -> u64 {
     let seconds = duration.as_secs().saturating_mul(1_000_000_000);
     seconds.saturating_add(duration.subsec_nanos().into())

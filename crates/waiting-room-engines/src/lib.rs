@@ -1,18 +1,18 @@
-//! Redis and Valkey as the tests, the benchmarks and the examples need them: started on a free
-//! port, killed, paused, started again, and gone when they are dropped.
+//! Redis and Valkey servers for tests, benchmarks and examples: started on a free port, killed,
+//! paused, started again, and removed when they are dropped.
 //!
 //! ```text
 //!             start                 kill
-//!   nothing ────────► running ─────────────► killed      the port and the directory stay
+//!   nothing ────────► running ─────────────► killed      it keeps its port and its directory
 //!                      │   ▲ ◄─────────────────┘
 //!                pause │   │ resume       start_again
 //!                      ▼   │
-//!                     paused       connections stay open, and nothing is answered
+//!                     paused       connections stay open, and requests get no reply
 //! ```
 //!
 //! # Example
 //!
-//! What a server has acknowledged survives it, if it keeps everything:
+//! With [`Persistence::Always`], all acknowledged writes survive a kill:
 //!
 //! ```no_run
 //! use waiting_room_engines::{Engine, EngineServer, Persistence};
@@ -26,34 +26,35 @@
 //!
 //! # Ports
 //!
-//! A server takes a port that was free a moment ago, and tries another if it is taken meanwhile. It
-//! keeps that port when it is started again, so that clients find it. The port on which the nodes of
-//! a cluster would talk to each other is free as well: [`EngineServer::start_with`] may turn the
-//! cluster mode on.
+//! A server uses a port that was free a moment ago, and tries another one if it has been taken in
+//! the meantime. A server that is started again keeps its port, so that clients find it. The port
+//! on which the nodes of a cluster would communicate is free as well, because
+//! [`EngineServer::start_with`] may turn on cluster mode.
 //!
-//! # Many at once
+//! # Several servers
 //!
-//! Each server has a port, a process and a temporary directory of its own, so tests that start one
-//! can run in parallel. [`Persistence::Always`] has each write synchronized before it is
-//! acknowledged, which takes its time; where nothing is started again, [`Persistence::Never`] is
-//! the one to choose. Neither makes snapshots.
+//! Each server has its own port, process and temporary directory, so tests that start one can run
+//! in parallel. With [`Persistence::Always`], each write is synchronized to disk before it is
+//! acknowledged, which is slow. [`Persistence::Never`] is the right choice for tests that do not
+//! start a server again. Neither makes snapshots.
 //!
-//! # Ways to fail
+//! # Failures
 //!
-//! | | what a client sees | what the server still knows |
+//! | | the client | the data of the server |
 //! |---|---|---|
-//! | [`kill`](EngineServer::kill) | its connection is reset | what [`Persistence`] says |
-//! | [`pause`](EngineServer::pause) | no answer, on an open connection | everything, after [`resume`](EngineServer::resume) |
-//! | dropped | its connection is reset | nothing: its directory is gone |
+//! | [`kill`](EngineServer::kill) | its connection is reset | kept or lost, as [`Persistence`] determines |
+//! | [`pause`](EngineServer::pause) | its connection stays open, without replies | kept, and served after [`resume`](EngineServer::resume) |
+//! | dropped | its connection is reset | lost: the directory is removed |
 //!
 //! # What it does not do
 //!
-//! It installs nothing. A test asks [`Engine::is_installed`], or fails with the package that is
-//! missing. It is no client either: [`EngineServer::url`] is for the one that is tested. It starts
-//! single servers; the tests make clusters and replicas of them.
+//! It installs nothing. A test can check [`Engine::is_installed`]; otherwise it fails with the name
+//! of the missing package. It is not a client: the client under test connects to
+//! [`EngineServer::url`]. It starts single servers, from which the tests build clusters and
+//! replicas.
 //!
-//! Only the programs of Debian's packages are looked for, on the path, and nothing is read from the
-//! machine's own configuration: a server gets all its options on its command line.
+//! Only the program names of the Debian packages are looked up, on `PATH`. The configuration of the
+//! machine is not read: a server gets all its options on its command line.
 
 mod server;
 

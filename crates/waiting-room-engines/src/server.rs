@@ -1,4 +1,4 @@
-//! The servers that there are, and one process of them.
+//! The supported engines, and a server process of one of them.
 
 use std::{
     fmt,
@@ -11,17 +11,18 @@ use anyhow::{Context, Error, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// What a server keeps when it is killed.
+/// The data that a server keeps when it is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "it keeps it or it does not")]
+#[expect(clippy::exhaustive_enums, reason = "data is either kept or not")]
 pub enum Persistence {
-    /// Everything that it has acknowledged.
+    /// All writes that were acknowledged.
     Always,
-    /// Nothing.
+    /// None.
     Never,
 }
 
-/// A server on a free port of this machine, in a directory of its own. Killed when it is dropped.
+/// A server on a free port of this machine, with its own directory. Dropping it kills the process
+/// and removes the directory.
 #[derive(Debug)]
 pub struct EngineServer {
     engine: Engine,
@@ -32,11 +33,12 @@ pub struct EngineServer {
 }
 
 impl EngineServer {
-    /// Starts a server, and waits until it takes connections.
+    /// Starts a server, and blocks until it accepts connections.
     ///
     /// # Errors
     ///
-    /// The program is not installed, or does not start; with what it said.
+    /// Returns an error if the program is not installed or does not start. The error contains the
+    /// output of the program.
     pub fn start(engine: Engine, persistence: Persistence) -> Result<Self> {
         let options = match persistence {
             Persistence::Always => ["--appendonly", "yes", "--appendfsync", "always"].as_slice(),
@@ -45,11 +47,11 @@ impl EngineServer {
         Self::start_with(engine, options)
     }
 
-    /// The same with options as they are given on a command line.
+    /// Starts a server with these command-line options, and blocks until it accepts connections.
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start).
+    /// Returns the same errors as [`start`](Self::start).
     pub fn start_with(engine: Engine, options: &[&str]) -> Result<Self> {
         let mut server = Self {
             engine,
@@ -69,29 +71,30 @@ impl EngineServer {
         Ok(server)
     }
 
-    /// Which program this is.
+    /// The engine that this server runs.
     #[must_use]
     pub const fn engine(&self) -> Engine {
         self.engine
     }
 
-    /// The port, the same after each start.
+    /// The port, which stays the same when the server is started again.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// Where clients connect.
+    /// The URL for clients.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Starts the server again after it was killed, with what it has kept.
+    /// Starts the server again with the data that it has kept. If it is running, it is killed
+    /// first.
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start).
+    /// Returns the same errors as [`start`](Self::start).
     pub fn start_again(&mut self) -> Result<()> {
         self.kill();
         let mut process = Command::new(self.engine.program())
@@ -105,14 +108,14 @@ impl EngineServer {
             .with_context(|| {
                 format!("{0} does not start; apt-get install {0}", self.engine.program())
             })?;
-        let said = process.stdout.take().context("the output of the server")?;
+        let said = process.stdout.take().context("the output of the server is not piped")?;
         self.process = Some(process);
         let mut said = BufReader::new(said).lines();
         let mut before = String::new();
         for line in &mut said {
             let line = line?;
             if line.contains("Ready to accept connections") {
-                // The server is not to block on a pipe that nobody reads.
+                // The server would block on a full pipe, so its output has to be read on.
                 std::thread::spawn(move || said.for_each(drop));
                 return Ok(());
             }
@@ -122,34 +125,35 @@ impl EngineServer {
         bail!("{} ended before it was ready:\n{before}", self.engine)
     }
 
-    /// Kills the server: it gets no time for anything.
+    /// Kills the server without giving it time to shut down.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
-            // It may have ended by itself.
+            // The process may have ended by itself, which is not an error here.
             let _ = process.kill();
             let _ = process.wait();
         }
     }
 
-    /// Stops the server in the middle of what it does; connections stay open.
+    /// Suspends the process of the server. Connections stay open, and requests get no reply.
     ///
     /// # Errors
     ///
-    /// It is not running.
+    /// Returns an error if the server is not running.
     pub fn pause(&self) -> Result<()> {
         self.signal(Signal::STOP)
     }
 
-    /// Has a server go on that was paused.
+    /// Resumes a server that was paused.
     ///
     /// # Errors
     ///
-    /// It is not running.
+    /// Returns an error if the server is not running.
     pub fn resume(&self) -> Result<()> {
         self.signal(Signal::CONT)
     }
 
-    /// The number of the process, to look at what it uses.
+    /// The process id, for example to measure the memory of the server; `None` if it is not
+    /// running.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.process.as_ref().map(Child::id)
@@ -167,7 +171,7 @@ impl Drop for EngineServer {
     }
 }
 
-/// A port that nobody listens on, nor on the one by which the nodes of a cluster talk to each other.
+/// Finds a port that is free, together with the port on which it would talk to nodes of a cluster.
 fn free_port() -> Result<u16> {
     loop {
         let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -179,30 +183,31 @@ fn free_port() -> Result<u16> {
     }
 }
 
+/// Returns whether a start failed because the port was taken, by the output of the server.
 fn is_taken(error: &Error) -> bool {
     error.to_string().contains("Address already in use")
 }
 
-/// The nodes of a cluster talk to each other on ports that are so much higher.
+/// The distance from the port for clients to the port on which the nodes of a cluster communicate.
 const CLUSTER_PORTS: u16 = 10_000;
-/// So many ports are tried.
+/// The number of ports that are tried before a start fails.
 const TRIES: u32 = 5;
 
-/// A server that speaks the protocol of Redis.
+/// A server program that speaks the protocol of Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "all that there are tests for")]
+#[expect(clippy::exhaustive_enums, reason = "these are the engines that the tests cover")]
 pub enum Engine {
-    /// <https://redis.io>.
+    /// Redis, <https://redis.io>.
     Redis,
-    /// <https://valkey.io>.
+    /// Valkey, <https://valkey.io>.
     Valkey,
 }
 
 impl Engine {
-    /// All of them.
+    /// All engines.
     pub const ALL: [Self; 2] = [Self::Redis, Self::Valkey];
 
-    /// The name of the program, which is that of Debian's package too.
+    /// The name of the program, which is also that of its Debian package.
     #[must_use]
     pub const fn program(self) -> &'static str {
         match self {
@@ -211,7 +216,7 @@ impl Engine {
         }
     }
 
-    /// Whether the program is there.
+    /// Returns whether the program is installed.
     #[must_use]
     pub fn is_installed(self) -> bool {
         Command::new(self.program()).arg("--version").output().is_ok()

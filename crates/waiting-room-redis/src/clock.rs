@@ -34,7 +34,7 @@ use waiting_room_core::{Clock, SystemClock, Timestamp};
 pub(crate) struct ServerClock {
     /// The origin of this node's own, monotonic time.
     started: Instant,
-    /// The server's time when `started` was zero, in nanoseconds since the Unix epoch.
+    /// The server's time at `started`, in nanoseconds since the Unix epoch.
     ahead: AtomicU64,
     /// The greatest time returned so far, so that this clock never runs backwards.
     told: AtomicU64,

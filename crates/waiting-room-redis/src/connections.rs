@@ -1,4 +1,15 @@
-//! The connection in use, how to get another, and whether to ask the server at all.
+//! The connection in use, its replacement, and the circuit breaker of a node.
+//!
+//! All calls of a node share one multiplexed connection. Two kinds of failure are kept apart:
+//!
+//! - The connection is dead although the server is well. A call then fails or times out, and
+//!   [`Connections::replace`] opens another connection.
+//! - The server is away. After five failures in a row the [`Breaker`] opens, and calls fail without
+//!   being sent until a background task has received a reply.
+//!
+//! A third kind is no failure of the server: this node has more calls than the server decides in
+//! time. [`Breaker::overdue`] distinguishes it from the others, because the failure policy of the
+//! layer must not apply to it: a flood could otherwise lift the limits.
 
 use std::{
     fmt,
@@ -20,44 +31,57 @@ use tokio::{
 };
 use waiting_room_core::{ConfigError, ConfigErrorKind, StoreError, StoreErrorKind};
 
-/// A connection that all calls of a node share, until it is replaced.
+/// The connection that all calls of a node share, until it is replaced.
 ///
-/// A connection whose other end has vanished without a word looks like one to a slow server, and for
-/// ever. So a node that gets no answers opens another, if it was told how.
+/// A connection whose peer has vanished without closing it cannot be told from one to a slow
+/// server, however long a call waits. So a node whose calls get no replies opens another
+/// connection, if it knows how.
 pub(crate) struct Connections<C> {
-    /// None before the server has been reached.
+    /// `None` until the server has been reached.
     current: ArcSwapOption<C>,
+    /// `None` if the application has supplied a connection instead of a way to open one.
     open: Option<Open<C>>,
 }
 
 type Open<C> = Box<dyn Fn() -> Opening<C> + Send + Sync>;
 type Opening<C> = Pin<Box<dyn Future<Output = RedisResult<C>> + Send>>;
 
-/// Keeps requests from a server that has not answered some in a row.
+/// A circuit breaker: stops sending calls to a server that has failed several in a row.
 ///
-/// It is closed again by the first answer to anything, which a task in the background asks for, and
-/// not by sacrificing a visitor's request.
+/// ```text
+///            the fifth failure in a row
+///   closed ──────────────────────────────► open
+///     ▲                                      │  a background task sends probes;
+///     └──────────────────────────────────────┘  no call of a visitor is sent
+///            the first reply to anything
+/// ```
+///
+/// The counter guards no other data, so its accesses are relaxed.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
+    /// Failures since the last reply.
     failures: AtomicU32,
 }
 
 impl<C: Clone> Connections<C> {
-    /// The first connection is opened within this time, or not at all.
+    /// The longest time that the first connection may take to open.
     const FIRST_PATIENCE: Duration = Duration::from_secs(5);
-    /// Another connection is opened if it does not take longer than this.
+    /// The longest time that a replacement may take to open.
     const PATIENCE: Duration = Duration::from_secs(1);
 
-    /// This one, for ever.
+    /// Uses this connection for ever; the application supplies one that reconnects by itself.
     pub(crate) fn only(connection: C) -> Arc<Self> {
         Arc::new(Self { current: ArcSwapOption::from_pointee(connection), open: None })
     }
 
-    /// One that is opened now, or once the server is there; and others when they are needed.
+    /// Opens a connection now, and others whenever they are needed.
+    ///
+    /// If the server cannot be reached within 5 s, the node starts without a connection, and
+    /// [`replace`](Self::replace) opens the first one later.
     ///
     /// # Errors
     ///
-    /// The server is there and refuses the connection, which it will do the next time as well.
+    /// The server was reached and refuses the connection, as it would the next time too.
     pub(crate) async fn opened<F>(
         open: impl Fn() -> F + Send + Sync + 'static,
     ) -> Result<Arc<Self>, StoreError>
@@ -74,7 +98,11 @@ impl<C: Clone> Connections<C> {
         Ok(Arc::new(Self { current, open: Some(open) }))
     }
 
-    /// The connection in use, if the server has been reached.
+    /// Returns the connection in use.
+    ///
+    /// # Errors
+    ///
+    /// The server has not been reached yet.
     pub(crate) fn current(&self) -> Result<C, StoreError> {
         match &*self.current.load() {
             Some(connection) => Ok(connection.as_ref().clone()),
@@ -82,8 +110,10 @@ impl<C: Clone> Connections<C> {
         }
     }
 
-    /// Opens another connection for all calls from now on; keeps this one if that fails. Says
-    /// whether there is another.
+    /// Opens another connection for all calls from now on, and returns whether that succeeded.
+    ///
+    /// If it fails, or takes longer than a second, the old connection stays in use. Calls in flight
+    /// finish on the connection on which they were sent.
     pub(crate) async fn replace(&self) -> bool {
         let Some(open) = &self.open else { return false };
         match timeout(Self::PATIENCE, open()).await {
@@ -91,24 +121,27 @@ impl<C: Clone> Connections<C> {
                 self.current.store(Some(Arc::new(connection)));
                 return true;
             }
-            Ok(Err(error)) => tracing::debug!(%error, "no other connection to the store"),
-            Err(_) => tracing::debug!("another connection to the store takes too long"),
+            Ok(Err(error)) => tracing::debug!(%error, "cannot reconnect to the store"),
+            Err(_) => tracing::debug!("reconnecting to the store timed out"),
         }
         false
     }
 }
 
 impl Breaker {
-    /// So many calls fail in a row before the others are spared.
+    /// The number of failures in a row that opens the breaker.
     const OPENS_AFTER: u32 = 5;
 
-    /// One of a server that has not been reached yet.
+    /// Creates a breaker that is open, for a server that has not been reached yet.
     pub(crate) const fn opened() -> Self {
         Self { failures: AtomicU32::new(Self::OPENS_AFTER) }
     }
 
-    /// What a call fails with that has waited in the queue of this node for too long: whether the
-    /// server is silent, or the queue is long.
+    /// Returns the error for a call that has waited too long in the queue of this node.
+    ///
+    /// It is [`Busy`](StoreErrorKind::Busy) while the server answers, since then the queue is too
+    /// long, and [`Timeout`](StoreErrorKind::Timeout) if the last call has failed. The failure
+    /// policy of the layer applies to the second only.
     pub(crate) fn overdue(&self) -> StoreError {
         StoreError::new(match self.failures.load(Ordering::Relaxed) {
             0 => StoreErrorKind::Busy,
@@ -116,31 +149,37 @@ impl Breaker {
         })
     }
 
-    /// What a call fails with for which there is no room in the queue of this node.
+    /// Returns the error for a call that finds the queue of this node full.
     pub(crate) fn crowded_out(&self) -> StoreError {
         self.overdue().with_source(TOO_MANY_WAIT)
     }
 
+    /// Whether calls fail without being sent.
     pub(crate) fn is_open(&self) -> bool {
         self.failures.load(Ordering::Relaxed) >= Self::OPENS_AFTER
     }
 
-    /// Takes note of an answer. Returns whether it is the first after failures enough.
+    /// Records a reply. Returns whether it has closed the breaker.
     pub(crate) fn succeeded(&self) -> bool {
         self.failures.swap(0, Ordering::Relaxed) >= Self::OPENS_AFTER
     }
 
-    /// Takes note of a failure. Returns whether the others are spared from now on.
+    /// Records a failure. Returns whether it has opened the breaker.
     pub(crate) fn failed(&self) -> bool {
         self.failures.fetch_add(1, Ordering::Relaxed) + 1 == Self::OPENS_AFTER
     }
 }
 
-/// What is asked, if the server answers before the deadline.
+/// Awaits a reply until the deadline, and a little longer if this node is itself late.
 ///
-/// A node that is flooded with requests is late to read an answer which has come in time. So the
-/// server counts as silent only once the runtime has looked at its sockets some more times without
-/// being late itself; a turn that comes late says nothing about the server.
+/// A node that is flooded with requests may read a reply late that has arrived in time. So the
+/// server counts as silent only once the runtime has polled its sockets [`TURNS`] more times in a
+/// row without being late itself. A turn that takes longer than [`LATE`] proves nothing about the
+/// server, and the count starts again.
+///
+/// # Errors
+///
+/// [`Timeout`](StoreErrorKind::Timeout), at the latest [`LONGEST_LAG`] after the deadline.
 pub(crate) async fn answered<T>(
     deadline: Duration,
     asked: impl Future<Output = T>,
@@ -157,13 +196,19 @@ pub(crate) async fn answered<T>(
     answer.map_err(|_| StoreError::new(StoreErrorKind::Timeout))
 }
 
-/// How long a call waits for its answer: the script that it shares says first that it has failed.
+/// Returns how long a caller waits for its reply, given the deadline of a script.
+///
+/// It is longer than [`answered`] waits on a node that is not late, four turns of less than 4 ms
+/// each included. So when a script fails, its callers receive the script's own error.
 pub(crate) fn patience(deadline: Duration) -> Duration {
     deadline + deadline / 4 + 4 * TURNS * TURN
 }
 
-/// Whether a server is away, by what was said when a node started: it is not reached, or not ready. What
-/// a server refuses that is there, it refuses the next time as well.
+/// Whether an error at the start of a node means that the server is away: it was not reached, or is
+/// not ready yet.
+///
+/// Any other error comes from a server that is there and refuses the node, for example because of a
+/// wrong password. It would refuse again, so the node reports the error instead of starting.
 pub(crate) fn is_away(error: &StoreError) -> bool {
     let source = std::error::Error::source(error);
     let said = source.and_then(|source| source.downcast_ref::<RedisError>());
@@ -171,19 +216,27 @@ pub(crate) fn is_away(error: &StoreError) -> bool {
     is_silent || said.map_or(error.kind() == StoreErrorKind::Unavailable, is_of_the_way)
 }
 
-/// Whether an error is of the way to the server, or of a server that starts.
+/// Whether an error is one of the network, or of a server that is starting.
 fn is_of_the_way(error: &RedisError) -> bool {
     error.is_io_error() || error.code().is_some_and(|code| STARTING.contains(&code))
 }
 
+/// Wraps an error of the client.
 pub(crate) fn unavailable(error: &RedisError) -> StoreError {
     StoreError::new(StoreErrorKind::Unavailable).with_source(error.clone())
 }
 
-/// Checks that a server of so much memory evicts nothing.
+/// Checks that a server evicts no keys, given its `maxmemory` in bytes and its `maxmemory-policy`.
+///
+/// A server without a bound on its memory, for which `maxmemory` is 0, evicts nothing under any
+/// policy.
+///
+/// # Errors
+///
+/// The server may evict keys, and with them sessions, places or the state of a limit.
 pub(crate) fn check_eviction(memory: &str, policy: &str) -> Result<(), StoreError> {
     if memory != "0" && policy != "noeviction" {
-        let expected = "noeviction: a key that is evicted is a limit that is forgotten";
+        let expected = "noeviction: evicting a key would lift a limit";
         let kind = ConfigErrorKind::Contradicts;
         return Err(ConfigError::new(kind, "maxmemory-policy", policy, expected).into());
     }
@@ -198,20 +251,20 @@ impl<C> fmt::Debug for Connections<C> {
     }
 }
 
-/// In so many turns of the runtime an answer is sent, read and handed over.
+/// The turns of the runtime within which a call is written, its reply read and handed over.
 const TURNS: u32 = 4;
-/// The shortest time in which the runtime looks at its sockets.
+/// The length of a turn: the resolution of tokio's timer, and enough for a poll of the sockets.
 const TURN: Duration = Duration::from_millis(1);
-/// A turn that takes longer was late.
+/// A turn that takes at least this long shows that the node itself was late.
 const LATE: Duration = Duration::from_millis(4);
-/// A runtime that is late for longer than this leaves no doubt to the server's benefit.
+/// The longest time that a late node waits for a reply after its deadline.
 const LONGEST_LAG: Duration = Duration::from_secs(10);
 
-/// The scripts are loaded, and the room is opened or joined, within this time or not at all.
+/// The longest time that loading the scripts and opening or joining the room may take together.
 pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
 const NOT_REACHED: &str = "it has not been reached yet";
-/// What a server says that is not ready yet.
+/// The error codes of a server or a cluster that is not ready yet.
 const STARTING: [&str; 4] = ["CLUSTERDOWN", "LOADING", "MASTERDOWN", "TRYAGAIN"];
 const TOO_MANY_WAIT: &str = "too many calls of this node wait for it";
 

@@ -1,15 +1,18 @@
-//! Who need not ask the server, because it cannot let them in before the next snapshot.
+//! The frontier: visitors who stand behind it cannot be admitted before the next snapshot, so their
+//! node answers their check-ins without the server.
 //!
 //! ```text
 //!   present, in order of arrival:  █ █ █ █ █ █ █ │ █ █ █ █ █ █ █ █ █ █ █ █ █ █ █ …
-//!                                   may enter    │  answered by the node, which tells the
-//!                                   soon: ask    │  server once a second who was here
+//!                                  may enter     │  answered by the node, which reports
+//!                                  soon: server  │  them to the server once a second
 //!                                            frontier
 //! ```
 //!
-//! With a hundred thousand in line, nearly all stand beyond it. Their position is read off some
-//! arrivals in between, so it is off by a few parts in a hundred of the line at most, and shown as
-//! approximate.
+//! With 100 000 visitors in line, nearly all stand behind it. The node interpolates their positions
+//! between 32 arrivals that the snapshot has sampled, so a position is off by at most a few percent
+//! of the line, and is marked as approximate.
+//!
+//! There is no frontier while the order is random, every visitor is admitted, or none is.
 
 use std::time::Duration;
 
@@ -17,30 +20,35 @@ use waiting_room_core::{Reason, RoomRules, Ticket, Timestamp, Verdict, WaitEstim
 
 use crate::reply::{Fields, Head};
 
-/// What a node knows of the line since the last snapshot.
+/// The frontier of one snapshot, with the numbers from which a node answers a check-in.
 #[derive(Debug)]
 pub(crate) struct Frontier {
+    /// When the snapshot was made.
     pub(crate) at: Timestamp,
-    /// Who arrived later stands beyond.
+    /// The arrival of the visitor at the frontier: later arrivals stand behind it.
     arrival: Timestamp,
-    /// When some of those who are present arrived, evenly spaced.
+    /// The arrivals of some of the present visitors, at equal distances in the line, in order.
     arrivals: Vec<Timestamp>,
+    /// The number of visitors in the line who are present.
     present: u32,
+    /// Admissions per second.
     per_second: f64,
+    /// The variance of the admissions over their mean.
     dispersion: f64,
 }
 
 impl Frontier {
-    /// For so long a snapshot tells who cannot enter.
+    /// How long a frontier is valid: the horizon for which `snapshot.lua` computes it.
     const LASTS: Duration = Duration::from_secs(2);
 
-    /// The frontier in a reply, if anybody stands beyond it.
+    /// Reads the frontier from a reply; `None` if no visitor stands behind one.
     pub(crate) fn read(
         head: &Head,
         said: &mut Fields,
     ) -> Result<Option<Self>, waiting_room_core::StoreError> {
         let arrival = said.signed()?;
         let arrivals = said.times()?;
+        // A negative number means that there is no frontier.
         let Ok(arrival) = u64::try_from(arrival) else {
             return Ok(None);
         };
@@ -54,7 +62,10 @@ impl Frontier {
         }))
     }
 
-    /// The verdict for a visitor beyond the frontier; `None` if the server has to be asked.
+    /// Returns the verdict for a visitor behind the frontier; `None` if the server has to decide.
+    ///
+    /// The server decides about a ticket without a place, since only the server gives places, about
+    /// one that has lapsed, and about all tickets once the frontier is too old.
     pub(crate) fn check_in(
         &self,
         ticket: &Ticket,
@@ -67,6 +78,8 @@ impl Frontier {
             return None;
         }
         let ahead = self.ahead(ticket.first_seen);
+        // The jitter is drawn as the server would draw it for this check-in, so the visitor is
+        // spread alike whichever of the two answers.
         let jitter = ticket.id.draw(ticket.last_check_in.as_nanos());
         let interval = rules.check_in_interval(ahead, self.per_second, jitter);
         let mut ticket = *ticket;
@@ -77,8 +90,8 @@ impl Frontier {
         Some(Verdict::Wait { ticket, reason: Reason::QueuedBehindOthers })
     }
 
-    /// How many of the present arrived before: in proportion between the two arrivals that are
-    /// known and nearest.
+    /// Estimates how many present visitors arrived before this one, by linear interpolation between
+    /// the two nearest of the sampled arrivals.
     fn ahead(&self, arrival: Timestamp) -> u32 {
         let count = self.arrivals.len().max(1) as f64;
         let after = self.arrivals.partition_point(|&at| at <= arrival);

@@ -1,4 +1,19 @@
-//! One gate for many nodes: each has a share of it.
+//! A limit on concurrency for many nodes: each has a share of the total.
+//!
+//! ```text
+//!              every 250 ms: limit in force, in flight, waiting
+//!   node A ───────────────────────────────────────────────► ┌────────┐
+//!   limit 30 ◄──────────────────────────────────────────────│ server │
+//!   node B ───────────────────────────────────────────────► │ total  │
+//!   limit 70 ◄──────────────────────────────────────────────│  100   │
+//!                            share, leased for 3 s          └────────┘
+//! ```
+//!
+//! The script in `lua/share.lua` gives no node more than the others leave. A node that is to get
+//! less first receives a lower limit; only once it has reported that limit as in force, and its
+//! requests above it have finished, does the difference go to others.
+//!
+//! This file keeps no gate: the application applies each share to a gate of its own.
 
 use std::{fmt, future::Future, num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -18,11 +33,12 @@ use crate::{
 
 /// A node's share of a limit on concurrency that holds for all nodes together.
 ///
-/// Each node has a gate of its own, whose limit is its share: a request that finds a permit asks no
-/// server. A few times a second the node tells how many requests run and wait, and gets a share by
-/// what all nodes want. So at no time do more run than the total, however the load moves, except
-/// where [`GateStoreFailure`] says so, and for a renewal of each node after the server has lost its memory:
-/// until all have told what they have, it gives away what others still use.
+/// Each node has a gate of its own, whose limit is its share, so a request that finds a permit
+/// needs no round trip. Four times a second the node reports how many requests run and wait, and
+/// receives a share that depends on the demand of all nodes. Thus the total is never exceeded,
+/// however the load moves, with two exceptions: those that [`GateStoreFailure`] describes, and the
+/// first renewals after the server has lost its data, when it hands out shares that nodes which
+/// have not yet reported are still using.
 ///
 /// ```no_run
 /// # use waiting_room_redis::{Demand, GateShare, GateStoreFailure, RedisStoreOptions};
@@ -38,7 +54,7 @@ use crate::{
 /// };
 /// let options = RedisStoreOptions::new();
 /// let mut share = GateShare::connect(open, "checkout", total, GateStoreFailure::Keep, options).await?;
-/// // A gate opens with a limit of zero, and gets its share at once.
+/// // A gate starts with a limit of zero, and receives its share at once.
 /// loop {
 ///     set_limit(share.renew(demand()).await);
 ///     tokio::time::sleep(share.until_next()).await;
@@ -49,63 +65,73 @@ pub struct GateShare<C> {
     connections: Arc<Connections<C>>,
     script: Script,
     key: String,
+    /// The longest time that a renewal may take.
     deadline: Duration,
+    /// Identifies this node among those that share the gate.
     node: String,
+    /// The limit of all nodes together, as this node knows it.
     total: NonZeroU32,
     on_loss: GateStoreFailure,
+    /// The share that is in force.
     share: u32,
+    /// The number of the last renewal, so that the server can drop one that arrives late.
     renewals: u64,
-    /// When the renewal was sent that gave this share.
+    /// When the renewal that returned this share was sent; `None` before the first.
     renewed: Option<Instant>,
-    /// Since when this connection has said nothing.
+    /// When the last renewal that succeeded was sent, or the last attempt to reconnect began.
     heard: Instant,
+    /// The attempt to open another connection, if there was one.
     replacing: Option<JoinHandle<bool>>,
 }
 
-/// How many requests there are at a gate.
+/// The number of requests at a gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "they run or they wait")]
+#[expect(clippy::exhaustive_structs, reason = "a request at a gate either runs or waits")]
 pub struct Demand {
-    /// So many run.
+    /// The number of requests that run.
     pub in_flight: u32,
-    /// So many wait.
+    /// The number of requests that wait for a permit.
     pub queued: u32,
 }
 
-/// What becomes of a node's share when its lease is over and the store does not answer.
+/// What happens to a node's share when its lease has ended and the store does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "it keeps it or it does not")]
+#[expect(clippy::exhaustive_enums, reason = "the node keeps its share or gives it up")]
 pub enum GateStoreFailure {
-    /// It is zero, somewhat before the others are given it: nothing new runs. Never more than the
-    /// total, but for requests that run for longer than the lease.
+    /// The share becomes zero, shortly before the server gives it to others, and no new request
+    /// runs. The total is exceeded only by requests that run for longer than the lease.
     Close,
-    /// It stays what it was. As long as no node reaches the store nobody gets more, so the total
-    /// holds; if this node alone is cut off, its share is given to the others as well.
+    /// The share stays what it was. While no node reaches the store, no share grows, so the total
+    /// holds. If only this node is cut off, its share is given to the others as well, and the total
+    /// is exceeded by that share.
     Keep,
 }
 
 impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
-    /// A share is given for so long.
+    /// How long the server reserves a share for a node that does not renew it: 3 s.
     pub const LEASE: Duration = Duration::from_secs(3);
-    /// A share is renewed so often.
+    /// The time between two renewals: 250 ms.
     pub const RENEWED_EVERY: Duration = Duration::from_millis(250);
-    /// The longest [`deadline`](RedisStoreOptions::deadline) that a lease leaves time for.
+    /// The longest [`deadline`](RedisStoreOptions::deadline) that a lease leaves time for: 1 s.
     pub const LONGEST_DEADLINE: Duration = Duration::from_secs(1);
-    /// If no renewal has succeeded for so long, it may be for the connection.
+    /// The time without a successful renewal after which another connection is opened.
     const DEAF_AFTER: Duration = Duration::from_secs(1);
 
-    /// A node that has nothing yet of the gate with this name: letters, digits, `-` and `_`.
+    /// Joins the gate of this name, with a share of zero.
     ///
-    /// `open` is called now, and again when the server has not answered for a while. A node starts also
-    /// while its server is away, after 5 s at most, with a share of zero. Of the options
-    /// the deadline counts, which is that of a renewal, and the prefix; the time is the server's,
-    /// whatever clock is given.
+    /// The name has 1 to 64 letters, digits, `-` and `_`. `total` is the limit of all nodes
+    /// together; all of them should pass the same. `open` is called now, and again when no renewal
+    /// has succeeded for a second. If the server cannot be reached within 5 s, the node starts
+    /// without it.
+    ///
+    /// Of the options, the deadline applies to each renewal, and the prefix to the key. The clock
+    /// is ignored: the time is always that of the server.
     ///
     /// # Errors
     ///
-    /// A name that cannot be used, options that cannot be obeyed, a deadline of more than
-    /// [`LONGEST_DEADLINE`](Self::LONGEST_DEADLINE), a server that cannot be asked, or one that may
-    /// evict keys.
+    /// An invalid name or invalid options, a deadline above
+    /// [`LONGEST_DEADLINE`](Self::LONGEST_DEADLINE), a server that is reached and refuses the node,
+    /// or one that may evict keys.
     pub async fn connect<F>(
         open: impl Fn() -> F + Send + Sync + 'static,
         gate: &str,
@@ -121,11 +147,11 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         Self::start(connections, key, deadline, total, on_loss).await
     }
 
-    /// The same on a connection that is there, and that sees to it itself when it breaks.
+    /// Joins the gate on an existing connection, which has to reconnect by itself.
     ///
     /// # Errors
     ///
-    /// As [`connect`](Self::connect).
+    /// The same as [`connect`](Self::connect).
     pub async fn with_connection(
         connection: C,
         gate: &str,
@@ -148,6 +174,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
             Ok(mut connection) => check_memory(&mut connection, &key).await,
             Err(error) => Err(error),
         };
+        // A server that is away is not an error: the first renewal that succeeds brings a share.
         match checked {
             Err(error) if !is_away(&error) => return Err(error),
             _ => {}
@@ -168,19 +195,22 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         })
     }
 
-    /// Changes the total from the next renewal on. Tell all nodes.
+    /// Changes the total from the next renewal on.
+    ///
+    /// Call it on all nodes: each renewal is computed with the total of the node that sends it.
     pub fn set_total(&mut self, total: NonZeroU32) {
         self.total = total;
     }
 
-    /// Tells what this node has and wants, and returns the limit that is to be in force.
+    /// Reports the demand of this node, and returns the limit that its gate must apply now.
     ///
-    /// The demand is read when the limit of the last time is in force. With no answer it takes as
-    /// long as its deadline; another connection is opened meanwhile, for those after it.
+    /// Read the demand after the previous limit has been applied: what the report leaves unused is
+    /// given to other nodes. Without a reply this takes as long as the deadline. When no renewal
+    /// has succeeded for a second, another connection is opened in the background.
     ///
     /// # Cancel safety
     ///
-    /// A renewal that is dropped may have happened; the next one says the same again.
+    /// A renewal whose future is dropped may have taken effect. The next one reports anew.
     pub async fn renew(&mut self, demand: Demand) -> u32 {
         let sent = Instant::now();
         match self.ask(demand).await {
@@ -204,7 +234,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         Self::RENEWED_EVERY
     }
 
-    /// The key, and the deadline of a renewal.
+    /// Checks the name and the options; returns the key and the deadline of a renewal.
     fn validate(gate: &str, options: RedisStoreOptions) -> Result<(String, Duration), ConfigError> {
         let RedisStoreOptions { deadline, prefix, .. } = options.validate()?;
         if deadline > Self::LONGEST_DEADLINE {
@@ -215,16 +245,19 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         Ok((keys::of_gate(&prefix, &keys::validate_name(gate.to_owned())?), deadline))
     }
 
-    /// For how long a share counts that is not renewed.
+    /// How long a share may be used without a successful renewal, under
+    /// [`GateStoreFailure::Close`].
     ///
-    /// A node that finds it still does looks again after a pause and a renewal that fails. By then
-    /// the server must not have given it to others, though a busy machine is late by as much again
-    /// as the pause.
+    /// It is shorter than the lease. A node that may still use its share notices the end only after
+    /// the next pause and a renewal that fails, and the server must not have given the share to
+    /// others by then. The second pause is a margin for a busy machine that is late.
     fn kept_for(&self) -> Duration {
         Self::LEASE.saturating_sub(2 * Self::RENEWED_EVERY + self.deadline)
     }
 
-    /// Opens another connection, and does not wait for it.
+    /// Opens another connection in the background if no renewal has succeeded for a second.
+    ///
+    /// There is at most one attempt at a time, and the next is made a second later at the earliest.
     fn replace_if_deaf(&mut self) {
         let is_replacing = self.replacing.as_ref().is_some_and(|task| !task.is_finished());
         if self.heard.elapsed() >= Self::DEAF_AFTER && !is_replacing {
@@ -234,6 +267,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         }
     }
 
+    /// Sends one renewal and returns the share.
     async fn ask(&mut self, Demand { in_flight, queued }: Demand) -> Result<u32, StoreError> {
         self.renewals += 1;
         let mut invocation = self.script.key(&self.key);
@@ -263,7 +297,7 @@ impl<C> fmt::Debug for GateShare<C> {
     }
 }
 
-/// Checks that the server with this key evicts nothing.
+/// Checks that the server that stores this key evicts nothing.
 async fn check_memory<C: ConnectionLike>(connection: &mut C, key: &str) -> Result<(), StoreError> {
     let script = Script::new(include_str!("lua/memory.lua"));
     let invocation = script.key(key);
@@ -273,7 +307,7 @@ async fn check_memory<C: ConnectionLike>(connection: &mut C, key: &str) -> Resul
     check_eviction(&said.text()?, &said.text()?)
 }
 
-/// A name that no other node has.
+/// Creates a random name of 128 bits, so that no two nodes have the same.
 fn node_id() -> String {
     use std::hash::{BuildHasher, RandomState};
     let half = || RandomState::new().hash_one(std::process::id());

@@ -123,10 +123,10 @@ pub(crate) fn validate_name(name: String) -> Result<String, ConfigError> {
 /// | `active` | sorted set | active visitors, by the expiry of their passes |
 /// | `passes` | hash | the other fields of each pass |
 /// | `ended` | sorted set | visitors whose session is over, by when that may be forgotten |
-/// | `voids` | hash | for these, the time up to which their proofs are void, and how the session ended |
+/// | `voids` | hash | for these: until when proofs are void, and how the session ended |
 /// | `places` | sorted set | visitors with a place, by arrival |
 /// | `present` | sorted set | visitors who check in when they are due, by rank |
-/// | `due` | sorted set | visitors with a place, by when they become away or lose it without a check-in |
+/// | `due` | sorted set | visitors with a place, by when they become away, or then lose it |
 /// | `kept` | hash | the time until which each place is kept |
 /// | `minute` | list | the times of recent admissions, newest first |
 /// | `networks` | hash | the number of places of each network |

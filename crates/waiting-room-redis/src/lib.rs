@@ -38,9 +38,9 @@
 //!
 //! A request with a valid pass makes no call, unless the pass is due for renewal. Nor does a
 //! check-in of a visitor so far back that it cannot be admitted soon: its node answers it. Every
-//! other request takes one round trip, and calls that arrive while one of the same verb is in flight
-//! share the next one. A decision that takes longer than its deadline is an error; the failure
-//! policy of the layer then decides about the visitor.
+//! other request takes one round trip, and calls that arrive while one of the same verb is in
+//! flight share the next one. A decision that takes longer than its deadline is an error; the
+//! failure policy of the layer then decides about the visitor.
 //!
 //! # Time
 //!

@@ -1,20 +1,23 @@
 //! Rate limits that any number of nodes share.
 //!
-//! [`RedisLimits`] is a [`RateStore`](waiting_room_core::RateStore): one script asks all limits
-//! of a request, all or nothing, in one round trip. Each meter of the core has its twin in Lua,
-//! with the same whole numbers, so that a limit means the same on one node and on many.
+//! [`RedisLimits`] is a [`RateStore`](waiting_room_core::RateStore): one script charges all limits
+//! of a request or none, in one round trip. Each meter of the core has a twin in Lua with the same
+//! integer arithmetic, so a limit means the same on one node and on many.
 //!
 //! ```text
 //!  request ─► refused here lately? ─ yes ─► refused again, until the store may allow it
 //!                      │ no
 //!                      ▼
-//!             leased here? ───────── yes ─► spent here, until the lease ends
+//!             leased here? ───────── yes ─► paid from the block, until the lease ends
 //!                      │ no
 //!                      ▼
-//!  charge ─┐                                  ┌─► EVALSHA (all that came meanwhile)
-//!  charge ─┼─► waits while one is under way ──┘
+//!  charge ─┐                                    ┌─► EVALSHA (every call that waits)
+//!  charge ─┼─► waits while a call is in flight ─┘
 //!  settle ─┘
 //! ```
+//!
+//! A node keeps only a bounded memory of recent refusals and of leased blocks. The state of every
+//! limit is on the server.
 
 mod ask;
 mod asking;

@@ -1,35 +1,48 @@
-//! What the scripts say.
+//! The replies of the scripts, decoded from the values of the protocol.
+//!
+//! ```text
+//!  [ [now, since, version, present, per_second, dispersion, losses],   the head
+//!    [ [ … ], [ … ], … ] ]                                             the fields, per visitor
+//!  []                                                                  there is no room
+//! ```
+//!
+//! Lua numbers become integers of the protocol and lose their fraction on the way, so the two
+//! floats of the head are strings.
 
 use redis::Value;
 use waiting_room_core::{StoreError, StoreErrorKind, Timestamp};
 
 use crate::clock::from_micros;
 
-/// What every reply begins with.
+/// The first part of every reply: the state of the room after the script.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
-    /// When it was decided.
+    /// The instant at which the script ran, in the time of the room.
     pub(crate) now: Timestamp,
-    /// Since when the server remembers passes.
+    /// The start of the room's memory: passes issued earlier may be unknown to it.
     pub(crate) since: Timestamp,
     /// The version of the rules in force.
     pub(crate) version: u64,
-    /// How many visitors of the line are present.
+    /// The number of visitors in the line who are present.
     pub(crate) present: u32,
-    /// Admissions per second.
+    /// Admissions per second over the last three minutes; the configured rate until 30 s have been
+    /// measured.
     pub(crate) per_second: f64,
-    /// Their variance over their mean.
+    /// The variance of the admissions in equal times over their mean; at least 1.
     pub(crate) dispersion: f64,
-    /// How often the room has missed keys.
+    /// How often the room has lost keys since it was opened.
     pub(crate) losses: u64,
 }
 
-/// The values of one part of a reply, one after the other.
+/// The values of one part of a reply, read from front to back.
+///
+/// Each method takes the next value. It returns an error if there is none, or if the value has
+/// another type.
 #[derive(Debug)]
 pub(crate) struct Fields(std::vec::IntoIter<Value>);
 
 impl Fields {
-    /// The elements of an array.
+    /// Reads the elements of an array.
     pub(crate) fn of(value: Value) -> Result<Self, StoreError> {
         match value {
             Value::Array(values) => Ok(Self(values.into_iter())),
@@ -41,6 +54,7 @@ impl Fields {
         self.0.next().ok_or_else(|| unexpected(&Value::Nil))
     }
 
+    /// Takes a string, which need not be UTF-8.
     pub(crate) fn bytes(&mut self) -> Result<Vec<u8>, StoreError> {
         match self.next()? {
             Value::BulkString(bytes) => Ok(bytes),
@@ -60,29 +74,31 @@ impl Fields {
         }
     }
 
-    /// A count, or another number that is not negative.
+    /// Takes a number that fits into `T`, such as a count, which must not be negative.
     pub(crate) fn number<T: TryFrom<i64>>(&mut self) -> Result<T, StoreError> {
         let number = self.signed()?;
         T::try_from(number).map_err(|_| malformed(format!("{number} is out of range")))
     }
 
+    /// Takes a time in microseconds since the Unix epoch.
     pub(crate) fn time(&mut self) -> Result<Timestamp, StoreError> {
         self.number().map(from_micros)
     }
 
-    /// An array of times.
+    /// Takes an array of times.
     pub(crate) fn times(&mut self) -> Result<Vec<Timestamp>, StoreError> {
         let mut times = Self::of(self.next()?)?;
         (0..times.0.len()).map(|_| times.time()).collect()
     }
 
+    /// Takes a number that a script has written as a string, to keep its fraction.
     fn float(&mut self) -> Result<f64, StoreError> {
         let text = self.text()?;
         text.parse().map_err(|_| malformed(format!("{text:?} is no number")))
     }
 }
 
-/// A whole reply: its head, and what is said to each; `None` if there is no room.
+/// Decodes a whole reply into its head and the fields for each visitor; `None` if there is no room.
 pub(crate) fn parse(value: Value) -> Result<Option<(Head, Vec<Fields>)>, StoreError> {
     let mut reply = Fields::of(value)?;
     if reply.0.len() == 0 {
@@ -102,7 +118,15 @@ pub(crate) fn parse(value: Value) -> Result<Option<(Head, Vec<Fields>)>, StoreEr
     Ok(Some((head, each)))
 }
 
-/// What a snapshot has left for the nodes that look soon after it, as the reply that it was itself.
+/// Decodes a glance: the copy of a snapshot's reply that `snapshot.lua` leaves in the room for
+/// nodes that need one within the next second.
+///
+/// A glance is a line of numbers, separated by spaces. The result has the layout of the reply of
+/// `snapshot`, so that both are read by the same code.
+///
+/// # Errors
+///
+/// The text has too few numbers, or something else in the place of one.
 pub(crate) fn revive(glance: &str) -> Result<(Head, Fields), StoreError> {
     let unreadable = || malformed(format!("{glance:?} is no glance"));
     let mut values = glance.split(' ').enumerate().map(|(index, text)| match index {
@@ -115,20 +139,23 @@ pub(crate) fn revive(glance: &str) -> Result<(Head, Fields), StoreError> {
     said.push(Value::BulkString(Vec::new()));
     said.extend(take(1).ok_or_else(unreadable)?);
     said.push(Value::Array(take(usize::MAX).ok_or_else(unreadable)?));
-    // What is swept and who came first is for those who ask for a snapshot.
+    // A glance leaves out the last two values: whether there is more to sweep, which is the task of
+    // the node that ran the snapshot, and the number of first tickets, which the watch ignores.
     said.extend([Value::Int(0), Value::Int(0)]);
     let reply = [Value::Array(head), Value::Array(vec![Value::Array(said)])];
     let parsed = parse(Value::Array(reply.into()))?;
     parsed.and_then(|(head, each)| Some((head, each.into_iter().next()?))).ok_or_else(unreadable)
 }
 
-/// What a head has, and where two numbers of it stand that are not whole.
+/// The number of values in a head.
 const HEAD: usize = 7;
+/// The first and the last value of a head that are floats.
 const FIRST_FLOAT: usize = 4;
 const LAST_FLOAT: usize = 5;
-/// How many numbers of a snapshot stand before its rules.
+/// The number of values in the reply of a snapshot that precede its rules.
 const NUMBERS: usize = 4;
 
+/// Returns the error for a reply that cannot be decoded; `what` names the unexpected part.
 pub(crate) fn malformed(what: String) -> StoreError {
     let what = format!("the reply of a script is not understood: {what}");
     StoreError::new(StoreErrorKind::Unavailable).with_source(what)

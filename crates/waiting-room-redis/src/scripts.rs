@@ -6,16 +6,16 @@
 //!  verb  check_in | configure | enter | heartbeat | leave | renew | snapshot | sweep
 //! ```
 //!
-//! Each script is the shared part, `lua/room/*.lua`, followed by the file of its verb: Redis has no
-//! modules, and a script that called another could not run on a cluster. The header of
-//! `lua/room/head.lua` describes the arguments and the reply that all of them have in common.
+//! Each script is the shared part, `lua/room/*.lua`, followed by the file of its verb, because a
+//! script of the server cannot load or call another one. The header of `lua/room/head.lua`
+//! describes the arguments and the reply that all of them have in common.
 
 use redis::{RedisResult, Script, Value, aio::ConnectionLike};
 
 /// A verb of the room; the script of the same name implements it.
 ///
-/// The first six names below are those of [`Store`](waiting_room_core::Store), apart from
-/// `Heartbeat`: it reports visitors whose check-ins the node has answered by itself.
+/// The names are those of the methods of [`Store`](waiting_room_core::Store), except for
+/// `Heartbeat`, which reports visitors whose check-ins the node has answered by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Verb {
     CheckIn,

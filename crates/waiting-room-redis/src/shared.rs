@@ -1,4 +1,15 @@
-//! What a node knows of its room.
+//! The state of a node: what it knows of its room, and what it still has to report.
+//!
+//! One [`Shared`] serves all handles of a store, the tasks of its verbs and its watch. Readers on
+//! the path of a request never wait: the rules and the frontier are replaced as a whole, and the
+//! two locks guard a map and a list for a few instructions each.
+//!
+//! ```text
+//!  every reply ───► clock, start of the room's memory, present, losses
+//!  snapshot ──────► rules (if they are new), frontier
+//!  check-in behind the frontier ──► heartbeats ──┐
+//!  enter whose caller has gone ───► owed ────────┴─► the watch reports them each second
+//! ```
 
 use std::{
     collections::HashMap,
@@ -28,44 +39,55 @@ use crate::{
     verbs::{decode_rules, encode_rules, rules_json},
 };
 
-/// What a node knows of its room.
+/// The state that all handles and tasks of a store share.
+///
+/// The atomics are independent of each other, and a reader acts on one of them at a time, so all
+/// accesses are relaxed.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) scripts: Scripts,
     pub(crate) keys: RoomKeys,
     pub(crate) clock: ServerClock,
     known: ArcSwap<Known>,
-    /// How long a call waits, and how long the server has for a script.
+    /// The longest time that a script may take, and about as long a caller waits for it.
     pub(crate) deadline: Duration,
-    /// What the node was configured with.
+    /// The rules that the node was configured with, whatever is in force since.
     pub(crate) origin: RoomRules,
-    /// Whether the rules in force are of a kind that this node cannot read.
+    /// Whether the rules in force have a form that this release cannot read.
     is_outdated: AtomicBool,
+    /// The start of the room's memory, in nanoseconds since the Unix epoch.
     pub(crate) since: AtomicU64,
-    /// The longest that a pass can live under any rules that this node has heard of, in microseconds.
+    /// The longest lifetime of a pass under any rules that this node has seen, in microseconds.
     longest_lifetime_us: AtomicU64,
-    /// How many visitors of the line are present; the greatest number before that is known.
+    /// The number of visitors in the line who are present; `u32::MAX` while it is unknown.
     present: AtomicU32,
-    /// How often the room has missed keys; the greatest number before that is known.
+    /// How often the room has lost keys; `u64::MAX` while it is unknown, so that losses from before
+    /// this node started are not reported.
     losses: AtomicU64,
-    /// Whether the room was opened or joined on the server.
+    /// Whether this node has opened or joined the room on the server.
     pub(crate) is_joined: AtomicBool,
-    /// Whether the server may evict keys, by how it is set up.
+    /// Whether the server's options let it evict keys.
     pub(crate) may_evict: AtomicBool,
     pub(crate) breaker: Breaker,
-    /// Told when the breaker opens.
+    /// Wakes the watch when the breaker opens.
     pub(crate) opened: Notify,
-    /// Told when a script has failed other than by taking too long: it may be for the connection.
+    /// Wakes the watch when a script fails other than by a timeout: the connection may be dead.
     pub(crate) broken: Notify,
+    /// `None` while no visitor stands behind one.
     frontier: ArcSwapOption<Frontier>,
+    /// The latest tickets of visitors whose check-ins this node has answered since the last report.
     heartbeats: Mutex<HashMap<VisitorId, Ticket>>,
+    /// Visitors who may hold a slot without having received a pass.
     owed: Mutex<Vec<VisitorId>>,
 }
 
-/// The rules that are in force, as far as a node knows.
+/// The rules in force, as far as a node knows.
+///
+/// The version and the rules are replaced together: a version that was paired with other rules
+/// would let an operator's change overwrite one that it has never seen.
 #[derive(Debug)]
 struct Known {
-    /// Zero before the server has been asked.
+    /// Zero before the first reply.
     version: u64,
     rules: Arc<RoomRules>,
 }
@@ -73,19 +95,20 @@ struct Known {
 /// Why a node opens a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opens {
-    /// It starts. The rules that it was configured with may be new.
+    /// The node starts. The rules that it was configured with may be those of a new release, and
+    /// then replace the rules in force.
     Start,
-    /// It has found the room gone.
+    /// The node has found the room gone, and restores the rules that it knew last.
     Again,
 }
 
 impl Shared {
-    /// So many visitors are answered in a second without asking; over it, the server is asked.
+    /// The most visitors that a node answers between two reports; the server decides about others.
     const MAX_HEARTBEATS: usize = 65_536;
-    /// So many visitors are remembered who may have entered without knowing.
+    /// The most visitors that are recorded as holding a slot without a pass.
     const MAX_OWED: usize = 4_096;
 
-    /// A node that has heard nothing yet.
+    /// Creates the state of a node that has received no reply yet.
     pub(crate) fn new(
         rules: RoomRules,
         RedisStoreOptions { deadline, prefix, clock }: RedisStoreOptions,
@@ -104,7 +127,7 @@ impl Shared {
             losses: AtomicU64::new(u64::MAX),
             is_joined: AtomicBool::new(false),
             may_evict: AtomicBool::new(false),
-            // Closed by the first answer.
+            // Joining the room closes it.
             breaker: Breaker::opened(),
             opened: Notify::new(),
             broken: Notify::new(),
@@ -114,19 +137,22 @@ impl Shared {
         }
     }
 
-    /// The rules in force.
+    /// The rules in force, as far as this node knows.
     pub(crate) fn rules(&self) -> Arc<RoomRules> {
         self.known().1
     }
 
-    /// The rules in force, after their version.
+    /// The version of the rules in force, and the rules.
     pub(crate) fn known(&self) -> (u64, Arc<RoomRules>) {
         let known = self.known.load();
         (known.version, Arc::clone(&known.rules))
     }
 
-    /// The arguments of a node that opens the room: with the time and the rules as it knows them, and
-    /// the rules that it was configured with.
+    /// Returns the arguments of `configure` for a node that opens the room.
+    ///
+    /// They carry the time that this node has seen, behind which a room on an empty server must not
+    /// start; the rules of its configuration, by which a new release is recognized; and the rules
+    /// that it knows to be in force.
     pub(crate) fn opening(&self, opens: Opens) -> Vec<Vec<u8>> {
         let opens: &[u8] = match opens {
             Opens::Start => b"start",
@@ -139,21 +165,25 @@ impl Shared {
         head.into_iter().chain(rules).collect()
     }
 
-    /// Takes note of how long passes may live that were issued under any rules of the room.
+    /// Raises the longest lifetime of a pass that the room may have issued; it never falls.
+    ///
+    /// A room that is opened again after a loss pauses for that long, so that it does not admit
+    /// newcomers while passes from before may still be valid.
     pub(crate) fn learn_lifetime(&self, lifetime: Duration) {
         let micros = u64::try_from(lifetime.as_micros()).unwrap_or(u64::MAX);
         self.longest_lifetime_us.fetch_max(micros, Ordering::Relaxed);
     }
 
-    /// The version of the rules that are known here.
+    /// The version of the rules that this node knows, as an argument of a script.
     pub(crate) fn known_version(&self) -> Vec<u8> {
         self.known().0.to_string().into_bytes()
     }
 
-    /// Takes note of what every reply begins with.
+    /// Learns from the head of a reply to a call that was sent at `sent`.
     pub(crate) fn learn(&self, head: &Head, sent: Instant) {
         self.clock.learn(head.now, sent);
-        // A reply may come late; what it says of the past is known by then.
+        // Replies of different verbs may overtake each other, and an old one must not move the
+        // start of the room's memory back.
         self.since.fetch_max(head.since.as_nanos(), Ordering::Relaxed);
         self.present.store(head.present, Ordering::Relaxed);
         if self.losses.swap(head.losses, Ordering::Relaxed) < head.losses {
@@ -162,6 +192,11 @@ impl Shared {
         }
     }
 
+    /// Adopts rules as those in force.
+    ///
+    /// # Errors
+    ///
+    /// The rules cannot be read; those known before stay.
     pub(crate) fn take_rules(&self, version: u64, json: &[u8]) -> Result<(), StoreError> {
         let rules = decode_rules(json)?;
         self.learn_lifetime(rules.longest_pass_lifetime());
@@ -169,7 +204,11 @@ impl Shared {
         Ok(())
     }
 
-    /// Takes the rules of a newer release, or goes on with those that it can read.
+    /// Adopts the rules in a snapshot, if it has any: it carries them only when they have changed.
+    ///
+    /// If this release cannot read them, the node logs that once and keeps the rules that it knows.
+    /// The scripts decide by the fields of the room, so only what the node itself derives from the
+    /// rules is out of date.
     fn take_changed(&self, version: u64, json: &[u8]) {
         if json.is_empty() {
             return;
@@ -185,7 +224,12 @@ impl Shared {
         self.is_outdated.store(taken.is_err(), Ordering::Relaxed);
     }
 
-    /// Takes note of the room in numbers. Says too whether there is more to be swept.
+    /// Learns from the reply of `snapshot`. Returns the snapshot, and whether there is more to
+    /// sweep.
+    ///
+    /// # Errors
+    ///
+    /// The reply cannot be decoded.
     pub(crate) fn take_snapshot(
         &self,
         head: &Head,
@@ -195,8 +239,9 @@ impl Shared {
             (said.number()?, said.number()?, said.number()?);
         let first_arrival = u64::try_from(said.signed()?).ok().map(clock::from_micros);
         self.take_changed(head.version, &said.bytes()?);
+        // From a snapshot without a frontier it follows that every check-in goes to the server.
         let read = Frontier::read(head, &mut said)?.map(Arc::new);
-        // A reply that was long on its way says less than the one that has overtaken it.
+        // The watch and a caller of `snapshot` may run at the same time; the newer reply stays.
         self.frontier.rcu(|known| match known {
             Some(known) if known.at > head.now => Some(Arc::clone(known)),
             _ => read.clone(),
@@ -214,12 +259,16 @@ impl Shared {
         Ok((snapshot, is_more))
     }
 
-    /// How many visitors of the line are present, by the last that was heard.
+    /// The number of visitors in the line who are present, by the last reply; `None` before it.
     pub(crate) fn present(&self) -> Option<u32> {
         Some(self.present.load(Ordering::Relaxed)).filter(|present| *present < u32::MAX)
     }
 
-    /// The verdict for a visitor so far back that the server need not be asked; it is told later.
+    /// Returns the verdict for a visitor behind the frontier, and records it for the next report to
+    /// the server; `None` if the server has to decide.
+    ///
+    /// When too many visitors are recorded already, the server decides: a visitor who is never
+    /// reported would become away although it checks in.
     pub(crate) fn answer(&self, ticket: &Ticket) -> Option<Verdict> {
         let frontier = self.frontier.load();
         let verdict = frontier.as_ref()?.check_in(ticket, self.clock.now(), &self.rules())?;
@@ -233,12 +282,14 @@ impl Shared {
         }
     }
 
-    /// Who was answered since the last time.
+    /// Takes the tickets of the visitors who were answered since the last call.
     pub(crate) fn take_heartbeats(&self) -> Vec<Ticket> {
         std::mem::take(&mut *self.heartbeats()).into_values().collect()
     }
 
-    /// The server has not heard of these.
+    /// Puts back tickets whose report has failed.
+    ///
+    /// A visitor who has checked in again meanwhile keeps the newer ticket.
     pub(crate) fn put_back(&self, unheard: &[Ticket]) {
         let mut heartbeats = self.heartbeats();
         for ticket in unheard.iter().take(Self::MAX_HEARTBEATS - heartbeats.len()) {
@@ -250,18 +301,23 @@ impl Shared {
         unpoisoned(self.heartbeats.lock())
     }
 
-    /// The server was not reached when the node started.
+    /// Logs that the node starts without its server.
     pub(crate) fn is_not_there(&self, error: &StoreError) {
         let (room, source) = (self.origin.name(), error.source().map(tracing::field::display));
         tracing::warn!(room, %error, source, "the store is away: the node starts without it");
     }
 
+    /// Records a reply, which closes the breaker.
     pub(crate) fn succeeded(&self) {
         if self.breaker.succeeded() {
             tracing::info!(room = self.origin.name(), "the store answers again");
         }
     }
 
+    /// Records a failed script.
+    ///
+    /// The watch is woken when the breaker opens, to probe the server, and after an error other
+    /// than a timeout, since the connection may be broken.
     pub(crate) fn failed(&self, error: &StoreError) {
         if self.breaker.failed() {
             let (room, source) = (self.origin.name(), error.source().map(tracing::field::display));
@@ -272,16 +328,17 @@ impl Shared {
         }
     }
 
-    /// Takes note of a visitor who may have entered without knowing.
+    /// Records a visitor who may hold a slot without a pass, so that the watch gives it back.
     pub(crate) fn owe(&self, enters: Option<VisitorId>) {
         let Some(id) = enters else { return };
         let mut owed = unpoisoned(self.owed.lock());
-        // Over the bound, the slot lapses by itself, as that of one who never comes back.
+        // Over the bound, the slot stays taken until the pass that was never delivered expires.
         if owed.len() < Self::MAX_OWED {
             owed.push(id);
         }
     }
 
+    /// Takes the visitors recorded since the last call.
     pub(crate) fn take_owed(&self) -> Vec<VisitorId> {
         std::mem::take(&mut *unpoisoned(self.owed.lock()))
     }

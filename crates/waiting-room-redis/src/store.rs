@@ -1,4 +1,18 @@
-//! The store: the verbs, each a script on the server.
+//! The store: the verbs of a room, each a script on the server.
+//!
+//! A [`RedisStore`] is a thin handle. Each verb has a channel to a task that batches its calls
+//! (`batches.rs`); another task looks at the room once a second (`watch.rs`); and all of them share
+//! what the node knows (`shared.rs`).
+//!
+//! ```text
+//!  enter ────► channel ─► task ─┐
+//!  check_in ─► channel ─► task ─┼─► one connection ─► server
+//!  …                            │
+//!                       watch ──┘
+//! ```
+//!
+//! The tasks end when the last handle is dropped: the channels close, and the watch holds only a
+//! weak reference to one of them.
 
 use std::{
     fmt,
@@ -28,32 +42,36 @@ use crate::{
 
 /// A [`Store`] on a Redis or Valkey server, for any number of nodes.
 ///
-/// See the [crate docs](crate) for what it asks of the server, and when.
+/// See the [crate docs](crate) for the calls that it makes, and when. Clones share the connection
+/// and all state of the node.
 ///
 /// # Cancel safety
 ///
-/// A verb that is dropped may have happened. An `enter` whose caller is gone is taken back.
+/// Dropping the future of a verb does not undo the verb, which may have taken effect. The exception
+/// is `enter`: if it has admitted the visitor, the slot is given back, because the pass has reached
+/// no caller.
 #[derive(Clone)]
 pub struct RedisStore {
     shared: Arc<Shared>,
+    /// The channel of each verb, in the order of [`Verb::ALL`].
     lanes: [mpsc::Sender<Call>; Verb::ALL.len()],
 }
 
 impl RedisStore {
-    /// A node of the room with the name of these rules.
+    /// Joins the room that these rules name, and opens it if there is none.
     ///
-    /// The first node opens the room. A node that is started with other rules than those that the
-    /// room was opened with puts its own in force, on all nodes; with the same, it takes what
-    /// operators have changed since.
+    /// The server keeps the rules with which the room was opened. A node that starts with other
+    /// rules is a new release: its rules replace those in force, on all nodes. A node that starts
+    /// with the same rules adopts the changes that operators have made since.
     ///
-    /// `open` is called now, and again when a connection breaks or does not answer. A node starts also
-    /// while its server is away, after 5 s at most: the failure policy of the layer decides until it
-    /// is reached, and the clock of this machine is the room's.
+    /// `open` is called now, and again when the connection breaks or calls on it time out. If the
+    /// server cannot be reached within 5 s, the node starts without it: until it is reached, the
+    /// failure policy of the layer decides, and the time is that of this machine.
     ///
     /// # Errors
     ///
-    /// Rules that cannot be obeyed, a server that is there and refuses the node, or one that may evict
-    /// keys.
+    /// Invalid rules or options, a server that is reached and refuses the node, or one that may
+    /// evict keys.
     pub async fn connect<C, F>(
         open: impl Fn() -> F + Send + Sync + 'static,
         rules: RoomRules,
@@ -68,14 +86,15 @@ impl RedisStore {
         Self::start(connections, rules, options).await
     }
 
-    /// The same on a connection that is there, and that sees to it itself when it breaks.
+    /// Joins the room on an existing connection, which has to reconnect by itself.
     ///
-    /// A connection whose other end vanishes without a word stays deaf for as long as its system
-    /// takes to notice, which may be for ever.
+    /// Use it for a cluster, or for a connection that follows Sentinel. The store cannot replace
+    /// this connection: if its peer vanishes without closing it, calls time out until the
+    /// connection itself notices, which without keep-alives may be never.
     ///
     /// # Errors
     ///
-    /// As [`connect`](Self::connect).
+    /// The same as [`connect`](Self::connect).
     pub async fn with_connection<C>(
         connection: C,
         rules: RoomRules,
@@ -88,6 +107,7 @@ impl RedisStore {
         Self::start(Connections::only(connection), rules, options).await
     }
 
+    /// Joins the room and starts the tasks, with rules and options that are valid.
     async fn start<C>(
         connections: Arc<Connections<C>>,
         rules: RoomRules,
@@ -103,27 +123,39 @@ impl RedisStore {
         };
         match joined {
             Ok(()) => _ = shared.breaker.succeeded(),
+            // The breaker stays open, and the watch joins the room once the server is there.
             Err(error) if is_away(&error) => shared.is_not_there(&error),
             Err(error) => return Err(error),
         }
+        // One task for each verb, so a node has at most eight scripts in flight, and a long batch
+        // of one verb does not delay the others.
         let lanes = Verb::ALL.map(|verb| {
             let (calls, served) = mpsc::channel(MAX_WAITING);
             let (connections, shared) = (Arc::clone(&connections), Arc::clone(&shared));
             tokio::spawn(batches::serve(verb, served, connections, shared));
             calls
         });
+        // A strong reference would keep the channels open, and the tasks running, for ever.
         let [lane, ..] = &lanes;
         let watched = lane.downgrade();
         tokio::spawn(watch::watch(connections, Arc::clone(&shared), watched));
         Ok(Self { shared, lanes })
     }
 
+    /// Calls a verb for one visitor, in the next batch of that verb.
+    ///
+    /// `enters` is the visitor of an `enter`, and `None` for the other verbs.
+    ///
+    /// # Errors
+    ///
+    /// The breaker is open, the channel is full, or the script fails or takes too long.
     async fn ask(
         &self,
         verb: Verb,
         arguments: Vec<Vec<u8>>,
         enters: Option<VisitorId>,
     ) -> Result<(Head, Fields), StoreError> {
+        // While the server is away a visitor must not wait for a deadline that is bound to pass.
         let breaker = &self.shared.breaker;
         if breaker.is_open() {
             return Err(StoreError::new(StoreErrorKind::Unavailable).with_source(BREAKER_IS_OPEN));
@@ -133,9 +165,10 @@ impl RedisStore {
         self.lanes[verb as usize].try_send(call).map_err(|_| breaker.crowded_out())?;
         match timeout(patience(self.shared.deadline), replied).await {
             Ok(Ok(replied)) => replied,
+            // The task has dropped the call: it has panicked, or the runtime shuts down.
             Ok(Err(_)) => Err(StoreError::new(StoreErrorKind::Unavailable)),
-            // Whether the server fails, its scripts tell: one slow script is not as many failures as
-            // there are visitors who wait for it.
+            // The breaker is left alone: the batch counts its own failure, and one slow script is
+            // not as many failures as there are visitors who wait for it.
             Err(_) => Err(breaker.overdue()),
         }
     }
@@ -167,12 +200,16 @@ impl Store for RedisStore {
     }
 
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
+        // The script receives the time until which this call waits, and does nothing if it runs
+        // later. Otherwise a call that was stuck in the buffer of a dead connection could take a
+        // slot after the watch has given the visitor's slot back.
         let waited = Instant::now() + self.shared.deadline;
         loop {
             let until = self.shared.clock.after(waited.saturating_duration_since(Instant::now()));
             let (head, said) = self.ask(Verb::Enter, verbs::enter(id, until), Some(id)).await?;
             match verbs::verdict(&head, said, id, None, &self.shared.rules()) {
-                // The clock of the server was set forward, or this node would have given up.
+                // The script found itself too late although this call still waits, so the server's
+                // clock was set forward. The reply has corrected this node's estimate of it.
                 Err(error) if error.kind() == StoreErrorKind::Busy && Instant::now() < waited => {}
                 verdict => return verdict,
             }
@@ -180,6 +217,7 @@ impl Store for RedisStore {
     }
 
     async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
+        // Most visitors of a long line stand behind the frontier, and need no round trip.
         if let Some(verdict) = self.shared.answer(&ticket) {
             return Ok(verdict);
         }
@@ -198,6 +236,7 @@ impl Store for RedisStore {
     }
 
     async fn sweep(&self) -> Result<(), StoreError> {
+        // Each script clears a bounded number of entries, so that it does not block the server.
         while {
             let (_, mut said) = self.ask(Verb::Sweep, Vec::new(), None).await?;
             said.signed()? == 1
@@ -206,6 +245,7 @@ impl Store for RedisStore {
     }
 
     async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
+        // The reply carries the rules only if they are not of this version.
         let known = vec![self.shared.known_version()];
         let (head, said) = self.ask(Verb::Snapshot, known, None).await?;
         self.shared.take_snapshot(&head, said).map(|(snapshot, _)| snapshot)
@@ -215,9 +255,12 @@ impl Store for RedisStore {
         &self,
         change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> Result<(), StoreError> {
+        // Compare and set: the script rejects a change to a version that is no longer in force, and
+        // returns the rules that are, to which the change is then applied again.
         for _ in 0..MAX_CHANGES {
             let (version, old) = self.shared.known();
             let new = change(RoomRules::clone(&old)).validate()?;
+            // The name is part of every key, so another name would be another room.
             if new.name() != old.name() {
                 let expected = format_args!("{:?}, the name of the room in use", old.name());
                 let given = format_args!("{:?}", new.name());
@@ -227,12 +270,14 @@ impl Store for RedisStore {
             let arguments = verbs::configure(version, &new);
             let (head, mut said) = self.ask(Verb::Configure, arguments, None).await?;
             let is_set = said.signed()? == 1;
+            // In either case the reply has the rules in force, with their version.
             self.shared.take_rules(head.version, &said.bytes()?)?;
             if is_set {
                 return Ok(());
             }
         }
-        Err(StoreError::new(StoreErrorKind::Unavailable).with_source("others change it as well"))
+        // Each attempt has found that another change came first.
+        Err(StoreError::new(StoreErrorKind::Unavailable).with_source("the rules keep changing"))
     }
 }
 
@@ -245,11 +290,12 @@ impl fmt::Debug for RedisStore {
     }
 }
 
+/// The cause of errors while the breaker is open.
 pub(crate) const BREAKER_IS_OPEN: &str =
-    "it has not answered lately, and is asked by nobody but the watch until it does";
+    "the last calls have failed, and none is sent until a probe succeeds";
 
-/// So many calls of one verb wait for those that are under way.
+/// The most calls of one verb that wait while a batch is in flight; others fail at once.
 const MAX_WAITING: usize = 4_096;
 
-/// So often an operator's change is tried again because another has changed the rules meanwhile.
+/// How often an operator's change is tried, should other changes to the rules precede it each time.
 const MAX_CHANGES: usize = 8;

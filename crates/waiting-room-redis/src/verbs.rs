@@ -1,4 +1,20 @@
-//! The verbs: their arguments, the rules of a room among them, and the meaning of their replies.
+//! The verbs as the scripts see them: arguments, the encoded rules of a room, and replies.
+//!
+//! Everything here is a pure conversion. Ids are 16 bytes, most significant first; times are
+//! microseconds since the Unix epoch; durations carry their unit in the script's header, in
+//! `lua/*.lua`.
+//!
+//! The reply of `enter` and `check_in` for one visitor is one of these:
+//!
+//! ```text
+//!  admit         reason, bucket, accepted_us, expires_us
+//!  first         reason, interval_s                  a ticket without a place
+//!  wait          reason, is_new, first_seen_us, interval_s, ahead, is_over_share
+//!  full          is_new, first_seen_us, interval_s   the line is full
+//!  network_full  interval_s                          the network has all its places
+//!  refuse        reason, retry_us or -1
+//!  late                                              `enter` only: the caller has given up
+//! ```
 
 use std::time::Duration;
 
@@ -13,12 +29,19 @@ use crate::{
     reply::{Fields, Head, malformed},
 };
 
-/// The arguments of `enter`, whose answer is waited for until then.
+/// Returns the arguments of `enter`.
+///
+/// The caller waits for the reply until `until`. A script that runs later, because the call was
+/// stuck in the buffer of a dead connection, must not take a slot.
 pub(crate) fn enter(id: VisitorId, until: Timestamp) -> Vec<Vec<u8>> {
     vec![bytes(id), number(id.draw(0) % JITTER), number(micros(until))]
 }
 
-/// The arguments of `check_in`. The lot of a visitor is another each minute.
+/// Returns the arguments of `check_in`.
+///
+/// The last one is the lot of the visitor, for [`QueueingMethod::Random`]: 53 bits, which a script
+/// holds exactly. It is derived from the id and the minute, so it changes every minute and is the
+/// same on all nodes.
 pub(crate) fn check_in(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
     let lot = ticket.id.draw(now.as_secs() / 60) >> (u64::BITS - f64::MANTISSA_DIGITS);
     vec![
@@ -31,13 +54,17 @@ pub(crate) fn check_in(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
     ]
 }
 
-/// The arguments of `heartbeat` for a visitor who was answered without asking.
+/// Returns the arguments of `heartbeat` for a visitor whose check-in this node answered by itself.
+///
+/// The interval is in seconds, as the visitor was asked to return.
 pub(crate) fn heartbeat(ticket: &Ticket) -> Vec<Vec<u8>> {
+    // The script derives from the interval for how long the visitor counts as present.
     let interval = ticket.next_check_in.since(ticket.last_check_in).as_secs();
     vec![bytes(ticket.id), number(micros(ticket.first_seen)), number(interval)]
 }
 
-/// The arguments of `renew`.
+/// Returns the arguments of `renew`: all fields of the pass, so that a room that does not know it
+/// can resume the session.
 pub(crate) fn renew(pass: &Pass) -> Vec<Vec<u8>> {
     vec![
         bytes(pass.id),
@@ -48,21 +75,29 @@ pub(crate) fn renew(pass: &Pass) -> Vec<Vec<u8>> {
     ]
 }
 
-/// The arguments of `leave`.
+/// Returns the arguments of `leave`.
 pub(crate) fn leave(id: VisitorId) -> Vec<Vec<u8>> {
     vec![bytes(id)]
 }
 
-/// The arguments of `configure` of who changes the rules of this version.
+/// Returns the arguments of `configure` for an operator's change to the rules of `version`.
+///
+/// The script makes the change only if that version is still in force.
 pub(crate) fn configure(version: u64, rules: &RoomRules) -> Vec<Vec<u8>> {
-    // What follows the version is for who opens a room.
+    // The next two arguments, a time and the configured rules, are read only when a node opens or
+    // joins a room.
     let head = [number(version), number(0), Vec::new()];
     head.into_iter().chain(encode_rules(rules, Duration::ZERO)).collect()
 }
 
-/// The rules as arguments of `configure`: all of them for nodes, then one by one for scripts. Passes
-/// may be about that live for as long as the longest `lifetime` so far.
+/// Encodes rules as arguments of `configure`: as JSON for the nodes, then field by field for the
+/// scripts, in the order of `FIELDS` in `lua/room/state.lua`.
+///
+/// `lifetime` is the longest lifetime of any pass that the room has issued, as far as this node
+/// knows. A pause after a loss must not be shorter, even if the present rules issue shorter passes.
+/// A limit that does not apply is an empty string.
 pub(crate) fn encode_rules(rules: &RoomRules, lifetime: Duration) -> Vec<Vec<u8>> {
+    // Zero means that the room does not pause, so `lifetime` must not raise it.
     let hold = match rules.recovery_pause() {
         Duration::ZERO => Duration::ZERO,
         hold => hold.max(lifetime),
@@ -103,13 +138,20 @@ pub(crate) fn encode_rules(rules: &RoomRules, lifetime: Duration) -> Vec<Vec<u8>
     std::iter::once(rules_json(rules)).chain(fields.map(String::into_bytes)).collect()
 }
 
-/// The rules as nodes read them. What a later release adds needs a default, for nodes that start in
-/// a room that an earlier one has opened.
+/// Encodes rules for other nodes.
+///
+/// A field that a later release adds needs a default, because its nodes also read the rules of
+/// rooms that an earlier release has opened.
 pub(crate) fn rules_json(rules: &RoomRules) -> Vec<u8> {
     serde_json::to_vec(rules).expect("rules are plain data")
 }
 
-/// The rules as another node wrote them.
+/// Decodes rules that another node has written, and checks them as if they were configured here.
+///
+/// # Errors
+///
+/// [`Rules`](StoreErrorKind::Rules): the JSON has a form that this release cannot read, or a rule
+/// is out of its bounds.
 pub(crate) fn decode_rules(json: &[u8]) -> Result<RoomRules, StoreError> {
     let foreign =
         |error: serde_json::Error| StoreError::new(StoreErrorKind::Rules).with_source(error);
@@ -117,7 +159,15 @@ pub(crate) fn decode_rules(json: &[u8]) -> Result<RoomRules, StoreError> {
     rules.validate().map_err(|error: ConfigError| error.into())
 }
 
-/// What the room says to a visitor who showed this ticket, or none.
+/// Decodes the reply of `enter` or `check_in` for one visitor; the module docs list its forms.
+///
+/// The estimates of the wait are made here, from the numbers of the head, so that all stores share
+/// the arithmetic of the core.
+///
+/// # Errors
+///
+/// The reply cannot be decoded, or is `late`. That one is [`Busy`](StoreErrorKind::Busy): the
+/// script ran too late to decide, and changed nothing.
 pub(crate) fn verdict(
     head: &Head,
     mut said: Fields,
@@ -136,6 +186,8 @@ pub(crate) fn verdict(
             let reason = reason(&said.text()?)?;
             let next = head.now + seconds(said.number()?);
             let mut ticket = Ticket::new(id, head.now, head.now, next);
+            // The position is an estimate: the visitor would stand behind all present ones. A
+            // random line has no positions.
             if rules.queueing_method() != QueueingMethod::Random {
                 ticket.show(head.present.saturating_add(1), true);
             }
@@ -144,9 +196,11 @@ pub(crate) fn verdict(
         "wait" => {
             let reason = reason(&said.text()?)?;
             let mut ticket = resumed(head, &mut said, id, shown)?;
+            // The position is exact at this instant, as the rank among the present visitors.
             let ahead: u32 = said.number()?;
             let is_over_share = said.signed()? == 1;
             let is_drawn = rules.queueing_method() == QueueingMethod::Random;
+            // A closed room admits no visitor whatever becomes free, so the wait is unknown.
             ticket.wait = match (is_closed(&reason), is_drawn) {
                 (true, _) => None,
                 (false, true) => WaitEstimate::by_lot(head.present, head.per_second),
@@ -158,16 +212,20 @@ pub(crate) fn verdict(
                 ticket.show(ahead.saturating_add(1), false);
             }
             ticket.placed = true;
+            // In shadow mode a place over the share of a network is given, and reported.
             let reason = if is_over_share { Reason::QueuedNetworkFull } else { reason };
             Ok(Verdict::Wait { ticket, reason })
         }
         "full" => {
+            // The ticket keeps its order of arrival: it may get a place at a later check-in.
             let ticket = resumed(head, &mut said, id, shown)?;
             let retry_after = Some(ticket.retry_after(head.now));
             let reason = Reason::RefusedLineFull;
             Ok(Verdict::Refuse { ticket: Some(ticket), reason, retry_after })
         }
         "network_full" => {
+            // A new ticket: the order of arrival starts again at the back, or a network could keep
+            // tickets in reserve and take each place that it gives back at the front.
             let next = head.now + seconds(said.number()?);
             let ticket = Ticket::new(id, head.now, head.now, next);
             let retry_after = Some(ticket.retry_after(head.now));
@@ -176,6 +234,7 @@ pub(crate) fn verdict(
         }
         "refuse" => {
             let reason = reason(&said.text()?)?;
+            // A negative number means that there is no point in coming back.
             let retry_after = u64::try_from(said.signed()?).ok().map(Duration::from_micros);
             Ok(Verdict::Refuse { ticket: None, reason, retry_after })
         }
@@ -184,7 +243,11 @@ pub(crate) fn verdict(
     }
 }
 
-/// What the room says to an admitted visitor.
+/// Decodes the reply of `renew` for one visitor.
+///
+/// # Errors
+///
+/// The reply cannot be decoded.
 pub(crate) fn renewal(head: &Head, mut said: Fields, id: VisitorId) -> Result<Renewal, StoreError> {
     let kind = said.text()?;
     match kind.as_str() {
@@ -197,7 +260,11 @@ pub(crate) fn renewal(head: &Head, mut said: Fields, id: VisitorId) -> Result<Re
     }
 }
 
-/// The ticket that was shown, or a new one for one that had lapsed, as of now.
+/// Returns the ticket of a check-in, updated to now: the one that was shown, or a new one if that
+/// had lapsed.
+///
+/// A new ticket has none of the old one's position, estimate or place: its visitor now stands at
+/// the back of the line.
 fn resumed(
     head: &Head,
     said: &mut Fields,
@@ -217,6 +284,7 @@ fn resumed(
     Ok(ticket)
 }
 
+/// Decodes a reason. The scripts have their own short words for them, which appear nowhere else.
 fn reason(said: &str) -> Result<Reason, StoreError> {
     Ok(match said {
         "active_limit" => Reason::QueuedActiveLimit,
@@ -233,19 +301,23 @@ fn reason(said: &str) -> Result<Reason, StoreError> {
     })
 }
 
-/// Whether nobody is let in whatever becomes free, so that there is nothing to expect.
+/// Whether a room that gives this reason admits no visitor whatever becomes free.
 const fn is_closed(reason: &Reason) -> bool {
     matches!(reason, Reason::QueueAll | Reason::QueuedRecovery)
 }
 
-/// An interval is spread by less than so many thousandths, by others for each check-in.
+/// The number of values that a jitter can have, from 0 to 300 thousandths of an interval.
+///
+/// It is drawn anew for each check-in, so that visitors who once arrived together spread out.
 const JITTER: u64 = 301;
 
-/// Most significant first, so that the members of a sorted set stand in the order of the ids.
+/// Encodes an id, most significant byte first: a sorted set orders members of one score by their
+/// bytes, and so breaks ties in the order of the ids, as the core does.
 fn bytes(id: VisitorId) -> Vec<u8> {
     id.bits().to_be_bytes().to_vec()
 }
 
+/// Encodes a number as decimal digits, which is how arguments of scripts arrive.
 fn number(number: u64) -> Vec<u8> {
     number.to_string().into_bytes()
 }

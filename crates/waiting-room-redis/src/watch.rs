@@ -1,4 +1,16 @@
-//! What a node does each second, whether anybody asks or not.
+//! The watch: the task with which a node keeps up with its room, whether requests arrive or not.
+//!
+//! Once a second it
+//!
+//! 1. reads the room, from the glance that another node has left or by a script: the rules, the
+//!    time, and the frontier;
+//! 2. reports the visitors whose check-ins this node has answered by itself;
+//! 3. gives back the slots of visitors who may not have received their passes;
+//! 4. sweeps, if the script has found more to clear than it may clear at once;
+//! 5. each minute, checks whether the server may evict keys.
+//!
+//! While the server does not answer, the watch is what probes it: calls of visitors are not sent
+//! then, and the first look that succeeds closes the breaker.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -22,11 +34,11 @@ use crate::{
     verbs,
 };
 
-/// Looks at the room each second until the store is gone.
+/// Looks at the room each second, until every handle on the store has been dropped.
 ///
-/// So a node learns of rules that were changed elsewhere, of a server that answers again, and of
-/// the time. If there is no answer, it looks more often, and it may be for the connection: another is
-/// opened at once, and then after pauses that double.
+/// A failed look may be due to the connection, so another one is opened at once, and after further
+/// failures with pauses that double from 10 ms to 1 s. While the breaker is open, the watch looks
+/// ten times a second.
 pub(crate) async fn watch<C: ConnectionLike + Clone>(
     connections: Arc<Connections<C>>,
     shared: Arc<Shared>,
@@ -35,6 +47,8 @@ pub(crate) async fn watch<C: ConnectionLike + Clone>(
     let (mut reopening, mut looks) = (Reopening::default(), Looks::default());
     while store.upgrade().is_some() {
         let mut looked = looks.look_by(&connections, &shared).await;
+        // The second look uses the new connection at once: if only the connection was broken, no
+        // calls fail but those that were in flight on it.
         if looked.is_err() && reopening.is_due() && connections.replace().await {
             looked = looks.look_by(&connections, &shared).await;
         }
@@ -47,6 +61,7 @@ pub(crate) async fn watch<C: ConnectionLike + Clone>(
         } else {
             select! {
                 () = sleep(EVERY) => {}
+                // Five calls have just failed; the server is given a moment before the next probe.
                 () = shared.opened.notified() => sleep(SOON).await,
                 () = shared.broken.notified() => sleep(reopening.pause.max(BREATH)).await,
             }
@@ -54,16 +69,17 @@ pub(crate) async fn watch<C: ConnectionLike + Clone>(
     }
 }
 
-/// When another connection is opened, while none brings an answer.
+/// The backoff between attempts to open another connection. A look that succeeds resets it.
 #[derive(Debug, Default)]
 struct Reopening {
-    /// Nothing before the first.
+    /// The pause before the next attempt; zero before the first.
     pause: Duration,
+    /// When the last attempt began.
     last: Option<Instant>,
 }
 
 impl Reopening {
-    /// Whether it is time; if so, the next time is after twice the pause.
+    /// Whether an attempt is due. If so, records it and doubles the pause before the next one.
     fn is_due(&mut self) -> bool {
         let is_due = self.last.is_none_or(|last| last.elapsed() >= self.pause);
         if is_due {
@@ -74,24 +90,25 @@ impl Reopening {
     }
 }
 
-/// What is looked at, and when it was last.
+/// The state that the watch keeps between two looks.
 #[derive(Debug)]
 struct Looks {
-    /// So many were answered by what other nodes have seen.
+    /// The number of looks in a row that needed no script, thanks to the glance of another node.
     glances: u32,
+    /// When the options of the server's memory were last checked.
     memory: Instant,
 }
 
 impl Default for Looks {
     fn default() -> Self {
-        // The memory was looked at when the room was opened.
+        // Joining the room has checked the memory.
         Self { glances: 0, memory: Instant::now() }
     }
 }
 
 impl Looks {
-    /// Looks by the connection in use, as one of the room: a node that has started without its server
-    /// joins it first.
+    /// Looks at the room over the connection in use. A node that has started without its server
+    /// joins the room first.
     async fn look_by<C: ConnectionLike + Clone>(
         &mut self,
         connections: &Connections<C>,
@@ -104,11 +121,15 @@ impl Looks {
         self.look(&mut connection, shared).await
     }
 
+    /// Does the work of one look, in the order of the module docs.
+    ///
+    /// The first error ends the look: what is left is done by the next one.
     async fn look<C: ConnectionLike>(
         &mut self,
         connection: &mut C,
         shared: &Shared,
     ) -> Result<(), StoreError> {
+        // A node that uses a glance leaves the sweeping to the node that left it.
         let is_more = match self.glance(connection, shared).await? {
             true => false,
             false => snapshot(connection, shared).await?,
@@ -123,8 +144,13 @@ impl Looks {
         Ok(())
     }
 
-    /// Takes what another node has seen within the last second. One command that reads; a script only
-    /// where no node has looked, the rules have changed, or the time is to be learnt.
+    /// Learns from the glance that another node has left within the last second. Returns whether
+    /// there was one; if not, the caller runs the script.
+    ///
+    /// A glance costs one `HMGET` instead of a script, so many nodes on one room cost little more
+    /// than one. It cannot be used if the rules have changed, because it does not carry them, or
+    /// with a given clock. And it says nothing about the server's clock at this moment, so each
+    /// tenth look runs the script in any case.
     async fn glance<C: ConnectionLike>(
         &mut self,
         connection: &mut C,
@@ -140,29 +166,38 @@ impl Looks {
         let read = command.query_async(connection);
         let read: (Option<String>, Option<String>) =
             answered(shared.deadline, read).await?.map_err(|error| unavailable(&error))?;
+        // The script handles each case in which the glance cannot be used: the room is gone or has
+        // no glance yet, its rules are new, another release has written the glance, or it is old.
         let (Some(version), Some(glance)) = read else { return Ok(false) };
         if version.as_bytes() != shared.known_version() {
             return Ok(false);
         }
         let Ok((head, said)) = reply::revive(&glance) else { return Ok(false) };
+        // This node's estimate of the server's clock is never behind, so a glance may look older
+        // than it is, but never younger.
         if shared.clock.now().since(head.now) >= EVERY {
             return Ok(false);
         }
         self.glances += 1;
+        // A glance is a reply of the server like any other, so it closes the breaker.
         shared.succeeded();
         shared.take_snapshot(&head, said)?;
         Ok(true)
     }
 }
 
-/// Looks at the room by a script; says whether there is more to be swept.
+/// Reads the room with a script, and leaves a glance for other nodes. Returns whether there is more
+/// to sweep.
+///
+/// If the room is gone, this is where its nodes notice while no visitor arrives; the first of them
+/// opens it again.
 async fn snapshot<C: ConnectionLike>(
     connection: &mut C,
     shared: &Shared,
 ) -> Result<bool, StoreError> {
     let known = [shared.known_version()];
     let (head, each) = run(Verb::Snapshot, &known, connection, shared).await?;
-    // It answers, whatever it says.
+    // The server has answered, even if the reply cannot be decoded.
     shared.succeeded();
     let mut is_more = false;
     for said in each {
@@ -171,6 +206,9 @@ async fn snapshot<C: ConnectionLike>(
     Ok(is_more)
 }
 
+/// Clears what has lapsed, script by script, until nothing is left or [`MAX_SWEEPS`] have run.
+///
+/// Other calls run between the scripts, so the server is never blocked for long.
 async fn sweep<C: ConnectionLike>(
     mut is_more: bool,
     connection: &mut C,
@@ -188,11 +226,15 @@ async fn sweep<C: ConnectionLike>(
     Ok(())
 }
 
-/// Looks whether the server may evict keys by now: its options can be changed while it runs.
+/// Checks whether the server may evict keys, since its options can be changed while it runs.
+///
+/// A server that may evict is reported by the layer as a misconfiguration; the node goes on, since
+/// to stop would be the greater harm.
 async fn look_at_memory<C: ConnectionLike>(
     connection: &mut C,
     shared: &Shared,
 ) -> Result<(), StoreError> {
+    // A script rather than a plain `INFO`, because in a cluster its key selects the right node.
     let script = Script::new(include_str!("lua/memory.lua"));
     let invocation = script.key(&shared.keys.as_slice()[0]);
     let looked = answered(shared.deadline, invocation.invoke_async(connection)).await?;
@@ -202,13 +244,21 @@ async fn look_at_memory<C: ConnectionLike>(
     Ok(())
 }
 
-/// Tells the server who was answered by this node alone.
+/// Reports the visitors whose check-ins this node has answered by itself, so that they stay
+/// present.
+///
+/// A visitor who was admitted or has left meanwhile has no place, and its report changes nothing.
+///
+/// # Errors
+///
+/// A report fails. It and those after it are kept for the next look.
 async fn tell_of_those_far_back<C: ConnectionLike>(
     connection: &mut C,
     shared: &Shared,
 ) -> Result<(), StoreError> {
     let heartbeats = shared.take_heartbeats();
     for (index, some) in heartbeats.chunks(AT_ONCE).enumerate() {
+        // Three arguments for each visitor; the script needs no count.
         let arguments: Vec<_> = some.iter().flat_map(verbs::heartbeat).collect();
         if let Err(error) = run(Verb::Heartbeat, &arguments, connection, shared).await {
             shared.put_back(&heartbeats[index * AT_ONCE..]);
@@ -218,7 +268,14 @@ async fn tell_of_those_far_back<C: ConnectionLike>(
     Ok(())
 }
 
-/// Gives back the slots of those who may have entered without knowing.
+/// Gives back the slots of visitors who may have been admitted without receiving a pass.
+///
+/// Such a visitor has no proof of its slot, which would otherwise stay taken until the session
+/// lapses.
+///
+/// # Errors
+///
+/// A call fails. All visitors are then recorded again: `leave` may be repeated without harm.
 async fn give_up<C: ConnectionLike>(connection: &mut C, shared: &Shared) -> Result<(), StoreError> {
     let owed: Vec<VisitorId> = shared.take_owed();
     for some in owed.chunks(AT_ONCE) {
@@ -231,21 +288,25 @@ async fn give_up<C: ConnectionLike>(connection: &mut C, shared: &Shared) -> Resu
     Ok(())
 }
 
+/// The time between two looks, the age up to which a glance is used, and the longest pause between
+/// two attempts to reconnect.
 const EVERY: Duration = Duration::from_secs(1);
-/// How often the options of the server are looked at.
+/// How often the options of the server's memory are checked.
 const MEMORY_EVERY: Duration = Duration::from_secs(60);
-/// So many looks in a row are answered by what other nodes have seen.
+/// The most looks in a row that use a glance.
 const GLANCES: u32 = 9;
-/// The pause before the second connection that is opened in a row.
+/// The pause after the first attempt to reconnect; it doubles from there.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
-/// A failure is looked into no sooner, so that many are one.
+/// The shortest time between a failure and the look that it causes, so that the failures of all
+/// calls on a broken connection cause one look.
 const BREATH: Duration = Duration::from_millis(1);
-/// How soon it looks again for a server that does not answer.
+/// The time between two looks while the breaker is open.
 const SOON: Duration = Duration::from_millis(100);
 
-/// So many visitors share a script.
+/// The most visitors that share a script.
 const AT_ONCE: usize = 64;
-/// Each clears a thousand. More than a hundred thousand who vanish at once take another second.
+/// The most sweeps in one look. Each clears up to 1 000 entries of the line and of the sessions, so
+/// a crowd of more than 128 000 that vanishes at once takes further looks.
 const MAX_SWEEPS: usize = 128;
 
 #[cfg(test)]

@@ -1,30 +1,33 @@
-//! What one node may do in one minute, fixed at its first decision.
+//! The slots that one node may use in one minute, fixed at its first decision in that minute.
 
 use waiting_room_core::Timestamp;
 
 use crate::{CounterRequest, Minute, Pool, SiteId, SlotPolicy, SlotRules, Slots, WorldSnapshot};
 
-/// The slots of one minute as one node sees them, and what it has learnt of them since.
+/// The slots of one minute as computed by one node, and what it has learnt from counters since.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     pub(super) minute: Minute,
+    /// Whether the slots were computed from a recent snapshot.
     knows_world: bool,
     site: Share,
     anywhere: Share,
-    /// Visitors whom the node has let in from its own part, with the policies that divide.
+    /// The number of visitors that the node has admitted from its own part, under a policy without
+    /// counters.
     admitted: u32,
 }
 
-/// What is known of one pool.
+/// The state of one pool, as known to the node.
 #[derive(Clone, Copy, Debug)]
 struct Share {
+    /// With counters the slots of the whole pool, otherwise the part of this node.
     slots: u32,
-    /// A counter said that nothing is left: it need not be asked again in this minute.
+    /// Whether the counter has replied that no slot is left. It is not asked again in this minute.
     is_dry: bool,
 }
 
 impl Budget {
-    /// The budget of the minute of `now`.
+    /// Computes the budget of the minute of `now`.
     pub(super) fn new(
         rules: &SlotRules,
         site: SiteId,
@@ -40,7 +43,8 @@ impl Budget {
         let (own, anywhere) = (slots.site(site), slots.anywhere());
         let (own, anywhere) = match (rules.policy, snapshot) {
             (SlotPolicy::Counters, _) => (own, anywhere),
-            // The node cannot know how many there are to share with.
+            // Without any snapshot the number of nodes is unknown, so no part can be computed. A
+            // stale snapshot is good enough for this, since the number rarely changes.
             (_, None) => (0, 0),
             (policy, Some(snapshot)) => {
                 let utilization = utilization(rules, snapshot);
@@ -55,7 +59,7 @@ impl Budget {
         Self { minute, knows_world: fresh.is_some(), site, anywhere, admitted: 0 }
     }
 
-    /// Takes a slot from the node's own part.
+    /// Takes a slot from the node's own part; returns whether there was one.
     pub(super) fn take(&mut self, rules: &SlotRules, now: Timestamp) -> bool {
         let slots = self.site.slots + self.anywhere.slots;
         let has_slot = self.admitted < rules.pacing.open(slots, self.minute, now);
@@ -63,7 +67,7 @@ impl Budget {
         has_slot
     }
 
-    /// The first of these pools that may have a slot, as a question to its counter.
+    /// The request to the counter of the first of these pools that may have a slot.
     pub(super) fn ask(
         &self,
         pools: &[Pool],
@@ -84,7 +88,7 @@ impl Budget {
         })
     }
 
-    /// The counter of this pool has nothing left in this minute.
+    /// Records that the counter of this pool has no slot left in this minute.
     pub(super) fn has_run_dry(&mut self, pool: Pool) {
         match pool {
             Pool::Anywhere => self.anywhere.is_dry = true,
@@ -106,6 +110,7 @@ impl Share {
     }
 }
 
+/// The share of the limit of active visitors that is in use; above 1 after the limit was lowered.
 fn utilization(rules: &SlotRules, snapshot: &WorldSnapshot) -> f64 {
     f64::from(snapshot.active()) / f64::from(rules.total_active_users)
 }

@@ -1,55 +1,58 @@
-//! The counters that nodes draw slots from.
+//! The counters from which nodes draw slots.
 
 use waiting_room_core::Timestamp;
 
 use crate::Minute;
 
-/// Slots that several nodes draw from.
+/// A pool of slots from which several nodes draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "slots belong to a site or to none")]
 pub enum Pool {
-    /// Those of no site, drawn by all nodes of the world.
+    /// The slots of no site, from which all nodes of the world draw.
     Anywhere,
-    /// Those of one site, drawn by its nodes.
+    /// The slots of one site, from which its nodes draw.
     Site,
 }
 
-/// A node asks a counter for a slot.
+/// A request of a node to a counter, for one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CounterRequest {
-    /// Which counter.
+    /// The pool to draw from.
     pub pool: Pool,
-    /// Of which minute. A reply that comes late is still about this one.
+    /// The minute of the slot, also if the reply arrives after it has ended.
     pub minute: Minute,
-    /// How many slots the pool has, as far as the node knows.
+    /// The number of slots in the pool, as computed by the node.
     pub slots: u32,
-    /// Whether the node knows the world, and does not make do without.
+    /// Whether the node has computed `slots` from a recent snapshot. A node without one knows only
+    /// the floor of Anywhere's share.
     pub knows_world: bool,
-    /// How many of them may be used so early in the minute, see [`Pacing`](crate::Pacing).
+    /// The number of slots that may be used at this time of the minute, see
+    /// [`Pacing`](crate::Pacing).
     pub open: u32,
 }
 
-/// What a counter replies.
+/// The reply of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CounterReply {
-    /// How many slots of the pool had been drawn before. The ticket number of the article: it is
-    /// good for a slot if it is less than the slots that are open.
+    /// The number of slots that were drawn from the pool before. It is the ticket number of the
+    /// article, and valid for a slot if it is less than the number of open slots.
     pub before: u32,
-    /// How many slots the pool has, as was fixed by the first who asked in this minute and knew the
-    /// world; until then as the one who asked has it.
+    /// The number of slots in the pool, as fixed by the first request of the minute from a node
+    /// with a recent snapshot. Before there is such a request, it is the number in the request
+    /// itself.
     pub slots: u32,
 }
 
 impl CounterReply {
-    /// Whether the one who asked may use a slot of the pool.
+    /// Returns whether the node that sent `ask` may use a slot of the pool.
     #[must_use]
     pub fn admits(&self, ask: &CounterRequest) -> bool {
         self.before < self.slots.min(ask.open)
     }
 
-    /// Whether the pool has no slot left for anybody in this minute.
+    /// Returns whether the pool has no slot left in this minute, for any node.
     #[must_use]
     pub const fn is_dry(&self) -> bool {
         self.before >= self.slots
@@ -58,40 +61,43 @@ impl CounterReply {
 
 /// Counts the slots drawn from one pool, minute by minute.
 ///
-/// The first who asks in a minute and knows the world fixes how many slots there are. The others may
-/// know a newer snapshot: a sum of slots that changes while a count goes on from the start of the
-/// minute either counts the admitted twice, or not at all. A node that has just been started knows
-/// nothing, and speaks for itself only.
+/// The first request of a minute from a node with a recent snapshot fixes the number of slots.
+/// Later requests may be based on a newer snapshot, but the number must not change while the count
+/// goes on: visitors admitted in this minute would be counted twice or not at all. A node without a
+/// snapshot, for example one that has just been started, does not fix the number for others.
 ///
-/// A reply may be on its way while the minute turns, so the minute before is kept too; an older
-/// one is dry. Clocks may differ, so the minute after that of the counter's own clock is as good; a
-/// later one is dry, lest a node whose clock is far ahead end the minute for all others.
+/// Replies may be under way when a minute ends, so the previous minute is kept as well; older
+/// minutes are dry. Clocks may differ, so requests for the minute after that of the counter's clock
+/// are served. Later minutes are dry, because otherwise a node whose clock is far ahead could end
+/// the minute for all others.
 #[derive(Clone, Debug, Default)]
 pub struct TicketCounter {
     current: Option<Drawn>,
     previous: Option<Drawn>,
 }
 
+/// The slots drawn in one minute.
 #[derive(Clone, Copy, Debug)]
 struct Drawn {
     minute: Minute,
-    /// Fixed by the first who knew the world.
+    /// The number of slots; `None` until a request has fixed it.
     slots: Option<u32>,
+    /// The number of slots that were drawn.
     count: u32,
 }
 
 impl TicketCounter {
-    /// A counter that nobody has asked yet.
+    /// Creates a counter from which nothing was drawn.
     #[must_use]
     pub const fn new() -> Self {
         Self { current: None, previous: None }
     }
 
-    /// Draws a slot, if one is open, and says how many were drawn before. `now` is by the clock of
-    /// the counter.
+    /// Draws a slot if one is open, and returns how many were drawn before. `now` is the time by
+    /// the clock of the counter.
     ///
-    /// The count stops where the reply admits nobody: otherwise a visitor who comes before a slot
-    /// is open would use it up for the one who comes in time.
+    /// The count grows only if the reply admits a visitor. Otherwise a request that comes before a
+    /// slot is open would use up that slot.
     pub fn take(&mut self, ask: &CounterRequest, now: Timestamp) -> CounterReply {
         let Some(drawn) = self.drawn(ask, Minute::of(now).next()) else {
             return CounterReply { before: 0, slots: 0 };
@@ -107,13 +113,14 @@ impl TicketCounter {
         reply
     }
 
-    /// What was drawn of the minute that is asked for, if it is kept and not after `last`.
+    /// The slots drawn in the minute of the request; `None` if that minute is not kept any more, or
+    /// is after `last`.
     fn drawn(&mut self, ask: &CounterRequest, last: Minute) -> Option<&mut Drawn> {
         if ask.minute > last {
             return None;
         }
         if self.current.is_some_and(|current| current.minute > last) {
-            // The clock of the counter was far ahead and has been set right.
+            // The clock of the counter was far ahead and has been corrected.
             self.current = self.previous.take().filter(|previous| previous.minute <= last);
         }
         let is_new = self.current.is_none_or(|current| current.minute < ask.minute);

@@ -1,9 +1,9 @@
-//! The escrow: one limit for many sites that is never exceeded, whatever the network does.
+//! The escrow: one limit for several sites that is never exceeded, whatever the network does.
 //!
-//! A central counter would be exact and slow: every new visitor of every site would have to ask it.
-//! Here the limit is put in escrow instead (P. O'Neil, *The Escrow Transactional Method*, 1986): the
-//! [`GlobalLedger`] hands out parts of it, and each [`SiteLedger`] admits out of its own part without
-//! asking anybody.
+//! A central counter would be exact, but slow: each new visitor at each site would cost a round
+//! trip to it. Here the limit is put in escrow instead (P. O'Neil, *The Escrow Transactional
+//! Method*, 1986). The [`GlobalLedger`] hands out parts of the limit, and each [`SiteLedger`]
+//! admits visitors from its own part without a round trip.
 //!
 //! ```text
 //!                        GlobalLedger: limit, and what each site holds
@@ -14,72 +14,77 @@
 //!                 └─ none unused: Borrow, for a moment ──► Admit, or the queue
 //! ```
 //!
-//! Far from the limit each site has a reserve, split by the demand, and no visitor waits for the
-//! network. Near the limit the reserves shrink to nothing and every admission asks the global
-//! ledger: then it is one central counter, and nobody is queued while a slot is free anywhere, as
-//! long as the sites reach it well within the [bounded wait](EscrowRules::borrow_wait): a slot that
-//! another site has in reserve takes two round trips. A site that is cut off has only what it holds,
-//! and queues when that is in use, whatever is free elsewhere.
+//! Far from the limit each site has a reserve, which follows its demand, and no visitor waits for
+//! the network. Near the limit the reserves shrink to nothing and every admission asks the global
+//! ledger, which is then one central counter. No visitor is queued while a slot is free anywhere,
+//! as long as the sites reach the global ledger well within the [bounded
+//! wait](EscrowRules::borrow_wait); a slot in the reserve of another site takes two round trips. A
+//! site that is cut off has only the slots that it holds, and queues visitors when these are in
+//! use, even if slots are free elsewhere.
 //!
 //! # Words
 //!
 //! | word | means |
 //! |---|---|
-//! | allowance | slots that a site may use: all ever granted less all ever given back |
-//! | reserve | how many of them it may keep unused |
-//! | borrow | to ask for a slot for a visitor who waits at this moment |
-//! | recall | to ask for all back that is not in use, because somebody waits elsewhere |
+//! | allowance | the slots that a site may use: all ever granted minus all ever given back |
+//! | reserve | the part of the allowance that a site may keep unused |
+//! | borrow | to ask for a slot for a visitor that is waiting at this moment |
+//! | recall | to ask for all unused slots back, because a visitor waits at another site |
 //! | lease | the time in which a site may use its allowance (C. Gray and D. Cheriton, 1989) |
-//! | epoch | one account of one site; what is said of an old one has no effect |
+//! | epoch | one account of one site; messages about an earlier epoch have no effect |
 //! | term | one life of the global ledger |
 //! | incarnation | one life of a site's ledger |
 //! | home | the site that has a visitor on its account |
 //! | claim | to move the slot of a visitor away from a home that is dead |
-//! | fence | to say that a site is switched off |
+//! | fence | to declare that a site is switched off |
 //!
-//! # Why never too many are active
+//! # Why the limit is never exceeded
 //!
 //! 1. *All sites together hold no more than the limit.* Only free slots are granted
-//!    (`GlobalLedger::serve` and `top_up`), and a site is never believed to hold less than it does:
-//!    grants are counted before they are sent; what goes back is counted after the site has stopped
-//!    using it (`SiteLedger::surplus`); counts only grow, and the greater one is true
-//!    (`Allowance`; V. Balegas et al., *Bounded Counter CRDTs*, 2015). So a message that is lost,
-//!    doubled or late is harmless.
-//! 2. *A site has no more visitors on its account than it may have.* `SiteLedger::admit` needs a
-//!    lease and a slot that nobody uses, or that is held for this visitor; and a session stays until
+//!    (`GlobalLedger::serve` and `top_up`), and the global ledger never counts fewer slots for a site
+//!    than the site holds. Grants are counted before they are sent. Returns are counted after the
+//!    site has stopped using the slots (`SiteLedger::surplus`). All counts only grow, and of two
+//!    values the greater one holds (`Allowance`; V. Balegas et al., *Bounded Counter CRDTs*, 2015).
+//!    So a message that is lost, duplicated or late does no harm.
+//! 2. *A site has no more visitors on its account than its allowance.* `SiteLedger::admit` requires
+//! a
+//!    lease, and a slot that is unused or held for this visitor. A session stays on the account until
 //!    its last pass is void, even if the visitor has left.
-//! 3. *Every valid pass has a slot.* A pass ends at most a session after the lease of its home, by
-//!    the clock of its home, and the slots of a dead site are not free before (`Member::is_spent`).
-//!    A lease runs from when the site *sent* its message, so it ends at the site before it ends in the
-//!    global ledger, and no two clocks have to agree; they may only drift apart by a margin.
+//! 3. *Every valid pass has a slot.* A pass ends at most one session after the lease of its home,
+//! by
+//!    the clock of its home, and the slots of a dead site are not free before that
+//!    (`Member::is_spent`). A lease runs from the time at which the site *sent* its message, so it
+//!    ends at the site before it ends in the global ledger. No two clocks have to agree; they may
+//!    only drift apart by a margin.
 //!
-//! # When something is lost
+//! # Failures
 //!
-//! - *A site is cut off*: it goes on until its lease ends, then admits nobody and prolongs nothing;
-//!   its passes are honoured until they end. If it is back before its slots are taken back, it
-//!   resumes; otherwise it [joins](Join) anew, with nothing.
-//! - *A site loses its ledger*: the new [`Incarnation`] inherits the allowance and takes all of it
-//!   for in use until every old pass is void, or has shown up.
+//! - *A site is cut off*: it continues until its lease ends. Then it admits no visitors and extends
+//!   no sessions, but its passes are honoured until they expire. If it returns before its slots are
+//!   reclaimed, it resumes; otherwise it [joins](Join) again, without slots.
+//! - *A site loses its ledger*: the new [`Incarnation`] inherits the allowance, and counts all of
+//!   it as in use until every old pass is void or has been presented.
 //! - *The global ledger is lost*: a [new one](GlobalLedger::recover) of a higher [`Term`] grants
-//!   nothing until every site has reported to it, or until all that was ever granted is over.
-//! - *Visitors of a dead site* are honoured elsewhere until their passes end. To prolong one, another
-//!   site takes the visitor on its account and [claims](ToGlobal::Claim) the slot. It does so after
-//!   it was told of the [`Death`], so that the old home makes no more passes for that visitor. The
-//!   first claim closes the dead site's account.
+//!   nothing until every site has reported to it, or until everything ever granted has expired.
+//! - *Visitors of a dead site* are honoured at other sites until their passes expire. To extend the
+//!   session of such a visitor, another site takes it on its account and [claims](ToGlobal::Claim)
+//!   the slot. It does so only after it has been informed of the [`Death`], so that the old home
+//!   makes no more passes for that visitor. The first claim closes the account of the dead site.
 //!
 //! # A limit of new visitors
 //!
-//! The same ledgers hold `N` slots for [a minute each](EscrowRules::rolling_minute), never prolonged:
-//! then no more than `N` are let in within any sixty seconds, in the world. A site that keeps both
-//! limits asks one ledger and then the other, [by the same deadline](SiteLedger::admit_by), and
-//! [withdraws](SiteLedger::withdraw) from the first what the second refuses.
+//! The same ledgers can keep a limit of new visitors: `N` slots that last
+//! [one minute each](EscrowRules::rolling_minute) and are never extended allow no more than `N`
+//! admissions in any sixty seconds, in the world. A site that keeps both limits asks one ledger and
+//! then the other, [with the same deadline](SiteLedger::admit_by). If the second one refuses, it
+//! [withdraws](SiteLedger::withdraw) the admission from the first.
 //!
 //! # What it does not do
 //!
-//! It opens no connection and reads no clock. It does not order visitors: the line is somebody
-//! else's, and the order is theirs in which [`admit`](SiteLedger::admit) is called. It assumes that
-//! an earlier ledger has stopped when one is made in its place, and that a pass from elsewhere is
-//! honoured by a bound of its home's clock.
+//! It opens no connection and reads no clock. It does not order visitors: that is the task of a
+//! line, and slots are assigned in the order in which [`admit`](SiteLedger::admit) is called. It
+//! assumes that an earlier ledger has stopped when its replacement is created, and that a pass of
+//! another site is checked against the latest time that the clock of its home can show.
 //!
 //! # Example
 //!
@@ -92,7 +97,7 @@
 //! let mut global = GlobalLedger::new(200, [paris], Term::new(1), rules)?;
 //! let mut site = SiteLedger::new(paris, Incarnation::new(7), rules, now)?;
 //!
-//! // A network on which nothing is lost and that takes no time.
+//! // A network without losses and delays.
 //! let mut exchange = |site: &mut SiteLedger, mut actions: Vec<SiteAction>| {
 //!     let mut admitted = Vec::new();
 //!     while let Some(action) = actions.pop() {

@@ -1,8 +1,9 @@
-//! Many sites, one limit: who may let in how many in this minute.
+//! One limit for several sites: how many new visitors each node may admit in a minute.
 //!
-//! With several data centres a room has no single place that knows everything. Each site decides
-//! from a picture of the world that is some seconds old ([`WorldSnapshot`]), and a policy says how
-//! the free slots of a minute are split, so that all decisions together keep the limit.
+//! A room that spans several data centres has no single place that knows everything. Each site
+//! decides by a snapshot of the world that is some seconds old ([`WorldSnapshot`]). A policy splits
+//! the free slots of a minute among the sites and their nodes, so that all decisions together keep
+//! the limit.
 //!
 //! ```text
 //!  WorldSnapshot ─► Slots ─► SiteAdmission ──arrive──► Admit
@@ -13,25 +14,30 @@
 //!
 //! | policy | a node may admit in a minute | too early | too many |
 //! |---|---|---|---|
-//! | [`Even`](SlotPolicy::Even) | the site's slots by its nodes, and Anywhere's by all nodes | yes | no |
-//! | [`Curve`](SlotPolicy::Curve) | the same by fewer nodes than there are, while few are active | seldom | **yes** |
-//! | [`Counters`](SlotPolicy::Counters) | what two counters say: the site's, then Anywhere's | hardly | no |
+//! | [`Even`](SlotPolicy::Even) | the site's slots ÷ its nodes, and Anywhere's ÷ all nodes | yes | no |
+//! | [`Curve`](SlotPolicy::Curve) | the same ÷ fewer nodes, while few visitors are active | seldom | **yes** |
+//! | [`Counters`](SlotPolicy::Counters) | what two counters grant: the site's, then Anywhere's | hardly | no |
 //! | [`escrow`] | what the site holds of the limit, for as long as a visitor stays | no | **never** |
 //!
-//! "Too many" is meant of one minute and the slots of one snapshot. Those who were let in after it
-//! was made are not in it, and slots are fixed for each minute: what was free in one picture can be
-//! given away in the minute that goes on, and again in every minute that begins before a newer
-//! picture counts. So every policy of the article may let in as many as were free × (the turns of
-//! the minute within the age of the snapshot + 1), where no minute has more than
-//! `new_users_per_minute`. With a snapshot of some seconds that is once, and twice around the turn of
-//! a minute. The [`escrow`] has no snapshot: it is another way to do it, with ledgers instead of
-//! guesses, and stands by itself. Nobody is queued too early there only while the sites reach the
-//! global ledger well within the bounded wait; a site that is cut off has only what it holds.
+//! "Too early" means that visitors are queued while slots are free, "too many" that more visitors
+//! are admitted than there are slots.
+//!
+//! "Too many" refers to one minute and the slots of one snapshot. Visitors admitted after a
+//! snapshot was made are not counted in it, and slots are fixed for each minute. So the free slots
+//! of one snapshot can be used in the current minute, and again in every minute that begins before
+//! a newer snapshot takes effect. Every policy of the article may therefore admit up to (free
+//! slots) × (minute boundaries within the age of the snapshot + 1) visitors, but no more than
+//! `new_users_per_minute` in any minute. With a snapshot that is some seconds old the factor is
+//! one, or two around the boundary of a minute.
+//!
+//! The [`escrow`] is a separate method, with ledgers in place of snapshots. It queues no visitor
+//! too early as long as the sites reach the global ledger well within the bounded wait. A site that
+//! is cut off has only the slots that it holds.
 //!
 //! # The words of the article
 //!
 //! The policies are those of Cloudflare's *How Waiting Room makes queueing decisions on
-//! Cloudflare's highly distributed network* (2023), as far as it says how they work. What it
+//! Cloudflare's highly distributed network* (2023), as far as the article describes them. What it
 //! leaves open is decided here and marked as ours.
 //!
 //! | there | here |
@@ -47,15 +53,15 @@
 //! | `workerMultiplier`, `curveFactor` | [`SlotPolicy::multiplier`], `curve_factor` |
 //! | data center counter, Anywhere counter | a [`TicketCounter`] for each [`Pool`] |
 //!
-//! Ours are: how slots are rounded ([`apportion`]), that the slots of a minute are fixed by its
-//! first decision, the floor of Anywhere's share ([`SlotRules::any_floor`]), [`Pacing`], and what
-//! happens without a snapshot.
+//! Ours are: the rounding of slots ([`apportion`]), the rule that the first decision of a minute
+//! fixes its slots, the floor of Anywhere's share ([`SlotRules::any_floor`]), [`Pacing`], and the
+//! behaviour without a snapshot.
 //!
 //! # What it does not do
 //!
-//! It opens no connection: an [`SiteAdmission`] says what to ask, and somebody else carries the question
-//! to the counter and the reply back. The policies count new visitors only; whoever has a pass
-//! never comes here.
+//! It opens no connection. A [`SiteAdmission`] returns the request for a counter, and its caller
+//! carries the request to the counter and the reply back. The policies count new visitors only;
+//! requests with a valid pass do not use them.
 
 mod budget;
 mod counter;

@@ -1,29 +1,30 @@
-//! Calendar minutes, by which traffic and slots are counted, and how slots are spread over one.
+//! Calendar minutes, by which traffic and slots are counted, and the pacing of slots within one.
 
 use std::time::Duration;
 
 use waiting_room_core::Timestamp;
 
-/// A calendar minute, as a count of minutes since the Unix epoch. The article's `bucketId`.
+/// A calendar minute, counted from the Unix epoch. It is the article's `bucketId`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Minute(u32);
 
-/// From when on the slots of a minute may be used.
+/// The rate at which the slots of a minute become available.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pacing {
-    /// A sixth at once, and the rest evenly over the next 50 seconds.
+    /// A sixth of the slots is available at once, and the rest evenly over the next 50 seconds.
     ///
-    /// Everybody's slots are new at the turn of a minute. Whoever waited comes in then, all at
-    /// once, unless they are paced. The price: a burst that would have had slots may have to wait.
+    /// All nodes get new slots at the start of a minute. Without pacing, all visitors that have
+    /// waited for it are admitted at the same moment. The price is that a burst may have to wait
+    /// although the minute has slots for it.
     Linear,
-    /// All from the first instant, as in the article.
+    /// All slots are available from the first instant, as in the article.
     #[default]
     None,
 }
 
 impl Minute {
-    /// How long it is.
+    /// The length of a minute.
     pub const LENGTH: Duration = Duration::from_secs(60);
 
     /// The minute in which `at` falls.
@@ -32,25 +33,25 @@ impl Minute {
         Self(u32::try_from(at.as_secs() / 60).unwrap_or(u32::MAX))
     }
 
-    /// The minute before, or this one if it is the first of all.
+    /// The previous minute, or this one if it is the first after the epoch.
     #[must_use]
     pub const fn previous(self) -> Self {
         Self(self.0.saturating_sub(1))
     }
 
-    /// The minute after.
+    /// The next minute.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 
-    /// Its first instant.
+    /// The first instant of the minute.
     #[must_use]
     pub fn start(self) -> Timestamp {
         Timestamp::from_secs(60 * u64::from(self.0))
     }
 
-    /// The first instant after it.
+    /// The first instant after the minute.
     #[must_use]
     pub fn end(self) -> Timestamp {
         self.start() + Self::LENGTH
@@ -58,7 +59,7 @@ impl Minute {
 }
 
 impl Pacing {
-    /// How many of the `slots` of this minute are open at `now`.
+    /// The number of the minute's `slots` that are open at `now`.
     #[must_use]
     pub fn open(self, slots: u32, minute: Minute, now: Timestamp) -> u32 {
         match self {
@@ -73,5 +74,5 @@ impl Pacing {
     }
 }
 
-/// So much of the minute counts as over when it begins.
+/// The part of the minute that counts as elapsed when it begins: the sixth that is open at once.
 const HEAD_START: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! The rules of the sites of a room, the same for all, and the policy by which slots reach nodes.
+//! The rules that all sites of a room share, and the policy that assigns slots to nodes.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use waiting_room_core::{ConfigError, ConfigErrorKind, RoomRules};
 
 use crate::Pacing;
 
-/// The limits of a room with many sites, and how they are split.
+/// The limits of a room with several sites, and how their slots are split.
 ///
 /// ```
 /// use waiting_room_sites::{SlotPolicy, SlotRules};
@@ -27,38 +27,44 @@ pub struct SlotRules {
     pub(super) stale_after: Duration,
 }
 
-/// How the slots of a site reach its nodes: which of them may use how many in a minute.
+/// The policy that determines how many slots each node of a site may use in a minute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SlotPolicy {
-    /// Whoever comes first: all nodes of a site share a counter, and all sites another.
+    /// First come, first served: all nodes of a site draw from one counter, and all sites from
+    /// another.
     ///
     /// It costs a round trip within the site for each new visitor, and one across the world once
-    /// the slots of the site are used up. Not too early but for what other sites have reserved and
-    /// do not use, and never more than there are slots.
+    /// the slots of the site are used up. It never admits more visitors than there are slots. It
+    /// queues too early only for slots that are reserved for other sites and not used there.
     Counters,
-    /// Each node its part, by fewer nodes than there are: by `utilization ^ curve_factor` of them.
+    /// Each node may use an equal part of the slots, as if there were fewer nodes: the slots are
+    /// divided by `nodes × utilization ^ curve_factor`.
     ///
-    /// **Unsafe.** While few are active each node may admit nearly everybody, and all nodes together
-    /// may admit as many times the slots there are: up to the number of nodes, or
-    /// `utilization ^ -curve_factor`, whichever is less. Here for study, because the article tells
-    /// of it and of why it was given up.
+    /// **Unsafe.** While few visitors are active, each node may admit nearly all slots. All nodes
+    /// together may admit a multiple of the slots: up to the number of nodes, or
+    /// `utilization ^ -curve_factor`, whichever is less. It is provided for study, because the
+    /// article describes it, and why it was abandoned.
     Curve {
-        /// 0 is [`Even`](Self::Even); the greater, the more is given away far from the limit.
+        /// From 0 to [`MAX_CURVE_FACTOR`](Self::MAX_CURVE_FACTOR). 0 is equivalent to
+        /// [`Even`](Self::Even); larger factors assign more slots while utilization is low.
         curve_factor: f64,
     },
-    /// Each node its part, rounded down. It costs no round trip, and queues too early: visitors do
-    /// not come to nodes in equal parts.
+    /// Each node may use an equal part of the slots, rounded down.
+    ///
+    /// It costs no round trip. It queues too early, because visitors do not arrive at all nodes in
+    /// equal numbers.
     Even,
 }
 
 impl SlotRules {
-    /// The shortest and the longest time after which a snapshot is not believed any more.
+    /// The smallest and the largest value of [`stale_after`](Self::stale_after): 1 s and 10
+    /// minutes.
     pub const STALE_AFTER: (Duration, Duration) =
         (Duration::from_secs(1), Duration::from_secs(10 * 60));
 
-    /// So many active visitors in the world, under this policy; the other rules have the defaults
-    /// that their methods state.
+    /// Creates rules for this many active visitors in the world, under this policy. The other rules
+    /// have the defaults that their methods state.
     #[must_use]
     pub const fn new(total_active_users: u32, policy: SlotPolicy) -> Self {
         Self {
@@ -71,33 +77,36 @@ impl SlotRules {
         }
     }
 
-    /// So many new visitors in a calendar minute, in the world. Unlimited by default.
+    /// Sets the limit of new visitors per calendar minute, in the world. Unlimited by default.
     #[must_use]
     pub fn new_users_per_minute(mut self, users: impl Into<Option<u32>>) -> Self {
         self.new_users_per_minute = users.into();
         self
     }
 
-    /// At least this share of the slots belongs to no site: whoever comes first has them. 0.02.
+    /// Sets the smallest share of the slots, from 0 to 1, that belongs to no site and that all
+    /// sites may use. 0.02 by default.
     ///
-    /// Without it, once the traffic of the last minute has reached the limit, a site that had none
-    /// of it gets nothing, however many come to it now. 0 is as in the article.
+    /// Without such a share, a site without traffic in the last minute gets no slots once the other
+    /// sites' traffic has reached the limit, however many visitors it has now. 0 is the behaviour
+    /// of the article.
     #[must_use]
     pub const fn any_floor(mut self, share: f64) -> Self {
         self.any_floor = share;
         self
     }
 
-    /// How the slots of a minute are spread over it. [`Pacing::None`].
+    /// Sets how the slots of a minute are spread over it. [`Pacing::None`] by default.
     #[must_use]
     pub const fn pacing(mut self, pacing: Pacing) -> Self {
         self.pacing = pacing;
         self
     }
 
-    /// From this age on a snapshot says nothing about who is active. 180 seconds.
+    /// Sets the age beyond which a snapshot is no longer used to count active visitors. 180 s by
+    /// default.
     ///
-    /// A site without one has no slots of its own, and of Anywhere's only
+    /// A site without a recent snapshot has no slots of its own. Anywhere's slots are then
     /// [`any_floor`](Self::any_floor) of the limit.
     #[must_use]
     pub const fn stale_after(mut self, age: Duration) -> Self {
@@ -105,30 +114,31 @@ impl SlotRules {
         self
     }
 
-    /// The limits: active visitors, and new visitors a minute.
+    /// The two limits: active visitors, and new visitors per minute.
     #[must_use]
     pub const fn limits(&self) -> (u32, Option<u32>) {
         (self.total_active_users, self.new_users_per_minute)
     }
 
-    /// The policy.
+    /// The policy that assigns slots to nodes.
     #[must_use]
     pub const fn policy(&self) -> SlotPolicy {
         self.policy
     }
 
-    /// No more than this many are ever let in in one minute: the lower of the two limits.
+    /// The largest number of visitors that can be admitted in one minute: the lower of the two
+    /// limits.
     #[must_use]
     pub fn most_in_a_minute(&self) -> u32 {
         let per_minute = self.new_users_per_minute.unwrap_or(u32::MAX);
         self.total_active_users.min(per_minute)
     }
 
-    /// Checks every rule.
+    /// Checks all rules, and returns them unchanged.
     ///
     /// # Errors
     ///
-    /// The first rule that makes no sense.
+    /// Returns the first rule that is invalid.
     pub fn validate(self) -> Result<Self, ConfigError> {
         use ConfigErrorKind::{Malformed, TooLarge, TooSmall};
         let (shortest, longest) = Self::STALE_AFTER;
@@ -159,11 +169,13 @@ impl SlotRules {
 }
 
 impl SlotPolicy {
-    /// The highest curve factor. Even at half of the limit one node is then worth 256.
+    /// The largest curve factor. With it, 256 nodes count as one even at half of the limit.
     pub const MAX_CURVE_FACTOR: f64 = 8.0;
 
-    /// The share of the nodes that slots are divided by, at a utilization from 0 to 1. The article's
-    /// `workerMultiplier`.
+    /// The factor, from 0 to 1, by which the number of nodes is multiplied before slots are divided
+    /// by it. It is the article's `workerMultiplier`.
+    ///
+    /// A `utilization` outside of 0 to 1 is clamped.
     #[must_use]
     pub fn multiplier(self, utilization: f64) -> f64 {
         match self {
@@ -172,11 +184,10 @@ impl SlotPolicy {
         }
     }
 
-    /// How many of a pool of `slots` that `nodes` have in common one of them may use by itself.
+    /// The number of slots that one node may use by itself, out of `slots` for `nodes` nodes.
     ///
-    /// Never more than the pool, and without division by less than one node, however few are
-    /// active. With [`Counters`](Self::Counters) every node may use all, as far as the counter lets
-    /// it.
+    /// It is never more than `slots`: the divisor is at least one, however low the utilization.
+    /// With [`Counters`](Self::Counters), every node may use all slots that the counter grants.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to slots")]
     pub fn per_node(self, slots: u32, nodes: u32, utilization: f64) -> u32 {
@@ -191,6 +202,7 @@ impl SlotPolicy {
     }
 }
 
+/// Checks a number of visitors.
 fn users(field: &'static str, given: u32) -> Result<(), ConfigError> {
     if given == 0 {
         return Err(ConfigError::new(ConfigErrorKind::TooSmall, field, given, "at least 1"));

@@ -1,31 +1,33 @@
-//! How a capacity is shared among parties who want more than there is, in whole slots or in parts.
+//! Sharing a capacity among parties that together want more than it, in whole slots or in
+//! fractions.
 //!
-//! The slots of a minute are split by [`apportion`]. The other two are the algorithms that Doorman, a
-//! system for leases of capacity (`youtube/doorman`), is known for: a tree of leases can split what
-//! is left by either.
+//! The slots of a minute are split by [`apportion`]. The other two functions are the algorithms of
+//! Doorman (`youtube/doorman`), a system for leases of capacity. A tree of leases can use either of
+//! them to split the rest of a capacity.
 
 use std::cmp::Reverse;
 
-/// Splits `available` slots in proportion to `weights`, to the last slot.
+/// Splits `available` slots in proportion to `weights`, down to the last slot.
 ///
-/// Everybody gets the whole part of the exact share. What is left over goes, one slot each, to
-/// those whose share was cut the most (the largest remainder), and among equals to the first. With
-/// weights that are all 0 nobody gets anything.
+/// Each party gets the integer part of its exact share. The slots that are left go, one each, to
+/// the parties with the largest remainders, and among equal remainders to the first. If all weights
+/// are 0, no slot is assigned.
 ///
-/// Integers throughout, so that all nodes that start from the same numbers get the same result.
+/// The arithmetic is in integers, so all nodes that start from the same numbers get the same
+/// result.
 ///
 /// ```
 /// use waiting_room_sites::apportion;
 ///
-/// // 112.5, 15 and 22.5 slots: the half that is left goes to the first.
+/// // Exactly 112.5, 15 and 22.5 slots: the one that is left goes to the first.
 /// assert_eq!(apportion(150, &[150, 20, 30]), [113, 15, 22]);
 /// ```
 ///
 /// # What it does not promise
 ///
-/// One slot more may cost somebody one: with weights 6, 6 and 2, ten slots are 4, 4 and 2, and
-/// eleven are 5, 5 and 1 (the Alabama paradox). A rule that divides and rounds would not do this,
-/// but strays from the exact share by more than one slot; here the share matters more.
+/// An additional slot may cost a party one of its own: with weights 6, 6 and 2, ten slots are split
+/// into 4, 4 and 2, and eleven into 5, 5 and 1 (the Alabama paradox). Divisor methods avoid this,
+/// but can deviate from the exact share by more than one slot. Here the exact share matters more.
 #[must_use]
 pub fn apportion(available: u32, weights: &[u64]) -> Vec<u32> {
     let total: u128 = weights.iter().copied().map(u128::from).sum();
@@ -42,7 +44,7 @@ pub fn apportion(available: u32, weights: &[u64]) -> Vec<u32> {
         .map(|(at, &weight)| (Reverse(exact(weight) % total), at))
         .collect();
     let count = by_remainder.len();
-    // Fewer are left than there are parties, and only who is among them matters.
+    // Fewer slots are left than there are parties, and their order does not matter.
     let last = usize::try_from(left).unwrap_or(count).min(count - 1);
     by_remainder.select_nth_unstable(last);
     for &(_, at) in &by_remainder[..last] {
@@ -53,7 +55,7 @@ pub fn apportion(available: u32, weights: &[u64]) -> Vec<u32> {
     slots
 }
 
-/// An equal part for everybody, where what some do not need is shared among the others in
+/// Gives each party an equal part, and shares what some parties do not need among the others, in
 /// proportion to what they want beyond their part.
 ///
 /// ```
@@ -76,8 +78,8 @@ pub fn proportional_share(capacity: f64, wants: &[f64]) -> Vec<f64> {
     wants.iter().map(|&want| share(want)).collect()
 }
 
-/// As much as possible for whoever has the least (max-min fairness): nobody gets more than it wants,
-/// and who gets less gets as much as anybody.
+/// Maximizes the smallest share (max-min fairness): no party gets more than it wants, and each
+/// party that gets less than it wants gets at least as much as any other.
 #[must_use]
 pub fn fair_share(capacity: f64, wants: &[f64]) -> Vec<f64> {
     let mut modest_first: Vec<_> = (0..wants.len()).collect();
@@ -92,7 +94,7 @@ pub fn fair_share(capacity: f64, wants: &[f64]) -> Vec<f64> {
     shares
 }
 
-/// A part of a `u32`.
+/// Converts a part of the slots, which are a `u32`.
 fn whole(part: u128) -> u32 {
-    u32::try_from(part).expect("a part of all slots is no greater than all of them")
+    u32::try_from(part).expect("a part of the slots is no greater than all of them")
 }

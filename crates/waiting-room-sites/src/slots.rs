@@ -1,11 +1,13 @@
-//! The free slots of a minute, split between the sites and Anywhere.
+//! The free slots of a minute, split among the sites and Anywhere.
 
 use crate::{Minute, SiteId, SlotRules, WorldSnapshot, apportion};
 
-/// How many may be let in in one minute: from the slots of each site, and from Anywhere's.
+/// The number of visitors that may be admitted in one minute: from the slots of each site, and from
+/// Anywhere's.
 ///
-/// A site's share is its part of the limit in the last whole minute. What nobody had then is
-/// Anywhere's: it belongs to no site, so that a site without a history can let visitors in as well.
+/// The share of a site is the part of the limit that its traffic took in the last whole minute. The
+/// part that no site took is Anywhere's. It belongs to no site, so that a site without a history
+/// can admit visitors as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slots {
     anywhere: u32,
@@ -14,7 +16,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// The slots of this minute, by this snapshot.
+    /// Splits the slots of this minute by this snapshot.
     #[must_use]
     pub fn new(rules: &SlotRules, snapshot: &WorldSnapshot, minute: Minute) -> Self {
         let traffic = snapshot.traffic(minute);
@@ -31,46 +33,47 @@ impl Slots {
         Self { anywhere: slots[0], sites: sites.collect() }
     }
 
-    /// What is left when nothing is known of the world: the floor of Anywhere's share.
+    /// The slots of a site that has no snapshot: only the floor of Anywhere's share.
     #[must_use]
     pub fn without_snapshot(rules: &SlotRules) -> Self {
         let floor = u64::from(rules.most_in_a_minute()) * scaled(rules.any_floor) / SCALE;
         Self { anywhere: u32::try_from(floor).unwrap_or(u32::MAX), sites: Vec::new() }
     }
 
-    /// How many may be let in at all in a minute: as many as may become active, and no more than
-    /// the limit of new visitors.
+    /// The number of visitors that may be admitted in a minute in total: as many as may become
+    /// active, but no more than the limit of new visitors.
     #[must_use]
     pub fn available(rules: &SlotRules, snapshot: &WorldSnapshot) -> u32 {
         let free = rules.total_active_users.saturating_sub(snapshot.active());
         free.min(rules.most_in_a_minute())
     }
 
-    /// Anywhere's.
+    /// The slots that belong to no site.
     #[must_use]
     pub const fn anywhere(&self) -> u32 {
         self.anywhere
     }
 
-    /// Those of one site; none for a site without a history.
+    /// The slots of one site; 0 for a site without a history.
     #[must_use]
     pub fn site(&self, site: SiteId) -> u32 {
         let found = self.sites.binary_search_by_key(&site, |(id, _)| *id);
         found.map_or(0, |at| self.sites[at].1)
     }
 
-    /// All together.
+    /// The slots of all sites and Anywhere together.
     #[must_use]
     pub fn total(&self) -> u32 {
         self.anywhere + self.sites.iter().map(|(_, slots)| slots).sum::<u32>()
     }
 }
 
-/// A share in whole parts of [`SCALE`], so that all nodes calculate alike.
+/// A share in whole parts of [`SCALE`], so that all nodes compute the same result.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share from 0 to 1")]
 fn scaled(share: f64) -> u64 {
     (share * SCALE as f64).round() as u64
 }
 
-/// Parts of a whole. With it, the visitors of a minute at 65 536 sites are still a `u64`.
+/// The number of parts of a whole. With it, the weights of the visitors of a minute at 65 536 sites
+/// still fit into a `u64`.
 const SCALE: u64 = 10_000;

@@ -1,4 +1,4 @@
-//! The world as a site knows it, and the names of sites.
+//! The state of the world as a site knows it, and the identity of sites.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,9 @@ use waiting_room_core::Timestamp;
 
 use crate::Minute;
 
-/// One site, by a number that all sites agree on. Among equals the lower number goes first.
+/// A site, identified by a number that all sites agree on.
+///
+/// Where two sites have equal claims to a slot, the lower number comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId(u16);
 
@@ -17,17 +19,18 @@ impl SiteId {
         Self(number)
     }
 
-    /// Its number.
+    /// The number of the site.
     #[must_use]
     pub const fn number(self) -> u16 {
         self.0
     }
 }
 
-/// The world as it was at one instant: what every site decides from, until it hears of a newer one.
+/// The state of the world at one instant, by which every site decides until it receives a newer
+/// one.
 ///
-/// Made in one place and published with a version, so that all sites split the slots of a minute
-/// by the same table. The article's waiting room state.
+/// It is made in one place and published with a version, so that all sites split the slots of a
+/// minute by the same numbers. It is the article's waiting room state.
 ///
 /// ```
 /// use waiting_room_core::Timestamp;
@@ -52,10 +55,10 @@ pub struct WorldSnapshot {
 }
 
 impl WorldSnapshot {
-    /// So many minutes of traffic are kept: the newest.
+    /// The number of minutes for which traffic is kept: the newest ones.
     pub const MINUTES: usize = 4;
 
-    /// An empty world at this instant. A higher version replaces a lower one.
+    /// Creates a snapshot of an empty world at this instant. A higher version replaces a lower one.
     #[must_use]
     pub const fn new(version: u64, made_at: Timestamp) -> Self {
         Self {
@@ -68,15 +71,17 @@ impl WorldSnapshot {
         }
     }
 
-    /// So many visitors are active in the world.
+    /// Sets the number of active visitors in the world.
     #[must_use]
     pub const fn with_active(mut self, active: u32) -> Self {
         self.active = active;
         self
     }
 
-    /// So many nodes run at each site. A node that starts later is not counted before the next
-    /// snapshot, and until then all nodes together may admit more than they should.
+    /// Sets the number of nodes that run at each site.
+    ///
+    /// A node that starts later is not counted before the next snapshot. Until then all nodes
+    /// together may admit more visitors than there are slots.
     #[must_use]
     pub fn with_nodes(mut self, nodes: impl IntoIterator<Item = (SiteId, u32)>) -> Self {
         self.site_nodes = nodes.into_iter().collect();
@@ -84,8 +89,10 @@ impl WorldSnapshot {
         self
     }
 
-    /// So many new visitors came to each site in this minute. A minute that was not over when the
-    /// snapshot was made is never used: a part of a minute says nothing about the whole.
+    /// Sets the number of new visitors at each site in this minute.
+    ///
+    /// A minute that was not over when the snapshot was made is never used, because a part of a
+    /// minute does not show the traffic of the whole.
     #[must_use]
     pub fn with_traffic(
         mut self,
@@ -99,45 +106,46 @@ impl WorldSnapshot {
         self
     }
 
-    /// Which of two snapshots is the newer one.
+    /// The version, by which the newer of two snapshots is found.
     #[must_use]
     pub const fn version(&self) -> u64 {
         self.version
     }
 
-    /// When it was true.
+    /// The instant that the snapshot describes.
     #[must_use]
     pub const fn made_at(&self) -> Timestamp {
         self.made_at
     }
 
-    /// Active visitors in the world.
+    /// The number of active visitors in the world.
     #[must_use]
     pub const fn active(&self) -> u32 {
         self.active
     }
 
-    /// Nodes in the world.
+    /// The number of nodes in the world.
     #[must_use]
     pub const fn nodes(&self) -> u32 {
         self.nodes
     }
 
-    /// Nodes of one site.
+    /// The number of nodes of one site.
     #[must_use]
     pub fn site_nodes(&self, site: SiteId) -> u32 {
         self.site_nodes.of(site)
     }
 
-    /// The traffic by which the slots of `minute` are split: of the minute before it, or of an
-    /// earlier one if that was not over when the snapshot was made. In the order of the sites, and
-    /// empty if none is known.
+    /// The traffic by which the slots of `minute` are split, in the order of the sites.
+    ///
+    /// It is that of the minute before, or of an earlier one if the minute before was not over when
+    /// the snapshot was made. It is empty if none is known.
     #[must_use]
     pub fn traffic(&self, minute: Minute) -> &[(SiteId, u32)] {
         self.traffic_minute(minute).map_or(&[], |known| &self.history[&known].0)
     }
 
-    /// The minute that [`traffic`](Self::traffic) is of.
+    /// The minute of which [`traffic`](Self::traffic) returns the numbers.
     #[must_use]
     pub fn traffic_minute(&self, minute: Minute) -> Option<Minute> {
         let before = self.history.range(..minute).map(|(known, _)| *known);
@@ -161,7 +169,7 @@ impl Counts {
 }
 
 impl FromIterator<(SiteId, u32)> for Counts {
-    /// What is said of a site twice is added up.
+    /// Adds up the counts of a site that is named more than once.
     fn from_iter<T: IntoIterator<Item = (SiteId, u32)>>(counts: T) -> Self {
         let mut by_site = BTreeMap::<SiteId, u32>::new();
         for (site, count) in counts {

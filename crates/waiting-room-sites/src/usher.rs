@@ -1,4 +1,4 @@
-//! One node at the door: who of the new visitors comes in.
+//! The decisions of one node about new visitors.
 
 use std::sync::Arc;
 
@@ -11,11 +11,12 @@ use crate::{
 
 /// Decides about the new visitors of one node.
 ///
-/// A state machine without I/O. Where a policy needs a counter, [`arrive`](Self::arrive) says
-/// which, and the reply is brought back by [`hear`](Self::hear), any time later and in any order.
+/// It is a state machine without I/O. If a policy needs a counter, [`arrive`](Self::arrive) returns
+/// the request for it, and the caller passes the reply to [`hear`](Self::hear), at any later time
+/// and in any order.
 ///
-/// Slots are fixed when the first visitor of a minute comes; a snapshot that is heard of later
-/// counts from the next minute on.
+/// The slots of a minute are fixed when its first visitor arrives. A snapshot that is received
+/// later takes effect in the next minute.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -28,13 +29,13 @@ use crate::{
 /// let mut usher = SiteAdmission::new(SlotRules::new(1, SlotPolicy::Counters), SiteId::new(1))?;
 /// usher.observe(Arc::new(WorldSnapshot::new(1, now)));
 ///
-/// // Nobody has a history, so the one slot is Anywhere's.
+/// // No site has a history, so the one slot is Anywhere's.
 /// let mut anywhere = TicketCounter::new();
 /// let SlotDecision::Ask(ask) = usher.arrive(now) else { panic!("there is a slot") };
 /// assert_eq!(usher.hear(&ask, anywhere.take(&ask, now), now), SlotDecision::Admit);
 /// let SlotDecision::Ask(ask) = usher.arrive(now) else { panic!("the node does not know yet") };
 /// assert_eq!(usher.hear(&ask, anywhere.take(&ask, now), now), SlotDecision::Queue);
-/// // Now it does, and need not ask again in this minute.
+/// // Now the node knows that the pool is used up, and does not ask again in this minute.
 /// assert_eq!(usher.arrive(now), SlotDecision::Queue);
 /// # Ok::<(), waiting_room_core::ConfigError>(())
 /// ```
@@ -43,33 +44,34 @@ pub struct SiteAdmission {
     rules: SlotRules,
     site: SiteId,
     snapshot: Option<Arc<WorldSnapshot>>,
+    /// The slots of the current minute; `None` before its first decision.
     budget: Option<Budget>,
 }
 
-/// What becomes of a new visitor.
+/// The decision about a new visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-#[expect(clippy::exhaustive_enums, reason = "in, not in, or not known yet")]
+#[expect(clippy::exhaustive_enums, reason = "admitted, queued, or not decided yet")]
 pub enum SlotDecision {
-    /// In.
+    /// The visitor is admitted.
     Admit,
-    /// Not known before this counter has replied.
+    /// The decision depends on the reply of this counter.
     Ask(CounterRequest),
-    /// Into the waiting room.
+    /// The visitor has to wait in the room.
     Queue,
 }
 
 impl SiteAdmission {
-    /// A node of this site that knows nothing of the world yet.
+    /// Creates a node of this site that has no snapshot yet.
     ///
     /// # Errors
     ///
-    /// The first rule that makes no sense.
+    /// Returns the first rule that is invalid.
     pub fn new(rules: SlotRules, site: SiteId) -> Result<Self, ConfigError> {
         Ok(Self { rules: rules.validate()?, site, snapshot: None, budget: None })
     }
 
-    /// The world, as the site has heard of it. An older version than the one known changes nothing.
+    /// Passes a snapshot to the node. A version that is not newer than the known one is ignored.
     pub fn observe(&mut self, snapshot: Arc<WorldSnapshot>) {
         let is_newer =
             self.snapshot.as_ref().is_none_or(|known| known.version() < snapshot.version());
@@ -78,7 +80,7 @@ impl SiteAdmission {
         }
     }
 
-    /// A new visitor comes, or one who waits and whose turn it is.
+    /// Decides about a new visitor, or about a waiting visitor whose turn it is.
     pub fn arrive(&mut self, now: Timestamp) -> SlotDecision {
         let rules = self.rules;
         match rules.policy {
@@ -90,10 +92,10 @@ impl SiteAdmission {
         }
     }
 
-    /// What a counter replied to a question of this node.
+    /// Decides by the reply of a counter to a request of this node.
     ///
-    /// A ticket is good even if the minute is over by now: it was drawn in time, and counted. Who
-    /// got none while the minute turned begins again with the new one.
+    /// A ticket is valid even if its minute has ended since: it was drawn in time, and counted. A
+    /// visitor that got none when the minute ended starts again in the new one.
     pub fn hear(
         &mut self,
         asked: &CounterRequest,
@@ -112,13 +114,13 @@ impl SiteAdmission {
         self.next_after(asked, now)
     }
 
-    /// The counter did not reply, or not in time: the next one may. Nobody is let in without a
-    /// slot that was counted.
+    /// Decides after a counter has not replied in time, by asking the next counter if there is one.
+    /// No visitor is admitted without a slot that was counted.
     pub fn miss(&mut self, asked: &CounterRequest, now: Timestamp) -> SlotDecision {
         self.next_after(asked, now)
     }
 
-    /// Where to go on after a pool that had no slot.
+    /// The decision after a pool had no slot.
     fn next_after(&mut self, asked: &CounterRequest, now: Timestamp) -> SlotDecision {
         match asked.pool {
             Pool::Anywhere => SlotDecision::Queue,
@@ -126,14 +128,17 @@ impl SiteAdmission {
         }
     }
 
-    /// Asks the first of these pools that may have a slot.
+    /// Returns the request to the first of these pools that may have a slot.
     fn draw(&mut self, pools: &[Pool], now: Timestamp) -> SlotDecision {
         let rules = self.rules;
         self.budget(now).ask(pools, &rules, now).map_or(SlotDecision::Queue, SlotDecision::Ask)
     }
 
-    /// The budget of this minute. A clock that is set back a little changes nothing; a budget of a
-    /// minute after the next one is of a clock that was wrong, and would shut the door until then.
+    /// The budget of this minute.
+    ///
+    /// A budget of the next minute is kept, so that a clock that is set back a little has no
+    /// effect. A budget of a later minute is discarded: it was made while the clock was wrong, and
+    /// would stay in force until that minute.
     fn budget(&mut self, now: Timestamp) -> &mut Budget {
         let (rules, site, snapshot) = (&self.rules, self.site, self.snapshot.as_deref());
         let minute = Minute::of(now);

@@ -15,7 +15,7 @@ use tokio::{
     net::{TcpSocket, TcpStream},
     time::{Instant, timeout},
 };
-use tower_waiting_room::REASON_HEADER;
+use tower_waiting_room::respond::REASON_HEADER;
 
 /// One connection at a time from this address, opened when it is needed.
 #[derive(Debug)]

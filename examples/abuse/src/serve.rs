@@ -27,7 +27,7 @@ use tokio::{
     net::TcpListener,
     select,
 };
-use tower_waiting_room::{Visit, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer};
+use tower_waiting_room::{WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer, room::Visit};
 
 /// The command line of the service.
 #[derive(Args, Clone, Debug)]
@@ -131,15 +131,18 @@ async fn download(State(app): State<App>, ConnectInfo(from): ConnectInfo<SocketA
 async fn numbers(State(app): State<App>) -> Json<Numbers> {
     let mut numbers = Numbers { runs: app.counted(), ..Numbers::default() };
     for handle in &app.rooms {
-        if let Ok(now) = handle.snapshot().await {
-            let room = RoomNumbers { active: now.active, waiting: now.waiting };
-            numbers.rooms.insert(handle.rules().name().to_owned(), room);
+        if let Some(room) = handle.room()
+            && let Ok(now) = room.snapshot().await
+        {
+            let name = room.rules().name().to_owned();
+            numbers.rooms.insert(name, RoomNumbers { active: now.active, waiting: now.waiting });
         }
-        for (name, gates) in handle.gates() {
-            let (in_flight, queued) = gates
+        for gate in handle.gates() {
+            let (in_flight, queued) = gate
+                .snapshots()
                 .iter()
                 .fold((0, 0), |(runs, waits), gate| (runs + gate.in_flight, waits + gate.queued));
-            numbers.gates.insert(name.to_string(), GateNumbers { in_flight, queued });
+            numbers.gates.insert(gate.name().to_owned(), GateNumbers { in_flight, queued });
         }
         let found = handle.misconfigurations().into_iter().map(|it| format!("{it:?}"));
         numbers.misconfigurations.extend(found);

@@ -16,7 +16,7 @@ use axum::{
 use tokio::{net::TcpListener, signal};
 use tower::ServiceBuilder;
 use tower_http::cors::{Any, CorsLayer};
-use tower_waiting_room::{EXPOSED_HEADERS, WaitingRoomLayer};
+use tower_waiting_room::{WaitingRoomLayer, respond::EXPOSED_HEADERS};
 
 use crate::{
     endpoints::{list, log_in, one, write},

@@ -6,7 +6,7 @@ use axum::{
     http::StatusCode,
 };
 use serde::{Deserialize, Serialize};
-use tower_waiting_room::{ChargeHandle, OverSoftLimit};
+use tower_waiting_room::rate::{ChargeHandle, OverSoftLimit};
 
 use crate::limits::{PLAN, USERS};
 

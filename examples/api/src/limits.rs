@@ -8,8 +8,10 @@ use std::path::Path;
 
 use http::{HeaderMap, Method};
 use tower_waiting_room::{
-    Algorithm, Bypass, Key, OverLimit, Quota, RateLimit, Refusals, RequestHead, WaitingRoomConfig,
-    WaitingRoomConfigBuilder,
+    Key, Quota, RateLimit, WaitingRoomConfig,
+    config::WaitingRoomConfigBuilder,
+    rate::{Algorithm, OverLimit, Refusals},
+    request::{Bypass, RequestHead},
 };
 
 /// All limits, with those of this file.

@@ -22,7 +22,7 @@ use std::{
 
 use clap::{Parser, ValueEnum};
 use tower_waiting_room::{
-    ClientIp, ConfigError, RateHeaders, TrustedProxies, WaitingRoomConfig, WaitingRoomLayer,
+    ClientIp, ConfigError, TrustedProxies, WaitingRoomConfig, WaitingRoomLayer, rate::RateHeaders,
 };
 use tracing_subscriber::EnvFilter;
 

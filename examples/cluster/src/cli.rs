@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use shop::{CrowdOrder, RecoveryName, RoomArgs, duration};
-use tower_waiting_room::{ConfigError, KeyRing, TokenKey};
+use tower_waiting_room::{ConfigError, KeyRing, TokenKey, room::RoomRules};
 use waiting_room_engines::Engine;
 
 use crate::{fault::Fault, node::NodeArgs};
@@ -115,7 +115,8 @@ impl Plan {
     /// For how long nobody new is let in after a loss.
     pub(crate) fn recovery_pause(&self) -> Result<Duration, ConfigError> {
         let keys = KeyRing::new(TokenKey::random());
-        Ok(self.room().config(Some(keys))?.rules().recovery_pause())
+        let config = self.room().config(Some(keys))?;
+        Ok(config.room().map_or(Duration::ZERO, RoomRules::recovery_pause))
     }
 
     /// Who comes.

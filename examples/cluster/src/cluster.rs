@@ -107,7 +107,7 @@ pub(crate) async fn connect(server: &EngineServer) -> Result<MultiplexedConnecti
 /// Opens the room before the nodes come, and says that nothing was lost: it was never there.
 async fn open_room(store: &EngineServer, room: &RoomArgs) -> Result<()> {
     let room = RoomArgs { recovery: Some(RecoveryName::Admit), ..room.clone() };
-    let rules = room.config(None)?.rules().clone();
+    let rules = room.config(None)?.room().context("there is a room")?.clone();
     let options = RedisStoreOptions::new();
     let opened = RedisStore::with_connection(connect(store).await?, rules, options).await;
     opened.context("the room cannot be opened")?;

@@ -10,7 +10,7 @@ use tokio::{
     net::TcpListener,
     select,
 };
-use tower_waiting_room::{DebugHeader, StoreFailure, WaitingRoomLayer};
+use tower_waiting_room::{StoreFailure, WaitingRoomLayer, config::DebugHeader};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
 /// What a node is told.
@@ -44,9 +44,10 @@ pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
         async move { client.get_multiplexed_async_connection().await }
     };
     let options = RedisStoreOptions::new().deadline(node.deadline);
-    let store = RedisStore::connect(open, config.rules().clone(), options)
-        .await
-        .map_err(|error| anyhow!("{error}: {:?}", std::error::Error::source(&error)))?;
+    let store =
+        RedisStore::connect(open, config.room().expect("a room is configured").clone(), options)
+            .await
+            .map_err(|error| anyhow!("{error}: {:?}", std::error::Error::source(&error)))?;
     let room = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
     let listener = TcpListener::bind(node.listen).await?;
     println!("{READY}");

@@ -12,7 +12,8 @@ use axum::{
     routing::{get, post},
 };
 use tower_waiting_room::{
-    Concurrency, ConfigError, Discipline, PermitHandle, WaitingRoomConfig, WaitingRoomLayer,
+    Concurrency, ConfigError, WaitingRoomConfig, WaitingRoomLayer,
+    gate::{Discipline, PermitHandle},
 };
 
 use crate::{

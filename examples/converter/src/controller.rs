@@ -30,7 +30,7 @@ pub(crate) async fn control(
         if slice % SLICES == SLICES - 1 {
             limit.adapt(meter.read().server < f64::from(percent));
         }
-        handle.set_concurrency(GATE, limit.of_next_slice())?;
+        handle.gate(GATE).expect("the gate is configured").set_limit(limit.of_next_slice())?;
     }
     Ok(())
 }

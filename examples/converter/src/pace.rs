@@ -20,7 +20,7 @@ use tokio::{
     task::{JoinError, spawn_blocking},
     time::{Instant, sleep},
 };
-use tower_waiting_room::PermitHandle;
+use tower_waiting_room::gate::PermitHandle;
 
 use crate::cpu;
 

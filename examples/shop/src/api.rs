@@ -10,7 +10,7 @@ use axum::{
 };
 use axum_extra::extract::CookieJar;
 use serde::Serialize;
-use tower_waiting_room::{COMMAND_HEADER, Visit};
+use tower_waiting_room::{respond::COMMAND_HEADER, room::Visit};
 
 use crate::{
     goods::{CATALOGUE, Cart, Contents, Product, Refusal, Wish, emptied},

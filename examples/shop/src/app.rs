@@ -15,7 +15,7 @@ use axum::{
 use tokio::time::sleep;
 use tower::ServiceBuilder;
 use tower_http::{compression::CompressionLayer, trace::TraceLayer};
-use tower_waiting_room::{Store, WaitingRoomLayer, reason_of};
+use tower_waiting_room::{WaitingRoomLayer, respond::reason_of, room::Store};
 use tracing::Span;
 
 use crate::{

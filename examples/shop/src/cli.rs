@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::{ArgGroup, Args, Parser};
-use tower_waiting_room::{ConfigError, CookieSettings, WaitingRoomConfig};
+use tower_waiting_room::{ConfigError, WaitingRoomConfig, token::CookieSettings};
 
 use crate::room::{RoomArgs, duration};
 

@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tower_waiting_room::{
-    Bypass, ConfigError, CookieSettings, DebugHeader, Key, KeyRing, Quota, RateLimit, Recovery,
-    TokenKey, WaitingRoomConfig, WaitingRoomConfigBuilder,
+    ConfigError, Key, KeyRing, Quota, RateLimit, TokenKey, WaitingRoomConfig,
+    config::{DebugHeader, WaitingRoomConfigBuilder},
+    request::Bypass,
+    room::Recovery,
+    token::CookieSettings,
 };
 use waiting_room_sim::Limits;
 

@@ -11,7 +11,9 @@ use std::{fs, time::Duration};
 use serde_json::json;
 use tests::{Browser, House, Visitor, application, config, until, workspace};
 use tower_waiting_room::{
-    Clock, ManualClock, MemoryStore, Page, StoreFailure, Timestamp, WaitingRoomLayer,
+    WaitingRoomLayer,
+    respond::Page,
+    time::{Clock, ManualClock, Timestamp},
 };
 
 #[tokio::main]
@@ -48,8 +50,7 @@ async fn main() {
 async fn busy(clock: &ManualClock) -> (House, Vec<Visitor>) {
     let config = config().total_active_users(20).page(Page::default().title("Midsummer Festival"));
     let config = config.build().unwrap();
-    let store = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
-    let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+    let layer = WaitingRoomLayer::with_clock(config, clock.clone());
     let house = House::of(0, layer.clone(), application().layer(layer));
     for _ in 0..20 {
         house.guest().await;

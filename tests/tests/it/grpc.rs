@@ -16,8 +16,8 @@ use tonic_health::pb::{
 };
 use tonic_types::StatusExt;
 use tower_waiting_room::{
-    Quota, RateLimit, WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomHandle,
-    WaitingRoomLayer,
+    Quota, RateLimit, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer,
+    config::WaitingRoomConfigBuilder,
 };
 
 /// A health service behind the layer.
@@ -56,7 +56,7 @@ pub(crate) fn retry_delay(status: &Status) -> Duration {
 #[tokio::test]
 async fn a_waiting_caller_gets_resource_exhausted_and_is_told_when_to_try_again() {
     let (process, handle) = serve(config());
-    handle.queue_all().await.unwrap();
+    handle.room().unwrap().queue_all().await.unwrap();
     let mut client = connect(&process).await;
     let status = client.check(HealthCheckRequest::default()).await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
@@ -88,7 +88,7 @@ async fn a_caller_who_brings_the_token_back_is_let_in() {
         ticket = token(status.metadata());
         obey(retry_delay(&status)).await;
     }
-    handle.set_limits(2, None).await.unwrap();
+    handle.room().unwrap().set_limits(2, None).await.unwrap();
     let admitted = client.check(call(&ticket)).await.unwrap();
     assert_ne!(token(admitted.metadata()), pass);
 
@@ -96,7 +96,7 @@ async fn a_caller_who_brings_the_token_back_is_let_in() {
     let watch = client.watch(call(&token(admitted.metadata()))).await.unwrap();
     let first: HealthCheckResponse = watch.into_inner().message().await.unwrap().unwrap();
     assert_eq!(first.status(), ServingStatus::Serving);
-    assert_eq!(handle.snapshot().await.unwrap().active, 2);
+    assert_eq!(handle.room().unwrap().snapshot().await.unwrap().active, 2);
 }
 
 #[tokio::test]

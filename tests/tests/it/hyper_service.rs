@@ -68,7 +68,7 @@ async fn the_length_of_a_body_is_still_known_in_front_of_the_room() {
     let seen = ann.send(Method::HEAD, "/").await;
     assert_eq!((seen.body.as_str(), seen.header("content-length")), ("", Some("10")));
 
-    handle.queue_all().await.unwrap();
+    handle.room().unwrap().queue_all().await.unwrap();
     let waiting = Visitor::at(&origin(&process)).get("/").await;
     assert_eq!(waiting.status, StatusCode::TOO_MANY_REQUESTS);
     let length = waiting.header("content-length").map(str::to_owned);

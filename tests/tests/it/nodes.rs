@@ -7,7 +7,7 @@ use http::{Request, Response, header};
 use redis::aio::ConnectionManager;
 use tower::ServiceExt;
 use tower_waiting_room::{
-    CookieSettings, KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer,
+    KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer, token::CookieSettings,
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
@@ -21,7 +21,7 @@ async fn node(server: &EngineServer, on_failure: StoreFailure) -> Router {
         .keys(KeyRing::new(TokenKey::from_bytes([7; 32])))
         .build()
         .unwrap();
-    let (rules, options) = (config.rules().clone(), RedisStoreOptions::new());
+    let (rules, options) = (config.room().unwrap().clone(), RedisStoreOptions::new());
     let store = RedisStore::with_connection(manager(server).await, rules, options).await.unwrap();
     let layer = WaitingRoomLayer::with_store(config, store, on_failure);
     Router::new().route("/", get(|| async { "inside" })).layer(layer)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::StatusCode;
 use serde_json::Value;
 use tests::{House, Seen, Visitor, config, obey};
-use tower_waiting_room::WaitingRoomConfigBuilder;
+use tower_waiting_room::config::WaitingRoomConfigBuilder;
 
 /// The same house after its process ended.
 async fn restarted(house: House) -> House {

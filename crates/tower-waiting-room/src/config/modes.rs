@@ -1,33 +1,37 @@
-//! Options of a layer with a few values each.
+//! Options of a layer that are a choice between a few values.
 
 use serde::Deserialize;
 
-/// Whether verdicts have an effect.
+/// Whether verdicts take effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(clippy::exhaustive_enums, reason = "they do or they do not")]
 pub enum Enforcement {
-    /// Who is told to wait waits.
+    /// Visitors wait and requests are refused as the verdicts state.
     #[default]
     Enforce,
-    /// Shadow mode: visitors are counted, and everybody is forwarded. The verdicts are reported.
+    /// Shadow mode: verdicts are counted and reported, but every request is forwarded.
+    ///
+    /// A request still waits for the answer of a store, since its verdict depends on it. It does
+    /// not wait for a permit or for its turn in a leaky queue.
     Shadow,
 }
 
 /// The stages that a CORS preflight passes on its way to the application.
 ///
 /// A preflight is an `OPTIONS` request with the headers `origin` and
-/// `access-control-request-method`. Any client can send one, and as often as it likes, so only the
-/// room is skipped unless the configuration says otherwise. A layer without a room charges
-/// preflights as it charges every request. A preflight that is refused fails in the browser as a
-/// network error, and one that is forwarded takes a request from the same limits as the request
-/// that it announces: put CORS outermost, and none reaches this layer.
+/// `access-control-request-method`. Any client can send any number of them, so by default they skip
+/// the room and nothing else. A layer without a room charges preflights like any other request.
 ///
-/// Browsers send preflights without cookies and without the headers of the request that follows: a
-/// limit by one of those treats them as its [`MissingKey`](crate::MissingKey) says.
+/// The browser reports a refused preflight as a network error, and a forwarded one is charged to
+/// the same limits as the request that it announces. To avoid both, put the CORS layer outermost:
+/// it answers preflights before they reach this layer.
+///
+/// Browsers send preflights without cookies and without the headers of the request that follows. A
+/// limit by one of those treats them as its [`MissingKey`](crate::request::MissingKey) states.
 ///
 /// ```
-/// use tower_waiting_room::{Preflight, WaitingRoomConfig};
+/// use tower_waiting_room::{WaitingRoomConfig, config::Preflight};
 ///
 /// let config = WaitingRoomConfig::builder("shop").total_active_users(200);
 /// let lax = config.preflight(Preflight::Bypass).build()?;
@@ -42,26 +46,27 @@ pub enum Enforcement {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Preflight {
-    /// None: it is forwarded as `bypass:preflight`. Where the application answers every `OPTIONS`
-    /// request, a flood of them then meets no limit at all.
+    /// No stage: preflights are forwarded as `bypass:preflight`. If the application answers every
+    /// `OPTIONS` request, a flood of preflights then meets no limit at all.
     Bypass,
-    /// All of them, as any other request. Browsers send it without a pass, so it takes a slot of
-    /// its own or is told to wait: for services without clients of another origin.
+    /// All stages, like any other request. Browsers send preflights without a pass, so each of them
+    /// takes a slot of its own or waits. For services whose clients all have the same origin.
     EnterRoom,
-    /// Rate limits and gates, but not the room: it needs no slot, and is forwarded as
+    /// Rate limits and gates, but not the room: preflights need no slot, and are forwarded as
     /// `bypass:preflight`.
     #[default]
     SkipRoom,
 }
 
-/// Whether every response says why it is what it is.
+/// Whether responses state the reason for their verdict in a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(clippy::exhaustive_enums, reason = "it is sent or it is not")]
 pub enum DebugHeader {
-    /// Nothing is said.
+    /// Responses have no such header.
     #[default]
     Off,
-    /// `waiting-room-reason: <reason>` on every response.
+    /// Every response has the header `waiting-room-reason: <reason>`. It reveals the names of rules
+    /// and limits to clients.
     On,
 }

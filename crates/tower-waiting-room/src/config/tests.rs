@@ -1,9 +1,23 @@
-//! A configuration that exists can be obeyed, whichever way it came.
+//! A configuration that was built is valid, whether it comes from code or from a file.
 
 mod gates;
 mod rates;
 
+use std::time::Duration;
+
+use http::StatusCode;
+use waiting_room_core::{
+    CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal,
+};
+
 use super::*;
+use crate::{
+    gate::Concurrency,
+    rate::{RateConfig, RateLimit},
+    rate_headers::RateHeaders,
+    request::{ClientIp, ClientKind},
+    token::KeyRing,
+};
 
 #[track_caller]
 fn refused(json: &str) -> String {
@@ -50,7 +64,7 @@ fn a_file_and_the_builder_mean_the_same() {
         .keys(KeyRing::new(crate::TokenKey::random()))
         .build()
         .unwrap();
-    assert_eq!(from_file.rules, built.rules);
+    assert_eq!(from_file.room, built.room);
     assert_eq!(from_file.bypass.len(), 4);
     let shown: Vec<_> = from_file.bypass.iter().map(|rule| rule.name().clone()).collect();
     assert_eq!(shown, ["health", "probe", "status", "office"]);
@@ -66,7 +80,7 @@ fn places_per_network_is_a_number_or_off_or_a_number_in_shadow() {
     let places = |json: &str| {
         let file = format!(r#"{{ "name": "shop", "total_active_users": 1{json} }}"#);
         let config: Result<WaitingRoomConfig, _> = serde_json::from_str(&file);
-        config.map(|it| it.rules.places_per_network()).map_err(|error| error.to_string())
+        config.map(|it| it.room.unwrap().places_per_network()).map_err(|error| error.to_string())
     };
     let of = |value: &str| places(&format!(r#", "places_per_network": {value}"#));
     assert_eq!(places(""), Ok(PlacesPerNetwork::Limit(1_000)));

@@ -1,4 +1,7 @@
-//! A limit on concurrency as the user writes it.
+//! A gate as the configuration states it: [`Concurrency`] and its options.
+//!
+//! A `Concurrency` is only a description. It may be cloned, is checked by `validate` when the
+//! configuration is built, and has no state; `gate/registry.rs` makes the gates from it.
 
 mod validate;
 
@@ -12,7 +15,7 @@ use waiting_room_core::{AdaptiveLimit, Discipline, GateRules, Tenants};
 use super::options::{ClientDeadline, GateStatuses, ReleaseAt};
 use crate::request::{Key, Matcher, MissingKey, PathRule, RequestHead, Scope};
 
-/// How many requests run at once, and what becomes of the others.
+/// A gate: a limit on how many requests run at once, and rules for the requests that wait.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,26 +31,42 @@ use crate::request::{Key, Matcher, MissingKey, PathRule, RequestHead, Scope};
 /// # Ok::<(), tower_waiting_room::ConfigError>(())
 /// ```
 ///
-/// A request goes through every gate that is meant for it: those for each value of a key first,
-/// then those for some requests only, and the one for all at last, so that whoever waits for a
-/// permit of its own does not hold one of everybody's. It waits at one gate at a time.
+/// A request needs a permit of every gate that covers it, and takes them in this order: gates for
+/// each value of a key, gates for some requests only, and last the gate for all requests. So a
+/// request that waits for a permit of its own tenant does not hold one that all requests share. It
+/// waits at one gate at a time.
+///
+/// The limit counts the requests of one process: with N nodes behind a balancer, the service as a
+/// whole runs up to N times as many.
 #[derive(Clone)]
 #[must_use]
 pub struct Concurrency {
+    /// Identifies the gate in headers, metrics and the operator's handle.
     pub(crate) name: Cow<'static, str>,
+    /// The limit, the queue and the discipline, for core.
     pub(crate) rules: GateRules,
-    /// The requests that go through it; `None` for all.
+    /// The requests that the gate covers; `None` for all.
     pub(crate) scope: Option<Scope>,
+    /// The key of which each value has a gate of its own; `None` for a single gate.
     pub(crate) for_each: Option<Key>,
+    /// How to treat requests without the key of `for_each`.
     pub(crate) missing_key: MissingKey,
+    /// The key by which waiting requests take turns; only with `Discipline::FairByTenant`.
     pub(crate) fair_by: Option<Key>,
+    /// The priority of a request; only with `Discipline::Priority`.
     pub(crate) class: Option<Arc<Class>>,
+    /// Makes the adaptive limit, in its initial state; `None` for a fixed limit.
     pub(crate) adaptive: Option<Arc<Adaptive>>,
     pub(crate) release_at: ReleaseAt,
+    /// The sweeper takes the permit back after a response was not read for this time.
     pub(crate) body_stall: Option<Duration>,
+    /// The request's body fails after the application has waited for a frame for this time.
     pub(crate) body_read_timeout: Option<Duration>,
+    /// The sweeper takes the permit back after this time in any case.
     pub(crate) max_hold: Option<Duration>,
+    /// In bytes, for each waiting request; 0 leaves the bodies alone.
     pub(crate) watched_bytes: usize,
+    /// The headers that state a deadline. The first one is always `ClientDeadline::Grpc`.
     pub(crate) deadlines: Vec<ClientDeadline>,
     pub(crate) statuses: GateStatuses,
 }
@@ -56,20 +75,22 @@ type Adaptive = dyn Fn() -> Box<dyn AdaptiveLimit> + Send + Sync;
 type Class = dyn Fn(&RequestHead<'_>) -> u8 + Send + Sync;
 
 impl Concurrency {
-    /// With none to run, an adaptive limit would get no samples, and never recover.
+    /// The least limit of an adaptive gate. At zero it would get no samples and never recover.
     pub(super) const LEAST: u32 = 1;
-    /// How many bytes of a body are read while a request waits, by default.
+    /// The default of [`watched_bytes`](Self::watched_bytes): 32 KiB.
     pub const WATCHED_BYTES: usize = 32 * 1024;
-    /// The most bytes that may be.
+    /// The maximum of [`watched_bytes`](Self::watched_bytes): 1 MiB.
     pub const MAX_WATCHED_BYTES: usize = 1024 * 1024;
-    /// For how long nobody has to read a body until its permit is free, by default.
+    /// The default of [`body_stall`](Self::body_stall): 30 s.
     pub const BODY_STALL: Duration = Duration::from_secs(30);
-    /// For how long an application waits for the next frame of a request's body, by default.
+    /// The default of [`body_read_timeout`](Self::body_read_timeout): 30 s.
     pub const BODY_READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-    /// At most so many run at once; 1 024 more wait for at most 5 s, by controlled delay. With 0 the
-    /// gate is closed, and with `None` it lets everybody in, until the
-    /// [handle](crate::WaitingRoomHandle::set_concurrency) says otherwise.
+    /// Runs at most `limit` requests at once. By default, 1 024 more wait for up to 5 s, in order
+    /// of arrival and with controlled delay ([`Discipline::ControlledDelay`]).
+    ///
+    /// With 0 the gate is closed, and with `None` it has no limit; both are meant for a gate whose
+    /// limit the [handle](crate::handle::GateHandle::set_limit) sets later.
     pub fn limit(limit: impl Into<Option<u32>>) -> Self {
         Self {
             name: "gate".into(),
@@ -85,20 +106,24 @@ impl Concurrency {
             body_read_timeout: Some(Self::BODY_READ_TIMEOUT),
             max_hold: None,
             watched_bytes: Self::WATCHED_BYTES,
+            // Honored by default: a gRPC client sends it unasked, and stops waiting when it is
+            // over.
             deadlines: vec![ClientDeadline::Grpc],
             statuses: GateStatuses::default(),
         }
     }
 
-    /// As many run at once as the `limit` finds out to be right, from how long they hold their
-    /// permits and how it ends. A response with 503 or 504, or a request of which the application
-    /// says so by its [`PermitHandle`](super::PermitHandle::overloaded), counts as overloaded; one
-    /// whose client leaves or that fails does not count. One may run at least, whatever the limit says:
-    /// with none it would hear nothing more.
+    /// Lets `limit` find out how many requests may run at once, from how long requests hold their
+    /// permits and how they end.
+    ///
+    /// A response with 503 or 504 counts as overloaded, and so does a request that the application
+    /// marks by [`PermitHandle::overloaded`](super::PermitHandle::overloaded). A request that
+    /// fails, or whose client disconnects, is not sampled. The gate runs at least one request,
+    /// whatever the limit returns: at zero it would get no more samples.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tower_waiting_room::{Concurrency, Gradient2, AdaptiveRules};
+    /// use tower_waiting_room::{Concurrency, gate::{AdaptiveRules, Gradient2}};
     ///
     /// let rules = AdaptiveRules::new().max(100).latency_target(Duration::from_millis(250));
     /// let gate = Concurrency::adaptive(Gradient2::new(rules)?).queue(64);
@@ -110,46 +135,73 @@ impl Concurrency {
         Self { adaptive: Some(Arc::new(move || Box::new(limit.clone()))), ..gate }
     }
 
-    /// The name in headers, logs and metrics; `gate` by default.
+    /// Sets the name in headers, logs and metrics. Default: `gate`. The names of a layer's gates
+    /// must differ.
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// See [`GateRules::queue`].
+    /// Sets how many requests may wait. Default: 1 024. With 0 no request waits; the maximum is
+    /// [`GateRules::MAX_QUEUE`].
+    ///
+    /// The queue absorbs bursts and bounds memory; how long a request waits is decided by the
+    /// discipline and [`max_wait`](Self::max_wait). With [`for_each`](Self::for_each), each gate
+    /// has a queue of this length. See [`GateRules::queue`].
     pub fn queue(self, queue: u32) -> Self {
         self.rules(|rules| rules.queue(queue))
     }
 
-    /// See [`GateRules::max_wait`].
+    /// Sets the longest time that a request waits. Default: 5 s; more than zero and up to 1 h.
+    ///
+    /// Keep it below the time after which clients and proxies give up: a request that is served
+    /// later is work for nothing. See [`GateRules::max_wait`].
     pub fn max_wait(self, max_wait: Duration) -> Self {
         self.rules(|rules| rules.max_wait(max_wait))
     }
 
-    /// In which order those who wait go; [`fair_by`](Self::fair_by) and [`classes`](Self::classes)
-    /// choose one themselves.
+    /// Sets the order in which waiting requests are served, and how their waits are shortened under
+    /// overload. Default: [`Discipline::ControlledDelay`] with a target of 100 ms and an interval
+    /// of 1 s.
+    ///
+    /// [`fair_by`](Self::fair_by) and [`classes`](Self::classes) set a discipline of their own, and
+    /// a different one after them is a contradiction.
     pub fn discipline(self, discipline: Discipline) -> Self {
         self.rules(|rules| rules.discipline(discipline))
     }
 
-    /// See [`GateRules::longest_retry`].
+    /// Sets the longest time after which a refused client is asked to come back. Default: 60 s. See
+    /// [`GateRules::longest_retry`].
     pub fn longest_retry(self, longest: Duration) -> Self {
         self.rules(|rules| rules.longest_retry(longest))
     }
 
-    /// Those who wait take turns by this key, so that none of them can take the queue for itself.
+    /// Lets waiting requests take turns by this key, so that no tenant can occupy the queue for
+    /// itself. Default: one queue for all requests.
     ///
-    /// Best is a key that clients cannot make up, such as an account. Where they can, as with a header
-    /// that nobody checks, [`Tenants::Shuffled`] bounds what is gained by it. Nobody is shed: set
-    /// [`max_wait`](Self::max_wait) to a second or less.
+    /// Use a key that clients cannot make up, such as an account. Where they can, as with a header
+    /// that the service does not verify, [`Tenants::Shuffled`] bounds the advantage of many names.
+    /// Requests without the key take turns by address.
+    ///
+    /// This discipline does not shorten waits under overload: set [`max_wait`](Self::max_wait) to a
+    /// second or less.
     pub fn fair_by(mut self, key: Key, tenants: Tenants) -> Self {
         self.fair_by = Some(key);
         self.discipline(Discipline::FairByTenant(tenants))
     }
 
-    /// Those who wait go by class: 0 first. `reserved` says for each class how many of the permits
-    /// it is served first for; after each `aging` a waiter counts as one class lower. Nobody is shed:
-    /// set [`max_wait`](Self::max_wait) to a second or less.
+    /// Serves waiting requests by class, the lowest number first. Default: one class.
+    ///
+    /// - `class` returns the class of a request. A number above the last class counts as the last
+    ///   one.
+    /// - `reserved` has an entry for each class, 1 to 16 of them: the number of permits for which
+    ///   this class is served first. Permits that it does not use are free for others. Their sum is
+    ///   at most the limit.
+    /// - `aging` is the time after which a waiting request counts as one class lower, so that no
+    ///   class starves; more than zero and up to 1 h.
+    ///
+    /// This discipline does not shorten waits under overload: set [`max_wait`](Self::max_wait) to a
+    /// second or less.
     pub fn classes(
         mut self,
         reserved: impl IntoIterator<Item = u32>,
@@ -161,112 +213,124 @@ impl Concurrency {
         self.discipline(Discipline::Priority { reserved, aging })
     }
 
-    /// A gate for each value of this key, instead of one. Values that clients make up need one for all
-    /// requests as well.
+    /// Makes a gate for each value of this key, instead of one gate for all requests.
+    ///
+    /// A gate exists while a request uses it, so memory is bounded by the requests in progress. If
+    /// clients can make values up, add a gate without a key as well: each new value has a fresh
+    /// limit.
     pub fn for_each(mut self, key: Key) -> Self {
         self.for_each = Some(key);
         self
     }
 
-    /// What happens to requests without the key of [`for_each`](Self::for_each).
-    /// [`MissingKey::Address`].
+    /// Sets how requests without the key of [`for_each`](Self::for_each) are treated. Default:
+    /// [`MissingKey::Address`], a gate for each client address.
     pub fn missing_key(mut self, missing_key: MissingKey) -> Self {
         self.missing_key = missing_key;
         self
     }
 
-    /// Only requests of one of these methods. `GET` stands for `HEAD` too.
+    /// Restricts the gate to requests with one of these methods. `GET` includes `HEAD`.
     pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
         Scope::add_methods(&mut self.scope, methods);
         self
     }
 
-    /// Only requests for exactly this path, as this layer sees it and however it is written: see
-    /// [`RateLimit::path`](crate::RateLimit::path).
+    /// Restricts the gate to requests for exactly this path, as this layer sees it and in all of
+    /// its spellings: see [`RateLimit::path`](crate::RateLimit::path).
     pub fn path(self, path: impl Into<String>) -> Self {
         self.only(Matcher::Path(PathRule::exact(path.into())))
     }
 
-    /// Only requests for a path that begins so, however it is written. `/reports/` covers `/reports`
-    /// too.
+    /// Restricts the gate to requests whose path has this prefix, in all of its spellings.
+    /// `/reports/` covers `/reports` too.
     pub fn path_prefix(self, prefix: impl Into<String>) -> Self {
         self.only(Matcher::Path(PathRule::prefix(prefix.into())))
     }
 
-    /// Only requests of which the closure says so.
+    /// Restricts the gate to requests for which the closure returns true.
     pub fn when(self, test: impl Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.only(Matcher::When(Arc::new(test)))
     }
 
-    /// For how long the permit is held. [`ReleaseAt::BodyEnd`].
+    /// Sets when the permit is released. Default: [`ReleaseAt::BodyEnd`].
     pub fn release_at(mut self, at: ReleaseAt) -> Self {
         self.release_at = at;
         self
     }
 
-    /// After how long a permit is free whose response nobody reads: frames are there, and the server
-    /// does not ask for them. 30 s; `None` for never, 24 h at most. The response goes on, unlimited.
+    /// Releases the permit of a response that is not read for this time: the body has frames, and
+    /// the server does not ask for them, because its client does not read. Default: 30 s. From 100
+    /// ms to 24 h; `None` for never.
+    ///
+    /// The response itself is not interrupted. It goes on without a permit, beside the requests
+    /// that the gate counts.
     pub fn body_stall(mut self, stall: impl Into<Option<Duration>>) -> Self {
         self.body_stall = stall.into();
         self
     }
 
-    /// For how long an application waits for the next frame of a request's body. 30 s; `None` for as
-    /// long as the client likes, 100 ms to 24 h. Of several gates, the shortest counts.
+    /// Bounds the time that the application waits for the next frame of a request's body. Default:
+    /// 30 s. From 100 ms to 24 h; `None` for no bound. If a request passes several gates, the
+    /// shortest bound applies.
     ///
-    /// When the client has sent nothing for that long while the application reads, the body ends with
-    /// a `BodyReadTimeout`; the application answers, and the permit is free. The time between
-    /// two frames is what counts, as with nginx's `client_body_timeout`, not that of the whole body:
-    /// a client that sends a byte now and then holds its permit until the application has had enough
-    /// of it, or [`max_hold`](Self::max_hold).
+    /// If the client sends nothing for that time while the application reads, the body ends with a
+    /// `BodyReadTimeout`; the application answers, and the permit is released. The time between two
+    /// frames counts, as with nginx's `client_body_timeout`, and not the time of the whole body: a
+    /// client that sends a byte now and then holds its permit until the application stops reading,
+    /// or until [`max_hold`](Self::max_hold).
     ///
-    /// A stream whose client may be silent for longer by design, such as an open-ended upload of events,
-    /// needs `None`.
+    /// A stream whose client may be silent for longer by design, such as an open-ended upload of
+    /// events, needs `None`.
     ///
-    /// Needs a body of axum and the feature `axum`, since no other body can be put together again;
-    /// for others, set a timeout in the server or in a layer inside of this one.
+    /// Requires axum's body and the feature `axum`, since the layer cannot wrap any other body. For
+    /// others, set a timeout in the server or in a layer inside of this one.
     pub fn body_read_timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.body_read_timeout = timeout.into();
         self
     }
 
-    /// After how long a permit is free in any case. Never, by default; 24 h at most. The request goes
-    /// on, unlimited.
+    /// Releases the permit after this time in any case. Default: `None`, never. From 100 ms to 24
+    /// h. The request is not interrupted; it goes on without a permit.
     ///
-    /// Without it a client holds its permit for as long as it likes, if it sends the body that the
-    /// application waits for a byte at a time, within each
-    /// [`body_read_timeout`](Self::body_read_timeout). Against that, set this, or a time limit for the
-    /// whole body.
+    /// Without it, a client can hold a permit for as long as it likes: it sends the body that the
+    /// application waits for one byte at a time, each within
+    /// [`body_read_timeout`](Self::body_read_timeout). To prevent that, set this, or a timeout for
+    /// the whole body in the application.
     pub fn max_hold(mut self, max_hold: impl Into<Option<Duration>>) -> Self {
         self.max_hold = max_hold.into();
         self
     }
 
-    /// How many bytes of a request's body are read while it waits, so that a client that leaves is
-    /// noticed. 32 KiB; with 0 the body is not touched.
+    /// Sets how many bytes of a request's body are read while it waits, to notice a client that
+    /// disconnects. Default: 32 KiB; at most 1 MiB. With 0 the body is not touched.
     ///
-    /// With HTTP/1 a server does not look at a connection whose body is not read. Needs a body of
-    /// axum; a client that expects `100 Continue` is not asked for its body while it waits. Bounds
-    /// the memory of a queue to so much for each that waits.
+    /// A server of HTTP/1 notices that a connection is closed only when its body is read. Without
+    /// this, a request whose client is gone waits on, and then runs for no one. The memory of a
+    /// queue is bounded by this number for each waiting request.
+    ///
+    /// Requires axum's body and the feature `axum`. The body of a client that expects `100
+    /// Continue` is not read while it waits, because that would ask the client to send it.
     pub fn watched_bytes(mut self, bytes: usize) -> Self {
         self.watched_bytes = bytes;
         self
     }
 
-    /// Adds a header in which clients say for how long they wait. The `grpc-timeout` is looked at
-    /// always.
+    /// Adds a header in which clients state for how long they wait. `grpc-timeout` is always
+    /// honored; of several, the shortest time applies.
     pub fn client_deadline(mut self, deadline: ClientDeadline) -> Self {
         self.deadlines.push(deadline);
         self
     }
 
-    /// Which status a request gets that is not let in. [`GateStatuses::Limiter`].
+    /// Sets the statuses of refused requests. Default: [`GateStatuses::Limiter`].
     pub fn statuses(mut self, statuses: GateStatuses) -> Self {
         self.statuses = statuses;
         self
     }
 
-    /// At which place among the gates of a request it stands.
+    /// The rank among the gates that a request passes, lowest first: by key, for some requests, for
+    /// all requests.
     pub(crate) fn rank(&self) -> u8 {
         match (&self.for_each, self.is_for_all()) {
             (Some(_), _) => 0,
@@ -275,11 +339,12 @@ impl Concurrency {
         }
     }
 
-    /// Whether all requests go through it.
+    /// Whether the gate covers all requests.
     pub(crate) fn is_for_all(&self) -> bool {
         self.scope.is_none()
     }
 
+    /// Adds a condition; a request has to meet all of them.
     fn only(mut self, matcher: Matcher) -> Self {
         Scope::add(&mut self.scope, matcher);
         self

@@ -1,4 +1,27 @@
-//! The permits of a request, for as long as it holds them.
+//! The permits of a request, from admission to release.
+//!
+//! One [`HeldPermit`] is shared by everything that keeps the request going, and is released when
+//! the last holder drops it:
+//!
+//! ```text
+//!                   ┌─ the future of the response     until the head is ready
+//!  HeldPermit (Arc) ┼─ the body of the response       until its end, or until it is dropped
+//!                   └─ PermitHandle                   for as long as the application keeps it
+//!
+//!  Sweeper (Weak) ──► takes the permit out, although holders remain:
+//!                     the body is not read for `body_stall`, or `max_hold` is over
+//! ```
+//!
+//! Release is tied to `drop`, so success, errors, panics and clients that disconnect all end the
+//! same way. The sweeper is the only exception: it frees the capacity of the gate, while the
+//! request itself goes on without a permit.
+//!
+//! # Atomics
+//!
+//! All flags of a permit are `Relaxed`. Those that `drop` reads are stored before the storing
+//! holder drops its `Arc`, and dropping an `Arc` synchronizes with the drop of the last one. The
+//! tick that the sweeper reads may be outdated by the time it decides: a reader that returns at the
+//! very end of `body_stall` may lose its permit, as it would have an instant earlier.
 
 use std::{
     fmt,
@@ -18,43 +41,55 @@ use super::{
     sweeper::{Sweep, Sweeper},
 };
 
-/// A permit of one gate, free when the last that holds it is dropped: the future of the response,
-/// its body, and whatever the application keeps.
+/// A permit of one gate, shared by all holders in one request. See the [module docs](self).
 pub(crate) struct HeldPermit {
-    /// `None` once it is free, whoever still holds it.
+    /// `None` once the permit is released, although holders may remain. Locked only to look at it
+    /// or to take it out: a permit wakes waiters when it is dropped, which is not done under this
+    /// lock.
     permit: Mutex<Option<Permit>>,
+    /// Dropped after the permit, which `drop` takes out. A gate by key is removed with its last
+    /// use, and the permit is one.
     gate: GateRef,
     sweeper: Arc<Sweeper<HeldPermit>>,
-    /// At which tick of the sweeper the server took a frame and did not ask for the next; or that
-    /// it has asked, and it is the application that takes its time.
+    /// The tick of the sweeper at which the server took a frame of the body and has not asked for
+    /// the next one since. [`ASKED`] while it is the application that is waited for.
     taken_at: AtomicU32,
+    /// Whether the sweeper watches this permit. It is registered at most once.
     is_swept: AtomicBool,
+    /// The outcome of the request for an adaptive limit: a [`Went`] as a number.
     went: AtomicU8,
+    /// Whether the response was sent to its end, or to its head with [`ReleaseAt::Head`]. Without
+    /// that, the hold time says more about the client than about the service, and is not sampled.
     is_over: AtomicBool,
 }
 
-/// The permits of all gates that a request went through.
+/// The permits of all gates that a request has passed. One is stored inline: most layers have one
+/// gate.
 pub(crate) type Permits = SmallVec<[Arc<HeldPermit>; 1]>;
 
-/// For how long the request that holds these permits may wait for a frame of its body: the shortest
-/// of what their gates say.
+/// The longest time that the application waits for a frame of the request's body: the shortest
+/// `body_read_timeout` of the gates whose permits the request holds. `None` for no bound.
 pub(crate) fn body_read_timeout(permits: &Permits) -> Option<Duration> {
     permits.iter().filter_map(|held| held.gate.concurrency().body_read_timeout).min()
 }
 
-/// The permits as a body holds them, which it lets go of at its end or when it is dropped.
+/// The permits as the body of a response holds them. They are released at the end of the body or
+/// when it is dropped.
 ///
-/// Whatever holds them from then on is not a body that nobody reads.
+/// From then on, a remaining holder is the application, and the permit is no longer watched for a
+/// body that is not read.
 #[derive(Debug)]
 pub(crate) struct BodyPermits(Permits);
 
-/// The permit of a request, in its extensions.
+/// The permits of a request, found in its extensions.
 ///
-/// Whoever keeps it keeps the permit, also after the response: a task that serves a WebSocket, work
-/// on another thread that cannot be cancelled, or a job that goes on in the background.
+/// A clone that the application keeps holds the permits beyond the response: for a task that serves
+/// a WebSocket, for work on another thread that cannot be cancelled, or for a job that continues in
+/// the background. Without it, such work would run beside the next request that the gate admits,
+/// over the limit. [`max_hold`](crate::Concurrency::max_hold) bounds the time.
 ///
 /// ```
-/// # use tower_waiting_room::PermitHandle;
+/// # use tower_waiting_room::gate::PermitHandle;
 /// # async fn convert(_: Vec<u8>) {}
 /// async fn handler(permit: Option<axum::Extension<PermitHandle>>, upload: Vec<u8>) {
 ///     tokio::spawn(async move {
@@ -67,56 +102,66 @@ pub(crate) struct BodyPermits(Permits);
 pub struct PermitHandle(Permits);
 
 impl PermitHandle {
+    /// A handle on the permits of this layer.
     pub(crate) const fn new(held: Permits) -> Self {
         Self(held)
     }
 
-    /// With the permits that an outer layer has given.
+    /// Adds the permits of an outer layer, so that the application finds one handle on all of them.
     pub(crate) fn and(mut self, outer: Self) -> Self {
         self.0.extend(outer.0);
         self
     }
 
-    /// Whether one of the permits is of this gate.
+    /// Whether one of the permits was given by this gate.
     pub(super) fn is_of(&self, gate: &GateRef) -> bool {
         self.0.iter().any(|held| held.gate.is(gate))
     }
 
-    /// Tells an [adaptive](crate::Concurrency::adaptive) gate that the service could not keep up
-    /// with this request, whatever its status is.
+    /// Marks the request as overloaded for an [adaptive](crate::Concurrency::adaptive) gate,
+    /// whatever the status of its response is.
+    ///
+    /// Call it when the service finds that it cannot keep up, for example when a database rejects a
+    /// connection and the response comes from a cache. A gate with a fixed limit ignores it.
     pub fn overloaded(&self) {
         self.0.iter().for_each(|held| held.answered(true));
     }
 }
 
 impl BodyPermits {
+    /// Takes over the permits that outlive the head of the response.
     pub(crate) const fn new(held: Permits) -> Self {
         Self(held)
     }
 
-    /// The response has come to its end, so that the time it took says something.
+    /// Records that the response was sent to its end, so that its hold time is a valid sample.
     pub(crate) fn over(&self) {
         self.0.iter().for_each(|held| held.over());
     }
 
-    /// The body is over, or is not read to its end.
+    /// Releases the permits: the body has ended, has failed, or was dropped.
     pub(crate) fn let_go(&mut self) {
+        // If the application still holds the permit, it is not because the body stalls.
         self.asked();
         self.0.clear();
     }
 
-    /// The server took a frame of the body, and there may be more.
+    /// Records that the server took a frame of the body and that more may follow. Until it asks for
+    /// the next one, the client is the one that stalls.
     pub(crate) fn taken(&self) {
         self.0.iter().for_each(HeldPermit::taken);
     }
 
-    /// The server asks for a frame, and the application has none yet.
+    /// Records that the server asked for a frame and the application has none yet. Until it has
+    /// one, the application is slow, and `body_stall` does not apply.
     pub(crate) fn asked(&self) {
         self.0.iter().for_each(|held| held.asked());
     }
 }
 
 impl HeldPermit {
+    /// Wraps a permit that `gate` has just given. With a `max_hold`, the sweeper watches it from
+    /// the start; otherwise only once a frame of the response was taken.
     pub(super) fn new(permit: Permit, gate: GateRef, sweeper: &Arc<Sweeper<Self>>) -> Arc<Self> {
         let has_end = gate.concurrency().max_hold.is_some();
         let held = Arc::new(Self {
@@ -134,8 +179,10 @@ impl HeldPermit {
         held
     }
 
-    /// Whether the body of the response holds it. The head of the response says how the request
-    /// went, and for some gates that it is over.
+    /// Records the head of the response, and returns whether the body is to hold the permit.
+    ///
+    /// `is_overloaded` is the outcome by the status of the response. With [`ReleaseAt::Head`] the
+    /// request counts as completed here.
     pub(crate) fn is_held_after_head(&self, is_overloaded: bool) -> bool {
         self.answered(is_overloaded);
         let is_held = matches!(self.gate.concurrency().release_at, ReleaseAt::BodyEnd);
@@ -145,7 +192,8 @@ impl HeldPermit {
         is_held
     }
 
-    /// The head of the response says how it went; unless the application has said it.
+    /// Records the outcome by the status of the response. An outcome that the application has set
+    /// by its handle stays: a response with 200 does not undo "overloaded".
     fn answered(&self, is_overloaded: bool) {
         if is_overloaded {
             self.went.store(Went::Overloaded as u8, Ordering::Relaxed);
@@ -155,11 +203,12 @@ impl HeldPermit {
         }
     }
 
-    /// The response has come to its end, so that the time it took says something.
+    /// Records that the response was sent to its end.
     fn over(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
+    /// Starts the time of `body_stall`, with a tick instead of a clock: this runs for each frame.
     fn taken(self: &Arc<Self>) {
         if self.gate.concurrency().body_stall.is_some() {
             self.taken_at.store(self.sweeper.tick(), Ordering::Relaxed);
@@ -167,15 +216,18 @@ impl HeldPermit {
         }
     }
 
+    /// Stops the time of `body_stall`.
     fn asked(&self) {
         self.taken_at.store(ASKED, Ordering::Relaxed);
     }
 
-    /// Frees the permit, whoever holds it.
+    /// Takes the permit out, so that the caller drops it outside of the lock. `None` if it was
+    /// taken out before.
     fn free(&self) -> Option<Permit> {
         self.permit.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Passes the outcome to the adaptive limit, unless there was no response.
     fn learn(&self, permit: &Permit) {
         let went = self.went.load(Ordering::Relaxed);
         if went == Went::Overloaded as u8 {
@@ -185,6 +237,7 @@ impl HeldPermit {
         }
     }
 
+    /// Registers the permit with the sweeper, once.
     fn have_swept(self: &Arc<Self>) {
         if !self.is_swept.swap(true, Ordering::Relaxed) {
             self.sweeper.add(self);
@@ -193,7 +246,8 @@ impl HeldPermit {
 }
 
 impl Sweep for HeldPermit {
-    /// Frees the permit if the body is not read, or it was held for too long.
+    /// Releases the permit if the body was not read for `body_stall`, or if it was held for
+    /// `max_hold`. The permit is dropped at the end of the call, with no lock held.
     fn sweep(&self, stalled: impl Fn(u32) -> Duration, now: Timestamp) -> bool {
         let rules = self.gate.concurrency();
         let taken_at = self.taken_at.load(Ordering::Relaxed);
@@ -219,6 +273,8 @@ impl Drop for BodyPermits {
 
 impl Drop for HeldPermit {
     fn drop(&mut self) {
+        // The last holder is gone. The sample is taken before the permit is dropped, and only from
+        // a response that was sent to its end. A permit that the sweeper took out has no sample.
         if let Some(permit) = self.free() {
             self.gate.released(&permit);
             if self.is_over.load(Ordering::Relaxed) {
@@ -240,13 +296,17 @@ impl fmt::Debug for PermitHandle {
     }
 }
 
-/// How a request went.
+/// The outcome of a request, as an adaptive limit counts it.
 enum Went {
-    /// There is no response.
+    /// There is no response yet, or there was none: the request failed or its client disconnected.
     Unknown,
+    /// There was a response that does not count as overloaded.
     Done,
+    /// The response had the status 503 or 504, or the application reported the overload.
     Overloaded,
 }
 
-/// Stands for no tick: the sweeper never comes so far.
+/// No tick: the server waits for the application. The sweeper reaches this number after 2³²
+/// periods, which takes 3.4 years at the shortest period of 25 ms; a frame that is taken in that
+/// one period is not watched.
 const ASKED: u32 = u32::MAX;

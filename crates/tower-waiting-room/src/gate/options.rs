@@ -1,4 +1,5 @@
-//! What else there is to choose about a gate.
+//! Options of a gate beside its limit and its queue: when a permit is released, which statuses a
+//! refusal has, and which headers state the deadline of a client.
 
 use std::time::Duration;
 
@@ -6,53 +7,65 @@ use http::{HeaderMap, HeaderName};
 use serde::Deserialize;
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
-/// For how long a request holds its permit. A [`PermitHandle`](super::PermitHandle) that the
-/// application keeps holds it for longer in either case.
+/// The point at which the permit of a request is released.
+///
+/// A [`PermitHandle`](super::PermitHandle) that the application keeps holds the permit for longer
+/// in either case. Without a response, because the client disconnects or the application panics,
+/// the permit is released when the request's future is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReleaseAt {
-    /// Until the last frame of the response's body has been handed to the server, or the body is
-    /// dropped.
+    /// At the end of the response: when the last frame of its body has been handed to the server,
+    /// or the body is dropped. The gate then bounds streams and downloads too. The default.
     #[default]
     BodyEnd,
-    /// Until the head of the response is there, as tower's limit does. The bodies are then not
-    /// limited.
+    /// When the head of the response is ready, as with tower's `ConcurrencyLimit`. Response bodies
+    /// are then not limited: use it if sending a body costs the service little.
     Head,
 }
 
-/// Which status a request gets that is not let in.
+/// The statuses of requests that a gate refuses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GateStatuses {
-    /// 429 where there is no room, 504 without `Retry-After` for who has waited too long, and 503 while
-    /// the gate is being emptied.
+    /// The statuses of a limiter, and the default. 429 if no permit and no place in the queue is
+    /// free or the request was shed; 504 without `Retry-After` if it waited until its deadline; 503
+    /// while the gate is drained.
     #[default]
     Limiter,
-    /// 503 in every case that no single client is to blame for, so 429 at a gate for each value of a
-    /// key: as an origin server answers that stands behind proxies which repeat or count a 504. Each
-    /// says when to come back, unless the gate is being emptied.
+    /// The statuses of an overloaded origin server: 503, also for a request that waited until its
+    /// deadline. At a gate for each value of a key, 429 remains for requests that are refused at
+    /// once or shed, because one client is to blame. Use it behind proxies that retry a 504 or
+    /// count it as an error of their own. Each refusal has a `Retry-After`, except while the gate
+    /// is drained.
     Origin,
 }
 
-/// A header in which clients say for how long they wait.
+/// A request header in which a client states for how long it waits for the response.
 ///
-/// Nobody gains by a lie: who says less is refused sooner, and nobody waits for longer than the gate
-/// has it.
+/// A request whose client would have given up before a permit is free is refused instead of queued,
+/// so permits are not spent on responses that no client reads. The stated time counts from the
+/// arrival of the request at the layer.
+///
+/// Clients cannot gain from a false value: a shorter time only gets a request refused sooner, and a
+/// longer one does not extend the wait that the gate allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientDeadline {
-    /// `grpc-timeout`, in the units of the gRPC protocol. Always looked at.
+    /// `grpc-timeout`, in the units of the gRPC protocol. Every gate honors it.
     Grpc,
-    /// A header with a number of milliseconds, such as `x-envoy-expected-rq-timeout-ms`.
+    /// The header of this name, with a whole number of milliseconds, such as Envoy's
+    /// `x-envoy-expected-rq-timeout-ms`.
     Millis(String),
-    /// A header with a number of seconds.
+    /// The header of this name, with a whole number of seconds.
     Seconds(String),
 }
 
 impl ClientDeadline {
-    /// The time that a request has, if it says so.
+    /// The time that the headers of a request state. `None` if the header is absent or malformed: a
+    /// gate then applies its own bounds only.
     pub(super) fn of(&self, headers: &HeaderMap) -> Option<Duration> {
         match self {
             Self::Grpc => grpc_timeout(text(headers, "grpc-timeout")?),
@@ -61,6 +74,11 @@ impl ClientDeadline {
         }
     }
 
+    /// Checks that the name is one that a header can have.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for the field `client_deadline`, with the name.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         match self {
             Self::Millis(name) | Self::Seconds(name) if HeaderName::try_from(name).is_err() => {
@@ -73,16 +91,20 @@ impl ClientDeadline {
     }
 }
 
+/// The first value of a header, if it is visible ASCII.
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Digits alone: what `parse` takes beside them, such as a sign, is no number of a header.
+/// Parses a number of decimal digits only. `parse` alone would also accept a leading `+`, which
+/// neither header allows. An empty text and a number above `u64::MAX` are `None`.
 fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// At most eight digits and a unit, as the protocol of gRPC over HTTP/2 has it.
+/// Parses a `grpc-timeout`: one to eight digits and a unit, as "gRPC over HTTP2"
+/// (PROTOCOL-HTTP2.md, "Requests") defines it. With eight digits, the longest time of 99 999 999 h
+/// does not overflow.
 fn grpc_timeout(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let amount = number(digits).filter(|_| (1..=8).contains(&digits.len()))?;

@@ -1,4 +1,16 @@
-//! What all gates together say to a request.
+//! The gate stage: takes the permits of all gates that cover a request.
+//!
+//! Every request visits the gates in the same order, by [`Concurrency::rank`]: gates by key, then
+//! gates with a scope, and last the gates of all requests. Because the order is the same for all
+//! requests, no two requests can each hold the permit that the other one waits for. Because the
+//! widest gate comes last, a request that waits at a narrow gate does not hold a permit that every
+//! other request needs.
+//!
+//! A request waits at one gate at a time, and keeps the permits of the gates before it while it
+//! waits. [`GateStage::enter`] returns [`Gated::Waiting`] then; once the wait is over, the pipeline
+//! calls [`GateStage::resume`], which goes on behind that gate.
+//!
+//! Shadow mode is not decided here: the pipeline skips waits and ignores refusals.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -19,33 +31,40 @@ use crate::{
     telemetry::{GateEvent, Telemetry},
 };
 
-/// The gates of a layer, in the order in which a request goes through them.
+/// The gates of a layer.
 pub(crate) struct GateStage {
+    /// Sorted by [`Concurrency::rank`], which is the order in which requests pass them.
     gates: Vec<Arc<GateSet>>,
+    /// Shared by all gates: one task watches every permit of the layer.
     sweeper: Arc<Sweeper<HeldPermit>>,
 }
 
-/// What the gates say to a request.
+/// The outcome of the gates for one request.
 pub(crate) enum Gated {
-    /// It may run.
+    /// The request may run: every gate that covers it gave a permit, or none covers it.
     Admitted,
-    /// Its client has left while it waited.
+    /// The client disconnected while its request waited.
     Gone,
-    /// One of them has no permit for it, and no place.
+    /// A gate refused the request, on arrival or at the end of its wait.
     Refused(GateRef, GateRefused),
-    /// One of them is for each address, and that of the client is unknown.
+    /// A gate for each client address covers the request, and the address is unknown.
     Stranger,
-    /// It cannot be told which gate it has to go through.
+    /// The request lacks the key by which a gate is chosen, and
+    /// [`MissingKey`](crate::request::MissingKey) refuses such requests.
     Unknown,
-    /// It waits for one of them.
+    /// The request is in the queue of a gate.
     Waiting(Box<Waiting>),
 }
 
 impl GateStage {
-    /// At most so many.
+    /// The maximum number of gates in a layer. Every request checks each of them in turn.
     pub(crate) const MAX: usize = 32;
 
-    /// Makes the gates of a config ready.
+    /// Builds the gates of a config, and reports settings that are allowed but suspicious.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first violation that [`validate`](Self::validate) finds.
     pub(crate) fn new(
         gates: &[Concurrency],
         clock: &StageClock,
@@ -53,9 +72,13 @@ impl GateStage {
     ) -> Result<Self, ConfigError> {
         Self::validate(gates)?;
         suspects(gates).for_each(|suspect| telemetry.misconfigured(suspect));
+        // One sweeper serves all gates, so it has to be precise enough for the shortest time among
+        // them. Without any such time no permit is ever added to it, and the fallback has no
+        // effect.
         let times = gates.iter().flat_map(|gate| [gate.body_stall, gate.max_hold]).flatten();
         let shortest = times.min().unwrap_or(Concurrency::BODY_STALL);
         let mut gates: Vec<&Concurrency> = gates.iter().collect();
+        // The sort is stable: gates of one rank keep the order of the configuration.
         gates.sort_by_key(|gate| gate.rank());
         let set = |gate: &&Concurrency| GateSet::new(gate, clock, telemetry).map(Arc::new);
         Ok(Self {
@@ -64,7 +87,12 @@ impl GateStage {
         })
     }
 
-    /// Checks each gate, and that no two have the same name.
+    /// Checks each gate alone, their number, and that no two have the same name: metrics, headers
+    /// and the operator's handle identify a gate by its name.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first violation, with the field and both values.
     pub(crate) fn validate(gates: &[Concurrency]) -> Result<(), ConfigError> {
         let wrong = |kind, given: String, expected: &str| {
             Err(ConfigError::new(kind, "concurrency", given, expected))
@@ -81,17 +109,23 @@ impl GateStage {
         gates.iter().try_for_each(Concurrency::validate)
     }
 
+    /// Whether the layer has no gates, so that the pipeline need not look up the caller for them.
     pub(crate) fn is_empty(&self) -> bool {
         self.gates.is_empty()
     }
 
-    /// The gates under their names.
+    /// The gates, for the operator's handle.
     pub(crate) fn gates(&self) -> &[Arc<GateSet>] {
         &self.gates
     }
 
-    /// Sends a request that arrived at `since` through all gates that are meant for it. The permits
-    /// of those that let it in are added to `permits`.
+    /// Takes a permit from each gate that covers a request, and adds them to `permits`.
+    ///
+    /// `since` is the time at which the request arrived at the layer. It is earlier than `now` if
+    /// the room or the limits had to ask a store. The deadline of the client counts from `since`.
+    ///
+    /// After a refusal, `permits` still holds those of the gates before. The pipeline drops them,
+    /// or in shadow mode lets the request run with them.
     pub(crate) fn enter(
         &self,
         caller: &Caller<'_>,
@@ -102,7 +136,8 @@ impl GateStage {
         self.go_on(caller, permits, 0, since, now)
     }
 
-    /// Sends a request on that has waited for a permit.
+    /// Continues with a request whose wait at a gate has ended: with the gates behind that one if
+    /// the permit was granted.
     pub(crate) fn resume(
         &self,
         caller: &Caller<'_>,
@@ -122,7 +157,8 @@ impl GateStage {
         }
     }
 
-    /// Sends a request through the gates from one on.
+    /// Sends a request through the gates from index `from` on, until one of them makes it wait or
+    /// refuses it.
     fn go_on(
         &self,
         caller: &Caller<'_>,
@@ -139,8 +175,9 @@ impl GateStage {
                 Lookup::Stranger => return Gated::Stranger,
                 Lookup::Unknown => return Gated::Unknown,
             };
-            // The layer is mounted twice. Taking a second permit would deadlock once every permit
-            // is held by such a request.
+            // The layer is mounted twice, and the outer instance holds a permit of this gate for
+            // the same request. Taking a second permit would deadlock once every permit is held by
+            // such a request, because each would wait for a permit that none of them releases.
             if outer.is_some_and(|outer| outer.is_of(&gate)) {
                 gate.entered_twice();
                 continue;
@@ -150,7 +187,8 @@ impl GateStage {
                     gate.report(GateEvent::AdmittedFast);
                     permits.push(HeldPermit::new(permit, gate, &self.sweeper));
                 }
-                // The queue's time is tokio's: without it the wait is over at once.
+                // The timer of the wait is tokio's. Without a runtime nothing would end the wait,
+                // so it times out at once; a permit that was granted in between is kept.
                 Entry::Queued(place) if Handle::try_current().is_err() => {
                     gate.lacks_runtime();
                     match place.time_out() {
@@ -162,8 +200,9 @@ impl GateStage {
                     }
                 }
                 Entry::Queued(place) => {
-                    // A client that waits for `100 Continue` (RFC 9110 section 10.1.1) is not asked
-                    // to send its body just yet.
+                    // Reading the body would make the server send `100 Continue` (RFC 9110 section
+                    // 10.1.1), and the client would upload a body for a request that may be
+                    // refused.
                     let is_awaited = caller.head.headers().contains_key(EXPECT);
                     let bytes = if is_awaited { 0 } else { gate.concurrency().watched_bytes };
                     let at = Queued { gate, next: index + 1, since };
@@ -175,6 +214,7 @@ impl GateStage {
         Gated::Admitted
     }
 
+    /// Counts a refusal under the event that belongs to its cause.
     fn refuse(gate: GateRef, refused: GateRefused) -> Gated {
         gate.report(GateEvent::of(refused.because));
         Gated::Refused(gate, refused)

@@ -1,8 +1,25 @@
-//! Frees the permits of responses that nobody reads.
+//! Takes permits back from responses that are not read, and from requests that hold them for too
+//! long.
 //!
-//! A body that is not read is not polled either, so it cannot look at the time itself. One task for
-//! all of them does, for as long as there are any; a body only says at which tick of it a frame was
-//! taken, so that none of its polls reads a clock.
+//! A server polls a body only when its client reads, so a body that is not read cannot notice the
+//! passing of time itself. One task per layer does that for all permits. It runs while it has
+//! permits to watch, and ends when there are none:
+//!
+//! ```text
+//!  tick        4         5         6         7         8         9
+//!  ────────────┼─────────┼─────────┼─────────┼─────────┼─────────┼──►
+//!                 ▲      └────── the stall is counted from here ─┘
+//!                 a frame is taken: the body stores "4"         at tick 9 it is 4 periods
+//! ```
+//!
+//! A body stores only the number of the current tick when a frame is taken. So no poll of a body
+//! reads a clock, and the hot path costs one load and one store. The count starts at the next tick,
+//! because the frame may have been taken at the very end of the period: no permit is taken back too
+//! early. It is taken back less than one period too late where its time is a multiple of the
+//! period, as the shortest one is, and less than two otherwise.
+//!
+//! The sweeper holds `Weak` references only, and never keeps a permit alive. Without a tokio
+//! runtime there is no task, and nothing is taken back.
 
 use std::{
     mem,
@@ -21,15 +38,21 @@ use waiting_room_core::{Clock, Timestamp};
 
 use crate::{ambient::StageClock, misconfiguration::Misconfiguration, telemetry::Telemetry};
 
-/// Something that is taken away after a while.
+/// A value that the sweeper can take back.
 pub(super) trait Sweep: Send + Sync + 'static {
-    /// Takes it away if its time is over; says whether it did. `stalled` is the time since a tick.
+    /// Takes the value back if its time is over, and returns whether it did. `stalled` returns the
+    /// time that has surely passed since the period of a tick; `now` is the time on the layer's
+    /// clock.
     fn sweep(&self, stalled: impl Fn(u32) -> Duration, now: Timestamp) -> bool;
 }
 
-/// Looks at permits from time to time.
+/// Checks a list of values periodically, by a task that exists while the list is not empty.
 pub(super) struct Sweeper<T> {
+    /// The number of the current period. It counts only while the task runs. `Relaxed`, because no
+    /// other memory is published with it.
     tick: AtomicU32,
+    /// The time between two ticks: a quarter of the shortest time after which a permit is taken
+    /// back.
     period: Duration,
     swept: Mutex<Swept<T>>,
     clock: StageClock,
@@ -37,15 +60,18 @@ pub(super) struct Sweeper<T> {
 }
 
 struct Swept<T> {
+    /// The values to check. Weak: a permit that is dropped as usual is forgotten at the next sweep.
     held: Vec<Weak<T>>,
-    /// With so many of them it is time to forget those that are dropped, which keep their memory
-    /// until then: at a high rate far more are dropped between two looks than there are.
+    /// The length of `held` at which dropped values are forgotten at once. Until then they keep
+    /// their memory, and at a high rate far more are dropped between two ticks than are in use.
     full_at: usize,
+    /// Whether the task runs or is about to be spawned. Changed under the lock together with
+    /// `held`, so that inside a runtime no value is added to a list that no task checks.
     is_running: bool,
 }
 
 impl<T: Sweep> Sweeper<T> {
-    /// A sweeper for permits whose shortest time is this.
+    /// A sweeper for values of which the most impatient is taken back after `shortest`.
     pub(super) fn new(shortest: Duration, clock: StageClock, telemetry: Telemetry) -> Arc<Self> {
         Arc::new(Self {
             tick: AtomicU32::new(0),
@@ -56,11 +82,14 @@ impl<T: Sweep> Sweeper<T> {
         })
     }
 
+    /// The current tick, for a value to store when its time starts.
     pub(super) fn tick(&self) -> u32 {
         self.tick.load(Ordering::Relaxed)
     }
 
-    /// Looks at a permit too, until it is dropped.
+    /// Adds a value, and spawns the task if it does not run. Outside of a tokio runtime the value
+    /// stays in the list until a later call can spawn the task, and the missing runtime is
+    /// reported.
     pub(super) fn add(self: &Arc<Self>, held: &Arc<T>) {
         let is_running = {
             let mut swept = self.lock();
@@ -71,7 +100,8 @@ impl<T: Sweep> Sweeper<T> {
         if is_running {
             return;
         }
-        // Not under the lock: a runtime that is about to end drops the task here and now.
+        // Spawned with the lock released. A runtime that is shutting down drops the task inside of
+        // `spawn`, and the drop of `Running` takes the lock: it would deadlock on this thread.
         match Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn(run(Running(Arc::downgrade(self)), self.period))),
             Err(_) => {
@@ -81,34 +111,46 @@ impl<T: Sweep> Sweeper<T> {
         }
     }
 
-    /// Looks at all of them once; says whether there are any left.
+    /// Starts a new period and checks all values once. Returns whether any are left, and with that
+    /// whether the task goes on.
     fn sweep(&self) -> bool {
         let tick = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
-        // The frame was taken after that tick and before the next: only from there it counts.
+        // The frame was taken at some time between that tick and the next one. Only the periods
+        // after the next one have surely passed.
         let stalled = |since: u32| self.period * tick.wrapping_sub(since).saturating_sub(1);
         let now = self.clock.now();
-        // Nothing is dropped under the lock: what is dropped lets others in.
+        // The list is taken out, and checked without the lock. Taking a permit back, or dropping
+        // the last reference to it here, wakes waiters and may run foreign code, which may add a
+        // permit and take the lock. Values that are added meanwhile are in the new list, and are
+        // merged below.
         let mut held = mem::take(&mut self.lock().held);
         held.retain(|held| held.upgrade().is_some_and(|held| !held.sweep(stalled, now)));
         let mut swept = self.lock();
         held.append(&mut swept.held);
         swept.held = held;
+        // Decided under the lock: a value that is added from now on finds `false` and spawns the
+        // task.
         swept.is_running = !swept.held.is_empty();
         swept.is_running
     }
 
-    /// How many it has in mind.
+    /// The number of values in the list, dropped ones included.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.lock().held.len()
     }
 
+    /// A panic leaves the list and the flag as they were, so a poisoned lock is used like any
+    /// other.
     fn lock(&self) -> MutexGuard<'_, Swept<T>> {
         self.swept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T> Swept<T> {
+    /// Forgets dropped values once the list has doubled since the last time. So each added value
+    /// causes a constant number of checks, and the list has at most twice as many entries as values
+    /// were in use then, or [`FEW`].
     fn make_room(&mut self) {
         if self.held.len() >= self.full_at {
             self.held.retain(|held| held.strong_count() > 0);
@@ -123,8 +165,8 @@ impl<T> Default for Swept<T> {
     }
 }
 
-/// Says that the task does not run any more, should its runtime end before it: the next permit
-/// brings another.
+/// Resets `is_running` when the task is dropped because its runtime ends. The next permit that is
+/// added then spawns a task on the runtime of its own request.
 struct Running<T: Sweep>(Weak<Sweeper<T>>);
 
 impl<T: Sweep> Drop for Running<T> {
@@ -135,24 +177,28 @@ impl<T: Sweep> Drop for Running<T> {
     }
 }
 
+/// The task: one sweep in each period, until no value is left or the layer is dropped.
 async fn run<T: Sweep>(mut running: Running<T>, period: Duration) {
     let mut ticks = time::interval(period);
-    // After a time in which the process did not run, readers get a whole period like any other.
+    // If the process was suspended, the missed ticks are not made up for at once: that would count
+    // the suspension as a stall of every client, none of which had a chance to read.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // The first tick of an interval is ready at once.
     ticks.tick().await;
     loop {
         ticks.tick().await;
         if !running.0.upgrade().is_some_and(|sweeper| sweeper.sweep()) {
-            // It has said so itself, and another may run by now.
+            // The sweep has reset `is_running` itself, and another task may run by now. The drop of
+            // `running` must not reset the flag of that one.
             running.0 = Weak::new();
             return;
         }
     }
 }
 
-/// So often it looks in the shortest time after which a permit is freed; so it is freed at most a
-/// quarter of that too late.
+/// The number of ticks in the shortest time after which a permit is taken back. More of them would
+/// be more precise, and cost more wake-ups.
 const LOOKS: u32 = 4;
 
-/// So few are not worth looking at.
+/// The length of the list below which dropped values are left for the next sweep.
 const FEW: usize = 64;

@@ -1,4 +1,9 @@
-//! What a request waits for on its way to the application.
+//! The things that a request can wait for on its way to the application.
+//!
+//! There are two kinds. A **question** is an answer that the decision needs: the replies of the two
+//! stores. A **delay** is itself the decision: a turn in a leaky queue, or a permit of a gate.
+//! Shadow mode waits for questions, since it reports the decisions, and skips delays, since it must
+//! not slow requests down.
 
 use std::{
     future::Future,
@@ -14,19 +19,24 @@ use crate::{
     room::BoxFuture,
 };
 
-/// Something that a request waits for. Dropped, it leaves the queue that it stood in.
+/// A wait of a request.
+///
+/// # Cancel safety
+///
+/// Dropping it leaves the queue in which the request waits. A store that was asked may or may not
+/// have decided.
 pub(crate) enum Pending {
-    /// The answer of the store that counts the limits.
+    /// For the reply of the store in which nodes share their rate limits.
     Charge(Box<PendingCharge>),
-    /// A permit.
+    /// For the permit of a gate.
     Permit(Box<Waiting>),
-    /// Its turn in a leaky queue.
+    /// For the request's turn in a leaky queue.
     Turn(Box<Turn>),
-    /// The verdict of the room's store.
+    /// For the verdict of the room's store.
     Verdict(BoxFuture<Result<Verdict, StoreError>>),
 }
 
-/// The end of the wait.
+/// The end of a wait, with what was waited for.
 pub(crate) enum Resumed {
     Charged(StoreReply),
     Decided(Result<Verdict, StoreError>),
@@ -35,12 +45,12 @@ pub(crate) enum Resumed {
 }
 
 impl Pending {
-    /// Waits; `body` is that of the request, which is read a little where that tells whether its
-    /// client is still there.
+    /// Polls the wait. `body` is the body of the request: at a gate it is read up to a bound, to
+    /// notice a client that disconnects.
     ///
     /// # Panics
     ///
-    /// If it is polled again after it was ready.
+    /// Panics if it is polled again after it has returned `Ready`.
     pub(crate) fn poll<B: 'static>(&mut self, body: &mut B, cx: &mut Context<'_>) -> Poll<Resumed> {
         Poll::Ready(match self {
             Self::Charge(charge) => Resumed::Charged(ready!(charge.poll(cx))),
@@ -53,12 +63,14 @@ impl Pending {
         })
     }
 
-    /// Whether it is an answer that the decision about the request needs, rather than a decision.
+    /// Whether the decision about the request depends on the answer, so that even shadow mode waits
+    /// for it.
     pub(super) const fn is_question(&self) -> bool {
         matches!(self, Self::Charge(_) | Self::Verdict(_))
     }
 
-    /// Has the request go on at once, in shadow mode.
+    /// Ends a delay at once, in shadow mode. The request leaves the queue of the gate, which is
+    /// reported; its turn in a leaky queue counts as used.
     pub(super) fn skip(self) {
         match self {
             Self::Permit(waiting) => waiting.skip(),

@@ -1,4 +1,9 @@
-//! The decisions by which a request is answered without the application.
+//! The decisions that answer a request without the application.
+//!
+//! Each stage that stops a request makes a [`Reply`]: a value with the outcome, the reason, the
+//! time to come back, and the stage that decided. It has neither headers nor text: these follow
+//! later, in `respond/responder.rs`, from what the client can read. So all refusals of the layer
+//! look alike, and the stages need not know the forms of an answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,53 +24,58 @@ use crate::{
     respond::{About, Outcome},
 };
 
-/// A decision by which a request is answered without the application.
+/// A decision that answers a request without the application.
 pub(crate) struct Reply {
     pub(super) outcome: Outcome,
     pub(super) reason: Reason,
-    /// When to repeat the request; `None` if that is pointless.
+    /// The time after which to repeat the request; `None` if that is pointless.
     pub(super) retry_after: Option<Duration>,
     by: By,
 }
 
-/// What has decided, with what its answer needs.
+/// The part of the layer that has decided, with what its answer needs.
 enum By {
-    /// The application, with its own answer to a newcomer; none once that was taken.
+    /// The application's challenge, with its own answer to a newcomer; `None` once that was taken.
     Application(Option<Box<Response<Bytes>>>),
-    /// The gates: the client has left, or cannot be told from others.
+    /// The gates, for a reason on the side of the client: it has disconnected, or lacks the key by
+    /// which a gate is chosen.
     Client,
+    /// A gate without a permit for the request.
     Gate(GateRef, RefusedBecause),
-    /// A limit, by having no key for the request.
+    /// A limit, because the request lacks its key.
     Key,
-    /// The limits, as the report of the request says.
+    /// The limits: at least one is exceeded. The report of the request has the details.
     Limits,
     /// The pace at which tickets may be shown.
     Pace,
+    /// The room, or its store by not answering.
     Room,
-    /// A limit or a gate that the server is not set up for.
+    /// A limit or a gate that needs the client's address, which the server does not report.
     SetUp,
-    /// The store of the limits, by not answering or by having too much to decide.
+    /// The store of the limits: it does not answer, or has too much to decide.
     Store,
 }
 
 impl Reply {
-    /// The waiting page's script may reload the page.
+    /// Lets the script of the waiting page reload the page.
     pub(super) fn admitted_poll(reason: Reason) -> Self {
         Self { outcome: Outcome::Admit, reason, retry_after: None, by: By::Room }
     }
 
-    /// A visitor waits in line.
+    /// Makes a visitor wait in line, until its ticket is due.
     pub(super) fn queued(reason: Reason, ticket: &Ticket, now: Timestamp) -> Self {
         let retry_after = Some(ticket.retry_after(now));
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
     }
 
-    /// The room does not take a visitor in.
+    /// Refuses a visitor in the name of the room.
     pub(super) fn turned_away(reason: Reason, retry_after: Option<Duration>) -> Self {
         Self { outcome: Outcome::Refuse, reason, retry_after, by: By::Room }
     }
 
-    /// The application asks a newcomer for a proof, in its own words.
+    /// Sends the application's challenge to a newcomer. Unless the answer states otherwise, it must
+    /// not be cached (`no-store`): a cached challenge would be shown to visitors that have passed
+    /// it.
     pub(super) fn challenged(mut response: Response<Bytes>) -> Self {
         let no_store = HeaderValue::from_static("no-store");
         response.headers_mut().entry(CACHE_CONTROL).or_insert(no_store);
@@ -73,15 +83,19 @@ impl Reply {
         Self::refused(Reason::RefusedChallenged, None, by)
     }
 
-    /// A ticket is shown more often than any client that obeys shows it.
+    /// Refuses a ticket that is shown more often than a client shows it that obeys `Retry-After`.
     pub(super) fn too_often(pause: Duration) -> Self {
         Self::refused(Reason::RefusedTooOften, Some(pause), By::Pace)
     }
 
-    /// The store of the room does not answer; a place in the line is kept. It may have let the visitor
-    /// in all the same, whose session must not be over when it asks again; nor may its order of arrival,
-    /// which lasts for longer than the refresh interval.
+    /// Makes a visitor wait because the store of the room does not answer. A place in the line is
+    /// kept.
+    ///
+    /// The visitor is asked back after 5 s, or earlier if one of two things could lapse before: its
+    /// session, if the store admitted it without the answer arriving (so within half a session), or
+    /// its order of arrival, which outlasts the refresh interval.
     pub(super) fn room_unavailable(rules: &RoomRules) -> Self {
+        // A pass is renewed after an eighth of a session, so four of these are half a session.
         let half_a_session = rules.renew_after() * 4;
         let longest = half_a_session.min(rules.refresh_interval());
         let retry_after = Some(UNAVAILABLE_RETRY.min(longest));
@@ -89,46 +103,51 @@ impl Reply {
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
     }
 
-    /// The store of the room answers, but this node has more to ask than it decides in time; a place
-    /// in the line is kept.
+    /// Makes a visitor wait because this node has more to ask than the store of the room decides in
+    /// time. A place in the line is kept.
     pub(super) fn room_overloaded(retry_after: Duration) -> Self {
         let (reason, retry_after) = (Reason::QueuedStoreBusy, Some(retry_after));
         Self { outcome: Outcome::Wait, reason, retry_after, by: By::Room }
     }
 
-    /// A request exceeds a limit.
+    /// Refuses a request that exceeds a limit. Of several, the one with the longest wait is the
+    /// reason.
     pub(super) fn over_limit(report: &RateReport) -> Self {
         let (policy, retry_after) = report.binding();
         Self::refused(policy.reason(), retry_after, By::Limits)
     }
 
-    /// A client has left out what a limit tells clients apart by.
+    /// Refuses a request without the key of a limit. It cannot be repeated with success as it is,
+    /// so there is no time to come back.
     pub(super) fn key_missing(policy: &Policy) -> Self {
         let reason = Reason::RefusedKeyMissing(policy.name.clone());
         Self::refused(reason, None, By::Key)
     }
 
-    /// A limit or a gate needs the address of the client, which the server has not told.
+    /// Refuses a request because a limit or a gate needs the client's address, which the server
+    /// does not report.
     pub(super) fn address_unknown() -> Self {
         Self::refused(Reason::RefusedAddressUnknown, None, By::SetUp)
     }
 
-    /// The store of the limits does not answer.
+    /// Refuses a request because the store of the limits does not answer.
     pub(super) fn limits_unavailable() -> Self {
         Self::refused(Reason::RefusedLimitsUnavailable, Some(UNAVAILABLE_RETRY), By::Store)
     }
 
-    /// The store of the limits answers, but this node has more to ask than it decides in time. Clients
-    /// are spread over some seconds, so that they do not come back at once.
+    /// Refuses a request because this node has more to ask than the store of the limits decides in
+    /// time. Clients are asked back after 5 to 10 s at random, so that they do not all return at
+    /// once.
     pub(super) fn limits_overloaded() -> Self {
         let [chance] = random_bytes();
         let retry_after = UNAVAILABLE_RETRY + Duration::from_secs(u64::from(chance) % SPREAD_SECS);
         Self::refused(Reason::RefusedLimitsBusy, Some(retry_after), By::Store)
     }
 
-    /// A gate has no permit for a request. Its client is told when to come back after a 503, but
-    /// not after a 504, which says that nothing came of this request rather than that there is no
-    /// room.
+    /// Refuses a request for which a gate has no permit.
+    ///
+    /// After a timeout, the status decides about `Retry-After`. A 503 asks the client to come back,
+    /// so it needs a time. A 504 reports only that nothing came of this request.
     pub(super) fn at_gate(gate: GateRef, refused: &GateRefused, now: Timestamp) -> Self {
         let because = refused.because;
         let is_asked_back = gate.concurrency().statuses == GateStatuses::Origin
@@ -146,17 +165,19 @@ impl Reply {
         Self::refused(reason, retry_after, By::Gate(gate, because))
     }
 
-    /// A client has left the queue of a gate.
+    /// Ends a request whose client has disconnected at a gate. No client reads this answer; it
+    /// gives the request its reason in logs and metrics.
     pub(super) fn client_gone() -> Self {
         Self::refused(Reason::RefusedGateCancelled, None, By::Client)
     }
 
-    /// A request does not say for which gate it is.
+    /// Refuses a request without the key by which a gate is chosen.
     pub(super) fn gate_unknown() -> Self {
         Self::refused(Reason::RefusedGateUnknown, None, By::Client)
     }
 
-    /// What its answer is about: the room, if there are `rules` of one, and the place in its line.
+    /// The subject of the answer, which decides about its status and its text. `rules` are those of
+    /// the room, for an answer about it, and `ticket` describes the place in its line.
     pub(super) fn about<'a>(
         &self,
         rules: Option<&'a RoomRules>,
@@ -175,7 +196,7 @@ impl Reply {
         }
     }
 
-    /// The answer, where it is the application's own.
+    /// Takes out the answer, if it is the application's own.
     pub(super) fn take_answer(&mut self) -> Option<Response<Bytes>> {
         match &mut self.by {
             By::Application(answer) => answer.take().map(|answer| *answer),
@@ -183,23 +204,27 @@ impl Reply {
         }
     }
 
-    /// Whether its answer is about the room, and so by the rules of it.
+    /// Whether the answer describes the room, and so needs its rules.
     pub(super) const fn is_of_room(&self) -> bool {
         matches!(self.by, By::Room)
     }
 
-    /// Whether its answer tells of the limits that allowed the request, or that did not.
+    /// Whether the answer has the headers of the limits. They are left out where they would not
+    /// explain it: in a challenge, in answers of the room or about the pace of tickets, and where
+    /// the server is not set up for the layer.
     pub(super) const fn tells_of_limits(&self) -> bool {
         !matches!(self.by, By::Application(_) | By::Pace | By::Room | By::SetUp)
     }
 
-    /// What a gate says of itself in the headers of its refusal.
+    /// The header line by which a gate describes itself in its refusal, with nothing remaining
+    /// until `retry_after`.
     pub(super) fn own_line(&self) -> Option<(Arc<GateLine>, Decision)> {
         match &self.by {
             By::Gate(gate, _) => {
                 let reset = self.retry_after.unwrap_or_default();
                 Some((gate.line()?, Decision::new(0, 0, reset, self.retry_after)))
             }
+            // Listed one by one, so that a new variant has to be decided here.
             By::Application(_)
             | By::Client
             | By::Key
@@ -211,9 +236,13 @@ impl Reply {
         }
     }
 
-    /// Whether the connection is to be closed: while the service goes down, and where a gate has
-    /// left a large body unread, which a server would have to read to its end before the next
-    /// request (RFC 9112 section 9.6). Streams of HTTP/2 need neither.
+    /// Whether the connection is to be closed after the answer:
+    ///
+    /// - while a gate is drained, because the service goes down, and
+    /// - if a gate leaves a body unread that is large or of unknown length: a server has to read it
+    ///   to its end before the next request on the connection (RFC 9112 section 9.6).
+    ///
+    /// A stream of HTTP/2 ends alone, so its connection stays open in both cases.
     pub(super) fn closes(&self, head: RequestHead<'_>) -> bool {
         let headers = head.headers();
         let len = || headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok();
@@ -224,11 +253,13 @@ impl Reply {
             && (self.reason == Reason::RefusedGateDrained || has_large_body())
     }
 
+    /// A refusal.
     fn refused(reason: Reason, retry_after: Option<Duration>, by: By) -> Self {
         Self { outcome: Outcome::Refuse, reason, retry_after, by }
     }
 }
 
+/// The status of a gate's refusal, as [`GateStatuses`] documents it.
 fn gate_status(gate: &GateRef, because: RefusedBecause) -> StatusCode {
     match (gate.concurrency().statuses, because) {
         (_, RefusedBecause::Drained) => StatusCode::SERVICE_UNAVAILABLE,
@@ -239,11 +270,12 @@ fn gate_status(gate: &GateRef, because: RefusedBecause) -> StatusCode {
     }
 }
 
-/// A body of more bytes is not worth reading for the connection's sake.
+/// The largest body, in bytes, that is worth reading to keep the connection.
 const LARGE: u64 = 64 * 1024;
 
-/// How soon a client asks again about which a store could not decide.
+/// The time after which a client is asked back that a store could not decide about.
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(5);
 
-/// Clients of a node that has too much to ask come back within this many seconds more.
+/// The number of delays, from 0 s in steps of 1 s, over which the clients of an overloaded node are
+/// spread.
 const SPREAD_SECS: u64 = 6;

@@ -1,4 +1,15 @@
-//! Responses on their way out: the application's, with what it is told before, and the layer's own.
+//! The two kinds of responses: those of the application, which the layer completes, and the answers
+//! of the layer itself.
+//!
+//! ```text
+//!  forwarded:  insert_extensions ─► application ─► answered ─► poll_finish ─► response
+//!                                                  (head)     (token, headers, reason)
+//!  not:        reply ─► Responder ─► response
+//! ```
+//!
+//! Before the application runs, the request gets handles in its extensions. Afterwards, permits
+//! that end with the head are released, a session that the application has ended is ended in the
+//! store, and the response gets the visitor's token, the headers of the limits, and the reason.
 
 use std::{
     mem,
@@ -6,10 +17,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{
-    Extensions, HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode,
-    header::CONNECTION,
-};
+use http::{Extensions, HeaderMap, HeaderValue, Request, Response, StatusCode, header::CONNECTION};
 use smallvec::SmallVec;
 use waiting_room_core::{Reason, Store};
 
@@ -23,30 +31,18 @@ use crate::{
     rate::RateReport,
     rate_headers::{PolicyState, write},
     request::{Findings, RequestHead},
-    respond::{OUTCOME_HEADER, Unforwarded},
+    respond::{
+        CLOUDFLARE_COMMAND_HEADER, COMMAND_HEADER, OUTCOME_HEADER, REASON_HEADER, Unforwarded,
+    },
     room::Visitor,
     token::TokenSource,
 };
 
-/// With `revoke` on a response, the application ends the session of the visitor. Stripped.
-pub const COMMAND_HEADER: HeaderName = HeaderName::from_static("waiting-room-command");
-
-/// The same under the name that Cloudflare's product gave it.
-const CLOUDFLARE_COMMAND_HEADER: HeaderName = HeaderName::from_static("cf-waiting-room-command");
-
-/// The reason, where [`DebugHeader::On`] asks for it.
-pub const REASON_HEADER: HeaderName = HeaderName::from_static("waiting-room-reason");
-
-/// Why a response is what it is.
-///
-/// `None` on the path that most requests take: the visitor has a valid pass, or there is no room
-/// and the limits allowed the request.
-pub fn reason_of<B>(response: &Response<B>) -> Option<&Reason> {
-    response.extensions().get()
-}
-
 impl<St: Store> Pipeline<St> {
-    /// Gives the application its handles; those that an outer layer has put there stay.
+    /// Puts the handles for the application into the extensions of a request.
+    ///
+    /// Handles of an outer layer on permits and charges are merged into those of this layer, so
+    /// that one call of the application reaches both. The `Visit` of an outer room is replaced.
     pub(crate) fn insert_extensions(&self, journey: &mut Journey, extensions: &mut Extensions) {
         if let (Visitor::Inside(pass), Some(room)) = (&journey.visitor, &self.room) {
             extensions.insert(room.visit(*pass, journey.admitted.clone()));
@@ -55,6 +51,8 @@ impl<St: Store> Pipeline<St> {
             report.insert_extensions(extensions);
         }
         if !journey.permits.is_empty() {
+            // Clones of the `Arc`s: if the application keeps the handle, the permits are held
+            // beyond the response.
             let ours = PermitHandle::new(journey.permits.clone());
             let all = match extensions.remove::<PermitHandle>() {
                 Some(outer) => ours.and(outer),
@@ -64,36 +62,48 @@ impl<St: Store> Pipeline<St> {
         }
     }
 
-    /// Finishes the response of the application: a session that it ends, a fresh pass, the limits'
-    /// headers, the reason. Ready once it can be sent.
+    /// Completes the response of the application: ends the session if the application has ended it,
+    /// attaches a fresh pass, and writes the headers of the limits and the reason. Ready once the
+    /// response can be sent.
+    ///
+    /// Everything between the two waits happens exactly once. While the renewal is pending, nothing
+    /// has been changed yet; while the end of the session is pending, everything is done, and only
+    /// the call of the store is polled again.
     pub(crate) fn poll_finish<B>(
         &self,
         journey: &mut Journey,
         response: &mut Response<B>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
+        // The response is complete, and waits only for the store to end the session.
         if let Some(leaving) = &mut journey.leaving {
             return leaving.as_mut().poll(cx);
         }
         if let Some(renewal) = &mut journey.renewal {
             ready!(renewal.poll_end(cx));
         }
+        // The renewal is over or was left behind, so nothing below this line runs twice.
         let is_revoked = take_command(response.headers_mut());
         if let Some(room) = &self.room {
             let (source, headers) = (journey.source, response.headers_mut());
             if let Visitor::Inside(pass) = &journey.visitor {
                 journey.leaving = room.end(pass, is_revoked, source, headers);
             }
+            // A session that has just ended gets no token. A renewed pass replaces one that was
+            // admitted in this request or taken over from another one.
             if journey.leaving.is_none() {
                 let renewed = journey.renewal.as_ref().and_then(|it| room.renewed_token(it));
                 if let Some(token) = renewed.or_else(|| journey.token.take()) {
                     room.attach(headers, source, token);
                 }
             }
+            // Either the pass is attached, or the session was ended above: in both cases the guard
+            // must not end it again.
             if let Some(undelivered) = journey.undelivered.take() {
                 undelivered.sent();
             }
         }
+        // The status matters: a redirect must not look exhausted, or clients would not follow it.
         if let Some(report) = &journey.report
             && !self.rate_headers.is_empty()
         {
@@ -102,14 +112,16 @@ impl<St: Store> Pipeline<St> {
             write(response.headers_mut(), status, self.rate_headers, &told, report.at);
         }
         self.explain(response, journey.reason());
+        // Polled here for the first time, since the future does nothing before. The slot is free
+        // when the client gets the response, and can be taken by its next request.
         match &mut journey.leaving {
             Some(leaving) => leaving.as_mut().poll(cx),
             None => Poll::Ready(()),
         }
     }
 
-    /// Answers a request without the application. What it was given on its way, such as a pass,
-    /// goes to the client all the same.
+    /// Answers a request without the application. A token that the request was given by a stage is
+    /// sent all the same: a visitor that is admitted and then stopped by a gate keeps its pass.
     pub(crate) fn reply<B>(
         &self,
         request: &mut Request<B>,
@@ -121,8 +133,10 @@ impl<St: Store> Pipeline<St> {
             Some(answer) => answer,
             None => self.written(self.head(request, findings), journey, &reply),
         };
-        // The map of the request's extensions is of no more use to it. To make a new one costs a
-        // flood of refusals three allocations for each.
+        // The map of the request's extensions is reused, because the request does not need it any
+        // more. A new one costs three allocations, for each response in a flood of refusals. It is
+        // cleared first: handles of an outer layer must not get into the response, where they would
+        // hold permits.
         let mut extensions = mem::take(request.extensions_mut());
         extensions.clear();
         *response.extensions_mut() = extensions;
@@ -130,22 +144,26 @@ impl<St: Store> Pipeline<St> {
         response
     }
 
-    /// An answer without its reason.
+    /// Renders a reply and attaches the token. The reason is added by the caller.
     fn written(
         &self,
         head: RequestHead<'_>,
         journey: &mut Journey,
         reply: &Reply,
     ) -> Response<Bytes> {
-        // Other requests get these while the answer is written.
+        // The request does not run, so its permits are released before the answer is rendered.
         journey.permits.clear();
+        // A gate describes itself in the same headers as the limits, behind them.
         let own = reply.own_line();
         let report = journey.report.as_ref().filter(|_| reply.tells_of_limits());
         let mut told = report.map(|report| lines(report)).unwrap_or_default();
         if let Some((own, decision)) = &own {
             told.push(PolicyState { line: &own.line, decision });
         }
+        // The rules are those of the moment of the answer, and only for answers that describe the
+        // room.
         let rules = reply.is_of_room().then(|| self.store.rules());
+        // A client without cookies finds the token also in the body of the answer.
         let token = match (&self.room, &journey.token, journey.source) {
             (Some(room), Some(token), TokenSource::Header) => Some(room.line(token)),
             _ => None,
@@ -163,6 +181,7 @@ impl<St: Store> Pipeline<St> {
         if let (Some(room), Some(token)) = (&self.room, journey.token.take()) {
             room.attach(response.headers_mut(), journey.source, token);
             if let Some(undelivered) = journey.undelivered.take() {
+                // The newcomer gets its pass, although another stage stopped this request.
                 undelivered.sent();
             }
         }
@@ -173,8 +192,9 @@ impl<St: Store> Pipeline<St> {
         response
     }
 
-    /// Says why a response is what it is: in its extensions, unless it is the common case of a
-    /// valid pass or of limits alone, and in a header if that is wanted.
+    /// Records the reason of a response in its extensions and, if the configuration asks for it, in
+    /// a header. The two most common reasons, a valid pass and allowed by the limits alone, are
+    /// left out of the extensions: most responses then need no map for them.
     fn explain<B>(&self, response: &mut Response<B>, reason: Reason) {
         if self.debug_header == DebugHeader::On
             && let Ok(value) = HeaderValue::try_from(reason.to_string())
@@ -188,15 +208,18 @@ impl<St: Store> Pipeline<St> {
 }
 
 impl Journey {
-    /// Goes on with the renewal of a pass while the application works.
+    /// Polls the renewal of the pass, if there is one, while the application works.
     pub(crate) fn poll_renewal(&mut self, cx: &mut Context<'_>) {
         if let Some(renewal) = &mut self.renewal {
             renewal.advance(cx);
         }
     }
 
-    /// The head of the response is there: permits that are not held by its body are free. A waiting
-    /// room further inside has a waiting page of the same status, which is no overload.
+    /// Records the head of the application's response. Permits that are not held by the body are
+    /// released here, before the response waits for the store.
+    ///
+    /// The waiting page of a room further inside has an overload status too, but is no sign of
+    /// overload. It is recognized by its header.
     pub(crate) fn answered<B>(&mut self, response: &Response<B>) {
         let is_overloaded = OVERLOADED.contains(&response.status())
             && !response.headers().contains_key(OUTCOME_HEADER);
@@ -204,18 +227,19 @@ impl Journey {
     }
 }
 
-/// The lines of the limits that applied to a request. Pushed one by one: most requests have one,
-/// and to collect them reserves first.
+/// The header lines of the limits that applied to a request. Pushed one by one, because `collect`
+/// reserves space first, and most requests have only one.
 fn lines(report: &RateReport) -> SmallVec<[PolicyState<'_>; 2]> {
     let mut told = SmallVec::new();
     report.lines().for_each(|line| told.push(line));
     told
 }
 
-/// Takes the application's commands off the response; says whether one of them was to revoke.
+/// Removes the application's commands from the headers, and returns whether one of them is
+/// `revoke`. They are for this layer only, so the client must not see them.
 fn take_command(headers: &mut HeaderMap) -> bool {
     let mut is_revoked = false;
-    // A response has few headers, so to read their names is less than to look two up.
+    // A response has few headers: reading their names once is cheaper than two lookups by hash.
     let commands = [COMMAND_HEADER, CLOUDFLARE_COMMAND_HEADER];
     if !headers.keys().any(|name| commands.contains(name)) {
         return false;
@@ -228,5 +252,6 @@ fn take_command(headers: &mut HeaderMap) -> bool {
     is_revoked
 }
 
-/// The statuses by which an application says that it cannot keep up.
+/// The statuses by which an application reports that it cannot keep up (RFC 9110 sections 15.6.4
+/// and 15.6.5).
 const OVERLOADED: [StatusCode; 2] = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];

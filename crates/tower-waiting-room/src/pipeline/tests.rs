@@ -78,7 +78,9 @@ impl House {
     fn new(config: WaitingRoomConfigBuilder) -> Self {
         let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
         let config = config.build().unwrap();
-        let store = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
+        let rules =
+            config.room().cloned().unwrap_or_else(|| waiting_room_core::RoomRules::new("none", 1));
+        let store = MemoryStore::with_clock(rules, clock.clone()).unwrap();
         let mut pipeline = Pipeline::new(config, store, StoreFailure::Wait);
         pipeline.order = order;
         Self { pipeline: Arc::new(pipeline), clock }

@@ -1,4 +1,12 @@
-//! From the room's verdict to the answer of the request that has waited for it.
+//! The effect of the room's verdict on the request that has waited for it.
+//!
+//! | store | visitor | request |
+//! |---|---|---|
+//! | admits | gets a pass | goes on; a poll of the waiting page is answered instead |
+//! | makes it wait | gets a ticket | is answered with the waiting page |
+//! | refuses | keeps its ticket, if it has one | is answered with a refusal |
+//! | is busy | keeps its token, or gets a first ticket | is asked to come back, spread over time |
+//! | fails | keeps its order of arrival | goes on or is answered, by the policy |
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -15,7 +23,8 @@ use crate::{
 };
 
 impl<St: Store> Pipeline<St> {
-    /// Takes a request further about which the store has decided, or could not.
+    /// Applies the verdict of the store, or its failure, to a request. Breaks with the reply if the
+    /// request is not to go on.
     pub(super) fn decided(
         &self,
         head: RequestHead<'_>,
@@ -26,11 +35,16 @@ impl<St: Store> Pipeline<St> {
         let now = journey.now;
         let reply = match verdict {
             Ok(Verdict::Admit { pass, reason }) => {
+                // Only a newcomer's session is ended if its pass is not delivered. The visitor of a
+                // ticket or an expired pass may have been admitted by a parallel request as well,
+                // whose response has delivered the pass.
                 if matches!(journey.visitor, Visitor::Unknown) {
                     journey.undelivered = Some(Box::new(room.undelivered(pass.id)));
                 }
                 journey.token = Some(room.admit(&pass, now));
                 journey.visitor = Visitor::Inside(pass);
+                // The script of the waiting page gets the pass with this answer, and then loads the
+                // page. A poll itself is not for the application.
                 if head.headers().contains_key(POLL_HEADER) {
                     Reply::admitted_poll(reason)
                 } else {
@@ -44,6 +58,8 @@ impl<St: Store> Pipeline<St> {
                 Reply::queued(reason, &ticket, now)
             }
             Ok(Verdict::Refuse { ticket, reason, retry_after }) => {
+                // A full network may be a proxy that is missing from the configuration, with all of
+                // its clients behind one address. A refusal is a good moment to check for that.
                 if reason == Reason::RefusedNetworkFull
                     && let Some(suspected) = head.suspect()
                 {
@@ -53,6 +69,7 @@ impl<St: Store> Pipeline<St> {
                 journey.visitor = Visitor::Outside(ticket);
                 Reply::turned_away(reason, retry_after)
             }
+            // Before the policy for a store that is away: a busy store answers other visitors.
             Err(error) if error.kind() == StoreErrorKind::Busy => {
                 Self::overloaded(room, head, journey)
             }
@@ -68,8 +85,12 @@ impl<St: Store> Pipeline<St> {
         Break(Stop::Reply(reply))
     }
 
-    /// Gives a visitor in line, about whom the store could not decide, a ticket that tells of this
-    /// check-in: for as long as it comes back as told, it keeps its order of arrival.
+    /// Keeps the order of arrival of a visitor in line that the store could not decide about: gives
+    /// it a ticket in which this check-in is recorded.
+    ///
+    /// Without it, an outage would cost a visitor its place although it came back on time: the
+    /// check-in never reached the store, and the place would lapse. The ticket stays due, so the
+    /// visitor may ask again at once. A ticket that had lapsed already is not revived.
     fn keep_order(room: &RoomStage<St>, journey: &mut Journey) {
         if let Visitor::Proven(Opened::Ticket(shown)) = &journey.visitor
             && !room.rules().has_lapsed(shown, journey.now)
@@ -81,8 +102,9 @@ impl<St: Store> Pipeline<St> {
         }
     }
 
-    /// What a visitor is told whom this node has no time to ask the store about: a newcomer gets a
-    /// first ticket; a visitor in line, or with a session that may go on, keeps what it has.
+    /// Answers a visitor that this node cannot ask the store about in time. A newcomer gets a first
+    /// ticket, which records its time of arrival. A visitor in line keeps its ticket, and one with
+    /// an expired pass keeps the pass, because its session may go on.
     fn overloaded(room: &RoomStage<St>, head: RequestHead<'_>, journey: &mut Journey) -> Reply {
         let now = journey.now;
         Self::keep_order(room, journey);
@@ -92,6 +114,8 @@ impl<St: Store> Pipeline<St> {
             Visitor::Proven(Opened::Lapsed(pass)) => Some(pass.id),
             _ => None,
         };
+        // The time of the request is part of the draw: a visitor that is sent away twice does not
+        // get the same interval again, nor meets the same crowd.
         if let Some(id) = kept {
             return Reply::room_overloaded(room.overload_interval(id.draw(now.as_nanos())));
         }

@@ -1,4 +1,9 @@
-//! What a config says about rate limits, and which limits can be kept.
+//! The configuration of rate limits, and the check that they can be kept.
+//!
+//! Every limit passes the same check, from code, from a rules file or by a live change, so a stage
+//! can apply whatever it is given. The check covers what the layer adds to a quota: its name in
+//! headers, and the bound on how long a leaky queue holds a request. The arithmetic of a quota is
+//! checked by [`Limiter::validate`].
 
 use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Limiter};
 
@@ -12,22 +17,31 @@ use crate::{
     request::{ClientIp, Scope, validate_name},
 };
 
-/// Everything about rate limits that is decided at start-up.
+/// The settings for rate limits that are fixed at start-up, and the first limits.
 #[derive(Clone, Debug)]
 pub(crate) struct RateConfig {
+    /// The limits at start-up. An operator or a rules file may change them later.
     pub(crate) limits: Limits,
+    /// The source of the address of a client.
     pub(crate) client_ip: ClientIp,
+    /// The headers that inform a client about its limits.
     pub(crate) headers: RateHeaders,
-    /// Where the limits are counted, if nodes share them.
+    /// The store that counts the limits of all nodes; `None` if each process counts by itself.
     pub(crate) shared: Option<Shared>,
-    /// How many requests leaky queues hold at a time, all together.
+    /// The most requests that all leaky queues together hold at a time. Each takes memory for the
+    /// request, its future and its connection.
     pub(crate) max_held: usize,
 }
 
 impl RateConfig {
-    /// How many requests are held by default.
+    /// The default of `max_held`.
     const MAX_HELD: usize = 10_000;
 
+    /// Checks all settings.
+    ///
+    /// # Errors
+    ///
+    /// A bound of 0, or a limit that cannot be kept: as written, or as the share of a node.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         if self.max_held == 0 {
             let (kind, field) = (ConfigErrorKind::TooSmall, "max_held_requests");
@@ -36,6 +50,8 @@ impl RateConfig {
         self.client_ip.validate()?;
         self.limits.validate()?;
         let Some(shared) = &self.shared else { return Ok(()) };
+        // A quota that is valid may have a share that is not, such as one that takes too long to be
+        // replenished. An outage is too late to find out.
         self.limits.iter().try_for_each(|limit| {
             let (own, keys) = shared.on_failure.own_part(&limit.quotas(), limit.keys());
             Limiter::validate(limit.algorithm, &own, keys)
@@ -56,7 +72,11 @@ impl Default for RateConfig {
 }
 
 impl RateLimit {
-    /// Checks that it can be kept.
+    /// Checks that the limit can be kept.
+    ///
+    /// # Errors
+    ///
+    /// The field that is wrong, with its value and what was expected.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         validate_name("rate_limit", &self.name)?;
         self.key.validate(&self.name)?;
@@ -67,11 +87,13 @@ impl RateLimit {
             let kind = ConfigErrorKind::TooLarge;
             return Err(ConfigError::new(kind, "rate_limit", given, expected));
         }
+        // A queue bounds its delay by refusing. One that only observes would hold requests without
+        // bound, or hold none and shape nothing.
         let is_mock_queue =
             self.algorithm == Algorithm::LeakyQueue && self.over_limit != OverLimit::Refuse;
         if is_mock_queue {
             let given = format!("{:?} for the leaky queue {:?}", self.over_limit, self.name);
-            let expected = "Refuse: a queue that lets everybody through is none";
+            let expected = "Refuse: a queue must refuse requests that it cannot hold";
             let kind = ConfigErrorKind::Contradicts;
             return Err(ConfigError::new(kind, "over_limit", given, expected));
         }
@@ -80,7 +102,10 @@ impl RateLimit {
         self.validate_hold()
     }
 
-    /// A held request has a deadline: that of the last place in the queue.
+    /// Checks that the last place of a leaky queue waits for at most [`Self::MAX_HOLD`].
+    ///
+    /// A request that is held has no other deadline. The place `n`, counted from 0, waits for `n`
+    /// intervals of the quota.
     fn validate_hold(&self) -> Result<(), ConfigError> {
         if self.algorithm != Algorithm::LeakyQueue {
             return Ok(());
@@ -92,7 +117,7 @@ impl RateLimit {
                 return Ok(());
             }
             let expected = format!(
-                "at most {places}, so that the leaky queue {:?} holds nobody for more than {} s",
+                "at most {places}, so that the leaky queue {:?} holds requests for at most {} s",
                 self.name,
                 Self::MAX_HOLD.as_secs(),
             );

@@ -1,4 +1,9 @@
-//! Finds out whether the limits are set up as they are meant.
+//! Finds signs that the limits are not set up as intended.
+//!
+//! Two things are inspected. The limits themselves, whenever they change: a quota of 0, or keys
+//! that clients can make up without a limit by address beside them. And the first requests of a
+//! layer: a forwarding header that is not read, or a request that the same limits count twice.
+//! Findings are reported as [`Misconfiguration`]s and change no decision.
 
 use std::sync::{
     Arc,
@@ -10,21 +15,23 @@ use http::Extensions;
 use super::{limit::RateLimit, policy::Policy};
 use crate::{misconfiguration::Misconfiguration, request::Caller, telemetry::Telemetry};
 
-/// The requests of a layer that are looked at. Clones are the same.
+/// The number of requests that a layer has inspected so far. Clones share it.
 ///
-/// They are the first ones: a set-up that is wrong is wrong from the start.
+/// Only the first requests are inspected: a wrong set-up is wrong from the start, and later
+/// requests should not pay for it. The address of the counter also identifies the layer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Diagnosis(pub(super) Arc<AtomicU32>);
 
-/// In the extensions of a request: the layers whose limits have counted it.
+/// The layers whose limits have counted a request, in its extensions.
 #[derive(Clone, Default)]
 struct CountedBy(Vec<Diagnosis>);
 
 impl Diagnosis {
-    /// The number of requests that are looked at.
+    /// The number of requests that are inspected. Requests that arrive at the same time may add a
+    /// few more.
     pub(super) const WATCHED: u32 = 1_024;
 
-    /// Looks at a request.
+    /// Inspects a request and reports what looks wrong.
     pub(super) fn look(
         &self,
         caller: &Caller<'_>,
@@ -32,7 +39,7 @@ impl Diagnosis {
         telemetry: &Telemetry,
     ) {
         self.0.fetch_add(1, Ordering::Relaxed);
-        // How the address is found matters only to limits that need it.
+        // How the address is found matters only if a limit needs it.
         if policies.iter().any(|policy| policy.limit.needs_address())
             && let Some(suspect) = caller.head.suspect()
         {
@@ -44,16 +51,19 @@ impl Diagnosis {
         }
     }
 
-    /// Marks a request as counted.
+    /// Marks a request as counted by this layer.
     pub(super) fn mark(self, extensions: &mut Extensions) {
         extensions.get_or_insert_default::<CountedBy>().0.push(self);
     }
 }
 
-/// What about these limits is probably not meant.
+/// Yields what is probably not intended about these limits.
 pub(super) fn lint(policies: &[Arc<Policy>]) -> impl Iterator<Item = Misconfiguration> {
     let limits = || policies.iter().map(|policy| &policy.limit);
+    // A quota of 0 refuses everything; it does not mean "unlimited".
     let is_zero = limits().any(|limit| limit.quotas().iter().any(|it| it.limit() == 0));
+    // A client that sends a new key with each request is stopped only by a limit that it cannot
+    // evade, which is one by address over all of its requests.
     let is_made_up = limits().any(|limit| limit.key.can_be_made_up());
     let is_open = is_made_up && !limits().any(RateLimit::is_guard);
     let zero = is_zero.then_some(Misconfiguration::ZeroLimit);

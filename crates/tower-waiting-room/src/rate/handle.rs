@@ -1,4 +1,8 @@
-//! What the application is told of its request's limits, and can correct.
+//! Handles through which the application learns about its request's limits and corrects charges.
+//!
+//! The cost of some requests is known only after they ran, such as the tokens of a language model.
+//! The layer charges an estimate, and the application corrects it with a [`ChargeHandle`]. A
+//! request over a soft limit carries an [`OverSoftLimit`] instead of being refused.
 
 use std::{
     fmt,
@@ -13,17 +17,17 @@ use waiting_room_core::{
 use super::policy::Policy;
 use crate::ambient::StageClock;
 
-/// What a request has spent of its [adjustable](crate::RateLimit::adjustable) limits, in its
-/// extensions.
+/// Corrects the cost of a request for its [adjustable](crate::RateLimit::adjustable) limits.
 ///
-/// By it the application corrects the cost, before or after the response. More than was allowed
-/// becomes a debt, which is worked off before the next request is allowed. What is given back is no
-/// more than time has not given back already.
+/// The layer puts it into the extensions of the request. The application may correct the cost
+/// before or after the response, and more than once. A cost above what was allowed becomes a debt,
+/// which is worked off before the next request is allowed. A lower cost gives the rest back, as far
+/// as time has not given it back already.
 ///
 /// ```
-/// use tower_waiting_room::ChargeHandle;
+/// use tower_waiting_room::rate::ChargeHandle;
 ///
-/// // An answer of a language model costs what it has come to.
+/// // The answer of a language model costs as much as it is long.
 /// async fn complete(request: http::Request<String>) -> http::Response<String> {
 ///     let answer = "…".to_owned();
 ///     if let Some(spend) = request.extensions().get::<ChargeHandle>() {
@@ -34,33 +38,38 @@ use crate::ambient::StageClock;
 /// # let _ = complete;
 /// ```
 ///
-/// Give back only what a client cannot provoke: one that is refunded for every request that fails
-/// can make as many failing ones as it likes.
+/// Refund only what a client cannot provoke: a client that gets every failed request back can send
+/// as many failing requests as it likes.
 ///
-/// Of layers within one another, the application gets what all of them have charged.
+/// Where layers are nested, the handle covers the charges of all of them. Clones share the charges.
 #[derive(Clone)]
 pub struct ChargeHandle {
+    /// One for each layer that has charged the request.
     ledgers: SmallVec<[Arc<Ledger>; 1]>,
 }
 
-/// What one layer has charged.
+/// The charges of one layer.
 struct Ledger {
+    /// One entry for each adjustable limit. Locked, since clones of the handle may settle at once.
     spent: Mutex<SmallVec<[Spent; 2]>>,
+    /// Supplies the time of a correction.
     clock: StageClock,
 }
 
-/// What was spent of one limit.
+/// A charge of one limit, with all that is needed to correct it.
 #[derive(Clone)]
 pub(super) struct Spent {
     pub(super) policy: Arc<Policy>,
     pub(super) key: KeyHash,
     pub(super) tier: usize,
+    /// The receipt. Each correction replaces it.
     pub(super) charge: Charge,
-    /// Where, if not here.
+    /// The store that was charged; `None` if this process counts the limit. Boxed, since most
+    /// charges have none.
     stored: Option<Box<Stored>>,
 }
 
-/// The store that has charged something, and what it was asked.
+/// The store that holds a charge, and the query by which it was made.
 #[derive(Clone)]
 struct Stored {
     store: Arc<dyn RateStore>,
@@ -68,31 +77,34 @@ struct Stored {
 }
 
 impl ChargeHandle {
+    /// A handle for the charges of one layer.
     pub(super) fn new(spent: SmallVec<[Spent; 2]>, clock: StageClock) -> Self {
         Self { ledgers: smallvec![Arc::new(Ledger { spent: Mutex::new(spent), clock })] }
     }
 
-    /// This and that.
+    /// A handle for the charges of both.
     pub(super) fn and(mut self, other: Self) -> Self {
         self.ledgers.extend(other.ledgers);
         self
     }
 
-    /// Says what the request really costs, for all adjustable limits.
+    /// Corrects the cost of the request to `cost`, for all adjustable limits.
     pub fn settle(&self, cost: u64) {
         self.settle_where(cost, |_| true);
     }
 
-    /// Says what the request really costs, for the limit of this name.
+    /// Corrects the cost of the request to `cost`, for the limit of this name. Does nothing if no
+    /// adjustable limit has it.
     pub fn settle_limit(&self, name: &str, cost: u64) {
         self.settle_where(cost, |spent| &*spent.policy.name == name);
     }
 
-    /// Gives everything back.
+    /// Gives the whole cost back, for all adjustable limits.
     pub fn refund(&self) {
         self.settle(0);
     }
 
+    /// Corrects the cost for the limits that `is_meant` selects.
     fn settle_where(&self, cost: u64, is_meant: impl Fn(&Spent) -> bool) {
         for ledger in &self.ledgers {
             let now = ledger.clock.now();
@@ -103,14 +115,14 @@ impl ChargeHandle {
 }
 
 impl Spent {
-    /// What was spent of a limit; nothing, unless it was charged.
+    /// A charge of a limit in this process; `None` if it was not charged.
     pub(super) fn new(policy: &Arc<Policy>, ask: &LimiterCharge<'_>) -> Option<Self> {
         let charge = *ask.charge()?;
         let (policy, key, tier) = (Arc::clone(policy), ask.key(), ask.tier());
         Some(Self { policy, key, tier, charge, stored: None })
     }
 
-    /// What was spent of a limit in a store.
+    /// A charge of a limit in a store.
     pub(super) fn in_store(
         policy: &Arc<Policy>,
         ask: &ChargeRequest,
@@ -121,7 +133,8 @@ impl Spent {
         Self { policy: Arc::clone(policy), key: ask.key, tier: ask.tier, charge, stored }
     }
 
-    /// Corrects the charge to what the request really costs.
+    /// Corrects the charge to `cost`. Never blocks: a store makes the correction in the background.
+    /// If the store does not accept the correction, the charge stays as it was.
     pub(super) fn settle(&mut self, cost: u64, now: Timestamp) {
         let Self { policy, key, tier, charge, stored } = self;
         match stored.as_ref().map(|it| it.store.settle(&it.ask, charge, cost)) {
@@ -129,7 +142,7 @@ impl Spent {
             Some(Ok(settled)) => *charge = settled,
             Some(Err(error)) => {
                 let (limit, error) = (&*policy.name, &error as &dyn std::error::Error);
-                tracing::debug!(limit, error, "a charge stays as it is");
+                tracing::debug!(limit, error, "charge not corrected");
             }
         }
     }
@@ -141,14 +154,14 @@ impl fmt::Debug for ChargeHandle {
     }
 }
 
-/// A request that is over a soft limit has this in its extensions.
+/// Marks a request that exceeds a [soft limit](crate::rate::OverLimit::Mark), in its extensions.
 ///
-/// The application does what it thinks fit: serves less, or from a cache, or tells the client.
+/// The application chooses the effect: it may serve less, serve from a cache, or warn the client.
 #[derive(Clone, Debug)]
 pub struct OverSoftLimit(pub(super) SmallVec<[Arc<str>; 1]>);
 
 impl OverSoftLimit {
-    /// The names of the limits.
+    /// The names of the limits that the request exceeds.
     pub fn limits(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|name| &**name)
     }

@@ -1,8 +1,18 @@
-//! The limits of a layer: as they were written, and those in force.
+//! The limits of a layer: as they were written, and as they are in force.
+//!
+//! Limits come from two sources: from code (the builder, and later the operator's handle), and from
+//! a rules file, which may change at any time. A [`LimitSet`] keeps both lists as written and
+//! replaces all policies at once whenever either changes. Requests load them without a lock.
+//!
+//! ```text
+//! code ──┐                                        ┌─► policies ◄── each request, lock-free
+//!        ├─► Limits ─► validate ─► Policy::new ──►│
+//! file ──┘                             ▲          └─► written  ◄── the next change
+//!                                      └── memory of the limit of the same name before
+//! ```
 
 use std::{
     collections::HashSet,
-    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -17,27 +27,32 @@ use super::{
 };
 use crate::{ambient::StageClock, telemetry::Telemetry};
 
-/// Limits as they were written, by where they come from.
+/// Limits as they were written, by source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
-    /// From the builder, or by the handle.
+    /// From the builder, or from the operator's handle.
     pub(crate) code: Vec<RateLimit>,
     /// From the rules file.
     pub(crate) file: Vec<RateLimit>,
 }
 
 impl Limits {
-    /// The most limits that come from code.
+    /// The most limits from code. A rules file has its own, larger bound.
     pub(crate) const MAX: usize = 64;
-    /// The most keys that are remembered by all limits together: some 600 MB, in the algorithms
-    /// with one number.
+    /// The most keys that all limits together remember: some 600 MB for GCRA, the token bucket and
+    /// the leaky queue, which take 37 bytes for each.
     pub(crate) const MAX_KEYS: usize = 1 << 24;
 
+    /// All limits, those from code first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &RateLimit> {
         self.code.iter().chain(&self.file)
     }
 
-    /// Checks each limit, that no two have the same name, and what all remember together.
+    /// Checks each limit, that no two have the same name, and the memory of all together.
+    ///
+    /// # Errors
+    ///
+    /// The first field that is wrong.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         let wrong = |kind, given: String, expected: &str| {
             Err(ConfigError::new(kind, "rate_limit", given, expected))
@@ -49,7 +64,7 @@ impl Limits {
         let mut names = HashSet::new();
         if let Some(twice) = self.iter().find(|limit| !names.insert(limit.name())) {
             let given = format!("{:?} twice", twice.name());
-            return wrong(ConfigErrorKind::Contradicts, given, "a name for each limit");
+            return wrong(ConfigErrorKind::Contradicts, given, "a different name for each limit");
         }
         self.iter().try_for_each(RateLimit::validate)?;
         let keys = self.iter().map(RateLimit::keys).fold(0, usize::saturating_add);
@@ -70,38 +85,33 @@ impl Limits {
     }
 }
 
-/// The limits in force, which an operator or a file may change.
+/// The limits in force, which an operator or a rules file may change.
 pub(crate) struct LimitSet {
+    /// The policies in force, in the order of [`Limits::iter`].
     pub(crate) policies: ArcSwap<Vec<Arc<Policy>>>,
-    /// What they were made of. Locked while they are changed.
+    /// The limits from which the policies were made. Locked while both are replaced, so that the
+    /// two always agree.
     written: Mutex<Arc<Limits>>,
-    /// Why the rules file as it is now is not in force.
-    file_error: Mutex<Option<String>>,
-    /// Locked while the rules file is read and put in force, so that what was read last is in
-    /// force at last.
-    pub(crate) reloading: Mutex<()>,
+    /// The store that counts the limits, if nodes share one.
     shared: Option<Shared>,
     clock: StageClock,
     telemetry: Telemetry,
 }
 
 impl LimitSet {
+    /// A set without limits.
     pub(super) fn new(shared: Option<Shared>, clock: StageClock, telemetry: Telemetry) -> Self {
-        Self {
-            policies: ArcSwap::default(),
-            written: Mutex::default(),
-            file_error: Mutex::default(),
-            reloading: Mutex::default(),
-            shared,
-            clock,
-            telemetry,
-        }
+        Self { policies: ArcSwap::default(), written: Mutex::default(), shared, clock, telemetry }
     }
 
-    /// Puts changed limits in force, with the memory of those that stay; or says what is wrong.
+    /// Puts changed limits in force. Limits that stay keep their memory.
     ///
-    /// The closure is not called under the lock, so that it may look at the limits; it is called
-    /// again if they have been changed meanwhile.
+    /// The closure is called without the lock, so that it may read the limits through the handle.
+    /// If they were changed meanwhile, it is called again with the new ones.
+    ///
+    /// # Errors
+    ///
+    /// A limit that cannot be kept, or two with the same name; the old limits stay in force.
     pub(crate) fn change(&self, change: impl Fn(Limits) -> Limits) -> Result<(), ConfigError> {
         let policies = loop {
             let before = self.written();
@@ -110,6 +120,8 @@ impl LimitSet {
             if !Arc::ptr_eq(&written, &before) {
                 continue;
             }
+            // Policies are made under the lock: two changes must not both take over the memory of
+            // the same limit, or one of them would continue with quotas that are not in force.
             let policies = Arc::new(self.ready(&changed)?);
             self.policies.store(Arc::clone(&policies));
             *written = Arc::new(changed);
@@ -119,29 +131,17 @@ impl LimitSet {
         Ok(())
     }
 
-    /// The limits in force, as they were written.
+    /// The limits in force, as they were written by code and file.
     pub(crate) fn written(&self) -> Arc<Limits> {
         Arc::clone(&self.lock())
     }
 
-    /// Records whether the rules file was put in force. An error that was reported already is not
-    /// reported again: a file that is not in force is tried again and again.
-    pub(crate) fn file_read(&self, outcome: Result<(), String>) {
-        let before = {
-            let mut error = self.file_error.lock().unwrap_or_else(PoisonError::into_inner);
-            mem::replace(&mut *error, outcome.as_ref().err().cloned())
-        };
-        if outcome.is_ok() || outcome.as_ref().err() != before.as_ref() {
-            self.telemetry.rules_file(&outcome);
-        }
-    }
-
-    /// Why the rules file as it is now is not in force.
-    pub(crate) fn file_error(&self) -> Option<String> {
-        self.file_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Makes limits ready; those that take the place of one in force take over its memory.
+    /// Makes policies of limits. Each takes over the memory of the policy in force of the same
+    /// name, if it can.
+    ///
+    /// # Errors
+    ///
+    /// As [`change`](Self::change).
     fn ready(&self, limits: &Limits) -> Result<Vec<Arc<Policy>>, ConfigError> {
         limits.validate()?;
         let (before, now) = (self.policies.load(), self.clock.now());
@@ -152,6 +152,8 @@ impl LimitSet {
         limits.iter().map(ready).collect()
     }
 
+    /// Locks the limits as written. A panic of another holder is ignored: the value is replaced as
+    /// a whole, and so is never half changed.
     fn lock(&self) -> MutexGuard<'_, Arc<Limits>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,7 @@
-//! A rate limit made ready: with its memory, and the parts of its headers that never change.
+//! A rate limit ready for use: with its memory, and with the constant parts of its headers.
+//!
+//! Everything that can be computed once is computed here, when limits change, so that a request
+//! pays only for hashing its key and for charging. `stage.rs` applies policies to requests.
 
 use std::sync::{Arc, atomic::AtomicU64};
 
@@ -10,23 +13,31 @@ use crate::{rate_headers::PolicyLine, telemetry::Subject};
 /// A limit in force.
 #[derive(Debug)]
 pub(crate) struct Policy {
+    /// The limit as it was written.
     pub(crate) limit: RateLimit,
-    /// Its memory, or this node's part of it where the whole is in a store.
+    /// The memory of the limit. If a store counts it, the share of this node for outages.
     pub(crate) limiter: Limiter,
-    /// As that store knows it.
+    /// The limit as the store knows it; `None` without a store.
     pub(super) shared: Option<Arc<RatePolicy>>,
+    /// The name of the limit. Shared with every reason and mark that states it.
     pub(crate) name: Arc<str>,
-    /// Which keys this node has that store keep.
+    /// Bounds the keys in the store; `None` without a store.
     pub(super) stored_keys: Option<StoredKeys>,
-    /// How many keys in use had lost their places when that was last reported.
+    /// The number of displaced keys when it was last reported.
     pub(super) displaced: AtomicU64,
-    /// As it is reported about.
+    /// The limit as events and metrics refer to it.
     pub(super) subject: Subject,
+    /// The constant parts of the headers, by tier.
     pub(super) lines: Box<[PolicyLine]>,
 }
 
 impl Policy {
-    /// Makes a limit ready; with the memory of one that it takes the place of, if it can.
+    /// Makes a limit ready for use. It continues with the memory of `before`, the policy in force
+    /// of the same name, if the two [can share it](RateLimit::shares_memory_with).
+    ///
+    /// # Errors
+    ///
+    /// A quota or a name that cannot be kept.
     pub(crate) fn new(
         limit: RateLimit,
         before: Option<&Self>,
@@ -51,6 +62,7 @@ impl Policy {
         let line = |quota| PolicyLine::new(&limit.name, quota, limit.algorithm, limit.unit);
         Ok(Self {
             lines: quotas.iter().map(line).collect::<Result<_, _>>()?,
+            // A memory that was taken over has a past: what it displaced was reported already.
             displaced: AtomicU64::new(
                 limiter.displaced() + stored_keys.as_ref().map_or(0, StoredKeys::displaced),
             ),
@@ -64,12 +76,12 @@ impl Policy {
     }
 }
 
-/// The limit of this name.
+/// Finds the policy of this name.
 pub(super) fn named<'a>(policies: &'a [Arc<Policy>], name: &str) -> Option<&'a Arc<Policy>> {
     policies.iter().find(|policy| &*policy.name == name)
 }
 
-/// A limit as a store knows it that nodes share.
+/// Describes a limit to the store that counts it.
 fn known(limit: &RateLimit) -> Arc<RatePolicy> {
     let policy = RatePolicy::new(&*limit.name, limit.algorithm, limit.quotas());
     Arc::new(if limit.is_adjustable { policy.adjustable() } else { policy })

@@ -1,4 +1,12 @@
-//! A request about whose limits a store is asked, which counts them for all nodes.
+//! A request whose limits are counted in a store, for all nodes together.
+//!
+//! The stage sends one query for all limits of a request, and the request waits for the reply as a
+//! [`PendingCharge`]. What happens if the store fails is not decided here: the error is handed on
+//! to the stage with the [`AskedLimits`], from which the stage can charge the limits of this node.
+//!
+//! ```text
+//! AskedLimits ─► PendingCharge ──store──► StoreReply ─► one StoreCharge for each limit
+//! ```
 
 use std::{
     future::Future,
@@ -14,48 +22,64 @@ use waiting_room_core::{
 
 use super::{handle::Spent, policy::Policy, report::Charged};
 
-/// A request that waits for the store of its limits. Dropped, it is charged or is not.
+/// A request that waits for the store of its limits.
+///
+/// # Cancel safety
+///
+/// When it is dropped, the store may have charged the request or not. A charge that was made stays:
+/// the limits are too strict by it until time gives it back.
 pub(crate) struct PendingCharge {
     replies: Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>>,
     /// `None` once the store has replied.
     asked: Option<AskedLimits>,
 }
 
-/// The limits about which a store is asked.
+/// The limits that a query is about.
 pub(super) struct AskedLimits {
+    /// The limits in force when the query was sent.
     pub(super) policies: Arc<Vec<Arc<Policy>>>,
-    /// Which of them, in the order of the asks.
+    /// The indices in `policies` of the limits that apply, in the order of `asks`.
     pub(super) applying: SmallVec<[usize; 2]>,
+    /// One query for each limit that applies.
     pub(super) asks: Vec<ChargeRequest>,
-    /// Whether the request is one of those that are looked at.
+    /// Whether the request is one of the first, which are inspected.
     pub(super) is_watched: bool,
 }
 
-/// What the store has said.
+/// The reply of the store, with the limits that it is about.
 pub(crate) struct StoreReply {
     pub(super) asked: AskedLimits,
-    /// One for each ask.
+    /// One reply for each of the asks, in the same order.
     pub(super) replies: Result<Vec<ChargeReply>, StoreError>,
 }
 
-/// What the store has said of one limit.
+/// The reply of the store about one limit.
 #[derive(Clone, Copy)]
 pub(super) struct StoreCharge<'a> {
+    /// The index of the limit among those in force.
     policy: usize,
     pub(super) ask: &'a ChargeRequest,
     pub(super) reply: &'a ChargeReply,
+    /// The store to settle the charge with.
     store: &'a Arc<dyn RateStore>,
 }
 
 impl PendingCharge {
+    /// Starts the query.
     pub(super) fn new(store: &Arc<dyn RateStore>, asked: AskedLimits) -> Box<Self> {
         Box::new(Self { replies: store.charge_all(&asked.asks), asked: Some(asked) })
     }
 
-    /// Waits for what the store says.
+    /// Waits for the reply. The store bounds the wait by a deadline of its own.
+    ///
+    /// # Panics
+    ///
+    /// If it is polled again after it was ready.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<StoreReply> {
         let replies = ready!(self.replies.as_mut().poll(cx));
         let asked = self.asked.take().expect("the store replies once");
+        // A store that does not reply about every limit breaks its contract. Its replies cannot be
+        // assigned to limits, so the request is treated as during an outage.
         let is_whole = |replies: &Vec<_>| replies.len() == asked.asks.len();
         let replies = match replies {
             Ok(replies) if !is_whole(&replies) => Err(StoreError::new(StoreErrorKind::Unavailable)),
@@ -66,7 +90,7 @@ impl PendingCharge {
 }
 
 impl AskedLimits {
-    /// What these replies say of each limit.
+    /// Pairs each limit with its reply.
     pub(super) fn charges<'a>(
         &'a self,
         replies: &'a [ChargeReply],
@@ -78,7 +102,8 @@ impl AskedLimits {
 }
 
 impl StoreCharge<'_> {
-    /// The decision as it is once the cost was given back.
+    /// The decision, corrected for a cost that was given back. It is computed here to save a round
+    /// trip, and so leaves out what other nodes have used meanwhile.
     pub(super) fn given_back(&self) -> Option<Decision> {
         let mut decision = self.reply.decision?;
         let remaining = decision.remaining.saturating_add(self.ask.cost);

@@ -1,4 +1,9 @@
-//! The limits of one request: the charges that they were asked for, and what they decided.
+//! The limits of one request: their charges and their decisions.
+//!
+//! A [`ChargeSet`] collects the limits that apply and are counted in this process. After charging,
+//! each is a [`LocalCharge`]; a limit in a store is a `StoreCharge` (`remote.rs`). The stage treats
+//! both through the trait [`Charged`]. The outcome is a [`RateReport`], which travels with the
+//! request: the application gets its handles from it, and the client its headers.
 
 use std::{slice, sync::Arc, time::Duration};
 
@@ -15,43 +20,52 @@ use crate::rate_headers::PolicyState;
 
 /// The decisions of the limits about a request.
 pub(crate) struct RateReport {
-    /// When they were made.
+    /// The time of the decisions, from which the times in headers count.
     pub(crate) at: Timestamp,
-    /// Why the request goes on, if no room has a say.
+    /// The reason for which the request goes on, in a layer without a room.
     pub(crate) admitted: Reason,
+    /// The limits in force at that time, into which the decisions index.
     policies: Arc<Vec<Arc<Policy>>>,
+    /// The decisions of the hard limits that apply. Soft limits are not reported to clients.
     pub(super) decisions: SmallVec<[Applied; 2]>,
-    /// For the application.
+    /// What the application may correct; `None` if no adjustable limit was charged.
     pub(super) spend: Option<ChargeHandle>,
+    /// The soft limits that the request exceeds; `None` if there are none.
     pub(super) over_soft: Option<OverSoftLimit>,
+    /// The mark of this layer for the request, if it is one of the first.
     pub(super) counted: Option<Diagnosis>,
 }
 
 /// The decision of one limit.
 pub(super) struct Applied {
+    /// The index of the limit among those in force.
     pub(super) policy: usize,
+    /// The tier of the request; 0 if it is in none.
     pub(super) tier: usize,
     pub(super) decision: Decision,
 }
 
-/// One limit of those that apply to a request, wherever it is counted, once it was charged or not.
+/// A limit that applies to a request, in whatever place it is counted, after an attempt to charge
+/// it.
 pub(super) trait Charged {
-    /// Which of the limits in force it is.
+    /// The index of the limit among those in force.
     fn policy(&self) -> usize;
 
+    /// The tier of the request; 0 if it is in none.
     fn tier(&self) -> usize;
 
-    /// What it says; nothing if another limit has refused before it was asked.
+    /// The decision; `None` if another limit refused before this one was reached.
     fn decision(&self) -> Option<Decision>;
 
+    /// Whether the cost was spent.
     fn is_charged(&self) -> bool;
 
-    /// What was spent of it; nothing, unless it was charged.
+    /// The receipt for what was spent; `None` if the limit was not charged.
     fn spent(&self, policy: &Arc<Policy>) -> Option<Spent>;
 }
 
 impl RateReport {
-    /// No decisions yet. In a box, since it is handed on often from here to the response.
+    /// A report without decisions. It is boxed, since it is moved often on its way to the response.
     pub(super) fn new(policies: Arc<Vec<Arc<Policy>>>, at: Timestamp) -> Box<Self> {
         Box::new(Self {
             at,
@@ -64,7 +78,8 @@ impl RateReport {
         })
     }
 
-    /// Gives the application its handles; those that an outer layer has put there stay.
+    /// Hands the application its handles in the extensions of the request. Those of an outer layer
+    /// stay in effect: the new ones join them.
     pub(crate) fn insert_extensions(&mut self, extensions: &mut Extensions) {
         if let Some(spend) = self.spend.take() {
             let spend = match extensions.remove::<ChargeHandle>() {
@@ -81,8 +96,10 @@ impl RateReport {
         }
     }
 
-    /// Turns the delay of a request that cannot be held into a refusal, by decisions that were
-    /// corrected for what it has given back.
+    /// Turns the delay of a request that cannot be held into a refusal.
+    ///
+    /// `corrected` are the decisions after the charges were given back, in the same order. Only
+    /// the queues that would have held the request refuse it, with the delay as the time to retry.
     pub(super) fn refuse_to_hold(&mut self, corrected: impl Iterator<Item = Decision>) {
         for (applied, corrected) in self.decisions.iter_mut().zip(corrected) {
             let delay = applied.decision.delay;
@@ -94,7 +111,7 @@ impl RateReport {
         }
     }
 
-    /// The lines of the headers.
+    /// The state of each limit, for the headers of the response.
     pub(crate) fn lines(&self) -> impl Iterator<Item = PolicyState<'_>> {
         self.decisions.iter().map(|it| {
             let lines = &self.policies[it.policy].lines;
@@ -102,7 +119,14 @@ impl RateReport {
         })
     }
 
-    /// The limit that a refusal is put down to, and when to try again: the longest wait decides.
+    /// The limit that is named as the reason for a refusal, and the time until a retry can succeed.
+    ///
+    /// Of several limits that refuse, the one with the longest wait binds: a retry before that is
+    /// refused again. No time at all (`None`) counts as the longest.
+    ///
+    /// # Panics
+    ///
+    /// If the report holds no decision. That of a refused request holds at least one.
     pub(crate) fn binding(&self) -> (&Policy, Option<Duration>) {
         let refused = self.decisions.iter().filter(|it| !it.decision.allowed);
         let longest = refused.max_by_key(|it| it.decision.retry_after.unwrap_or(Duration::MAX));
@@ -110,53 +134,58 @@ impl RateReport {
         (&self.policies[longest.policy], longest.decision.retry_after)
     }
 
-    /// For how long the request is to be held.
+    /// The time for which the request must be held: the longest delay of any queue.
     pub(super) fn delay(&self) -> Duration {
         self.decisions.iter().map(|it| it.decision.delay).max().unwrap_or_default()
     }
 }
 
-/// The limits that apply to a request and are counted here, and what each of them is asked.
+/// The charges of one request at limits that this process counts.
 pub(super) struct ChargeSet<'a> {
+    /// All limits in force.
     pub(super) policies: &'a Arc<Vec<Arc<Policy>>>,
-    /// Which of them, in the order of the asks.
+    /// The indices in `policies` of the limits that apply, in the order of `asks`.
     applying: SmallVec<[usize; 2]>,
+    /// One charge for each limit that applies.
     pub(super) asks: SmallVec<[LimiterCharge<'a>; 2]>,
 }
 
-/// What one limit has said that is counted here.
+/// A charge of a limit in this process, with its outcome.
 pub(super) struct LocalCharge<'a> {
+    /// The index of the limit among those in force.
     pub(super) policy: usize,
     ask: &'a LimiterCharge<'a>,
 }
 
 impl<'a> ChargeSet<'a> {
-    /// Nothing is asked of any of these yet.
+    /// An empty set of charges.
     pub(super) fn of(policies: &'a Arc<Vec<Arc<Policy>>>) -> Self {
         Self { policies, applying: SmallVec::new(), asks: SmallVec::new() }
     }
 
+    /// Adds a charge of the limit with this index. Nothing is spent yet.
     pub(super) fn push(&mut self, policy: usize, key: KeyHash, tier: usize, cost: u64) {
         self.applying.push(policy);
         self.asks.push(LimiterCharge::new(&self.policies[policy].limiter, key, tier, cost));
     }
 
-    /// The limits that apply.
+    /// The limits that apply, in the order of their charges.
     pub(super) fn policies(&self) -> impl Iterator<Item = &'a Arc<Policy>> {
         self.applying.iter().map(|&index| &self.policies[index])
     }
 
-    /// Charges each limit by itself.
+    /// Charges each limit by itself, whatever the others decide.
     pub(super) fn charge_each(&mut self, now: Timestamp) -> impl Iterator<Item = LocalCharge<'_>> {
         self.asks.iter_mut().for_each(|ask| _ = charge_all(slice::from_mut(ask), now));
         self.charges()
     }
 
+    /// The charges with their outcomes so far.
     pub(super) fn charges(&self) -> impl Iterator<Item = LocalCharge<'_>> + Clone {
         self.applying.iter().zip(&self.asks).map(|(&policy, ask)| LocalCharge { policy, ask })
     }
 
-    /// What each limit would say now.
+    /// The decision that each limit would make at `now`. Spends nothing.
     pub(super) fn looks(&self, now: Timestamp) -> impl Iterator<Item = Decision> {
         self.charges().map(move |LocalCharge { policy, ask }| {
             self.policies[policy].limiter.look(ask.key(), ask.tier(), ask.cost(), now)

@@ -1,12 +1,29 @@
-//! The rate-limit stage: which limits apply to a request, and what they decide.
+//! The rate-limit stage: selects the limits that apply to a request, charges them, and decides.
+//!
+//! Limits are counted in this process, or in a store that nodes share. Both ways lead to the same
+//! conclusion:
+//!
+//! ```text
+//! charge ─┬─► charge_here ─► conclude ─► Rated                    counted in this process
+//!         └─► ask_store ─► Rated::Pending                         counted in a store
+//!                              └─► replied ─┬─► conclude ─► Rated
+//!                                           └─► failed ─► Rated   by the policy for outages
+//! ```
+//!
+//! Limits fall into two groups. *Hard* limits refuse ([`OverLimit::Refuse`]) and are charged all or
+//! none. *Soft* ones only observe ([`OverLimit::Mark`], [`OverLimit::Shadow`]): each is charged by
+//! itself, after all hard limits have allowed the request, so that they count only requests that
+//! go on.
+//!
+//! The stage decides once for each request and keeps no state of it: charges live in the limiters
+//! or in the store, and everything else in the [`RateReport`] that travels with the request.
 
 use std::sync::{Arc, atomic::Ordering};
 
 use smallvec::SmallVec;
 use tokio::runtime::Handle;
 use waiting_room_core::{
-    Algorithm, ChargeRequest, ConfigError, KeyHash, Reason, StoreError, StoreErrorKind, Timestamp,
-    charge_all,
+    Algorithm, ChargeRequest, ConfigError, KeyHash, Reason, Timestamp, charge_all,
 };
 
 use super::{
@@ -16,9 +33,9 @@ use super::{
     limit::{Cost, OverLimit},
     limit_set::LimitSet,
     policy::Policy,
-    remote::{AskedLimits, PendingCharge, StoreReply},
+    remote::PendingCharge,
     report::{Applied, ChargeSet, Charged, RateReport},
-    store::{RateStoreFailure, Shared},
+    store::Shared,
     stored_keys::StoredKeys,
     turn::{HeldRequest, HeldRequests, Turn},
 };
@@ -29,41 +46,49 @@ use crate::{
     telemetry::{Rate, Telemetry},
 };
 
-/// The limits of a layer, and what it takes to apply them.
+/// The rate limits of a layer, ready to be applied.
 pub(crate) struct RateStage {
+    /// The policies in force. Shared with the watch of a rules file, which may replace them.
     pub(crate) in_force: Arc<LimitSet>,
-    /// Where they are counted, if nodes share them.
-    shared: Option<Shared>,
+    /// The store that counts the limits; `None` if this process does.
+    pub(super) shared: Option<Shared>,
+    /// The requests that leaky queues hold at the moment.
     held: Arc<HeldRequests>,
+    /// Inspects the first requests for signs of a wrong set-up.
     diagnosis: Diagnosis,
+    /// For charges that are settled later, by the application or when a held request is dropped.
     clock: StageClock,
-    telemetry: Telemetry,
+    pub(super) telemetry: Telemetry,
 }
 
-/// What the limits say to a request.
+/// The decision of the limits about one request.
 pub(crate) enum Rated {
-    /// The store that counts them has to be asked.
+    /// The store that counts the limits has yet to reply.
     Pending(Box<PendingCharge>),
-    /// The store that counts them answers, and cannot be asked about all requests in time.
+    /// The store works, but this node has more requests than the store can decide in time.
     Busy,
-    /// All allow it, in its turn.
+    /// All limits allow the request. It goes on at its turn in a leaky queue.
     Delay(Box<RateReport>, Box<Turn>),
-    /// None applies.
+    /// No limit applies.
     Free,
-    /// One that refuses needs a key that the client has left out.
+    /// The request lacks the key of a hard limit.
     KeyMissing(Arc<Policy>),
-    /// All allow it.
+    /// All hard limits allow the request.
     Pass(Box<RateReport>),
-    /// One of them refuses it.
+    /// At least one hard limit refuses the request, so none was charged.
     Refuse(Box<RateReport>),
-    /// One that refuses needs the address of the client, which is unknown.
+    /// A hard limit needs the address of the client, which is unknown.
     Stranger,
-    /// The store cannot decide, and no request is let through without it.
+    /// The store cannot decide, and the policy for that is to refuse.
     Unavailable,
 }
 
 impl RateStage {
-    /// Makes the limits of a config ready.
+    /// Prepares the limits of a configuration.
+    ///
+    /// # Errors
+    ///
+    /// A limit that cannot be kept.
     pub(crate) fn new(
         config: &RateConfig,
         telemetry: Telemetry,
@@ -71,6 +96,7 @@ impl RateStage {
     ) -> Result<Self, ConfigError> {
         config.client_ip.lint().for_each(|it| telemetry.misconfigured(it));
         let in_force = LimitSet::new(config.shared.clone(), clock.clone(), telemetry.clone());
+        // The first limits take the same way as a live change, and its checks.
         in_force.change(|_| config.limits.clone())?;
         Ok(Self {
             in_force: Arc::new(in_force),
@@ -82,7 +108,11 @@ impl RateStage {
         })
     }
 
-    /// Charges all limits that apply to a request, or none of them; or has their store asked.
+    /// Charges all limits that apply to a request, or none of them.
+    ///
+    /// With a store this only prepares the query: the result is [`Rated::Pending`], unless the
+    /// request is decided without it. `policies` is one snapshot of the limits in force, which a
+    /// pending request keeps: a live change meanwhile cannot mix two sets of limits.
     pub(crate) fn charge(
         &self,
         policies: &Arc<Vec<Arc<Policy>>>,
@@ -112,116 +142,9 @@ impl RateStage {
         rated
     }
 
-    /// Goes on with a request about which the store was asked.
-    pub(crate) fn replied(
-        &self,
-        StoreReply { asked, replies }: StoreReply,
-        now: Timestamp,
-    ) -> Rated {
-        let Some(shared) = &self.shared else { return Rated::Unavailable };
-        let replies = match replies {
-            Ok(replies) => replies,
-            Err(error) => return self.failed(shared.on_failure, &asked, &error, now),
-        };
-        let charges = asked.charges(&replies, &shared.store);
-        let (hard, soft) = (
-            charges.clone().filter(|it| !it.ask.is_soft),
-            charges.clone().filter(|it| it.ask.is_soft),
-        );
-        let is_allowed = hard.clone().all(|it| it.is_charged());
-        let give_back = |report: &mut RateReport| {
-            let spent = charges.clone().filter_map(|it| it.spent(&asked.policies[it.policy()]));
-            spent.for_each(|mut it| it.settle(0, now));
-            report.refuse_to_hold(hard.clone().filter_map(|it| it.given_back()));
-        };
-        let rated =
-            self.conclude(&asked.policies, is_allowed, hard.clone(), || soft, give_back, now);
-        self.mark_counted(rated, asked.is_watched)
-    }
-
-    /// Asks the store about all limits that apply to a request.
-    fn ask_store(
-        &self,
-        shared: &Shared,
-        policies: &Arc<Vec<Arc<Policy>>>,
-        caller: &Caller<'_>,
-        now: Timestamp,
-    ) -> Rated {
-        let hasher = shared.store.hasher();
-        let caller = &Caller { hasher: &hasher, ..*caller };
-        let is_watched = self.watch(caller, policies);
-        let (mut applying, mut asks) = (SmallVec::new(), Vec::with_capacity(2));
-        let applies = |index: usize, key| {
-            let policy = &policies[index];
-            let key = policy.stored_keys.as_ref().map_or(key, |keys| keys.of(key, now));
-            if let Some(ask) = policy.ask(key, policy.tier(caller), policy.cost(caller)) {
-                applying.push(index);
-                asks.push(ask);
-            }
-        };
-        let applying_all = self.each_applying(caller, policies, applies);
-        self.watch_places(applying.iter().map(|&index: &usize| &policies[index]));
-        match applying_all {
-            Err(unknown) => unknown,
-            Ok(()) if asks.is_empty() => Rated::Free,
-            Ok(()) => {
-                let policies = Arc::clone(policies);
-                let asked = AskedLimits { policies, applying, asks, is_watched };
-                Rated::Pending(PendingCharge::new(&shared.store, asked))
-            }
-        }
-    }
-
-    /// Applies the policy for a store that has not answered.
-    fn failed(
-        &self,
-        on_failure: RateStoreFailure,
-        asked: &AskedLimits,
-        error: &StoreError,
-        now: Timestamp,
-    ) -> Rated {
-        if error.kind() == StoreErrorKind::Busy {
-            return self.overloaded(asked, error, now);
-        }
-        self.telemetry.limits_failed(on_failure.as_str(), error);
-        let policies = &asked.policies;
-        match on_failure {
-            RateStoreFailure::Admit => {
-                let mut report = RateReport::new(Arc::clone(policies), now);
-                report.admitted = Reason::AdmittedUnlimited;
-                self.mark_counted(Rated::Pass(report), asked.is_watched)
-            }
-            RateStoreFailure::LocalShare { .. } => {
-                let (mut hard, mut soft) = (ChargeSet::of(policies), ChargeSet::of(policies));
-                for (&policy, ask) in asked.applying.iter().zip(&asked.asks) {
-                    let charges = if ask.is_soft { &mut soft } else { &mut hard };
-                    charges.push(policy, ask.key, ask.tier, ask.cost);
-                }
-                let mut rated = self.charge_here(&mut hard, &mut soft, asked.is_watched, now);
-                if let Rated::Pass(report) | Rated::Delay(report, _) = &mut rated {
-                    report.admitted = Reason::AdmittedLocalShare;
-                }
-                rated
-            }
-            RateStoreFailure::Refuse => Rated::Unavailable,
-        }
-    }
-
-    /// What becomes of a request that this node has no time to ask the store about. The policy for a
-    /// store that is away does not apply: a flood would bring it about, and lift the limits. Limits
-    /// that only watch do not hold a request up.
-    fn overloaded(&self, asked: &AskedLimits, error: &StoreError, now: Timestamp) -> Rated {
-        if asked.asks.iter().any(|ask| !ask.is_soft) {
-            self.telemetry.limits_failed("overload", error);
-            return Rated::Busy;
-        }
-        let mut report = RateReport::new(Arc::clone(&asked.policies), now);
-        report.admitted = Reason::AdmittedUnlimited;
-        self.mark_counted(Rated::Pass(report), asked.is_watched)
-    }
-
-    /// Charges the limits that refuse, all or none of them; then those that only watch.
-    fn charge_here(
+    /// Charges limits that are counted in this process: the hard ones all or none, then each soft
+    /// one by itself.
+    pub(super) fn charge_here(
         &self,
         hard: &mut ChargeSet<'_>,
         soft: &mut ChargeSet<'_>,
@@ -229,6 +152,8 @@ impl RateStage {
         now: Timestamp,
     ) -> Rated {
         let is_allowed = charge_all(&mut hard.asks, now);
+        // The soft limits have not been charged yet when this runs. The decisions are computed anew
+        // after the refund, so that the headers report what remains then.
         let give_back = |report: &mut RateReport| {
             let spent = hard.charges().filter_map(|it| it.spent(&hard.policies[it.policy]));
             spent.for_each(|mut it| it.settle(0, now));
@@ -245,8 +170,8 @@ impl RateStage {
         self.mark_counted(rated, is_watched)
     }
 
-    /// Reports keys that have lost their places in the memory of these limits.
-    fn watch_places<'a>(&self, policies: impl Iterator<Item = &'a Arc<Policy>>) {
+    /// Reports keys that lost their places in the memory of these limits since the last report.
+    pub(super) fn watch_places<'a>(&self, policies: impl Iterator<Item = &'a Arc<Policy>>) {
         for policy in policies {
             let displaced = policy.newly_displaced();
             if displaced > 0 {
@@ -256,9 +181,14 @@ impl RateStage {
         }
     }
 
-    /// What follows once the limits that refuse were charged, all or none of them: a refusal, a
-    /// turn in a leaky queue, or the request goes on, with what the limits say that only watch.
-    fn conclude<C: Charged, S: Iterator<Item = C>>(
+    /// Concludes once the hard limits were charged, all or none of them: the request is refused, is
+    /// held until its turn in a leaky queue, or goes on.
+    ///
+    /// - `hard` yields the hard limits that apply.
+    /// - `soft` charges the soft ones and yields them; called only for a request that goes on.
+    /// - `give_back` refunds all charges and corrects the report. It is called if the request would
+    ///   have to be held and cannot be.
+    pub(super) fn conclude<C: Charged, S: Iterator<Item = C>>(
         &self,
         policies: &Arc<Vec<Arc<Policy>>>,
         is_allowed: bool,
@@ -272,7 +202,7 @@ impl RateStage {
             Some(Applied { policy, tier, decision: it.decision()? })
         };
         let mut report = RateReport::new(Arc::clone(policies), now);
-        // One by one: most requests have one, and to extend reserves first.
+        // Pushed one by one: most requests have one decision, and `extend` would reserve first.
         hard.clone().filter_map(applied).for_each(|it| report.decisions.push(it));
         if !is_allowed {
             return self.refuse(policies, report);
@@ -281,12 +211,14 @@ impl RateStage {
         let place = if delay.is_zero() {
             None
         } else if let Some(place) = self.hold() {
+            // A held request that is dropped refunds the queues alone; see `Turn`.
             let queues = hard.clone().filter(|it| policies[it.policy()].is_queue());
             Some(place.with(queues.filter_map(|it| it.spent(&policies[it.policy()]))))
         } else {
             give_back(&mut report);
             return self.refuse(policies, report);
         };
+        // The request goes on from here. Everything below only reports, marks and hands over.
         let mut adjustable: SmallVec<[Spent; 2]> = SmallVec::new();
         for charged in hard {
             self.allowed(&charged, policies, &mut adjustable);
@@ -313,8 +245,8 @@ impl RateStage {
         }
     }
 
-    /// A place for a request that has to wait for its turn, if there is one, and a runtime that keeps
-    /// the time.
+    /// Takes a place for a request that must wait for its turn. `None` if all places are taken, or
+    /// without a tokio runtime, whose timer would have to end the wait.
     fn hold(&self) -> Option<HeldRequest> {
         if Handle::try_current().is_err() {
             self.telemetry.misconfigured(Misconfiguration::NoRuntime);
@@ -323,7 +255,8 @@ impl RateStage {
         HeldRequest::take(&self.held, &self.clock)
     }
 
-    /// Reports that a limit allows a request, and keeps what may be corrected of its charge.
+    /// Reports that a limit allowed a request. Adds the charge to `adjustable` if the application
+    /// may correct it.
     fn allowed(
         &self,
         charged: &impl Charged,
@@ -337,7 +270,8 @@ impl RateStage {
         }
     }
 
-    /// Reports the limits that refuse. Those that would have allowed it were not asked.
+    /// Reports the limits that refuse a request. The others are not reported: the request was not
+    /// charged to them.
     fn refuse(&self, policies: &[Arc<Policy>], report: Box<RateReport>) -> Rated {
         for it in report.decisions.iter().filter(|it| !it.decision.allowed) {
             self.telemetry.rated(&policies[it.policy].subject, Rate::Refused);
@@ -345,9 +279,14 @@ impl RateStage {
         Rated::Refuse(report)
     }
 
-    /// Finds the limits that apply to a request, and its key for each of them; or else what is said
-    /// because one that refuses cannot tell whose the request is.
-    fn each_applying(
+    /// Calls `applies` with the index of each limit that applies to a request, and with the key of
+    /// the request for it.
+    ///
+    /// # Errors
+    ///
+    /// The decision about the request, if it has no key for a hard limit that requires one. A soft
+    /// limit without a key is skipped, and reported as exceeded.
+    pub(super) fn each_applying(
         &self,
         caller: &Caller<'_>,
         policies: &[Arc<Policy>],
@@ -374,8 +313,8 @@ impl RateStage {
         Ok(())
     }
 
-    /// Looks at how the limits are set up, if this is one of the first requests; says whether it is.
-    fn watch(&self, caller: &Caller<'_>, policies: &[Arc<Policy>]) -> bool {
+    /// Inspects one of the first requests for signs of a wrong set-up. Returns whether this is one.
+    pub(super) fn watch(&self, caller: &Caller<'_>, policies: &[Arc<Policy>]) -> bool {
         let is_due = self.diagnosis.0.load(Ordering::Relaxed) < Diagnosis::WATCHED;
         if is_due {
             self.diagnosis.look(caller, policies, &self.telemetry);
@@ -383,8 +322,9 @@ impl RateStage {
         is_due
     }
 
-    /// Marks a request as counted, if it is watched.
-    fn mark_counted(&self, mut rated: Rated, is_watched: bool) -> Rated {
+    /// Marks a request that goes on as counted by this layer, if it is one of the first. The same
+    /// limits further inside then notice that they count it again.
+    pub(super) fn mark_counted(&self, mut rated: Rated, is_watched: bool) -> Rated {
         if let Rated::Pass(report) | Rated::Delay(report, _) = &mut rated {
             report.counted = is_watched.then(|| self.diagnosis.clone());
         }
@@ -392,15 +332,16 @@ impl RateStage {
     }
 }
 
-/// What a policy says to one request; what is made of it at start-up is in `policy.rs`.
+/// A policy, as it is applied to one request. How it is made is in `policy.rs`.
 impl Policy {
-    /// The key of a request, or what is to be done without; [`Found::Bypass`] if the limit does not
-    /// concern it.
+    /// Finds the key of a request. Returns [`Found::Bypass`] if the limit does not cover it.
     fn key(&self, caller: &Caller<'_>) -> Found {
         let limit = &self.limit;
         if limit.scope.as_ref().is_some_and(|scope| !scope.covers(&caller.head)) {
             return Found::Bypass;
         }
+        // A condition on an unknown address can be neither met nor failed. The other conditions are
+        // still evaluated: if one of them fails, the address does not matter.
         let mut is_stranger = false;
         for condition in &*limit.conditions {
             if condition.part == Part::Address && caller.head.client_ip().is_none() {
@@ -412,40 +353,47 @@ impl Policy {
         if is_stranger { Found::Stranger } else { limit.key.find(limit.missing_key, caller) }
     }
 
-    fn tier(&self, caller: &Caller<'_>) -> usize {
+    /// The index of the tier of a request; 0 if it is in none.
+    ///
+    /// A larger quota is an exemption, so a test that leaves doubt does not grant it.
+    pub(super) fn tier(&self, caller: &Caller<'_>) -> usize {
         let is_in = |matcher: &Matcher| matcher.covers(&caller.head, Doubt::Exempt);
         let tier = self.limit.tiers.iter().position(|tier| is_in(&tier.matcher));
         tier.map_or(0, |tier| tier + 1)
     }
 
-    fn cost(&self, caller: &Caller<'_>) -> u64 {
+    /// The cost of a request, in units of the quota.
+    pub(super) fn cost(&self, caller: &Caller<'_>) -> u64 {
         match &self.limit.cost {
             Cost::By(closure) => closure(&caller.head),
             Cost::Fixed(cost) => *cost,
         }
     }
 
-    /// How many keys in use have lost their places since this was last asked.
+    /// The number of keys in use that lost their places since the last call.
     fn newly_displaced(&self) -> u64 {
         let in_store = self.stored_keys.as_ref().map_or(0, StoredKeys::displaced);
         let displaced = self.limiter.displaced() + in_store;
+        // Nearly always nothing has changed, and a load keeps the cache line shared between cores.
         if displaced == self.displaced.load(Ordering::Relaxed) {
             return 0;
         }
+        // Of several threads that get here, each reports only what is new since the maximum that it
+        // replaces, so nothing is counted twice.
         displaced.saturating_sub(self.displaced.fetch_max(displaced, Ordering::Relaxed))
     }
 
-    /// The reason for which requests over this limit are refused.
+    /// The reason with which requests that exceed this limit are refused.
     pub(crate) fn reason(&self) -> Reason {
         Reason::RefusedRate(Arc::clone(&self.name))
     }
 
-    /// Whether it holds requests until their turn.
+    /// Whether the limit holds requests until their turn.
     fn is_queue(&self) -> bool {
         self.limit.algorithm == Algorithm::LeakyQueue
     }
 
-    /// What is reported of a request that is over it.
+    /// The decision that is reported about a request that exceeds the limit.
     fn over(&self) -> Rate {
         match self.limit.over_limit {
             OverLimit::Mark => Rate::OverSoft,
@@ -454,8 +402,8 @@ impl Policy {
         }
     }
 
-    /// What the store is asked about it.
-    fn ask(&self, key: KeyHash, tier: usize, cost: u64) -> Option<ChargeRequest> {
+    /// The query to the store about this limit; `None` if this process counts it.
+    pub(super) fn ask(&self, key: KeyHash, tier: usize, cost: u64) -> Option<ChargeRequest> {
         let ask = ChargeRequest::new(Arc::clone(self.shared.as_ref()?), key, tier, cost);
         Some(if self.limit.over_limit == OverLimit::Refuse { ask } else { ask.soft() })
     }

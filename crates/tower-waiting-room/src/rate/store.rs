@@ -1,45 +1,51 @@
-//! Where limits are counted that nodes share, and what is done while that is away.
+//! The store in which nodes share their limits, and the policy for its outages.
+//!
+//! With a store, limits hold for all nodes together at the price of a round trip. While the store
+//! is away, its decisions are missing, and [`RateStoreFailure`] states what takes their place. The
+//! store itself is a [`RateStore`] of another crate; `remote.rs` makes the queries to it.
 
 use std::{num::NonZeroU32, sync::Arc};
 
 use waiting_room_core::{Quota, RateStore};
 
-/// The store of the limits, for all nodes.
+/// The store that counts the limits of all nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn RateStore>,
+    /// The decision about requests for which the store returns an error.
     pub(crate) on_failure: RateStoreFailure,
 }
 
-/// What to do with a request about which the store of the limits cannot decide.
+/// What happens to a request when the store of the limits cannot decide about it.
 ///
-/// A store that answers, and is asked more by a node than it decides in time, is not away: whatever
-/// the policy, requests that a limit may refuse then get 503 with the reason `refused:limits_busy` and
-/// a time to come back.
+/// There is no default: admitting every request is wrong for a limit that protects a service, and
+/// refusing every request is wrong for a limit that only meters usage.
 ///
-/// There is no default: to let everybody through is wrong where a limit protects, to refuse
-/// everybody is wrong where it only bills.
+/// A store that works, but gets more queries from a node than it can decide in time, is not away.
+/// Whatever the policy, requests that a limit may refuse are then answered with 503, the reason
+/// `refused:limits_busy` and a time to come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RateStoreFailure {
-    /// Let it through, uncounted.
+    /// The request goes on, uncounted.
     Admit,
-    /// Have each node keep its part of every limit by itself, as one of so many.
+    /// Each node applies its share of every limit by itself.
     ///
-    /// What a node has counted in the store does not count here, and the other way around: in the
-    /// moment when it changes from one to the other, a client can have both. A node's part is
-    /// rounded down, and never to nothing: together the nodes allow no more than the limit, or one
-    /// each if that is more.
+    /// A share is the quota divided by the number of nodes, rounded down, but at least 1. Together
+    /// the nodes allow at most the limit, or one request each if that is more.
+    ///
+    /// The store and the share are counted separately: when a node changes from one to the other, a
+    /// client can use both.
     LocalShare {
-        /// How many nodes there are.
+        /// The number of nodes.
         nodes: NonZeroU32,
     },
-    /// Answer it with 503.
+    /// The request is answered with 503.
     Refuse,
 }
 
 impl RateStoreFailure {
-    /// The name in metrics.
+    /// The name in logs and metrics.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Admit => "admit",
@@ -48,24 +54,27 @@ impl RateStoreFailure {
         }
     }
 
-    /// What a node keeps of these quotas by itself, and for how many keys.
+    /// The quotas that a node applies by itself during an outage, and the number of keys that it
+    /// remembers for them.
     pub(super) fn own_part(self, quotas: &[Quota], keys: usize) -> (Vec<Quota>, usize) {
         match self {
             Self::LocalShare { nodes } => {
                 let part = |quota| part(quota, u64::from(nodes.get()));
                 (quotas.iter().map(part).collect(), keys)
             }
-            // Nobody is ever asked.
+            // The limiter of the node is never used, so it takes as little memory as possible.
             Self::Admit | Self::Refuse => (quotas.to_vec(), 1),
         }
     }
 }
 
-/// The part of a quota that is one node's of so many.
+/// The share of one of `nodes` nodes in a quota. A quota of 0 stays 0.
 fn part(quota: &Quota, nodes: u64) -> Quota {
+    // At least 1: a share of 0 would turn an outage into a refusal of every request.
     let part = |whole: u64| (whole / nodes).max(whole.min(1));
     let own = Quota::new(part(quota.limit()), quota.window());
     match quota.capacity() == quota.limit() {
+        // Windows and logs refuse a quota with a burst, so none is set where none was.
         true => own,
         false => own.burst(part(quota.capacity())),
     }

@@ -1,4 +1,14 @@
-//! How many keys of a limit this node has a store keep.
+//! A bound on the keys of a limit that this node makes a store keep.
+//!
+//! The memory of a limit in this process is a table of fixed size. A store has no such table: each
+//! new key adds an entry, and a client that makes up keys could fill the store. So each node
+//! remembers the keys that it has used, and counts further ones by their network:
+//!
+//! ```text
+//! key ─┬─ used lately, or before ───► the key itself
+//!      ├─ new, and there is space ──► the key itself, remembered from now on
+//!      └─ new, and there is none ───► one key for all new keys of its network
+//! ```
 
 use std::{
     collections::HashSet,
@@ -11,51 +21,65 @@ use std::{
 
 use waiting_room_core::{KeyHash, Quota, Timestamp};
 
-/// The keys of one limit that this node has asked a store about, for as long as the store keeps them.
+/// The keys of one limit that this node has used in a store, for as long as the store may keep
+/// them.
 ///
-/// Once there are as many as the limit remembers, keys that are new share one with the other new keys
-/// of their network, as they do in a table of this process: it tells one network apart for each eight
-/// of its keys. So the store keeps for each node no more than the limit remembers, and one key in eight
-/// besides for all nodes together.
+/// Once there are as many as the limit remembers, new keys share one key with the other new keys of
+/// their network, as in a table of this process. One network is distinguished for each eight keys
+/// of the limit. So for each node the store keeps at most as many keys as the limit remembers, and
+/// an eighth of that for all nodes together.
 #[derive(Clone, Debug)]
 pub(super) struct StoredKeys {
+    /// The most keys that are used by themselves.
     most: usize,
-    /// The store has forgotten a key that was not used for this long.
+    /// The time after which the store has forgotten a key that was not used.
     kept_for: Duration,
+    /// Shared with the limit that takes the place of this one.
     used: Arc<UsedKeys>,
 }
 
+/// The keys in use, and how many found no space among them.
 #[derive(Debug, Default)]
 struct UsedKeys {
     sets: Mutex<Sets>,
-    /// How many requests were judged by the network of their key.
+    /// The number of requests that were counted by the network of their key.
     displaced: AtomicU64,
 }
 
-/// No key is in both sets.
+/// The keys in use, in two generations.
+///
+/// Generations spare a timestamp for each key. A key that is used moves to the current generation.
+/// Once that is `kept_for` old, it becomes the earlier one, and the keys that are still in the
+/// earlier one are forgotten. So a key is remembered for at least `kept_for` after its last use.
+///
+/// No key is in both.
 #[derive(Debug, Default)]
 struct Sets {
+    /// Keys that were used since `since`.
     lately: HashSet<u64>,
+    /// Keys that were last used in the generation before.
     before: HashSet<u64>,
-    /// When the set of those used lately was begun.
+    /// The time at which the current generation began.
     since: Timestamp,
 }
 
 impl StoredKeys {
-    /// For a limit of these quotas, of which the memory may be that of one that it takes the place of.
+    /// Creates the bound for a limit with these quotas, which continues with the keys of `before`,
+    /// the limit that it replaces.
     pub(super) fn new(most: usize, quotas: &[Quota], before: Option<&Self>) -> Self {
         let longest = quotas.iter().map(Quota::replenished_in).max().unwrap_or_default();
         let used = before.map(|before| Arc::clone(&before.used)).unwrap_or_default();
-        // A sliding counter looks back at the window before.
+        // Twice the window, since a sliding counter also weighs the window before the current one.
         Self { most, kept_for: longest.saturating_mul(2), used }
     }
 
-    /// The key under which the store is asked about this one.
+    /// The key under which the store counts `key`: the key itself, or one for its network.
     pub(super) fn of(&self, key: KeyHash, now: Timestamp) -> KeyHash {
         let mut sets = self.used.sets.lock().unwrap_or_else(PoisonError::into_inner);
         let age = now.since(sets.since);
         if age >= self.kept_for {
             let lately = std::mem::take(&mut sets.lately);
+            // After a long silence even the current generation is too old to be kept.
             let is_old = age >= self.kept_for.saturating_mul(2);
             sets.before = if is_old { HashSet::new() } else { lately };
             sets.since = now;
@@ -73,7 +97,7 @@ impl StoredKeys {
         key.network_key(u16::try_from(self.most / 8).unwrap_or(u16::MAX))
     }
 
-    /// How many requests were judged by the network of their key.
+    /// The number of requests that were counted by the network of their key.
     pub(super) fn displaced(&self) -> u64 {
         self.used.displaced.load(Ordering::Relaxed)
     }
@@ -96,7 +120,7 @@ mod tests {
         KeyHasher::new([3, 1, 4, 1]).hash(&number)
     }
 
-    /// How many of these keys the store is asked about by themselves.
+    /// Returns how many of these keys the store counts by themselves.
     fn own(keys: &StoredKeys, numbers: std::ops::Range<u32>, now: Timestamp) -> usize {
         numbers.filter(|it| keys.of(key(*it), now) == key(*it)).count()
     }
@@ -106,7 +130,7 @@ mod tests {
         let (keys, now) = (keys(), Timestamp::ZERO + DAY);
         assert_eq!(own(&keys, 0..1_000, now), 100);
         assert_eq!(keys.displaced(), 900);
-        // A key that has its place keeps it, and one that has none does not get it later.
+        // A key with a place keeps it, and a key without one gets none while all are in use.
         assert_eq!(own(&keys, 0..100, now), 100);
         assert_eq!(own(&keys, 100..1_000, now), 0);
     }
@@ -127,7 +151,8 @@ mod tests {
     fn a_key_that_is_used_keeps_its_place_and_one_that_is_not_gives_it_up() {
         let (keys, start) = (keys(), Timestamp::ZERO + DAY);
         own(&keys, 0..100, start);
-        // The store may keep them for two days; for as long again it is not known which it keeps.
+        // The store may keep a key for two days after its last use, and the node forgets it up to
+        // two days later.
         assert_eq!(own(&keys, 0..10, start + DAY * 2), 10);
         assert_eq!(own(&keys, 100..200, start + DAY * 2), 0);
         assert_eq!(own(&keys, 0..10, start + DAY * 4), 10);

@@ -1,4 +1,8 @@
-//! What never changes about a policy, as it is told to clients.
+//! The constant texts of a policy for its clients: headers, and the document of a refusal.
+//!
+//! They are serialized when limits change, by the rules of structured fields (RFC 9651), and are
+//! only shared or completed with digits when a response is written. Serializing them for each
+//! request would make refusals expensive.
 
 use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -7,7 +11,10 @@ use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Quota, Reason};
 
 use super::report::{self, PolicyLine, bounded, seconds};
 
-/// In what a quota is counted, as the headers say.
+/// The unit of a quota, as the headers state it.
+///
+/// Clients see it as the parameter `qu` of `RateLimit-Policy` in draft 11. It does not change what
+/// a request costs; see [`RateLimit::cost_by`](crate::RateLimit::cost_by).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -20,7 +27,7 @@ pub enum QuotaUnit {
 }
 
 impl QuotaUnit {
-    /// The name in the draft; `None` for the one that is meant if nothing is said.
+    /// The name of the unit in draft 11; `None` for the unit that applies if none is stated.
     const fn name(self) -> Option<&'static StringRef> {
         match self {
             Self::ContentBytes => Some(string_ref("content-bytes")),
@@ -30,22 +37,27 @@ impl QuotaUnit {
 }
 
 impl PolicyLine {
-    /// A policy under this name, whose `quota` is valid for the `algorithm`.
+    /// The texts of a rate limit with this name. `quota` must be valid for `algorithm`.
     ///
-    /// A window is told in whole seconds, rounded up. One of less than a second is not told at
-    /// all: as a second it would promise less than there is, and scaling the quota up to a second
-    /// would promise more at once than is allowed. A leaky queue has none either: its limit is
-    /// how many fit in, not how many pass in a time.
+    /// The window is stated in whole seconds, rounded up. Two kinds of policies state none:
+    ///
+    /// - One whose window is shorter than a second. Rounded up to a second it would promise less
+    ///   than there is, and a quota scaled up to a second would promise more at once than is
+    ///   allowed.
+    /// - A leaky queue, whose limit is the number of requests that fit in, and not the number that
+    ///   pass in a time.
     ///
     /// # Errors
     ///
-    /// If the name is empty, too long, or not printable ASCII.
+    /// If the name is empty, longer than [`MAX_NAME_LEN`], or not printable ASCII.
     pub(crate) fn new(
         name: &str,
         quota: &Quota,
         algorithm: Algorithm,
         unit: QuotaUnit,
     ) -> Result<Self, ConfigError> {
+        // Clients see the capacity and the time that replenishes it. With a burst, both differ from
+        // the quota and its window, in the same proportion.
         let window = quota.replenished_in();
         let is_told = window.as_secs() > 0 && algorithm != Algorithm::LeakyQueue;
         let window = is_told.then(|| seconds(window));
@@ -53,16 +65,18 @@ impl PolicyLine {
         Self::of(name, quota.capacity(), unit.name(), window, detail)
     }
 
-    /// The policy that so many requests may run at once.
+    /// The texts of a gate with this name, through which `limit` requests may run at once.
     ///
     /// # Errors
     ///
-    /// If the name is empty, too long, or not printable ASCII.
+    /// If the name is empty, longer than [`MAX_NAME_LEN`], or not printable ASCII.
     pub(crate) fn concurrent(name: &str, limit: u32) -> Result<Self, ConfigError> {
         let detail = format!("The limit {name:?} allows {limit} at once.");
         Self::of(name, limit.into(), Some(string_ref("concurrent-requests")), None, detail)
     }
 
+    /// Serializes the texts. `limit` is the most that can be used at once, and `window` is in
+    /// seconds.
     fn of(
         name: &str,
         limit: u64,
@@ -78,6 +92,7 @@ impl PolicyLine {
             return Err(malformed());
         }
         let text = StringRef::from_str(name).map_err(|_| malformed())?;
+        // Only the stated limit is cut to 15 digits. The limiter keeps the quota as it is.
         let limit = bounded(limit);
         let reason = Reason::RefusedRate(name.to_owned().into()).to_string();
         let value = |text: String| HeaderValue::try_from(text).map_err(|_| malformed());
@@ -94,13 +109,13 @@ impl PolicyLine {
         })
     }
 
-    /// The name.
+    /// The name of the policy.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// A member of `RateLimit-Policy` as in draft 11.
+/// A member of `RateLimit-Policy` as in draft 11: `"per_ip";q=100;w=60`.
 fn policy(name: &StringRef, limit: u64, unit: Option<&StringRef>, window: Option<u64>) -> String {
     let mut item = ItemSerializer::new().bare_item(name).parameter(key_ref("q"), integer(limit));
     if let Some(unit) = unit {
@@ -112,7 +127,7 @@ fn policy(name: &StringRef, limit: u64, unit: Option<&StringRef>, window: Option
     item.finish()
 }
 
-/// The same as in drafts 6 and 7.
+/// A member of `RateLimit-Policy` as in drafts 6 and 7, where policies have no names: `100;w=60`.
 fn bare_quota(limit: u64, window: Option<u64>) -> String {
     let mut item = ItemSerializer::new().bare_item(integer(limit));
     if let Some(window) = window {
@@ -121,12 +136,17 @@ fn bare_quota(limit: u64, window: Option<u64>) -> String {
     item.finish()
 }
 
+/// An integer of a structured field, which has at most 15 digits (RFC 9651 section 3.3.1).
 fn integer(number: u64) -> Integer {
     Integer::try_from(bounded(number)).unwrap_or(Integer::MAX)
 }
 
-/// The problem document for a request that exceeds these policies
+/// Writes the problem document for a request that exceeds these policies
 /// (`draft-ietf-httpapi-ratelimit-headers-11` section 5.1).
+///
+/// # Errors
+///
+/// None that is expected: the document consists of texts and one number.
 pub(crate) fn quota_exceeded(
     policies: &[&str],
     reason: &str,
@@ -147,11 +167,11 @@ pub(crate) fn quota_exceeded(
     serde_json::to_vec(&QuotaExceeded { r#type, title, status, detail, reason, violated_policies })
 }
 
-/// The type and the title of that document.
+/// The type and the title of that document, as the draft registers them.
 pub(crate) const QUOTA_EXCEEDED: (&str, &str) = (
     "https://iana.org/assignments/http-problem-types#quota-exceeded",
     "Request cannot be satisfied as assigned quota has been exceeded",
 );
 
-/// The longest name of a limit, in bytes.
+/// The longest name of a limit, in bytes. It is sent with every response that the limit applies to.
 pub(crate) const MAX_NAME_LEN: usize = 128;

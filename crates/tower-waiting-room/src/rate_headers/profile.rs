@@ -1,38 +1,45 @@
-//! Which headers a client gets about its limits, and what stands in each.
+//! The profiles: which headers inform a client about its limits, and the contents of each.
+//!
+//! A profile is a table of [`Field`]s. To add one, add a variant to [`RateHeaders`], its table, and
+//! any [`Part`] that no other profile has. The header names must also be listed in
+//! `EXPOSED_HEADERS` for scripts of other origins; a test checks that.
 
 use http::HeaderName;
 use serde::Deserialize;
 
-/// Which headers tell a client about its limits.
+/// The headers that inform a client about its limits.
 ///
-/// With several limits, the headers that hold a single number tell of the one that binds: with the
-/// least remaining, or the longest wait once a request is refused. The lists name all of them.
-/// Whatever is chosen, a refusal has `Retry-After` in whole seconds, unless waiting is pointless.
+/// If several limits apply, headers that hold a single number describe the one that binds: the one
+/// with the least remaining, or with the longest wait once a request is refused. Lists name all
+/// limits. With every profile, a refusal carries `Retry-After` in whole seconds, unless no retry
+/// can succeed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RateHeaders {
-    /// What most clients understand: `X-RateLimit-Limit`, `-Remaining` and `-Reset` (a Unix time,
-    /// in seconds), `X-RateLimit-Retry-After` on a refusal, and beside them `RateLimit-Policy` and
-    /// `RateLimit` of draft 11 with parameters for parsers that know drafts up to 7 only.
+    /// The headers that most clients understand: `X-RateLimit-Limit`, `-Remaining` and `-Reset` (a
+    /// Unix time in seconds), and `X-RateLimit-Retry-After` on a refusal. Besides,
+    /// `RateLimit-Policy` and `RateLimit` of draft 11, with further parameters for parsers that
+    /// know only drafts up to 7.
     #[default]
     Common,
     /// `RateLimit-Policy` and `RateLimit` as in `draft-ietf-httpapi-ratelimit-headers-11`, and
     /// nothing else.
     Draft11Strict,
-    /// `RateLimit-Limit`, `-Remaining`, `-Reset` (in seconds from now) and `-Policy`, as in draft 6.
+    /// `RateLimit-Limit`, `-Remaining`, `-Reset` (in seconds from now) and `-Policy`, as in draft
+    /// 6.
     Draft6,
     /// `RateLimit: limit=100, remaining=50, reset=30` and `RateLimit-Policy`, as in draft 7.
     Draft7,
-    /// None.
+    /// No headers about limits.
     None,
-    /// Those of the chapter about rate limiters in Alex Xu's *System Design Interview*:
+    /// The headers of the chapter on rate limiters in Alex Xu's *System Design Interview*:
     /// `X-Ratelimit-Remaining`, `X-Ratelimit-Limit`, and `X-Ratelimit-Retry-After` on a refusal.
     XRateLimit,
 }
 
 impl RateHeaders {
-    /// All of them.
+    /// All profiles.
     #[cfg(test)]
     pub(crate) const ALL: [Self; 6] = [
         Self::Common,
@@ -43,7 +50,7 @@ impl RateHeaders {
         Self::XRateLimit,
     ];
 
-    /// What is sent, in this order.
+    /// The headers of this profile, in the order in which they are sent.
     pub(crate) fn fields(self) -> &'static [Field] {
         match self {
             Self::XRateLimit => &X_RATE_LIMIT,
@@ -59,45 +66,48 @@ impl RateHeaders {
 /// One header of a profile.
 #[derive(Debug)]
 pub(crate) struct Field {
+    /// The name, in lower case as in HTTP/2.
     pub(crate) name: HeaderName,
+    /// The content of the header.
     pub(crate) part: Part,
-    /// Whether several lines of it are one list. All others can be there only once.
+    /// Whether several lines form one list. Any other header may occur only once in a response.
     pub(super) is_list: bool,
 }
 
-/// What of a [`Report`](super::Report) stands in one header.
+/// The part of a [`Report`](super::Report) that one header holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The most that can be used at once.
+    /// The most that can be used at once, by the policy that binds.
     Limit,
-    /// How much remains of each policy and for how long, in the form of draft 11.
+    /// The remaining quota of each policy and the time until it grows, in the form of draft 11.
     Limits,
-    /// The same, and the numbers of the policy that binds once more: a parser that looks for
-    /// `limit=`, `remaining=` and `reset=`, as drafts up to 7 had them, finds them in our
-    /// parameters.
+    /// The same, with the numbers of the policy that binds once more in parameters of ours. Parsers
+    /// for drafts up to 7 search for `limit=`, `remaining=` and `reset=`, and find them there.
     LimitsAndTriple,
     /// The policies, in the form of draft 11.
     Policies,
     /// The policies, in the form of drafts 6 and 7.
     Quotas,
-    /// How much can be used now.
+    /// The quota that remains now, by the policy that binds.
     Remaining,
-    /// When more can be used, as a Unix time.
+    /// The time at which more can be used, as a Unix time in seconds.
     ResetAt,
-    /// How long until more can be used.
+    /// The time until more can be used, in seconds.
     ResetIn,
-    /// How long until the request can be repeated.
+    /// The time until the request can be repeated, in seconds. On refusals only.
     RetryAfter,
-    /// Limit, remaining and reset in one header, in the form of draft 7.
+    /// Limit, remaining and reset of the policy that binds in one header, in the form of draft 7.
     Triple,
 }
 
 impl Part {
+    /// Whether several header lines with this part form one list (RFC 9110 section 5.3).
     const fn is_list(self) -> bool {
         matches!(self, Self::Limits | Self::LimitsAndTriple | Self::Policies | Self::Quotas)
     }
 }
 
+/// A header of this name and content. The name must be in lower case.
 const fn field(name: &'static str, part: Part) -> Field {
     Field { name: HeaderName::from_static(name), part, is_list: part.is_list() }
 }

@@ -1,4 +1,11 @@
-//! What one request is told about its limits.
+//! The report about the limits of one request, as values of headers.
+//!
+//! [`Report`] combines the constant texts of the policies that apply with the numbers of their
+//! decisions. This code runs on every response, so it avoids formatting: small numbers are shared
+//! static texts, large ones are cached in each thread, and other values are joined in one
+//! allocation.
+//!
+//! Times are rounded up, so that a client that waits for them never comes too early.
 
 use std::{cell::RefCell, cmp::Reverse, time::Duration};
 
@@ -8,47 +15,58 @@ use waiting_room_core::{Decision, Quota, Timestamp};
 
 use super::profile::{Field, Part};
 
-/// The parts of a policy's headers, and of the answer to who exceeds it, that never change.
+/// The constant texts of a policy, for headers and for the answer to a request that exceeds it.
 #[derive(Clone, Debug)]
 pub(crate) struct PolicyLine {
+    /// The name of the limit or the gate: 1 to 128 printable ASCII characters.
     pub(super) name: Box<str>,
-    /// Why a request is refused, in a sentence.
+    /// The reason for a refusal, as an English sentence.
     pub(crate) detail: String,
     /// The problem document for a request that exceeds this policy alone.
     pub(crate) problem: Bytes,
-    /// `100`
+    /// The most that can be used at once: `100`.
     pub(super) limit: HeaderValue,
-    /// `"per_ip";q=100;w=60`
+    /// The member of `RateLimit-Policy` in draft 11: `"per_ip";q=100;w=60`.
     pub(super) policy: HeaderValue,
-    /// `100;w=60`
+    /// The same in drafts 6 and 7: `100;w=60`.
     pub(super) quota: HeaderValue,
-    /// `"per_ip";r=`
+    /// The start of the member of `RateLimit` in draft 11, up to the remaining quota:
+    /// `"per_ip";r=`.
     pub(super) head: String,
-    /// `;wr-limit=100;wr-remaining=`
+    /// The parameters for older parsers, up to the remaining quota:
+    /// `;wr-limit=100;wr-remaining=`.
     pub(super) tail: String,
-    /// `limit=100, remaining=`
+    /// The start of `RateLimit` in draft 7, up to the remaining quota: `limit=100, remaining=`.
     pub(super) triple: String,
 }
 
-/// A policy that applied to a request, and what it said.
+/// A policy that applies to a request, with its decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PolicyState<'a> {
+    /// The constant texts of the tier that applies.
     pub(crate) line: &'a PolicyLine,
+    /// The numbers for this request.
     pub(crate) decision: &'a Decision,
 }
 
-/// All that the headers of one response tell about limits.
+/// All that the headers of one response report about limits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report<'a> {
+    /// Every policy that applies, in the order of the lists.
     told: &'a [PolicyState<'a>],
+    /// The policy that headers with a single number describe; `None` if no policy applies.
     binding: Option<&'a PolicyState<'a>>,
+    /// In whole seconds; `None` unless the request was refused and may be repeated.
     retry_after: Option<u64>,
+    /// The time of the decisions.
     now: Timestamp,
+    /// Whether the response is a redirect, which a client must be free to follow.
     is_redirect: bool,
 }
 
 impl<'a> Report<'a> {
-    /// `retry_after` is in whole seconds, and there if the request is refused but may be repeated.
+    /// A report about these policies. `retry_after` is in whole seconds, and `None` unless the
+    /// request was refused and may be repeated.
     pub(crate) fn new(
         told: &'a [PolicyState<'a>],
         retry_after: Option<u64>,
@@ -57,17 +75,19 @@ impl<'a> Report<'a> {
         Self { told, binding: binding(told), retry_after, now, is_redirect: false }
     }
 
-    /// The same for a response of this status.
+    /// The same report for a response with this status.
     pub(super) fn of_status(mut self, status: StatusCode) -> Self {
         self.is_redirect = status.is_redirection();
         self
     }
 
-    /// Adds these fields to `headers`, where they are not spoken for.
+    /// Adds these fields to `headers`. Lists are appended to. Fields that hold one number are left
+    /// out, all of them, if the response has one of them already.
     pub(crate) fn write(&self, headers: &mut HeaderMap, fields: &[Field]) {
+        // A client must not combine the limit of one source with the remaining quota of another.
         let is_taken =
             headers.keys().any(|name| fields.iter().any(|it| !it.is_list && it.name == *name));
-        // At once, and with a place to spare for the length that many servers add.
+        // One reservation, which leaves a place for the `Content-Length` that many servers add.
         headers.reserve(fields.len());
         for Field { name, part, .. } in fields.iter().filter(|it| it.is_list || !is_taken) {
             if let Some(value) = self.value(*part) {
@@ -76,7 +96,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The value of one header; `None` if there is nothing to say in it.
+    /// The value of one header; `None` if it does not apply to this response.
     #[inline]
     pub(crate) fn value(&self, part: Part) -> Option<HeaderValue> {
         let reset = |told: &PolicyState<'_>| told.decision.reset;
@@ -94,7 +114,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Joins what is said of each policy.
+    /// Joins the members of the policies that are shown into one list.
     fn limits(&self, limit: impl Fn(&PolicyState<'_>) -> String) -> Option<HeaderValue> {
         let mut shown = self.shown();
         let mut list = limit(shown.next()?);
@@ -104,23 +124,26 @@ impl<'a> Report<'a> {
             list.push_str(SEPARATOR);
             list.push_str(&next);
         }
+        // Names are printable ASCII, so this never fails.
         HeaderValue::try_from(list).ok()
     }
 
-    /// The policies whose numbers are shown. On a redirect not those with nothing left: a client
-    /// that obeys would not follow it (draft 11 asks for care there).
+    /// The policies whose remaining quota is shown. A redirect leaves out policies with nothing
+    /// left: a client that obeys them would not follow it. Draft 11 asks for care there.
     fn shown(&self) -> impl Iterator<Item = &'a PolicyState<'a>> {
         let is_redirect = self.is_redirect;
         self.told.iter().filter(move |told| !is_redirect || told.decision.remaining > 0)
     }
 
+    /// Whether this is the policy that binds. Compared by address: two policies may be equal.
     fn is_binding(&self, told: &PolicyState<'_>) -> bool {
         self.binding.is_some_and(|binding| std::ptr::eq(binding, told))
     }
 }
 
 impl PolicyState<'_> {
-    /// A member of `RateLimit` as in draft 11. How long it holds is left out if nothing was used.
+    /// A member of `RateLimit` as in draft 11. The time is left out if nothing was used, since
+    /// there is nothing to wait for then.
     fn limit(&self, with_triple: bool) -> String {
         let (mut remaining, mut reset) = (itoa::Buffer::new(), itoa::Buffer::new());
         let (remaining, reset) = self.digits(&mut remaining, &mut reset);
@@ -140,6 +163,7 @@ impl PolicyState<'_> {
         HeaderValue::try_from([&self.line.triple, remaining, ", reset=", reset].concat()).ok()
     }
 
+    /// The remaining quota, and the time until it grows in whole seconds, as digits.
     fn digits<'b>(
         &self,
         remaining: &'b mut itoa::Buffer,
@@ -150,8 +174,8 @@ impl PolicyState<'_> {
     }
 }
 
-/// Tells of all the limits that applied to a request, in the headers of the application's
-/// response to it, which has this `status`.
+/// Adds the headers about all limits that apply to a request to the application's response, which
+/// has this `status`.
 pub(crate) fn write(
     headers: &mut HeaderMap,
     status: StatusCode,
@@ -162,8 +186,8 @@ pub(crate) fn write(
     Report::new(told, None, now).of_status(status).write(headers, fields);
 }
 
-/// Tells a client that is not let through of the limits of its request. `retry_after` is there if
-/// the request may be repeated.
+/// Adds the headers about limits to an answer of the layer. `retry_after` is `None` if no retry can
+/// succeed.
 pub(crate) fn write_refused(
     headers: &mut HeaderMap,
     fields: &[Field],
@@ -174,8 +198,9 @@ pub(crate) fn write_refused(
     Report::new(told, retry_after.map(whole_seconds), now).write(headers, fields);
 }
 
-/// The policy by which a client has to go: the longest wait, then the least remaining, then the
-/// longest time until there is more.
+/// The policy that binds the client: the one with the longest wait, then with the least remaining,
+/// then with the longest time until more can be used. A request that can never succeed waits
+/// longest.
 fn binding<'a>(told: &'a [PolicyState<'a>]) -> Option<&'a PolicyState<'a>> {
     let urgency = |told: &&PolicyState<'_>| {
         let Decision { retry_after, remaining, reset, .. } = *told.decision;
@@ -184,7 +209,7 @@ fn binding<'a>(told: &'a [PolicyState<'a>]) -> Option<&'a PolicyState<'a>> {
     told.iter().min_by_key(urgency)
 }
 
-/// Joins the constant parts of policies; that of a single one is only shared.
+/// Joins constant texts of policies into one list. A single text is shared instead of copied.
 fn list<'a>(mut members: impl Iterator<Item = &'a HeaderValue> + Clone) -> Option<HeaderValue> {
     let len: usize = members.clone().map(|member| SEPARATOR.len() + member.len()).sum();
     let first = members.next()?;
@@ -200,23 +225,26 @@ fn list<'a>(mut members: impl Iterator<Item = &'a HeaderValue> + Clone) -> Optio
     HeaderValue::try_from(list).ok()
 }
 
-/// Between the members of a list (RFC 9651 section 3.1).
+/// The separator between members of a list (RFC 9651 section 4.1.1).
 const SEPARATOR: &str = ", ";
 
-/// An integer as the value of a header. Below a thousand, as most are, it takes no memory.
+/// An integer as the value of a header. Numbers below 1 000, as most are, allocate nothing.
 pub(super) fn value(number: u64) -> HeaderValue {
     let small = usize::try_from(number).ok().and_then(|index| NUMERALS.get(index));
     small.map_or_else(|| large(bounded(number)), |numeral| HeaderValue::from_static(numeral))
 }
 
-/// The same for a number of more digits. Most are times of a window that many requests share, so
-/// each thread keeps some of those that it was last asked for.
+/// The same for a number of at least four digits.
+///
+/// Most of these are times that many requests share, such as the end of a window. So each thread
+/// caches the most recent ones, in slots by their lowest bits: consecutive seconds do not collide.
 fn large(number: u64) -> HeaderValue {
     RECENT.with_borrow_mut(|recent| {
         let [low, ..] = number.to_le_bytes();
         let (kept, value) = &mut recent[usize::from(low) % RECENT_LEN];
         if *kept != number {
-            // Of just as many bytes as it has digits; the conversion that `http` has reserves more.
+            // Allocates as many bytes as there are digits. The conversion from an integer in `http`
+            // would reserve room for the longest integer.
             let digits = HeaderValue::from_str(itoa::Buffer::new().format(number));
             (*kept, *value) = (number, digits.unwrap_or_else(|_| HeaderValue::from(number)));
         }
@@ -225,25 +253,27 @@ fn large(number: u64) -> HeaderValue {
 }
 
 thread_local! {
-    /// Numbers of at least 1 000, and their digits; 0 where there is none yet.
+    /// Numbers of at least 1 000 with their digits. The number 0 marks an unused slot.
     static RECENT: RefCell<[(u64, HeaderValue); RECENT_LEN]> = const {
         RefCell::new([const { (0, HeaderValue::from_static("0")) }; RECENT_LEN])
     };
 }
 
+/// The number of slots. A power of two, so that the low bits of a number spread over all of them.
 const RECENT_LEN: usize = 64;
 
-/// The number itself, or the largest that a structured field can carry (RFC 9651 section 3.3.1).
+/// The number, or the largest that a structured field can carry (RFC 9651 section 3.3.1).
 pub(super) fn bounded(number: u64) -> u64 {
     number.min(Quota::MAX_LIMIT)
 }
 
-/// Whole seconds, rounded up, so that a client that waits for them is never early.
+/// Whole seconds, rounded up. A time of zero stays zero.
 pub(super) fn seconds(time: Duration) -> u64 {
     bounded(time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)))
 }
 
-/// Whole seconds, rounded up, and at least one: a client that waits for them is never early.
+/// Whole seconds, rounded up, and at least one. For `Retry-After`: with 0, a client would repeat a
+/// refused request at once.
 pub(crate) fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0)).max(1)
 }
@@ -253,11 +283,12 @@ pub(super) fn unix_seconds(time: Timestamp) -> u64 {
     time.as_nanos().div_ceil(1_000_000_000)
 }
 
-/// The numbers from 0 to 999.
+/// The numbers from 0 to 999 as texts, made at compile time.
 static NUMERALS: [&str; 1000] = {
     let mut numerals = [""; 1000];
     let mut number = 0;
     while number < 1000 {
+        // The zeros to cut off. The number 0 keeps its last digit.
         let zeros = if number < 10 { 2 } else { (number < 100) as usize };
         let (_, digits) = DIGITS[number].split_at(zeros);
         numerals[number] = match str::from_utf8(digits) {
@@ -269,12 +300,15 @@ static NUMERALS: [&str; 1000] = {
     numerals
 };
 
-/// The same with zeros before them, from 000 to 999.
+/// The digits of the numbers from 000 to 999, with leading zeros.
+///
+/// Constant expressions can neither format nor iterate, so each number is made from the one before.
 static DIGITS: [[u8; 3]; 1000] = {
     let mut digits = [*b"000"; 1000];
     let mut number = 1;
     while number < 1000 {
         digits[number] = digits[number - 1];
+        // The carry: trailing nines become zeros, and the digit before them grows.
         let mut place = 2;
         while digits[number][place] == b'9' {
             digits[number][place] = b'0';

@@ -25,7 +25,7 @@ fn refused(remaining: u64, retry_after: f64) -> Decision {
     Decision::new(100, remaining, time, Some(time))
 }
 
-/// All headers of a response, one a line.
+/// Formats all headers of a response, one in each line.
 fn text(headers: &HeaderMap) -> String {
     let line = |(name, value): (&HeaderName, &HeaderValue)| {
         format!("{name}: {}\n", value.to_str().unwrap())
@@ -77,7 +77,7 @@ fn a_limit_that_is_not_used_is_told_without_a_time() {
     assert!(strict.ends_with("ratelimit: \"per_ip\";r=100\n"));
     let text = written(RateHeaders::Common, 200, &unused);
     assert!(text.contains(";r=100;wr-limit=100;wr-remaining=100;wr-reset=0\n"));
-    // 08:00:00.250 is rounded up.
+    // The time of the decision, 08:00:00.250, is rounded up to a whole second.
     assert!(text.contains("x-ratelimit-reset: 1795248001\n"));
 }
 

@@ -1,18 +1,28 @@
-//! Bodies of requests that the layer reads itself, where they are axum's: while a request waits, to
-//! notice a client that leaves, and after one was answered without its body.
+//! Request bodies, which the layer reads, times or drains in three situations.
 //!
-//! A server of HTTP/1 looks at a connection only to read the body, or once it has been read. So the
-//! body of a request that waits is read, up to a bound, and what was read is put in front of the
-//! rest again.
+//! ```text
+//!  the request waits at a gate ──► DisconnectProbe   reads ahead, to notice that the client left
+//!  the application runs ─────────► TimedBody         limits the wait for each frame
+//!  the request was refused ──────► linger            reads and discards the rest
+//! ```
 //!
-//! A server of HTTP/1 that closes a connection on which something lies unread resets it, and the
-//! reset may overtake the answer (RFC 9112 section 9.6): a client in the middle of an upload fails
-//! to send, and never learns that it was refused, or for how long. So the upload is read on, and
-//! thrown away, until the client has seen the answer and stops, or for a while.
+//! **Waiting.** An HTTP/1 server reads from a connection only while its body is being read, or once
+//! the body has been read completely. A client that disconnects in the middle of an upload would
+//! therefore keep its place in the queue. So the body of a waiting request is read up to a bound,
+//! and the frames that were read are put in front of the rest before the request is forwarded.
 //!
-//! The body of a request that runs is handed on as it is, but for a bound on how long the application
-//! waits for its next frame: a client that sends nothing more holds the permit of its request no
-//! longer than that.
+//! **Running.** The body is passed on frame by frame, with a limit on the time for which the
+//! application waits for each of them: a client that stops sending holds the permit of its request
+//! no longer than that.
+//!
+//! **Refused.** An HTTP/1 server that closes a connection with unread data resets it, and the reset
+//! may overtake the answer (RFC 9112 section 9.6). A client in the middle of an upload would fail
+//! to send, and learn neither that it was refused nor when to retry. So the rest of the upload is
+//! read and discarded until the client stops sending, or until a bound is reached.
+//!
+//! Only axum's [`Body`] is handled. A body of any other type cannot be replaced by one that starts
+//! with the frames already read, so it is left alone. Without the feature `axum`, `no_body.rs`
+//! takes the place of this file.
 
 use std::{
     any::Any,
@@ -36,29 +46,42 @@ use tokio::{
     time::{self, Instant, Sleep},
 };
 
-/// Reads a body for as long as its request waits, up to a bound.
+/// Reads the body of a waiting request, up to a bound, to notice that its client disconnects.
+///
+/// A disconnect shows as an error of the body. Once the bound is reached or the body has ended, the
+/// probe reads no more; a server then notices a disconnect itself only if the body has ended.
 pub(crate) struct DisconnectProbe {
+    /// The frames that were read, in order. At most [`MAX_FRAMES`].
     frames: VecDeque<Frame<Bytes>>,
+    /// The bytes of data in `frames`. May exceed `bound` by less than one frame.
     len: usize,
+    /// The number of bytes at which reading stops.
     bound: usize,
+    /// Whether the body was looked at.
     has_begun: bool,
-    /// No more is read.
+    /// Whether no more is read: the bound is reached, the body has ended, or `bound` is 0.
     is_over: bool,
-    /// The body has come to its end, and is not to be polled again.
+    /// Whether the body returned its end, after which it must not be polled again.
     is_at_end: bool,
 }
 
 impl DisconnectProbe {
-    /// Reads up to `bound` bytes; with 0 the body is not touched.
+    /// Creates a probe that reads up to `bound` bytes. With 0 the body is not touched.
     pub(crate) fn new(bound: usize) -> Self {
         let (frames, len) = (VecDeque::new(), 0);
         let (has_begun, is_over, is_at_end) = (false, bound == 0, false);
         Self { frames, len, bound, has_begun, is_over, is_at_end }
     }
 
-    /// Ready once the client has left.
+    /// Reads what has arrived. Ready once the client has disconnected; never ready if `body`
+    /// is not axum's.
+    ///
+    /// A pending result wakes the task for the next frame, or not at all once reading is over: the
+    /// caller polls the permit and a timer beside this.
     pub(crate) fn poll<B: 'static>(&mut self, body: &mut B, cx: &mut Context<'_>) -> Poll<()> {
         let Some(body) = axum_body(body) else { return Poll::Pending };
+        // A body that has ended before it was read, such as an empty one, is not polled, and so is
+        // forwarded as it is.
         if !mem::replace(&mut self.has_begun, true) {
             self.is_over |= body.is_end_stream();
         }
@@ -70,7 +93,9 @@ impl DisconnectProbe {
                 Poll::Ready(Some(Ok(frame))) => {
                     let len = frame.data_ref().map_or(0, Bytes::len);
                     self.len += len;
-                    // A frame is a slice of what the server has read with it, which may be far more.
+                    // A frame is a slice of the server's read buffer, which may be far larger. A
+                    // small frame is copied so that the queue keeps `bound` bytes for each request
+                    // in memory, and not a buffer for each frame.
                     let is_small = len < self.bound;
                     self.frames.push_back(if is_small { copy(frame) } else { frame });
                     self.is_over = self.len >= self.bound || self.frames.len() >= MAX_FRAMES;
@@ -80,7 +105,8 @@ impl DisconnectProbe {
         Poll::Pending
     }
 
-    /// Puts what has been read in front of the rest.
+    /// Puts the frames that were read in front of the rest of `body`. A body of which nothing was
+    /// read is left as it is.
     pub(crate) fn give_back<B: 'static>(&mut self, body: &mut B) {
         if let Some(body) = axum_body(body)
             && (self.is_at_end || !self.frames.is_empty())
@@ -93,50 +119,58 @@ impl DisconnectProbe {
     }
 }
 
-/// Bounds for how long a reader of the body waits for each of its frames, if the body is axum's.
+/// Makes `body` fail with [`BodyReadTimeout`] if a reader waits longer than `timeout` for a frame.
+/// Does nothing if the body is not axum's.
 pub(crate) fn bound_reads<B: 'static>(body: &mut B, timeout: Duration) {
     if let Some(body) = axum_body(body) {
         *body = Body::new(TimedBody { body: Some(mem::take(body)), timeout, wait: None });
     }
 }
 
-/// The error of a request's body that has sent nothing for as long as
-/// [`Concurrency::body_read_timeout`](crate::Concurrency::body_read_timeout) allows.
+/// The error of a request body whose client has sent nothing for
+/// [`Concurrency::body_read_timeout`](crate::Concurrency::body_read_timeout).
 ///
-/// It is the source of the [`axum::Error`] that the application reads. Answer it with 408 (RFC 9110
-/// section 15.5.9); axum's own extractors answer with 400.
+/// It is the source of the [`axum::Error`] that the application gets when it reads the body. The
+/// fitting status is 408 (RFC 9110 section 15.5.9); axum's own extractors answer with 400.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BodyReadTimeout {
-    /// The timeout.
+    /// The time for which the application has waited for a frame.
     pub timeout: Duration,
 }
 
 impl fmt::Display for BodyReadTimeout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the request's body has sent nothing for {:?}", self.timeout)
+        write!(f, "the client has sent nothing of the request body for {:?}", self.timeout)
     }
 }
 
 impl Error for BodyReadTimeout {}
 
-/// A body whose reader waits only so long for each frame.
+/// A body that limits the time for which its reader waits for each frame.
+///
+/// The time counts only while the reader waits. An application that takes long between two reads,
+/// or that does not read at all, never causes the timeout.
 struct TimedBody {
-    /// `None` once it has sent nothing for too long.
+    /// `None` after the timeout: the rest is dropped, and the body has ended for its reader.
     body: Option<Body>,
     timeout: Duration,
+    /// `None` until the reader has to wait for the first time. A body that is always ready needs no
+    /// timer.
     wait: Option<Wait>,
 }
 
-/// The end of the wait for a frame.
+/// The timer of the wait for a frame. It is reused for all frames of a body.
 struct Wait {
+    /// Set to the end of the current wait, or left at that of an earlier one.
     sleep: Pin<Box<Sleep>>,
-    /// Whether the reader has asked for a frame and not got it yet.
+    /// Whether the reader has asked for a frame that has not arrived.
     is_under_way: bool,
 }
 
 impl TimedBody {
-    /// Whether the reader has waited for too long. There is no waiting without a runtime.
+    /// Ready once the reader has waited for `timeout`. Without a tokio runtime there is no timer,
+    /// and no timeout.
     fn poll_timeout(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let wait = match &mut self.wait {
             Some(wait) => wait,
@@ -146,6 +180,8 @@ impl TimedBody {
                 self.wait.insert(Wait { sleep, is_under_way: true })
             }
         };
+        // The first poll of a wait starts the time; repeated polls of the same wait do not extend
+        // it.
         if !mem::replace(&mut wait.is_under_way, true) {
             wait.sleep.as_mut().reset(Instant::now() + self.timeout);
         }
@@ -162,6 +198,7 @@ impl http_body::Body for TimedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        // The frame is polled before the timer, so that one that arrives at the last moment counts.
         match Pin::new(body).poll_frame(cx) {
             Poll::Pending if self.poll_timeout(cx).is_ready() => {
                 self.body = None;
@@ -170,9 +207,13 @@ impl http_body::Body for TimedBody {
             }
             Poll::Pending => Poll::Pending,
             Poll::Ready(frame) => {
+                // The timer is left running, and is reset when the next wait begins. A wake-up by
+                // it in between finds nothing to do.
                 if let Some(wait) = &mut self.wait {
                     wait.is_under_way = false;
                 }
+                // The wrapping `Body` boxes errors again: without this, the application would find
+                // the error of its client one `source()` deeper than without the layer.
                 Poll::Ready(frame.map(|frame| frame.map_err(axum::Error::into_inner)))
             }
         }
@@ -187,11 +228,14 @@ impl http_body::Body for TimedBody {
     }
 }
 
-/// A body of which a part has been read.
+/// A body that was read in part: it returns the frames that were read, then the rest.
 struct Replay {
+    /// The frames that are still to be returned.
     frames: VecDeque<Frame<Bytes>>,
-    /// Of the data in the frames.
+    /// The bytes of data in `frames`, for the size hint.
     len: u64,
+    /// The part that was not read; empty if the body has ended, since that must not be polled
+    /// again.
     rest: Body,
 }
 
@@ -225,16 +269,21 @@ impl http_body::Body for Replay {
     }
 }
 
-/// The frame without what it was cut from.
+/// Returns a copy of the frame that does not keep the buffer alive of which it is a slice.
 fn copy(frame: Frame<Bytes>) -> Frame<Bytes> {
     frame.map_data(|data| Bytes::copy_from_slice(&data))
 }
 
-/// The most frames that are read: each takes some memory beside its data.
+/// The number of frames at which a probe stops reading, whatever their size. Each takes some memory
+/// in addition to its data, which a client that sends single bytes would otherwise exploit.
 const MAX_FRAMES: usize = 256;
 
-/// Reads the rest of the body beside the answer, if it has to be read and can be. A stream of
-/// HTTP/2 ends by itself, and who expects `100 Continue` (RFC 9110 section 10.1.1) sends nothing.
+/// Reads and discards the rest of the body of a refused request, in a task beside the answer.
+///
+/// Does nothing where that is not needed: in HTTP/2 and later, where a stream is reset without its
+/// connection, and if the client expects `100 Continue`, because it sends no body before it gets
+/// that (RFC 9110 section 10.1.1). Does nothing where it is not possible either: if the body is not
+/// axum's, or without a tokio runtime.
 pub(crate) fn linger<B: 'static>(request: &mut Request<B>) {
     if request.version() > Version::HTTP_11 || request.headers().contains_key(EXPECT) {
         return;
@@ -247,11 +296,12 @@ pub(crate) fn linger<B: 'static>(request: &mut Request<B>) {
     }
 }
 
-/// The body, if it is one of axum's: no other can be put together again.
+/// Returns the body if it is axum's, which is the only type that this module can rebuild.
 pub(crate) fn axum_body<B: 'static>(body: &mut B) -> Option<&mut Body> {
     (body as &mut dyn Any).downcast_mut()
 }
 
+/// Reads and discards `body` until it ends, fails, or has sent [`MOST`] bytes.
 async fn read(mut body: Body) {
     let mut read = 0;
     while read < MOST
@@ -261,8 +311,10 @@ async fn read(mut body: Body) {
     }
 }
 
-/// For so long: a client that reads has the answer long before.
+/// The longest time for which the body of a refused request is read. A client that reads while it
+/// sends has the answer long before.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// As many bytes: more than is on its way when the client sees the answer.
+/// The number of bytes at which the body of a refused request is read no further. More than can be
+/// in transit when the client sees the answer.
 const MOST: usize = 16 * 1024 * 1024;

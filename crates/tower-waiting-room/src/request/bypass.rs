@@ -1,9 +1,16 @@
-//! Requests that concern no stage of the layer.
+//! Rules for requests that skip every stage of the layer.
 //!
-//! A bypassed request is neither counted nor queued, meets no rate limit and no gate, gets no cookie,
-//! and is unaffected by `queue_all`. What a rule covers, any client can send: a path, a header or a
-//! cookie that must not open the room to everybody has to be a secret. A CORS preflight is not
-//! bypassed by itself: it skips the room, and rate limits and gates apply to it; `Preflight` of the
+//! A bypassed request is neither counted nor queued. Rate limits and gates do not apply to it, it
+//! gets no cookie, and a room that queues all newcomers does not affect it.
+//!
+//! Clients choose their paths, headers and cookies, so any client can send a request that a rule
+//! covers. A rule that must not open the room to all clients has to contain a secret, or match the
+//! address.
+//!
+//! A rule exempts a request only if it covers it beyond doubt: a path that some reader may take for
+//! another one, or a request that names two hosts, is not bypassed.
+//!
+//! CORS preflights are not bypassed by default: they skip the room alone, unless `Preflight` in the
 //! configuration says otherwise.
 
 use std::{borrow::Cow, fmt, sync::Arc};
@@ -17,15 +24,16 @@ use super::{
     path_rule::PathRule,
 };
 
-/// A rule for requests that do not concern the room; its name is shown as `bypass:<name>`.
+/// A rule for requests that skip the room, the rate limits and the gates. They are reported with
+/// the reason `bypass:<name>`.
 ///
-/// They meet no rate limit and no gate either. Nothing else is exempt from those, unless
-/// [`Preflight::Bypass`](crate::Preflight::Bypass) is set: a CORS preflight skips the room alone, and
-/// a room that is [suspended](crate::WaitingRoomHandle::suspend) lets everybody in, but the limits
-/// stay in force.
+/// No other request is exempt from limits and gates, unless
+/// [`Preflight::Bypass`](crate::config::Preflight::Bypass) is set. In particular, a CORS preflight
+/// skips only the room by default, and while a room is
+/// [suspended](crate::handle::RoomHandle::suspend) the limits stay in force.
 ///
 /// ```
-/// use tower_waiting_room::{Bypass, WaitingRoomConfig};
+/// use tower_waiting_room::{WaitingRoomConfig, request::Bypass};
 ///
 /// let config = WaitingRoomConfig::builder("shop")
 ///     .total_active_users(200)
@@ -42,13 +50,17 @@ pub struct Bypass {
 }
 
 impl Bypass {
-    /// Requests that carry a cookie of this name, whatever its value.
+    /// Covers requests with a cookie of this name, whatever its value.
+    ///
+    /// Clients choose their cookies, so the name has to be a secret if only some clients may skip
+    /// the room.
     #[must_use]
     pub fn cookie(name: impl Into<Cow<'static, str>>, cookie: impl Into<String>) -> Self {
         Self::new(name, Matcher::Cookie(cookie.into()))
     }
 
-    /// Requests that carry this header, with exactly this value if one is given.
+    /// Covers requests with this header and, if a value is given, with exactly this value in at
+    /// least one line of the header.
     #[must_use]
     pub fn header<'a>(
         name: impl Into<Cow<'static, str>>,
@@ -58,30 +70,34 @@ impl Bypass {
         Self::new(name, Matcher::Header(header.into(), value.into().map(str::to_owned)))
     }
 
-    /// Requests for this host, without its port and in whichever case, such as `status.example`: as
-    /// the target names it (`:authority` in HTTP/2) and the `Host` header. Where both are there and
-    /// differ, the request is not covered.
+    /// Covers requests for this host, such as `status.example`, without its port and regardless of
+    /// case.
     ///
-    /// Clients choose what they send. Where one application answers for several hosts, or does not
-    /// look at the host, any client may name this one.
+    /// The host is read from the target (`:authority` in HTTP/2) and from the `Host` header. If a
+    /// request has both and they differ, it is not covered.
+    ///
+    /// Clients choose the host that they name. If one application serves several hosts, or does not
+    /// check the host, any client can use this rule to reach all of it.
     #[must_use]
     pub fn host(name: impl Into<Cow<'static, str>>, host: impl Into<String>) -> Self {
         Self::new(name, Matcher::Host(host.into()))
     }
 
-    /// Requests of this method. `GET` stands for `HEAD` too.
+    /// Covers requests with this method. `GET` covers `HEAD` too.
     #[must_use]
     pub fn method(name: impl Into<Cow<'static, str>>, method: Method) -> Self {
         Self::new(name, Matcher::Method(method))
     }
 
-    /// Requests from this address, or from an address in this network, such as `203.0.113.0/24`: the
-    /// client's, as [`ClientIp`](crate::ClientIp) tells it. Where the address of the connection is
-    /// unknown, none is covered, and [`Misconfiguration::PeerUnknown`](crate::Misconfiguration::PeerUnknown)
-    /// is reported.
+    /// Covers requests from clients with this address, or with an address in this network, such as
+    /// `203.0.113.0/24`.
+    ///
+    /// The address is the one that [`ClientIp`](crate::ClientIp) derives. If the address of the
+    /// connection is unknown, no request is covered, and
+    /// [`Misconfiguration::PeerUnknown`](crate::config::Misconfiguration::PeerUnknown) is reported.
     ///
     /// ```
-    /// use tower_waiting_room::{Bypass, ClientIp, TrustedProxies, WaitingRoomConfig};
+    /// use tower_waiting_room::{ClientIp, TrustedProxies, WaitingRoomConfig, request::Bypass};
     ///
     /// let config = WaitingRoomConfig::builder("shop")
     ///     .total_active_users(200)
@@ -95,26 +111,32 @@ impl Bypass {
         Self::new(name, Matcher::network(network.into()))
     }
 
-    /// Requests for exactly this path, as this layer sees it: inside of axum's `nest`, without the
-    /// prefix. With a slash at its end it is another path, which takes a rule of its own.
+    /// Covers requests for exactly this path, as this layer sees it: inside axum's `nest`, without
+    /// the prefix. The same path with a trailing slash is a different path, and needs a rule of its
+    /// own.
     #[must_use]
     pub fn path(name: impl Into<Cow<'static, str>>, path: impl Into<String>) -> Self {
         Self::new(name, Matcher::Path(PathRule::exact(path.into())))
     }
 
-    /// Requests for a path that begins so. `/assets/` covers `/assets/a.css`, not `/assets`.
+    /// Covers requests for paths that begin with `prefix`. `/assets/` covers `/assets/a.css`, but
+    /// not `/assets`.
     ///
-    /// A path that some reader may take for another is not covered, such as `/assets/../checkout`:
-    /// one with dot segments, with or without parameters (`..;a`), with backslashes, with escapes
-    /// that are broken or stand for a delimiter, a control character or `%`, or with more than
-    /// 8 KiB. With `;`, `//` or a segment that begins with a dot it may have 256 bytes and 16 of
-    /// these and escapes.
+    /// Some servers behind the layer resolve `/assets/../checkout` to `/checkout`. A path that may
+    /// be read as another one is therefore not covered:
+    ///
+    /// - a path with dot segments, with or without parameters (`..;a`), or with backslashes
+    /// - a path with escapes that are broken or stand for a delimiter, a control character or `%`
+    /// - a path of more than 8 KiB
+    /// - a path with `;`, `//`, an escaped dot or a segment that begins with a dot, if it has more
+    ///   than 256 bytes, or more than 16 of these signs and escapes together
     #[must_use]
     pub fn path_prefix(name: impl Into<Cow<'static, str>>, prefix: impl Into<String>) -> Self {
         Self::new(name, Matcher::Path(PathRule::prefix(prefix.into())))
     }
 
-    /// Requests for which the closure says so. It must be quick: it sees every request.
+    /// Covers requests for which `test` returns true. The closure runs for every request that no
+    /// earlier rule covers, so it must be fast.
     #[must_use]
     pub fn when(
         name: impl Into<Cow<'static, str>>,
@@ -127,19 +149,26 @@ impl Bypass {
         Self { name: name.into(), matcher }
     }
 
+    /// Returns the name that is reported as `bypass:<name>`.
     pub(crate) fn name(&self) -> &Cow<'static, str> {
         &self.name
     }
 
-    /// Whether it is about the address of the client.
+    /// Returns whether the rule needs the address of the client.
     pub(crate) fn needs_address(&self) -> bool {
         matches!(self.matcher, Matcher::Network(..))
     }
 
+    /// Returns whether the request is exempt. In doubt it is not: see [`Doubt::Exempt`].
     pub(crate) fn covers(&self, head: &RequestHead<'_>) -> bool {
         self.matcher.covers(head, Doubt::Exempt)
     }
 
+    /// Checks the name and the matcher.
+    ///
+    /// # Errors
+    ///
+    /// If the name is not printable ASCII without spaces, or if no request can match.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         validate_name("bypass", &self.name)?;
         self.matcher.validate("bypass", &self.name)

@@ -1,13 +1,25 @@
-//! What kind of client asks, so that it gets an answer it can use.
+//! The kind of a client, which determines the form of the answers that the layer gives it.
 //!
-//! A page of HTML helps only where somebody looks at it: in a navigation. Everything else (a
-//! script's fetch, a phone, a crawler of an API, an image tag) breaks on it in silence. Browsers
-//! say what they do in the `Sec-Fetch-*` headers (Fetch Metadata, W3C); where they are missing,
-//! and for everybody else, the `Accept` header decides by RFC 9110 §12.5.1.
+//! An HTML page is of use only in a navigation, where a person sees it. A script's fetch, a mobile
+//! app, an API client or an image tag fails on it without a visible error. So the form is chosen
+//! from the headers, and the first of these that applies decides:
 //!
-//! Looked at only when a request is not forwarded, so it may allocate, but not for what most
-//! programs send: refusing a flood of them must be cheap. Nothing here is trusted: a client that
-//! lies gets an answer in a form that it cannot read.
+//! ```text
+//!  content-type: application/grpc…      ─► gRPC status
+//!  waiting-room-poll                    ─► JSON, for the script of the waiting page
+//!  sec-fetch-mode, sec-fetch-dest       ─► page, plain text, or `accept` without HTML
+//!  hx-request, x-requested-with         ─► `accept` without HTML
+//!  accept                               ─► the preferred form; JSON if the header is missing
+//! ```
+//!
+//! Browsers describe the purpose of a request in the `Sec-Fetch-*` headers (W3C Fetch Metadata
+//! Request Headers). They omit these headers on plain HTTP, and other clients do not send them, so
+//! the `Accept` header decides there (RFC 9110 section 12.5.1).
+//!
+//! Apart from [`is_native_grpc`], this runs only for requests that are not forwarded. Negotiation
+//! may therefore allocate, except for the values that most programs send, since a flood of refusals
+//! has to be cheap. The result is not trusted: a client that sends misleading headers gets an
+//! answer in a form that it cannot read, and nothing more.
 
 use headers_accept::Accept;
 use http::{
@@ -18,37 +30,39 @@ use mediatype::{MediaType, MediaTypeBuf, Name, ReadParams, names};
 
 use super::language::Language;
 
-/// The header with which the waiting page's own script asks.
+/// The request header with which the script of the waiting page polls.
 ///
-/// Such a request is answered by the layer itself, in JSON: the page wants to know whether it may
-/// reload, not what is behind it. It is forwarded only where the room does not stand in the way at
-/// all: by a bypass rule, while it is suspended, or while the store fails open.
+/// The layer answers such a request itself, in JSON: the script needs to know whether the page may
+/// reload, and not the content behind it. The request is forwarded only if no verdict of a room is
+/// enforced on it: by a bypass rule, in a layer without a room, in shadow mode, while the room is
+/// suspended, or while the store is away and its failure policy admits visitors.
 pub const POLL_HEADER: HeaderName = HeaderName::from_static("waiting-room-poll");
 
-/// What kind of client sent a request, and so which form of answer it can use.
+/// The kind of client that sent a request, and thereby the form of answer that it can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ClientKind {
-    /// A gRPC client: a status in trailers.
+    /// A gRPC or gRPC-Web client. It gets a gRPC status.
     Grpc,
-    /// A program that takes JSON, or did not say what it takes.
+    /// A program that accepts JSON, or that states no preference. It gets JSON.
     Json,
-    /// A browser that shows what it gets as a page: HTML.
+    /// A browser that navigates, and shows the answer as a page. It gets HTML.
     Navigation,
-    /// A program that takes a problem document (RFC 9457), or nothing we have.
+    /// A program that prefers a problem document, or that accepts none of the forms available. It
+    /// gets a problem document (RFC 9457).
     Problem,
-    /// A person at a terminal, or something that cannot show an answer, such as an image: plain
-    /// text.
+    /// A client that prefers plain text, or a part of a page that cannot show an answer, such as an
+    /// image or a stylesheet. It gets plain text.
     Text,
 }
 
 impl ClientKind {
-    /// Finds out by the headers of a request.
+    /// Determines the kind of a client from the headers of its request.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         Clues::of(headers).kind(headers)
     }
 
-    /// The name in templates and logs.
+    /// Returns the name in templates and logs, such as `navigation`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -61,23 +75,24 @@ impl ClientKind {
     }
 }
 
-/// A request, as far as an answer to it depends on it.
+/// The properties of a request that determine the form of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Client {
     /// The form of the answer.
     pub kind: ClientKind,
     /// The language of the answer.
     pub language: Language,
-    /// Whether the answer goes without its body.
+    /// Whether the method is HEAD, so that the answer is sent without its body.
     pub is_head: bool,
-    /// Whether the waiting page's script asks.
+    /// Whether the script of the waiting page sent the request.
     pub is_poll: bool,
-    /// Whether the request can be repeated without harm (GET and HEAD).
+    /// Whether the method is GET or HEAD, so that a page may repeat the request by itself (RFC 9110
+    /// section 9.2.1).
     pub is_safe: bool,
 }
 
 impl Client {
-    /// Finds out by the method and the headers of its request.
+    /// Determines the properties from the method and the headers.
     pub(crate) fn classify(method: &Method, headers: &HeaderMap) -> Self {
         let language = combined(headers, &ACCEPT_LANGUAGE, MAX_ACCEPT_LANGUAGE_LEN);
         Self {
@@ -90,15 +105,19 @@ impl Client {
     }
 }
 
-/// A client that takes data, apart from the waiting page's own script.
+/// A client that takes JSON or a problem document, except for the script of the waiting page.
+///
+/// Refusals of such clients are prepared at start-up, so that a flood of them is cheap. This type
+/// holds the one property on which a prepared answer depends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Program {
-    /// Whether it is a script of a page, which may be of another origin.
+    /// Whether the request has an `Origin` header. It then comes from a script, which may be of
+    /// another origin and can read only the headers that the answer exposes.
     pub has_origin: bool,
 }
 
 impl Program {
-    /// Finds out by the headers of its request; `None` for any other client.
+    /// Reads the headers of a request. Returns `None` for any other kind of client.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let clues = Clues::of(headers);
         let takes_data = matches!(clues.kind(headers), ClientKind::Json | ClientKind::Problem);
@@ -106,8 +125,11 @@ impl Program {
     }
 }
 
-/// What there is to go by, found in one pass: a program sends few headers, and to ask for each of
-/// these by its name would cost more than the rest of a refusal.
+/// The headers from which the kind of a client is determined, found in one pass.
+///
+/// A program sends few headers, so one pass over them is cheaper than a look-up of each name, which
+/// would cost more than the rest of a refusal. Of a header that occurs repeatedly, the first line
+/// counts, except for `accept`.
 #[derive(Default)]
 struct Clues<'a> {
     accept: AcceptHeader<'a>,
@@ -116,12 +138,14 @@ struct Clues<'a> {
     fetch_mode: Option<&'a [u8]>,
     has_origin: bool,
     is_poll: bool,
-    /// Whether a library in a page sent the request, as it says in a header of its own. Needed
-    /// where a browser sends no Fetch Metadata: an old one, or any on plain HTTP.
+    /// Whether a script library sent the request, as its own header shows: htmx, or jQuery and
+    /// others with `X-Requested-With`. It matters for browsers that send no Fetch Metadata: old
+    /// ones, and all of them on plain HTTP.
     is_scripted: bool,
 }
 
 impl<'a> Clues<'a> {
+    /// Collects the clues.
     fn of(headers: &'a HeaderMap) -> Self {
         let mut clues = Self::default();
         for (name, value) in headers {
@@ -140,7 +164,10 @@ impl<'a> Clues<'a> {
         clues
     }
 
+    /// Returns the kind of client by the first clue that applies. `headers` are those that the
+    /// clues were collected from, and are read again only if `accept` has to be parsed.
     fn kind(&self, headers: &HeaderMap) -> ClientKind {
+        // gRPC clients can read no other form, whatever else they send.
         if self.content_type.is_some_and(is_grpc) {
             return ClientKind::Grpc;
         }
@@ -156,15 +183,21 @@ impl<'a> Clues<'a> {
     }
 }
 
-/// What a browser says that it will do with the answer.
+/// The use that a browser will make of the answer, according to its Fetch Metadata.
 enum Fetch {
+    /// It shows the answer as a page or in a frame.
     Navigation,
+    /// It uses the answer as a part of a page, such as an image, and cannot show another form.
     Resource,
+    /// It hands the answer to a script.
     Script,
+    /// There is no Fetch Metadata.
     Unsaid,
 }
 
 impl Fetch {
+    /// Classifies the values of `sec-fetch-mode` and `sec-fetch-dest`, in the order of the arms. A
+    /// script's own fetch has the destination `empty`; `json` is a module that a script imports.
     fn of(mode: Option<&[u8]>, dest: Option<&[u8]>) -> Self {
         match (mode, dest) {
             (None, None) => Self::Unsaid,
@@ -177,28 +210,28 @@ impl Fetch {
     }
 }
 
-/// Whether a request of this type carries a gRPC message, or a gRPC-Web one.
+/// Returns whether a content type is that of gRPC or gRPC-Web, with any suffix such as `+proto`.
 fn is_grpc(content_type: &[u8]) -> bool {
     let prefix = b"application/grpc";
     content_type.len() >= prefix.len() && content_type[..prefix.len()].eq_ignore_ascii_case(prefix)
 }
 
-/// Whether a client of gRPC itself sent the request, and not one of gRPC-Web, which is a browser
-/// with cookies.
+/// Returns whether a native gRPC client sent the request. A gRPC-Web client runs in a browser and
+/// keeps cookies, so it does not count; its content type continues with `-web`.
 pub(crate) fn is_native_grpc(headers: &HeaderMap) -> bool {
     let behind = |value: &HeaderValue| value.as_bytes().get(b"application/grpc".len()).copied();
     headers.get(CONTENT_TYPE).is_some_and(|it| is_grpc(it.as_bytes()) && behind(it) != Some(b'-'))
 }
 
-/// The `Accept` header as far as it needs no parser.
+/// The `Accept` header before it is parsed, so that the common values need no parser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum AcceptHeader<'a> {
-    /// There is none.
+    /// The request has no such header.
     #[default]
     Nothing,
-    /// It has one line.
+    /// The header has one line, with this value.
     Line(&'a [u8]),
-    /// It has several.
+    /// The header has several lines.
     Lines,
 }
 
@@ -209,17 +242,21 @@ impl<'a> AcceptHeader<'a> {
     }
 }
 
-/// Picks the form that the client prefers, among the forms of data and, if `page`, HTML.
+/// Returns the form that the client prefers, among the forms of data and, if `page` is true, HTML.
+///
+/// Without an `Accept` header, or with one that cannot be parsed, the form is JSON. If the header
+/// excludes every form, it is a problem document.
 #[inline]
 fn negotiate(headers: &HeaderMap, asked: AcceptHeader<'_>, page: bool) -> ClientKind {
-    // What most programs send needs no parser; this is the path of a crowd.
+    // Most programs send one of these values, so a flood of refusals takes this path, which neither
+    // parses nor allocates.
     if let AcceptHeader::Nothing | AcceptHeader::Line(b"*/*" | b"application/json") = asked {
         return ClientKind::Json;
     }
     let Some(accept) = accept(headers) else {
         return ClientKind::Json;
     };
-    // HTML by a wildcard is not asked for: `*/*` is what every HTTP library says by itself.
+    // HTML has to be named: `*/*` is the default of every HTTP library, and no request for a page.
     let page = page && accept.media_types().any(is_html);
     let offers = if page { &OFFERS } else { &OFFERS[1..] };
     let chosen = accept.negotiate(offers.iter().map(|(offer, _)| offer));
@@ -227,15 +264,15 @@ fn negotiate(headers: &HeaderMap, asked: AcceptHeader<'_>, page: bool) -> Client
     chosen.and_then(kind).unwrap_or(ClientKind::Problem)
 }
 
-/// The `Accept` header; `None` if there is none, or none that can be parsed.
+/// Parses the `Accept` header. Returns `None` if it is missing, empty or malformed.
 fn accept(headers: &HeaderMap) -> Option<Accept> {
     let accept: Accept = combined(headers, &ACCEPT, MAX_ACCEPT_LEN)?.parse().ok()?;
     accept.media_types().next()?;
     Some(without_parameters(accept))
 }
 
-/// The list with weights only: a range with `charset=utf-8` would match none of our types, which
-/// have no parameters, and a client that sends one means the type.
+/// Returns the list without parameters other than weights. A range with `charset=utf-8` would match
+/// none of the offers, which have no parameters, although the client accepts the type.
 fn without_parameters(accept: Accept) -> Accept {
     let is_weight = |(name, _): (Name<'_>, _)| name == names::Q;
     if accept.media_types().all(|range| range.params().all(is_weight)) {
@@ -251,7 +288,10 @@ fn without_parameters(accept: Accept) -> Accept {
     ranges.join(",").parse().unwrap_or(accept)
 }
 
-/// All lines of a header as one list, and of that no more than `limit` bytes in whole elements.
+/// Returns all lines of a header as one list, truncated to `limit` bytes after a whole element.
+///
+/// Several lines of a list header mean the same as one line with all elements (RFC 9110 section
+/// 5.3). Returns `None` if there is no line, or one that is not visible ASCII.
 fn combined(headers: &HeaderMap, name: &HeaderName, limit: usize) -> Option<String> {
     let mut lines = headers.get_all(name).iter();
     let mut list = lines.next()?.to_str().ok()?.to_owned();
@@ -273,7 +313,8 @@ fn is_html(range: &MediaTypeBuf) -> bool {
     range.ty() == names::TEXT && range.subty() == names::HTML
 }
 
-/// The forms there are: HTML, then those of data, the one preferred by us first.
+/// The forms of an answer that are negotiated: HTML, then the forms of data. Of forms that a client
+/// accepts by the same range, the first is chosen, which is JSON for `*/*`.
 static OFFERS: [(MediaType<'static>, ClientKind); 4] = [
     (MediaType::new(names::TEXT, names::HTML), ClientKind::Navigation),
     (MediaType::new(names::APPLICATION, names::JSON), ClientKind::Json),
@@ -286,14 +327,14 @@ static OFFERS: [(MediaType<'static>, ClientKind); 4] = [
 
 const PROBLEM: Name<'static> = Name::new_unchecked("problem");
 
-/// How much of the `Accept` header is looked at, in bytes.
+/// The number of bytes of the `Accept` header that are parsed. Browsers send fewer than 200.
 const MAX_ACCEPT_LEN: usize = 1024;
 
-/// The destinations of a navigation.
+/// The values of `sec-fetch-dest` with which a navigation shows its answer to a person.
 const NAVIGABLE: [&[u8]; 7] =
     [b"document", b"embed", b"empty", b"fencedframe", b"frame", b"iframe", b"object"];
 
-/// How much of the `Accept-Language` header is looked at, in bytes.
+/// The number of bytes of the `Accept-Language` header that are parsed.
 const MAX_ACCEPT_LANGUAGE_LEN: usize = 1024;
 
 #[cfg(test)]

@@ -1,23 +1,26 @@
-//! Who a client is, by address, without self-deception.
+//! The address of a client, derived from the connection and from headers of trusted proxies.
 //!
-//! The address of a connection is a fact. Behind a proxy it is the proxy's, and the client's
-//! stands in a header that the proxy wrote, to the right of whatever the client itself had written
-//! there:
+//! The address of the connection, the *peer*, cannot be forged. Behind a proxy it is the address of
+//! the proxy. The client's address is then in a header that the proxy wrote, to the right of
+//! anything that the client itself had put there:
 //!
 //! ```text
 //!   client ──────────► proxy ───────► balancer ──────► layer
 //!   203.0.113.9        10.0.0.2       10.0.0.1
 //!
-//!   x-forwarded-for:   8.8.8.8,       203.0.113.9,     10.0.0.2         the peer: 10.0.0.1
+//!   x-forwarded-for:   8.8.8.8,       203.0.113.9,     10.0.0.2         peer: 10.0.0.1
+//!                      claimed by     seen by          seen by
 //!                      the client     the proxy        the balancer
-//!                      says so        has seen it      has seen it
 //! ```
 //!
-//! So the chain is walked from the peer to the left, for as long as the hops are proxies that are
-//! trusted; the first other address is the client. Nothing to the left of it is evidence. An entry
-//! that is no address ends the walk at the last hop, which then counts as the client: many share
-//! its limit, but nobody gets a fresh one by writing nonsense. There is one source, and no other to
-//! fall back on: a proxy that sets one header passes on a forged one of another name.
+//! So the chain is walked from the peer to the left while the hops are trusted proxies. The first
+//! address that is not one of them is the client; everything further left is unverified. An entry
+//! that is not an address ends the walk, and the last hop counts as the client: all clients behind
+//! that hop then share a limit, but no client gets a new key by sending garbage.
+//!
+//! There is exactly one source and no fallback to another header: a proxy that sets one header
+//! passes on a forged header of another name. If the peer is unknown, so is the client, whatever
+//! the headers contain.
 
 mod chain;
 mod entry;
@@ -39,7 +42,11 @@ pub use self::trusted::TrustedProxies;
 pub(crate) use self::trusted::network;
 use crate::misconfiguration::Misconfiguration;
 
-/// Where the address of a client is read from.
+/// The source of a client's address: the connection, or a header that trusted proxies write.
+///
+/// Limits, gates and bypass rules by address, and the places of a network in the line, use this
+/// address. A wrong source either lets clients choose their address or gives all of them the same
+/// one.
 ///
 /// ```
 /// use tower_waiting_room::{ClientIp, TrustedProxies};
@@ -56,55 +63,70 @@ pub struct ClientIp {
     ipv6_prefix: u8,
 }
 
+/// The source as configured.
 #[derive(Clone, Debug)]
 enum Source {
-    /// A header that cannot be, which the validation refuses.
+    /// An invalid header name. It is kept so that `header` need not return an error; `validate`
+    /// refuses it, and until then the peer counts.
     Misnamed(String),
+    /// The connection.
     Peer,
+    /// A header, if the peer is trusted; the connection otherwise.
     Report(Report),
 }
 
-/// A header in which proxies say whom they talk to.
+/// A header in which proxies report the address of their peer.
 #[derive(Clone, Debug)]
 struct Report {
     header: HeaderName,
     form: Form,
+    /// The peers whose header is believed, and the hops that are skipped in a chain.
     trusted: TrustedProxies,
 }
 
+/// The form of the value of such a header.
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    /// The client alone.
+    /// The address of the client, with or without a port.
     Address,
-    /// The client alone, always with its port, and without brackets around IPv6.
+    /// The address of the client, always with a port and without brackets around IPv6, as in
+    /// `CloudFront-Viewer-Address`.
     AddressBeforePort,
-    /// Every hop adds an entry.
+    /// A list to which every hop appends an entry.
     Chain(Syntax),
 }
 
 impl ClientIp {
-    /// From the connection: right where clients connect directly. The default.
+    /// Reads the address from the connection. This is the default, and right if clients connect
+    /// directly.
+    ///
+    /// Behind a proxy, all clients have the address of the proxy. Forwarding headers that are then
+    /// ignored are reported as
+    /// [`ForwardedHeaderIgnored`](crate::config::Misconfiguration::ForwardedHeaderIgnored).
     pub const fn peer() -> Self {
         Self { source: Source::Peer, ipv6_prefix: DEFAULT_IPV6_PREFIX }
     }
 
-    /// From the `X-Forwarded-For` header, to which each proxy adds its peer.
+    /// Reads the address from the `X-Forwarded-For` header, to which each proxy appends the address
+    /// of its peer.
     pub fn x_forwarded_for(trusted: TrustedProxies) -> Self {
         let header = HeaderName::from_static("x-forwarded-for");
         Self::reported(header, Form::Chain(Syntax::Nodes), trusted)
     }
 
-    /// From the `Forwarded` header (RFC 7239), to which each proxy adds its peer.
+    /// Reads the address from the `Forwarded` header (RFC 7239), to which each proxy appends an
+    /// element with the address of its peer.
     pub fn forwarded(trusted: TrustedProxies) -> Self {
         Self::reported(FORWARDED, Form::Chain(Syntax::Elements), trusted)
     }
 
-    /// From a header that the proxy sets to the one address of the client, such as
-    /// `CF-Connecting-IP`, `CloudFront-Viewer-Address`, `Fly-Client-IP`, `True-Client-IP` or
-    /// `X-Real-IP`.
+    /// Reads the address from a header that the proxy sets to the single address of the client,
+    /// such as `CF-Connecting-IP`, `CloudFront-Viewer-Address`, `Fly-Client-IP`, `True-Client-IP`
+    /// or `X-Real-IP`.
     ///
-    /// The proxy must replace what the client has sent under this name. A header that occurs more
-    /// than once is not believed.
+    /// The proxy must replace any value that the client sent under this name. A header that occurs
+    /// more than once, or whose value is not one address, is not believed: the address of the
+    /// connection counts.
     pub fn header(name: impl Into<String>, trusted: TrustedProxies) -> Self {
         let name = name.into();
         let Ok(header) = HeaderName::try_from(&name) else {
@@ -121,15 +143,23 @@ impl ClientIp {
         Self { source: Source::Report(Report { header, form, trusted }), ..Self::peer() }
     }
 
-    /// How many bits of an IPv6 address tell clients apart: 64 by default.
+    /// Sets the number of leading bits of an IPv6 address that identify a client: 1 to 128, by
+    /// default 64.
     ///
-    /// One host has a network of 64 bits to itself and may change the rest of its address with
-    /// every request. Providers give a household 64 to 48.
+    /// A host usually has a whole /64 network and can use another address in it for every request,
+    /// so a longer prefix lets one host have many keys. Providers assign a household a prefix of 48
+    /// to 64 bits. IPv4 addresses always count as a whole.
     pub const fn ipv6_prefix(mut self, bits: u8) -> Self {
         self.ipv6_prefix = bits;
         self
     }
 
+    /// Checks the prefix length, the header name and the proxies.
+    ///
+    /// # Errors
+    ///
+    /// If the prefix is not 1 to 128 bits, the header name is invalid, or the number of hops is out
+    /// of bounds.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         let wrong = |kind, field, given: &dyn fmt::Display, expected| {
             Err(ConfigError::new(kind, field, given, expected))
@@ -149,7 +179,7 @@ impl ClientIp {
         }
     }
 
-    /// What looks wrong before the first request.
+    /// Returns the misconfigurations that can be found before the first request.
     pub(crate) fn lint(&self) -> impl Iterator<Item = Misconfiguration> {
         let is_open = matches!(&self.source, Source::Report(by) if by.trusted.covers_everyone());
         let is_raw = self.ipv6_prefix > DEFAULT_IPV6_PREFIX;
@@ -158,28 +188,31 @@ impl ClientIp {
         open.into_iter().chain(raw)
     }
 
-    /// The address of the client: the same value in whichever notation it came.
+    /// Returns the address of the client, in canonical form: an IPv4-mapped IPv6 address as IPv4.
     ///
-    /// `None` if the peer is unknown, which is a mistake of the set-up: a header cannot be believed
-    /// without knowing who sent it.
+    /// Returns `None` if the peer is unknown, which is a mistake of the set-up: a header cannot be
+    /// believed if its sender is unknown.
     pub(crate) fn find(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         let peer = peer?.to_canonical();
         Some(self.report_of(peer).map_or(peer, |report| report.read(peer, headers)))
     }
 
-    /// The network that shares one limit with the address.
+    /// Returns the network whose clients share one key with the address: an IPv4 address itself, or
+    /// the IPv6 address with the bits after the prefix set to 0.
     pub(crate) fn network(&self, address: IpAddr) -> IpAddr {
         match address.to_canonical() {
             IpAddr::V4(address) => IpAddr::V4(address),
             IpAddr::V6(address) => {
                 let host_bits = 128_u32.saturating_sub(self.ipv6_prefix.into());
+                // `None` for a shift by 128 bits: a prefix of 0, which validation refuses.
                 let mask = u128::MAX.checked_shl(host_bits).unwrap_or(0);
                 IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
             }
         }
     }
 
-    /// What looks wrong about this request. Meant for a sample of them.
+    /// Returns the misconfiguration that the peer and the forwarding headers of a request suggest.
+    /// It looks up several headers, so it is called for a sample of requests only.
     pub(crate) fn suspect(
         &self,
         peer: Option<IpAddr>,
@@ -189,6 +222,8 @@ impl ClientIp {
             return Some(Misconfiguration::PeerUnknown);
         };
         let report = self.report_of(peer.to_canonical());
+        // A chain may span several lines (RFC 9110 section 5.3). A header with one value may not:
+        // the second line may be the one that the client sent.
         let lines = report.map_or(0, |report| report.lines(headers).iter().count());
         if lines > 1 && report.is_some_and(|report| !matches!(report.form, Form::Chain(_))) {
             return Some(Misconfiguration::HeaderRepeated);
@@ -197,7 +232,7 @@ impl ClientIp {
         is_ignored.then_some(Misconfiguration::ForwardedHeaderIgnored)
     }
 
-    /// The header to read, if this peer may say who the client is.
+    /// Returns the header to read, or `None` if the address of this peer is to be used itself.
     fn report_of(&self, peer: IpAddr) -> Option<&Report> {
         match &self.source {
             Source::Report(report) if report.trusted.covers_peer(peer) => Some(report),
@@ -213,7 +248,7 @@ impl Default for ClientIp {
 }
 
 impl Report {
-    /// The client, as far as the headers that a trusted `peer` has sent tell.
+    /// Returns the client that the headers from a trusted `peer` name, or `peer` if they name none.
     fn read(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let lines = self.lines(headers);
         match self.form {
@@ -225,12 +260,13 @@ impl Report {
         }
     }
 
+    /// Returns all lines of the header.
     fn lines<'a>(&self, headers: &'a HeaderMap) -> GetAll<'a, HeaderValue> {
         headers.get_all(&self.header)
     }
 }
 
-/// The value of a header that occurs once.
+/// Returns the value of a header that occurs exactly once.
 fn only<'a>(lines: &GetAll<'a, HeaderValue>) -> Option<&'a [u8]> {
     let mut lines = lines.iter();
     match (lines.next(), lines.next()) {
@@ -239,10 +275,11 @@ fn only<'a>(lines: &GetAll<'a, HeaderValue>) -> Option<&'a [u8]> {
     }
 }
 
-/// What one host has to itself (RFC 4291 section 2.5.4).
+/// The bits of an IPv6 address that identify a network; the other 64 identify an interface in it,
+/// and are chosen by the host (RFC 4291 section 2.5.4).
 const DEFAULT_IPV6_PREFIX: u8 = 64;
 
-/// The headers by which proxies are recognized, in lower case.
+/// The lower-case names of headers that suggest that a proxy has sent the request.
 const FORWARDING: [&str; 7] = [
     "cf-connecting-ip",
     "cloudfront-viewer-address",

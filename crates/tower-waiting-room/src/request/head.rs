@@ -1,4 +1,9 @@
-//! A request as rules see it.
+//! The head of a request, as rules and closures see it, with the address of its client.
+//!
+//! Some properties are expensive to compute and needed by several rules: the client's address,
+//! which may stand at the end of a chain of proxies, and the readings of the path. [`Findings`]
+//! keeps both beside the request, so that each is computed at most once, and only if a rule needs
+//! it.
 
 #[cfg(feature = "axum")]
 use std::any::Any;
@@ -19,7 +24,7 @@ use http_body::Body as _;
 use super::{client_ip::ClientIp, path::Readings};
 use crate::misconfiguration::Misconfiguration;
 
-/// What a rule may look at: a request without its body.
+/// A request without its body, as rules and closures see it.
 #[derive(Clone, Copy)]
 pub struct RequestHead<'a> {
     method: &'a Method,
@@ -27,32 +32,39 @@ pub struct RequestHead<'a> {
     version: Version,
     headers: &'a HeaderMap,
     extensions: &'a Extensions,
-    /// The rules by which the address of the client is read.
+    /// The source of the client's address.
     client_ip: &'a ClientIp,
-    /// Where what is found out is kept for the next rule that asks; without it, each rule finds it
-    /// out anew.
+    /// The cache for the address and the readings of the path. Without it, each call computes them
+    /// again.
     findings: Option<&'a Findings>,
 }
 
-/// What is found out about a request once, for all rules that ask.
+/// The cached properties of one request. Each is computed on first use and shared by all rules.
+///
+/// A value must not outlive its request: it would be returned for the next one as well.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
+    /// The client's address; `Some(None)` once it is known that the address is unknown.
     client_ip: OnceCell<Option<IpAddr>>,
-    /// In a box: few requests need them, and all carry this.
+    /// Boxed, because every request carries this struct and few need the readings.
     readings: OnceCell<Box<Readings>>,
 }
 
-/// The address of the connection that a request came by, in its extensions.
+/// The address of the connection that a request arrived on, in the extensions of the request.
 ///
-/// axum's `ConnectInfo<SocketAddr>` serves as well, if the feature `axum` is on and the service was
-/// made with `into_make_service_with_connect_info`; and so does tonic's `TcpConnectInfo`, if the
-/// feature `tonic` is on: tonic puts it there itself, with and without its `tls_config`, but not for a
-/// `TlsStream` of the application's own. Other servers put this in, with one line for each request:
+/// Two other types serve the same purpose and take precedence:
+///
+/// - axum's `ConnectInfo<SocketAddr>`, with the feature `axum`, if the service was made with
+///   `into_make_service_with_connect_info`
+/// - tonic's `TcpConnectInfo`, with the feature `tonic`. tonic inserts it with and without its
+///   `tls_config`, but not for a `TlsStream` that the application makes itself.
+///
+/// Behind any other server, insert this type into each request:
 ///
 /// ```
 /// use std::net::SocketAddr;
 /// use http::Request;
-/// use tower_waiting_room::PeerAddr;
+/// use tower_waiting_room::request::PeerAddr;
 ///
 /// fn arrived<B>(mut request: Request<B>, peer: SocketAddr) -> Request<B> {
 ///     request.extensions_mut().insert(PeerAddr(peer));
@@ -60,46 +72,49 @@ pub(crate) struct Findings {
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "an address is all there is to it")]
+#[expect(clippy::exhaustive_structs, reason = "the address is its only content")]
 pub struct PeerAddr(pub SocketAddr);
 
 impl<'a> RequestHead<'a> {
-    /// The method.
+    /// Returns the method.
     #[must_use]
     pub const fn method(&self) -> &'a Method {
         self.method
     }
 
-    /// The target.
+    /// Returns the target of the request, as this layer sees it: inside axum's `nest`, without the
+    /// prefix.
     #[must_use]
     pub const fn uri(&self) -> &'a Uri {
         self.uri
     }
 
-    /// The version of HTTP.
+    /// Returns the HTTP version.
     #[must_use]
     pub const fn version(&self) -> Version {
         self.version
     }
 
-    /// The headers.
+    /// Returns the headers.
     #[must_use]
     pub const fn headers(&self) -> &'a HeaderMap {
         self.headers
     }
 
-    /// What the services before this one have attached.
+    /// Returns the extensions that the server and the layers around this one have inserted.
     #[must_use]
     pub const fn extensions(&self) -> &'a Extensions {
         self.extensions
     }
 
-    /// The address of the client, read by the rules of the layer ([`ClientIp`]): never from a header
-    /// that no trusted proxy has written. An IPv4 address that is written as an IPv6 one is given as
-    /// IPv4 (RFC 4291 section 2.5.5.2).
+    /// Returns the address of the client, as the layer's [`ClientIp`] derives it. It never comes
+    /// from a header that was not written by a trusted proxy.
     ///
-    /// `None` if the server does not tell the address of the connection: see [`PeerAddr`]. The head
-    /// that [`From`] makes of a request outside of a layer has the address of the connection.
+    /// An IPv4-mapped IPv6 address is returned as IPv4 (RFC 4291 section 2.5.5.2).
+    ///
+    /// Returns `None` if the server does not provide the address of the connection: see
+    /// [`PeerAddr`]. A head that was made outside a layer with [`From`] returns the address of the
+    /// connection.
     ///
     /// ```
     /// use tower_waiting_room::{Key, Quota, RateLimit};
@@ -121,6 +136,7 @@ impl<'a> RequestHead<'a> {
         }
     }
 
+    /// Creates the head of `request`. `findings` must not be those of another request.
     pub(crate) fn new<B>(
         request: &'a http::Request<B>,
         client_ip: &'a ClientIp,
@@ -137,7 +153,7 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Looks at the readings of the path.
+    /// Calls `look` with the readings of the path, which are computed if they are not cached yet.
     pub(super) fn readings<T>(&self, look: impl FnOnce(&Readings) -> T) -> T {
         let path = self.uri.path();
         match self.findings {
@@ -146,16 +162,19 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// The network that stands for the client, by the rules of the layer.
+    /// Returns the network that identifies the client to limits: an IPv4 address, or an IPv6 prefix
+    /// of the configured length.
     pub(super) fn network(&self) -> Option<IpAddr> {
         Some(self.client_ip.network(self.client_ip()?))
     }
 
-    /// The network whose share of the line the client has a part in.
+    /// Returns the network whose quota of places the client uses.
     ///
-    /// `None` where the address stands for no client in particular: it is not known, it is this machine's
-    /// own, or that of a proxy that the layer has not been told of. Such a proxy has a private address and
-    /// sends a header of proxies; with any other address, a client may have written that itself.
+    /// Returns `None` if the address stands for no client in particular, so that a quota would hit
+    /// all clients at once: the address is unknown, is a loopback address, or belongs to a proxy
+    /// that is not configured. The latter is assumed for a private address that sends a forwarding
+    /// header. From a public address the header proves nothing, since the client may have written
+    /// it.
     pub(crate) fn network_in_line(&self) -> Option<IpAddr> {
         let address = self.client_ip()?;
         let is_of_proxy = || self.suspect() == Some(Misconfiguration::ForwardedHeaderIgnored);
@@ -165,12 +184,13 @@ impl<'a> RequestHead<'a> {
         Some(self.client_ip.network(address))
     }
 
-    /// What looks wrong about the way in which the request came. Meant for a sample of them.
+    /// Returns the misconfiguration that the address or the forwarding headers of this request
+    /// suggest. Limits call it for a sample of requests only, since it looks up several headers.
     pub(crate) fn suspect(&self) -> Option<Misconfiguration> {
         self.client_ip.suspect(self.peer(), self.headers)
     }
 
-    /// The address of the connection.
+    /// Returns the address of the connection, from the first type of extension that provides it.
     fn peer(&self) -> Option<IpAddr> {
         let extensions = self.extensions;
         #[cfg(feature = "axum")]
@@ -186,7 +206,8 @@ impl<'a> RequestHead<'a> {
         extensions.get::<PeerAddr>().map(|peer| peer.0.ip())
     }
 
-    /// Whether a browser asks if a script of another origin may send a request (CORS preflight).
+    /// Returns whether this is a CORS preflight, with which a browser asks whether a script of
+    /// another origin may send a request (Fetch standard, "CORS-preflight request").
     pub(crate) fn is_preflight(&self) -> bool {
         self.method == Method::OPTIONS
             && self.headers.contains_key(ORIGIN)
@@ -194,6 +215,7 @@ impl<'a> RequestHead<'a> {
     }
 }
 
+/// The head of a request outside a layer, whose client is the peer and which caches nothing.
 impl<'a, B> From<&'a http::Request<B>> for RequestHead<'a> {
     fn from(request: &'a http::Request<B>) -> Self {
         static DIRECT: ClientIp = ClientIp::peer();
@@ -213,12 +235,14 @@ impl fmt::Debug for RequestHead<'_> {
     }
 }
 
-/// Whether an address is of a network that is not a part of the Internet: RFC 1918, RFC 6598, RFC 3927
-/// and RFC 4193.
+/// Returns whether an address is not routed on the Internet: private (RFC 1918, RFC 4193),
+/// link-local (RFC 3927, RFC 4291 section 2.5.6) or shared by the customers of a carrier (RFC
+/// 6598).
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
             let [first, second, ..] = address.octets();
+            // 100.64.0.0/10; `Ipv4Addr::is_shared` is not stable.
             let is_carriers = first == 100 && second & 0xc0 == 64;
             address.is_private() || address.is_link_local() || is_carriers
         }
@@ -226,13 +250,14 @@ fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// Whether there is more to come of a body that the layer can read: axum's.
+/// Returns whether a body that the layer can read, that is axum's, has not ended.
 #[cfg(feature = "axum")]
 pub(crate) fn has_unread_body<B: 'static>(body: &B) -> bool {
     let body = (body as &dyn Any).downcast_ref::<axum::body::Body>();
     body.is_some_and(|body| !body.is_end_stream())
 }
 
+/// Returns false: without the feature `axum` the layer can read no body.
 #[cfg(not(feature = "axum"))]
 pub(crate) const fn has_unread_body<B>(_body: &B) -> bool {
     false

@@ -1,4 +1,20 @@
-//! By what requests are told apart: the key of a rate limit.
+//! Keys: the parts of a request that identify its client to a limit or a gate.
+//!
+//! A [`Key`] is a list of parts, such as the address and a header. Its value for a request is a
+//! [`KeyHash`] of all parts, and requests with equal hashes share a quota:
+//!
+//! ```text
+//!  Key::header("x-api-key").and(Key::path())
+//!      part 1: x-api-key ──► hash ─┐
+//!      part 2: path ───────► hash ─┴─► hash of both ──► KeyHash
+//! ```
+//!
+//! The hash is keyed with a secret, so clients cannot construct keys that collide. The secret is
+//! drawn when the layer is made, or comes from the store if nodes share a limit. Only the hash of a
+//! key is stored, so neither addresses nor API keys can be read from the memory of a limit.
+//!
+//! A client that can choose a part of its key can have any number of keys. Such a limit bounds
+//! nothing by itself, which [`Key::can_be_made_up`] finds, so that the layer can warn.
 
 use std::{borrow::Cow, fmt, net::IpAddr, sync::Arc};
 
@@ -9,9 +25,10 @@ use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHash, KeyHasher, Visito
 use super::{client_ip::ClientIp, head::RequestHead};
 use crate::ambient::random_bytes;
 
-/// By what a rate limit tells clients apart.
+/// The part of a request that identifies a client to a limit.
 ///
-/// Requests with the same key share what the limit allows. Keys are remembered as hashes alone.
+/// Requests with the same key share a quota of a rate limit, a gate, or a turn in a queue. Keys are
+/// stored only as hashes. A key has up to 8 parts, which are joined with [`and`](Self::and).
 ///
 /// ```
 /// use tower_waiting_room::Key;
@@ -25,12 +42,14 @@ use crate::ambient::random_bytes;
 #[derive(Clone, PartialEq)]
 pub struct Key(Vec<Part>);
 
-/// One thing to tell requests apart by.
+/// One part of a key. The variants correspond to the constructors of [`Key`].
 #[derive(Clone)]
 pub(crate) enum Part {
     Address,
+    /// A closure of the application, with its name.
     By(Cow<'static, str>, Arc<Closure>),
     Cookie(String),
+    /// The same value for all requests.
     Everyone,
     Header(String),
     Method,
@@ -41,15 +60,18 @@ pub(crate) enum Part {
 type Closure = dyn Fn(&RequestHead<'_>) -> Option<String> + Send + Sync;
 
 impl Key {
-    /// The address of the client: as far as [`ClientIp`] can tell, an IPv4 address or the network
-    /// of an IPv6 one.
+    /// Identifies clients by their address, as [`ClientIp`] derives it: an IPv4 address, or the
+    /// network of an IPv6 address, by default its /64.
     #[must_use]
     pub fn address() -> Self {
         Self(vec![Part::Address])
     }
 
-    /// What a closure says; `None` for a request that it cannot tell. It must be quick: it sees
-    /// every request.
+    /// Identifies clients by the value that a closure returns, such as an account. `None` means
+    /// that the request has no key: see [`MissingKey`].
+    ///
+    /// The closure runs for every request that the limit applies to, so it must be fast. `name`
+    /// identifies this part in errors and in the text of the key.
     #[must_use]
     pub fn from_fn(
         name: impl Into<Cow<'static, str>>,
@@ -58,42 +80,49 @@ impl Key {
         Self(vec![Part::By(name.into(), Arc::new(closure))])
     }
 
-    /// The value of a cookie. Clients can make one up: put a limit by address beside it.
+    /// Identifies clients by the value of the first cookie with this name.
+    ///
+    /// Clients can invent any number of values, so combine such a limit with one by address.
     #[must_use]
     pub fn cookie(name: impl Into<String>) -> Self {
         Self(vec![Part::Cookie(name.into())])
     }
 
-    /// One key for all: a limit of the whole service.
+    /// Gives all requests the same key, for a limit on the whole service.
     #[must_use]
     pub fn global() -> Self {
         Self(vec![Part::Everyone])
     }
 
-    /// The value of a header; of several, the first. Clients can make one up: put a limit by
-    /// address beside it.
+    /// Identifies clients by the value of a header, or of its first line if it has several.
+    ///
+    /// Clients can invent any number of values, so combine such a limit with one by address.
     #[must_use]
     pub fn header(name: impl Into<String>) -> Self {
         Self(vec![Part::Header(name.into())])
     }
 
-    /// The method.
+    /// Separates requests by method. Clients can invent methods, so this is no limit by itself.
     #[must_use]
     pub fn method() -> Self {
         Self(vec![Part::Method])
     }
 
-    /// The path as this layer sees it: inside of axum's `nest`, without the prefix.
+    /// Separates requests by path, as this layer sees it: inside axum's `nest`, without the prefix.
+    ///
+    /// The path is not decoded: two spellings of one path, such as `/a` and `/%61`, are different
+    /// keys.
     #[must_use]
     pub fn path() -> Self {
         Self(vec![Part::Path])
     }
 
-    /// The visitor, by the pass that the room has sealed; a copy of a pass counts as the pass.
+    /// Identifies visitors by the pass that the room has sealed. All copies of a pass are one key.
     ///
-    /// A request without a valid pass counts by the address of its client: one without a token, with
-    /// a forged or an expired one, or in a layer without a room. One with a ticket counts when the
-    /// room lets it in, by the pass that it gets. So no key is free: each pass takes a slot.
+    /// A request without a valid pass is identified by the address of its client. That applies to
+    /// requests without a token, with a forged or an expired one, and in a layer without a room. A
+    /// request with a ticket is charged once the room has admitted it, by its new pass. A key
+    /// therefore always costs a slot or an address, and cannot be invented.
     ///
     /// ```
     /// use tower_waiting_room::{Key, Quota, RateLimit, WaitingRoomConfig};
@@ -109,26 +138,35 @@ impl Key {
         Self(vec![Part::Visitor])
     }
 
-    /// This and that: requests share a key if they share both.
+    /// Combines two keys. Requests share the combined key if they share both.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// The hash of a request's key; `None` if a part of it is missing.
+    /// Returns the hash of a request's key, or `None` if a part of it is missing.
+    ///
+    /// Each part is hashed before the parts are combined, so that the boundary between them counts:
+    /// the cookies `a=1; b=23` and `a=12; b=3` are different keys. The order of the parts counts as
+    /// well.
     pub(crate) fn hash(&self, caller: &Caller<'_>) -> Option<KeyHash> {
         let (first, others) = self.0.split_first()?;
         let key = others.iter().try_fold(first.hash(caller)?, |so_far, part| {
             Some(caller.hasher.hash(&(so_far, part.hash(caller)?)))
         })?;
+        // A table in which a key has lost its place judges it by its network. A single part brings
+        // its network itself, if it is an address.
         match others {
             [_, ..] if self.needs_address() => Some(key.of_network(caller.wide_network_hash()?)),
             _ => Some(key),
         }
     }
 
-    /// The key of a request, or what is to be done without.
+    /// Returns the key of a request, or the treatment of a request that has none.
+    ///
+    /// An unknown address takes precedence over `missing`: it is a mistake of the set-up, and not
+    /// something that the client left out.
     pub(crate) fn find(&self, missing: MissingKey, caller: &Caller<'_>) -> Found {
         if let Some(key) = self.hash(caller) {
             return Found::Key(key);
@@ -140,7 +178,7 @@ impl Key {
             MissingKey::Bypass => Found::Bypass,
             MissingKey::Refuse => Found::Refuse,
             MissingKey::Address => match caller.address_hash() {
-                // Apart from every key that is an address itself.
+                // Hashed with a tag, so that it differs from the key of a limit by address.
                 Some(address) => {
                     let key = caller.hasher.hash(&("missing", address));
                     let network = caller.wide_network_hash();
@@ -151,32 +189,38 @@ impl Key {
         }
     }
 
-    /// Whether clients can have as many keys as they like. One part is enough: requests share a
-    /// key only if they share all of its parts.
+    /// Returns whether a client can have any number of keys. One such part is enough, since
+    /// requests share a key only if they share all parts.
     pub(crate) fn can_be_made_up(&self) -> bool {
         self.0.iter().any(Part::can_be_made_up)
     }
 
-    /// Whether clients have as many keys as they have addresses, or slots in the room.
+    /// Returns whether a client has only as many keys as it has addresses, or slots in the room.
     pub(crate) fn is_by_address(&self) -> bool {
         self.needs_address() && !self.can_be_made_up()
     }
 
-    /// Whether there are requests that do not have it, apart from those without an address.
+    /// Returns whether a request can lack this key for another reason than an unknown address.
     pub(crate) fn can_be_missing(&self) -> bool {
         self.0.iter().any(|part| matches!(part, Part::By(..) | Part::Cookie(_) | Part::Header(_)))
     }
 
-    /// Whether all requests have the same.
+    /// Returns whether all requests have the same key.
     pub(crate) fn is_constant(&self) -> bool {
         self.0.iter().all(|part| *part == Part::Everyone)
     }
 
-    /// Whether the address of the client is a part of it, or takes the place of one.
+    /// Returns whether the key contains the address of the client, or a part that falls back to it.
     pub(crate) fn needs_address(&self) -> bool {
         self.0.iter().any(|part| matches!(part, Part::Address | Part::Visitor))
     }
 
+    /// Checks the number of parts and the names of headers, cookies and closures; `limit` is named
+    /// in the error.
+    ///
+    /// # Errors
+    ///
+    /// If there are more than 8 parts, or if a name is invalid or empty.
     pub(crate) fn validate(&self, limit: &str) -> Result<(), ConfigError> {
         let wrong = |given: &str, expected: &str| {
             let given = format!("{given:?} in the limit {limit:?}");
@@ -195,11 +239,13 @@ impl Key {
         })
     }
 
+    /// The largest number of parts, which bounds the work for a request.
     const MAX_PARTS: usize = 8;
 }
 
 impl Part {
-    /// The part of a key that a rules file calls so.
+    /// Returns the part that a rules file refers to by this name, such as `remote_address` or
+    /// `header.x-api-key`, or `None` if it is not built in.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name.split_once('.') {
             None => Some(match name {
@@ -217,13 +263,14 @@ impl Part {
         }
     }
 
-    /// Whether clients can send another one with every request. A method may be any word
-    /// (RFC 9110 section 9.1).
+    /// Returns whether clients can send another value with every request. That includes the method,
+    /// which may be any token (RFC 9110 section 9.1). The values of a closure are assumed to be
+    /// checked by the application.
     fn can_be_made_up(&self) -> bool {
         matches!(self, Self::Cookie(_) | Self::Header(_) | Self::Method | Self::Path)
     }
 
-    /// What the application has called it.
+    /// Returns the name that the application gave to a closure.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Self::By(name, _) => Some(name),
@@ -231,12 +278,16 @@ impl Part {
         }
     }
 
+    /// Returns the hash of this part, or `None` if the request does not have it.
+    ///
+    /// Addresses and visitors are hashed without being formatted as text first. The hash of an
+    /// address also carries its wide network, by which a full table judges it.
     fn hash(&self, caller: &Caller<'_>) -> Option<KeyHash> {
         match self {
             Self::Address => caller.address_hash(),
             Self::Everyone => Some(caller.hasher.hash(&())),
             Self::Visitor => match caller.visitor {
-                // Apart from every key that is an address.
+                // Hashed with a tag, so that no visitor shares a key with an address.
                 Some(visitor) => Some(caller.hasher.hash(&("visitor", visitor))),
                 None => caller.address_hash(),
             },
@@ -244,7 +295,11 @@ impl Part {
         }
     }
 
-    /// What this part of a request is, in bytes.
+    /// Returns the value of this part in a request, as bytes, or `None` if the request does not
+    /// have it.
+    ///
+    /// Rules files compare it with the values that they name. A cookie or a header need not be
+    /// UTF-8.
     pub(crate) fn value<'a>(&self, caller: &Caller<'a>) -> Option<Cow<'a, [u8]>> {
         let head = caller.head;
         Some(match self {
@@ -263,6 +318,7 @@ impl Part {
     }
 }
 
+/// The name of the part in errors and debug output.
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -285,7 +341,8 @@ impl fmt::Debug for Part {
 }
 
 impl PartialEq for Part {
-    /// Closures are the same if they are one.
+    /// Compares parts by what they read. Closures are equal only if they are clones of one. Header
+    /// names are compared without regard to case (RFC 9110 section 5.1).
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::By(a, x), Self::By(b, y)) => a == b && Arc::ptr_eq(x, y),
@@ -302,6 +359,7 @@ impl From<Vec<Part>> for Key {
     }
 }
 
+/// The names of all parts, joined with `+`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, part) in self.0.iter().enumerate() {
@@ -318,51 +376,57 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What happens to a request without the key of a limit.
+/// The treatment of a request that does not have the key of a limit or gate.
 ///
-/// Only a hard limit refuses: a [soft or shadow](crate::OverLimit) one counts it as over the limit in the
-/// metrics, and does not apply.
+/// A request lacks a key if a header or a cookie is missing, or if a closure returns `None`.
+///
+/// Only a hard limit refuses it. A [soft or shadow](crate::rate::OverLimit) limit counts it as over
+/// the limit in the metrics, and does not apply to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MissingKey {
-    /// The address of the client takes the place of the key. Where that is unknown as well, the
-    /// server is not set up for this limit: the request is answered with 500, and an error is logged
-    /// that says how to mend it.
+    /// The address of the client takes the place of the key. This is the default.
+    ///
+    /// If the address is unknown as well, the server is not set up for this limit: the request is
+    /// answered with 500, and an error is logged that states the remedy.
     #[default]
     Address,
-    /// The limit does not apply.
+    /// The limit does not apply to the request.
     Bypass,
-    /// It is answered with 429, by a problem document that names the limit, and without headers about
-    /// a quota.
+    /// The request is answered with 429. The reason names the rate limit; there are no headers
+    /// about a quota.
     Refuse,
 }
 
-/// The key of a request, if it has one.
+/// The result of a look-up of the key of a request.
 pub(crate) enum Found {
-    /// It has none, and is not limited.
+    /// The request has no key, and the limit does not apply to it.
     Bypass,
-    /// This is it.
+    /// The key, or the address in its place.
     Key(KeyHash),
-    /// It has none, and is refused.
+    /// The request has no key, and is refused.
     Refuse,
-    /// It has none, not even an address: the service is not set up for this limit.
+    /// The address of the client is needed and unknown: the server is not set up for this limit.
     Stranger,
 }
 
-/// The hashes by which a layer tells clients apart, and the rules for their addresses.
+/// The part of a layer that identifies clients: the hasher of their keys, and the source of their
+/// addresses.
 pub(crate) struct Callers {
     hasher: KeyHasher,
     pub(crate) client_ip: ClientIp,
 }
 
 impl Callers {
+    /// Draws the secret of the hasher. It is never stored, so the hashes have no meaning outside
+    /// this layer.
     pub(crate) fn new(client_ip: ClientIp) -> Self {
         let seeds = std::array::from_fn(|_| u64::from_le_bytes(random_bytes()));
         Self { hasher: KeyHasher::new(seeds), client_ip }
     }
 
-    /// The sender of a request, and the visitor of the pass in it.
+    /// Returns the sender of a request, with the visitor whose valid pass the request carries.
     pub(crate) const fn of<'a>(
         &'a self,
         head: RequestHead<'a>,
@@ -372,17 +436,17 @@ impl Callers {
     }
 }
 
-/// A request, and what it takes to tell who sent it.
+/// A request together with everything that its keys are computed from.
 #[derive(Clone, Copy)]
 pub(crate) struct Caller<'a> {
     pub(crate) head: RequestHead<'a>,
     pub(crate) hasher: &'a KeyHasher,
-    /// By its pass; `None` if it has none.
+    /// The visitor of a valid pass; `None` if the request has none.
     pub(crate) visitor: Option<VisitorId>,
 }
 
 impl Caller<'_> {
-    /// The hash of the address of the client; `None` if the peer is unknown.
+    /// Returns the hash of the client's address, or `None` if the peer is unknown.
     pub(crate) fn address_hash(&self) -> Option<KeyHash> {
         let address = self.head.network()?;
         let hash = match address {
@@ -392,13 +456,17 @@ impl Caller<'_> {
         Some(hash.of_network(self.wide_hash(address)))
     }
 
-    /// The hash of the network by which an address is judged that a table of keys has no place for.
+    /// Returns the hash of the wide network of the client's address. A limit whose table has no
+    /// place for a key judges the key by this network.
     fn wide_network_hash(&self) -> Option<KeyHash> {
         Some(self.wide_hash(self.head.network()?))
     }
 
-    /// A /16 of IPv4 or a /32 of IPv6, which is what a provider has at the least (RFC 3177 section 4,
-    /// RFC 6177 section 2).
+    /// Returns the hash of a /16 of IPv4 or a /32 of IPv6.
+    ///
+    /// A /32 of IPv6 is the smallest allocation to a provider (section 4.3 of RIPE NCC's IPv6
+    /// policy), and a site gets a /48 or less of it (RFC 6177 section 2). So a flood from one site
+    /// affects no clients of another provider.
     fn wide_hash(&self, address: IpAddr) -> KeyHash {
         match address {
             IpAddr::V4(address) => self.hasher.hash(&(address.to_bits() >> 16)),
@@ -407,7 +475,8 @@ impl Caller<'_> {
     }
 }
 
-/// The value of the first cookie of this name.
+/// Returns the value of the first cookie with this name, over all lines of the `Cookie` header.
+/// HTTP/2 may split the header into one line for each cookie (RFC 9113 section 8.2.3).
 fn cookie<'a>(head: &RequestHead<'a>, name: &str) -> Option<&'a [u8]> {
     let lines = head.headers().get_all(header::COOKIE).into_iter().map(HeaderValue::as_bytes);
     let mut pairs = lines.flat_map(|line| line.split(|&byte| byte == b';'));

@@ -1,12 +1,12 @@
-//! The language in which a client is answered.
+//! The language of answers, negotiated from the `Accept-Language` header.
 
-/// A language in which a visitor can be answered.
+/// A language in which answers of the layer are available.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Language {
     /// 中文
     Chinese,
-    /// English, also for visitors who read none of these.
+    /// English, which is also the default for clients that accept none of these languages.
     #[default]
     English,
     /// Français
@@ -18,11 +18,12 @@ pub enum Language {
 }
 
 impl Language {
-    /// All of them, in the order of their declaration.
+    /// All languages, in the order of their declaration.
     pub const ALL: [Self; 5] =
         [Self::Chinese, Self::English, Self::French, Self::German, Self::Spanish];
 
-    /// The tag for `lang` and `Content-Language` (BCP 47).
+    /// Returns the language tag (BCP 47) for the attribute `lang` and the header
+    /// `Content-Language`.
     #[must_use]
     pub const fn tag(self) -> &'static str {
         match self {
@@ -34,12 +35,14 @@ impl Language {
         }
     }
 
-    /// The language that an `Accept-Language` header prefers (RFC 9110 section 12.5.4).
+    /// Returns the language that an `Accept-Language` header prefers (RFC 9110 section 12.5.4).
     ///
-    /// By the primary subtag: a client that prefers `de-AT` gets German. The first of equals wins,
-    /// and a language that is named wins over `*`, which stands for the default.
+    /// Only the primary subtag of a range is compared, so a client that prefers `de-AT` gets
+    /// German. Of ranges with equal weights the first wins. The range `*` stands for the default
+    /// language, and loses to a named language of the same weight.
     ///
-    /// `fluent-langneg` does not do this: it ignores the weights, and drops tags with an extension.
+    /// The crate `fluent-langneg` is no replacement: it ignores weights and drops tags with an
+    /// extension.
     pub(crate) fn negotiate(accept_language: &str) -> Self {
         let (mut preferred, mut best, mut rest) = (Self::default(), 0.0, 0.0_f32);
         for element in accept_language.split(',').take(MAX_RANGES) {
@@ -56,15 +59,15 @@ impl Language {
         if rest > best { Self::default() } else { preferred }
     }
 
-    /// The language of a range such as `de-AT`, if it is one of these.
+    /// Returns the language of a range such as `de-AT`, or `None` if it is not available.
     fn of_range(range: &str) -> Option<Self> {
         let primary = range.trim().split('-').next()?;
         Self::ALL.into_iter().find(|it| it.tag().eq_ignore_ascii_case(primary))
     }
 }
 
-/// The weight among the parameters of a range (RFC 9110 section 12.4.2): 1 if there is none, and 0,
-/// which is not acceptable, if it is no number from 0 to 1.
+/// Returns the weight among the parameters of a range (RFC 9110 section 12.4.2), from 0 to 1. It is
+/// 1 if there is none. A malformed weight counts as 0, which means not acceptable.
 fn weight(parameters: &str) -> f32 {
     let mut parameters = parameters.split(';').filter_map(|it| it.split_once('='));
     let weight = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
@@ -72,8 +75,8 @@ fn weight(parameters: &str) -> f32 {
     weight.ok().filter(|weight| (0.0..=1.0).contains(weight)).unwrap_or(0.0)
 }
 
-/// At most this many ranges of a header are looked at. Browsers send one for each language in
-/// their settings.
+/// The number of ranges of a header that are compared. Browsers send one or two for each language
+/// in their settings.
 const MAX_RANGES: usize = 64;
 
 #[cfg(test)]

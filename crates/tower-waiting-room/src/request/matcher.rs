@@ -1,4 +1,17 @@
-//! Which requests a rule is about.
+//! Matchers: tests of a request that decide whether a rule covers it.
+//!
+//! Rules of two kinds use the same matchers, and must err in opposite directions. A limit or a gate
+//! restricts requests, so a client must not escape it by an unusual spelling of a path or a host. A
+//! bypass or a tier exempts requests or favours them, so a client must not get it by such a
+//! spelling:
+//!
+//! ```text
+//!                                       path or host with one reading   with several readings
+//!  Doubt::Covered  limit, gate          covered if it matches           covered if any matches
+//!  Doubt::Exempt   bypass, tier         covered if it matches           covered only if all match
+//! ```
+//!
+//! A matcher sees the head of a request, and never its body.
 
 use std::{fmt, sync::Arc};
 
@@ -8,43 +21,44 @@ use waiting_room_core::{ConfigError, ConfigErrorKind};
 
 use super::{client_ip::network, head::RequestHead, path::Readings, path_rule::PathRule};
 
-/// A test of a request, by what can be seen without its body.
+/// A test of the head of a request. Names are validated at start-up by [`Matcher::validate`].
 #[derive(Clone)]
 pub(crate) enum Matcher {
-    /// Carries a cookie of this name.
+    /// The request has a cookie with this name.
     Cookie(String),
-    /// Carries this header, with exactly this value if one is given.
+    /// The request has this header and, if a value is given, a line with exactly this value.
     Header(String, Option<String>),
-    /// Names exactly this host, without its port.
+    /// The request names exactly this host; its port and the case of letters are ignored.
     Host(String),
-    /// Is of this method; or of HEAD, if this is GET.
+    /// The request has this method, or HEAD if this is GET.
     Method(Method),
-    /// Comes from an address in this network, if what is written is one.
+    /// The client's address is in this network. The network is `None` if the text is not a network,
+    /// which validation refuses.
     Network(String, Option<IpNet>),
-    /// Is for such a path.
+    /// The path is covered by this rule.
     Path(PathRule),
-    /// Is what a closure says.
+    /// The closure returns true.
     When(Arc<dyn Fn(&RequestHead<'_>) -> bool + Send + Sync>),
 }
 
-/// What to make of a path that not every reader takes for the same, such as
-/// `/assets/../checkout`.
+/// The treatment of requests that are ambiguous: a path such as `/assets/../checkout`, which
+/// servers read in different ways, or a target and a `Host` header that name different hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// It is covered if any of them takes it for one that is meant: for rules that restrict.
+    /// Covered if any reading matches. For rules that restrict: limits and gates.
     Covered,
-    /// It is not covered: for rules that exempt.
+    /// Not covered. For rules that exempt or favour: bypass, tiers and exceptions.
     Exempt,
 }
 
 impl Matcher {
-    /// A test for a network in CIDR notation, or a single address.
+    /// Creates a matcher for a network in CIDR notation, or for a single address.
     pub(crate) fn network(text: String) -> Self {
         let network = network(&text).ok();
         Self::Network(text, network)
     }
 
-    /// Whether a request is meant.
+    /// Returns whether the request matches. `doubt` decides about ambiguous paths and hosts.
     pub(crate) fn covers(&self, head: &RequestHead<'_>, doubt: Doubt) -> bool {
         match self {
             Self::Cookie(cookie) => carries_cookie(head.headers(), cookie),
@@ -54,6 +68,7 @@ impl Matcher {
             }
             Self::Host(host) => names_host(head, host, doubt),
             Self::Method(method) => is_method(head.method(), method),
+            // A request whose address is unknown is in no network.
             Self::Network(_, network) => network.is_some_and(|network| {
                 head.client_ip().is_some_and(|address| network.contains(&address))
             }),
@@ -62,7 +77,12 @@ impl Matcher {
         }
     }
 
-    /// Checks that it can be meant; `field` and `rule` are named in the error.
+    /// Checks that a request can match; `field` and `rule` are named in the error.
+    ///
+    /// # Errors
+    ///
+    /// If the name of a header, cookie or host, the value of a header, a network or a path is
+    /// malformed.
     pub(crate) fn validate(&self, field: &'static str, rule: &str) -> Result<(), ConfigError> {
         let wrong = |given: &str, expected: &str| {
             let given = format!("{given:?} in the rule {rule:?}");
@@ -89,7 +109,8 @@ impl Matcher {
 }
 
 impl PartialEq for Matcher {
-    /// Closures are the same if they are one.
+    /// Compares matchers as they were configured. Closures are equal only if they are clones of
+    /// one.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Cookie(a), Self::Cookie(b)) | (Self::Host(a), Self::Host(b)) => a == b,
@@ -119,7 +140,11 @@ impl fmt::Debug for Matcher {
     }
 }
 
-/// Checks the name of a rule, which stands in logs, metrics and headers.
+/// Checks the name of a rule, which is used in logs, metrics and headers.
+///
+/// # Errors
+///
+/// If the name is empty, or contains anything other than printable ASCII without spaces.
 pub(crate) fn validate_name(field: &'static str, name: &str) -> Result<(), ConfigError> {
     if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
         let given = format!("{name:?} in the rule {name:?}");
@@ -129,27 +154,34 @@ pub(crate) fn validate_name(field: &'static str, name: &str) -> Result<(), Confi
     Ok(())
 }
 
-/// Whether a request is for a path that a rule is about.
+/// Returns whether the path of a request is covered by a rule.
 fn is_for(head: &RequestHead<'_>, rule: &PathRule, doubt: Doubt) -> bool {
     let path = head.uri().path();
     match doubt {
+        // The path itself is compared first: the readings are not needed if it matches.
         Doubt::Covered => {
             rule.covers_text(path.as_bytes())
                 || head.readings(|readings| readings.may_be(path, rule))
         }
+        // The path itself has to match, to the last slash, and no reader may take it for another.
         Doubt::Exempt => rule.is(path) && head.readings(Readings::is_clear),
     }
 }
 
-/// Whether a method is the one that is meant. HEAD is GET without the content of the response (RFC
-/// 9110 section 9.3.2), and the same work where the handler of GET answers it.
+/// Returns whether `method` is `meant`, or HEAD if `meant` is GET.
+///
+/// HEAD is GET without the content of the response (RFC 9110 section 9.3.2). It costs the same work
+/// if the handler of GET answers it, and would otherwise be a way around a limit on GET.
 pub(crate) fn is_method(method: &Method, meant: &Method) -> bool {
     method == meant || *method == Method::HEAD && *meant == Method::GET
 }
 
-/// Whether a request names this host, in its target (`:authority` in HTTP/2) and in each `Host`
-/// header that it has. The target beats the header (RFC 9112 section 3.2.2), but not every server
-/// behind knows: if they differ, the request is for either, as `doubt` says.
+/// Returns whether a request names this host in its target (`:authority` in HTTP/2) and in its
+/// `Host` headers.
+///
+/// The target takes precedence over the header (RFC 9112 section 3.2.2), but not every server
+/// behind the layer obeys that. If they differ, the request may be for any of the hosts, so it is
+/// ambiguous.
 fn names_host(head: &RequestHead<'_>, host: &str, doubt: Doubt) -> bool {
     let target = head.uri().authority().map(|it| it.as_str().as_bytes());
     let lines = head.headers().get_all(header::HOST).iter().map(HeaderValue::as_bytes);
@@ -161,7 +193,7 @@ fn names_host(head: &RequestHead<'_>, host: &str, doubt: Doubt) -> bool {
     }
 }
 
-/// The host without the port behind it (RFC 3986 section 3.2).
+/// Returns a host without its port (RFC 3986 section 3.2.3).
 fn without_port(named: &[u8]) -> &[u8] {
     match memchr::memrchr(b':', named) {
         Some(at) if named[at + 1..].iter().all(u8::is_ascii_digit) => &named[..at],
@@ -169,11 +201,12 @@ fn without_port(named: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether a text is the host of an authority, and nothing else.
+/// Returns whether a text is the host of an authority, without user information or a port.
 fn is_host(text: &str) -> bool {
     text.parse::<Authority>().is_ok_and(|authority| authority.host() == text)
 }
 
+/// Returns whether any line of the `Cookie` header has a cookie with this name.
 fn carries_cookie(headers: &HeaderMap, name: &str) -> bool {
     headers.get_all(header::COOKIE).iter().any(|line| {
         line.as_bytes().split(|&byte| byte == b';').any(|pair| {
@@ -183,21 +216,23 @@ fn carries_cookie(headers: &HeaderMap, name: &str) -> bool {
     })
 }
 
-/// The requests that a limit is about: those that all of these match.
+/// The requests that a limit or a gate applies to: those with one of the methods that all matchers
+/// match.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
+    /// Empty for all methods.
     methods: Vec<Method>,
     matchers: Vec<Matcher>,
 }
 
 impl Scope {
-    /// Whether a request is meant. A path is, if any reader takes it for one that is.
+    /// Returns whether the limit applies to a request. Ambiguous requests are covered.
     pub(crate) fn covers(&self, head: &RequestHead<'_>) -> bool {
         (self.methods.is_empty() || self.methods.iter().any(|it| is_method(head.method(), it)))
             && self.matchers.iter().all(|it| it.covers(head, Doubt::Covered))
     }
 
-    /// Adds methods to a scope, which stays everything if there are none.
+    /// Adds methods to a scope. An empty list changes nothing, so that the scope stays unlimited.
     pub(crate) fn add_methods(scope: &mut Option<Self>, methods: impl IntoIterator<Item = Method>) {
         let mut methods = methods.into_iter().peekable();
         if methods.peek().is_some() {
@@ -205,12 +240,16 @@ impl Scope {
         }
     }
 
-    /// Adds a matcher to a scope.
+    /// Adds a matcher, which narrows the scope.
     pub(crate) fn add(scope: &mut Option<Self>, matcher: Matcher) {
         scope.get_or_insert_default().matchers.push(matcher);
     }
 
-    /// Checks that it can be meant; `field` and `rule` are named in the error.
+    /// Checks all matchers; `field` and `rule` are named in the error.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Matcher::validate`].
     pub(crate) fn validate(&self, field: &'static str, rule: &str) -> Result<(), ConfigError> {
         self.matchers.iter().try_for_each(|it| it.validate(field, rule))
     }

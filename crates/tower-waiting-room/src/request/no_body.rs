@@ -1,11 +1,11 @@
-//! In the place of `body.rs` without the feature `axum`: no body can be put together again once it
-//! was read, so none is.
+//! Takes the place of `body.rs` without the feature `axum`. No type of body is known then that
+//! could be rebuilt after a part of it was read, so no body is read, timed or drained.
 
 use std::task::{Context, Poll};
 
 use http::Request;
 
-/// Finds no client that leaves.
+/// Never reports that a client has disconnected.
 pub(crate) struct DisconnectProbe;
 
 impl DisconnectProbe {
@@ -13,17 +13,17 @@ impl DisconnectProbe {
         Self
     }
 
-    #[expect(clippy::unused_self, reason = "the other one has something to read")]
+    #[expect(clippy::unused_self, reason = "that of `body.rs` has state")]
     pub(crate) const fn poll<B>(&mut self, _body: &mut B, _cx: &mut Context<'_>) -> Poll<()> {
         Poll::Pending
     }
 
-    #[expect(clippy::unused_self, reason = "the other one has something to give back")]
+    #[expect(clippy::unused_self, reason = "that of `body.rs` has frames to return")]
     pub(crate) const fn give_back<B>(&mut self, _body: &mut B) {}
 }
 
-/// Leaves the body to the server.
+/// Does nothing: the server decides about the rest of the body of a refused request.
 pub(crate) const fn linger<B>(_request: &mut Request<B>) {}
 
-/// Leaves the body as it is.
+/// Does nothing: a client that stops sending is left to a timeout of the server.
 pub(crate) const fn bound_reads<B>(_body: &mut B, _timeout: std::time::Duration) {}

@@ -1,60 +1,74 @@
-//! The readings of a path: what the servers behind the layer may take it for.
+//! The readings of a path: the paths that servers behind the layer may take it for.
 //!
-//! Behind the layer a path is read by others: a router, a proxy, a server in another language. Some
-//! decode it once more, join slashes, take backslashes for slashes, resolve dot segments, cut off
-//! what follows a `;`, or trim the slash at its end. Nothing tells which of them do, so a limit
-//! applies to a request if any reader may take its path for one that is meant, and an exemption only
-//! if all readers must.
+//! Other programs read the path behind the layer: a router, a proxy, a server in another language.
+//! Some of them decode it once more, merge slashes, treat backslashes as slashes, resolve dot
+//! segments, cut off parameters after a `;`, or trim a trailing slash. The layer cannot know which
+//! of them do. So a limit applies to a request if any reader may take its path for a limited one,
+//! and an exemption applies only if every reader must take it for an exempt one.
 //!
-//! The readings are found once for a request, when the first rule asks for them. One scan counts
-//! the *signs* of several readings, and decides how much work the path is worth:
+//! Two kinds of signs show that a path may have several readings:
+//!
+//! - An *escape* is a percent sign with two hexadecimal digits. It is clear if it stands for a
+//!   letter, a space, a byte of UTF-8 or another byte that has no meaning in a path.
+//! - A *detour* is a place from which a reader may continue in another way than the text: `//`,
+//!   `/.`, `\`, `;` and, once escapes are decoded, `?`, `#` and NUL.
+//!
+//! The readings are computed at most once for a request, when the first rule needs them. One scan
+//! counts the signs and decides how much work the path is worth:
 //!
 //! | path | readings |
 //! |---|---|
-//! | no escapes, no detours | one: the path itself |
-//! | escapes of letters, spaces or UTF-8 alone | decoded while a rule compares, without a copy |
-//! | a few other signs, in up to 256 bytes | the path decoded once and twice, each of the three with its detours taken |
-//! | more signs, or more than 256 bytes with some, or more than 8 KiB | not read: a limit on some paths covers it, no exemption does |
+//! | no signs | one: the path itself |
+//! | clear escapes only | decoded while a rule is compared, without a copy |
+//! | other signs, up to 16 in all, up to 256 bytes | decoded 0, 1 and 2 times, and each resolved |
+//! | other signs, but more of them or more bytes | not read: limits cover it, exemptions do not |
+//! | more than 8 KiB | not read, as above |
 //!
-//! Letters of another case are another path: routers tell `/Login` from `/login`.
+//! The bounds limit the work that a client can cause with a crafted path.
+//!
+//! Case is not folded: routers distinguish `/Login` from `/login`.
 
 use std::borrow::Cow;
 
 use super::path_rule::{PathRule, Text};
 
-/// How a path may be read.
+/// The readings of one path, as far as they have to be computed.
 #[derive(Debug)]
 pub(super) enum Readings {
-    /// Its escapes stand for bytes without a meaning of their own, and decoders agree about it.
+    /// The path has only clear escapes, so all decoders agree about it.
     Escaped,
-    /// Every reader takes it for what it is.
+    /// The path has no signs: every reader takes it literally.
     One,
-    /// Readers differ.
+    /// The path has other signs, and readers may differ.
     Several(Box<Several>),
-    /// It is too long, or too odd, to be read in every way.
+    /// The path is too long or has too many signs to be read. It may be any path.
     Unread,
 }
 
+/// The readings of a path about which readers may differ.
 #[derive(Debug)]
 pub(super) struct Several {
-    /// Whether all readings lead to one place.
+    /// Whether no reader leaves the place that a rule names: the path has no dot segments and no
+    /// backslashes, neither as it is nor decoded, and no escapes that are broken or stand for a
+    /// delimiter. Merged slashes and cut parameters are harmless, since they do not lead out of a
+    /// prefix.
     is_clear: bool,
-    /// The readings that differ from the path itself.
+    /// The readings that differ from the path itself, at most 5.
     texts: Vec<Text>,
 }
 
 impl Readings {
-    /// The longest path that is taken for what it is, in bytes. Common servers refuse longer
-    /// targets, and RFC 9110 section 4.1 recommends to support 8000 bytes.
+    /// The longest path that is read at all, in bytes. Common servers refuse longer targets, and
+    /// RFC 9110 section 4.1 recommends supporting at least 8 000 bytes.
     const MAX_BYTES: usize = 8 * 1024;
 
-    /// The longest path that is read in several ways, in bytes.
+    /// The longest path of which several readings are computed, in bytes.
     const MAX_ODD_BYTES: usize = 256;
 
-    /// The number of signs up to which a path is read in several ways.
+    /// The largest number of signs with which several readings are computed.
     const MAX_SIGNS: u32 = 16;
 
-    /// The readings of `path`, without its query.
+    /// Computes the readings of `path`, which has no query.
     pub(super) fn of(path: &str) -> Self {
         let path = path.as_bytes();
         if path.len() > Self::MAX_BYTES {
@@ -70,7 +84,8 @@ impl Readings {
         }
     }
 
-    /// Whether a rule is about any reading of `path` but the path itself, or may be.
+    /// Returns whether a rule covers a reading of `path` other than the path itself, or may cover
+    /// one. The path itself is compared by the caller, before any reading is computed.
     pub(super) fn may_be(&self, path: &str, rule: &PathRule) -> bool {
         match self {
             Self::Escaped => rule.covers_escaped(Unescaped(path.as_bytes())),
@@ -80,7 +95,8 @@ impl Readings {
         }
     }
 
-    /// Whether every reader arrives at one place.
+    /// Returns whether a rule may exempt the path, because no reader leaves the place that it
+    /// names.
     pub(super) fn is_clear(&self) -> bool {
         match self {
             Self::Escaped | Self::One => true,
@@ -90,26 +106,33 @@ impl Readings {
     }
 }
 
-/// What tells that a path has several readings, counted.
+/// The numbers of signs in a path.
 #[derive(Clone, Copy, Debug, Default)]
 struct Signs {
-    /// Escapes, of which several in a row count as one.
+    /// Escapes. Several in a row count as one, since a character of UTF-8 takes up to four.
     escapes: u32,
-    /// Detours, and escapes that are broken or stand for a byte with a meaning in a path.
+    /// Detours, and escapes that are not clear: broken ones, and those of bytes with a meaning in a
+    /// path.
     doubts: u32,
 }
 
 impl Signs {
-    /// Counts without a branch on any byte, so that no path is slower than another of its length.
+    /// Counts the signs in `path`.
+    ///
+    /// There is no branch on the value of a byte, so all paths of one length take the same time,
+    /// and the compiler can count many bytes at once.
     fn of(path: &[u8]) -> Self {
         let mut signs = Self::default();
-        // Each byte is looked at with the three behind it, and the last three by themselves.
+        // A sign is recognized by a byte and up to three bytes after it, so the path is walked as
+        // four slices at offsets 0 to 3. The last three bytes have fewer successors, and follow
+        // below.
         let whole = path.len().saturating_sub(3);
         let behind = |offset: usize| path[offset.min(path.len())..].chunks(Self::CHUNK);
         let (second, third, fourth) = (behind(1), behind(2), behind(3));
         let chunks = path[..whole].chunks(Self::CHUNK).zip(second).zip(third).zip(fourth);
         for (((first, second), third), fourth) in chunks {
-            // A chunk is short enough to be counted in bytes, many of them at once.
+            // A chunk has at most 128 bytes, so that its counts fit in a `u8`, which lets more
+            // bytes be counted at once.
             let (mut escapes, mut doubts) = (0, 0);
             for (((&a, &b), &c), &d) in first.iter().zip(second).zip(third).zip(fourth) {
                 escapes += u8::from(is_end_of_escapes(a, d));
@@ -118,6 +141,7 @@ impl Signs {
             signs.escapes += u32::from(escapes);
             signs.doubts += u32::from(doubts);
         }
+        // The last three bytes, with `NOTHING` beyond the end.
         let at = |index: usize| path.get(index).copied().unwrap_or(NOTHING);
         for index in whole..path.len() {
             let (byte, behind) = (at(index), at(index + 3));
@@ -127,27 +151,31 @@ impl Signs {
         signs
     }
 
+    /// Returns the number of all signs. An escape that is not clear counts in both numbers.
     const fn total(self) -> u32 {
         self.escapes + self.doubts
     }
 
+    /// The bytes that are counted in a `u8` before the counts are added up; at most 255.
     const CHUNK: usize = 128;
 }
 
-// These four take no shortcuts (`&` and `|`), which lets the compiler count many bytes at once.
+// The next four functions use `&` and `|` in place of `&&` and `||`. Without short circuits there
+// is no branch, so the compiler can evaluate them for many bytes at once.
 
-/// Whether an escape begins here, and none where it ends.
+/// Returns whether the last escape of a run begins at `byte`. `behind` is the byte after this
+/// escape.
 const fn is_end_of_escapes(byte: u8, behind: u8) -> bool {
     (byte == b'%') & (behind != b'%')
 }
 
-/// Whether readers may differ about what begins here.
+/// Returns whether readers may differ about the text that begins at `byte`.
 const fn is_doubt(byte: u8, next: u8, third: u8) -> bool {
     is_detour(byte, next) | (byte == b'%') & !is_clear_escape(next, third)
 }
 
-/// Whether a reader may take another way than the text says from here on. That a segment only
-/// begins with a dot is enough.
+/// Returns whether a detour begins at `byte`. A segment that merely begins with a dot is counted as
+/// well: whether it is a dot segment takes more bytes to tell, and is decided when it is resolved.
 const fn is_detour(byte: u8, next: u8) -> bool {
     (byte == b'/') & ((next == b'/') | (next == b'.'))
         | (byte == b'\\')
@@ -157,10 +185,11 @@ const fn is_detour(byte: u8, next: u8) -> bool {
         | (byte == 0)
 }
 
-/// Whether the two bytes behind a `%` are the digits of a byte that means nothing in a path: not of
-/// a control character, and of none of `#%./;?\`.
+/// Returns whether the two bytes after a `%` are the digits of a byte without a meaning in a path:
+/// any byte except control characters and `#%./;?\`.
 const fn is_clear_escape(high: u8, low: u8) -> bool {
-    // Digits have this bit already, and letters become small; a path has no control characters.
+    // Setting this bit makes letters lower-case and leaves digits as they are. It would turn
+    // control characters into digits, but a path has none.
     let (high, low) = (high | 0x20, low | 0x20);
     let is_digit = (low.wrapping_sub(b'0') < 10) | (low.wrapping_sub(b'a') < 6);
     let is_clear = (high == b'2') & (low != b'3') & (low != b'5') & (low != b'e') & (low != b'f')
@@ -176,13 +205,14 @@ const fn is_clear_escape(high: u8, low: u8) -> bool {
 }
 
 impl Several {
-    /// Readers decode a path once or, behind a proxy that decodes too, twice; and then take the
-    /// detours in what they have, or do not.
+    /// Computes the readings: a reader decodes the path not at all, once or, behind a proxy that
+    /// decodes as well, twice. It then resolves the result, or does not.
     fn of(path: &[u8]) -> Self {
         let mut it = Self { is_clear: !has_dot_segments(path), texts: Vec::with_capacity(5) };
         it.add_resolved(path);
         if let Cow::Owned(once) = decoded(path) {
-            // An escape of a byte with a meaning has another meaning (RFC 3986 section 2.2).
+            // An escaped delimiter does not mean the same as the delimiter (RFC 3986 section 2.2),
+            // so a path with one is clear only to readers that do not decode it.
             it.is_clear &= has_clear_escapes(path) && !has_dot_segments(&once);
             it.add_resolved(&once);
             if let Cow::Owned(twice) = decoded(&once) {
@@ -194,6 +224,7 @@ impl Several {
         it
     }
 
+    /// Adds the resolved form of a text, unless it has no detours and is therefore the same.
     fn add_resolved(&mut self, text: &[u8]) {
         if next_detour(text) < text.len() {
             self.texts.push(Text::new(resolved(text)));
@@ -201,7 +232,7 @@ impl Several {
     }
 }
 
-/// A text whose escapes are decoded as it is read.
+/// An iterator over the bytes of a text that decodes escapes on the way.
 struct Unescaped<'a>(&'a [u8]);
 
 impl Iterator for Unescaped<'_> {
@@ -214,8 +245,8 @@ impl Iterator for Unescaped<'_> {
     }
 }
 
-/// The byte that a text begins with, decoded if it is escaped, and what follows. A broken escape is
-/// a percent sign.
+/// Returns the first byte of a text, decoded if it is escaped, and the rest of the text. The
+/// percent sign of a broken escape stands for itself.
 fn unescaped(text: &[u8]) -> Option<(u8, &[u8])> {
     let (&byte, rest) = text.split_first()?;
     if byte == b'%'
@@ -227,7 +258,7 @@ fn unescaped(text: &[u8]) -> Option<(u8, &[u8])> {
     Some((byte, rest))
 }
 
-/// The text with its escapes decoded.
+/// Returns the text with all escapes decoded once, or the text itself if it has no percent sign.
 fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
     let Some(mut next) = memchr::memchr(b'%', text) else { return Cow::Borrowed(text) };
     let (mut decoded, mut rest) = (Vec::with_capacity(text.len()), text);
@@ -236,7 +267,7 @@ fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
         let Some((byte, behind)) = unescaped(&rest[next..]) else { break };
         decoded.push(byte);
         rest = behind;
-        // The next escape is often near, where a search costs more than a look.
+        // Escapes often follow each other, and to check for that is cheaper than to search.
         next = match rest {
             [b'%', ..] => 0,
             _ => memchr::memchr(b'%', rest).unwrap_or(rest.len()),
@@ -245,13 +276,14 @@ fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(decoded)
 }
 
-/// The byte that two hexadecimal digits stand for.
+/// Returns the byte that two hexadecimal digits stand for, or `None` if they are no digits.
 fn byte_of(high: u8, low: u8) -> Option<u8> {
     let (high, low) = (HEX[usize::from(high)], HEX[usize::from(low)]);
     ((high | low) < 16).then_some(high << 4 | low)
 }
 
-/// The value of each hexadecimal digit, and 16 for any other byte.
+/// The value of each hexadecimal digit, and 16 for any other byte. A table is fastest, and an
+/// escaped path is decoded anew for each rule that it is compared with.
 const HEX: [u8; 256] = {
     let (mut values, mut value) = ([16; 256], 0);
     while value < 16 {
@@ -262,7 +294,8 @@ const HEX: [u8; 256] = {
     values
 };
 
-/// Whether every escape in a path stands for a byte without a meaning, or for a dot.
+/// Returns whether every escape in a path is valid and stands for a byte without a meaning, or for
+/// a dot. Escaped dots matter only in dot segments, which are looked for after decoding.
 fn has_clear_escapes(path: &[u8]) -> bool {
     let is_clear = |high, low| is_clear_escape(high, low) | (high == b'2') & (low | 0x20 == b'e');
     let is_unclear = |it: &[u8]| (it[0] == b'%') & !is_clear(it[1], it[2]);
@@ -270,7 +303,11 @@ fn has_clear_escapes(path: &[u8]) -> bool {
     !has_broken_end && !path.windows(3).fold(false, |any, it| any | is_unclear(it))
 }
 
-/// Where the first detour begins; the length of the text if there is none.
+/// Returns the index of the first detour, or the length of the text if there is none.
+///
+/// The search skips 32 bytes at a time without a branch on any of them, and is exact only in the
+/// part that contains a detour. Each part is read with the one byte after it, which `//` and `/.`
+/// need.
 fn next_detour(text: &[u8]) -> usize {
     let mut begin = 0;
     while let Some(chunk) = text.get(begin..begin + 33) {
@@ -284,8 +321,11 @@ fn next_detour(text: &[u8]) -> usize {
     (begin..text.len()).find(|&index| is_detour(at(index), at(index + 1))).unwrap_or(text.len())
 }
 
-/// The text that is left once the detours in it are taken: slashes are joined, dot segments
-/// resolved (RFC 3986 section 5.2.4), parameters cut off, and slashes at the end.
+/// Returns the text with its detours resolved.
+///
+/// Slashes are merged, dot segments are removed (RFC 3986 section 5.2.4), parameters are cut off,
+/// and so is a trailing slash. A `?`, a `#` or a NUL, which only decoding can bring about, ends the
+/// path. The result begins with a slash, and is at most one byte longer than the text.
 fn resolved(text: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(text.len() + 1);
     kept.push(b'/');
@@ -307,7 +347,8 @@ fn resolved(text: &[u8]) -> Vec<u8> {
                 let ends = |byte: &u8| matches!(byte, b'/' | b'\\' | b'?' | b'#' | 0);
                 &parameter[parameter.iter().position(ends).unwrap_or(parameter.len())..]
             }
-            // Where a proxy decodes, what follows is no part of the path any more.
+            // After a proxy has decoded the path, the rest is a query, a fragment, or lost to a
+            // reader that uses C strings.
             _ => break,
         };
     }
@@ -317,7 +358,9 @@ fn resolved(text: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// What follows the dot segment that `rest` begins with, once it is taken; `rest` if there is none.
+/// Resolves the dot segment at the beginning of `rest`, which has to be the beginning of a segment,
+/// and returns the text after it. For `..`, the last segment of `kept` is removed. Returns `rest`
+/// itself if it does not begin with a dot segment.
 fn behind_dots<'a>(rest: &'a [u8], kept: &mut Vec<u8>) -> &'a [u8] {
     let dots = match rest {
         [b'.', b'.', ..] => 2,
@@ -335,7 +378,8 @@ fn behind_dots<'a>(rest: &'a [u8], kept: &mut Vec<u8>) -> &'a [u8] {
     &rest[dots..]
 }
 
-/// Whether a segment is `.` or `..`, with parameters or without.
+/// Returns whether a segment of the text is `.` or `..`, with or without parameters. A backslash
+/// counts as one too, since it may separate segments.
 fn has_dot_segments(text: &[u8]) -> bool {
     text.contains(&b'\\')
         || memchr::memchr_iter(b'.', text).any(|at| {
@@ -345,7 +389,7 @@ fn has_dot_segments(text: &[u8]) -> bool {
         })
 }
 
-/// Stands for the byte behind the last: neither part of an escape nor of a detour.
+/// A byte that stands for the end of the text, as it is part of neither an escape nor a detour.
 const NOTHING: u8 = 0xff;
 
 #[cfg(test)]

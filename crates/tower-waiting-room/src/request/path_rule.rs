@@ -1,24 +1,32 @@
-//! The paths that a rule is about, and how a path is compared with them.
+//! The paths that a rule covers, and the comparison of a path with them.
+//!
+//! A rule covers one path or all paths with a prefix. It is compared with a path in two ways:
+//! exactly, for rules that exempt ([`PathRule::is`]), or ignoring a trailing slash, for rules that
+//! restrict (`covers_*`), since routers may trim or add it.
+//!
+//! A request may be compared with many rules, and most of them do not match. So the first 16 bytes
+//! of a reading and of a rule are kept as integers, and one masked comparison rejects most rules.
 
-/// The paths that a rule is about.
+/// The paths that a rule covers.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PathRule {
+    /// The path or the prefix, as it was written.
     text: String,
-    /// Whether it is about all that begin so, and not only this one.
+    /// Whether the rule covers all paths that begin with `text`, rather than this path alone.
     is_prefix: bool,
-    /// The first bytes of the text without a slash at its end, and which bytes of a [`Text`] to compare
-    /// them with.
+    /// The first 16 bytes of `text` without its trailing slash, padded with zeros.
     head: u128,
+    /// The bits of `head` that belong to the text and not to the padding.
     mask: u128,
 }
 
 impl PathRule {
-    /// This path.
+    /// Creates a rule that covers exactly this path.
     pub(crate) fn exact(text: String) -> Self {
         Self::new(text, false)
     }
 
-    /// All paths that begin so.
+    /// Creates a rule that covers all paths that begin with this text.
     pub(crate) fn prefix(text: String) -> Self {
         Self::new(text, true)
     }
@@ -28,23 +36,28 @@ impl PathRule {
         Self { is_prefix, head: head(begin), mask: head_mask(begin.len()), text }
     }
 
-    /// As it is written.
+    /// Returns the path or the prefix as it was written.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether it is about all paths that begin so.
+    /// Returns whether the rule covers all paths with the prefix.
     pub(super) const fn is_prefix(&self) -> bool {
         self.is_prefix
     }
 
-    /// Whether it is about exactly this path.
+    /// Returns whether the rule covers this path literally, in which a trailing slash counts.
+    ///
+    /// A rule that exempts uses this: it must not cover a path that its author did not write.
     pub(super) fn is(&self, path: &str) -> bool {
         if self.is_prefix { path.starts_with(&self.text) } else { path == self.text }
     }
 
-    /// Whether it is about this path, or would be with or without a slash at the end: routers that trim
-    /// it, or add it, take both for the same.
+    /// Returns whether the rule covers this path if a trailing slash is ignored in both.
+    ///
+    /// Routers that trim or add the slash take both for the same path. A prefix with a slash
+    /// therefore also covers the path without it, but not a longer segment: `/api/` covers `/api`,
+    /// and not `/apis`.
     pub(super) fn covers_text(&self, path: &[u8]) -> bool {
         let begin = without_slash(&self.text);
         let Some(rest) = path.strip_prefix(begin.as_bytes()) else { return false };
@@ -54,12 +67,13 @@ impl PathRule {
         }
     }
 
-    /// The same for a reading.
+    /// Does the same as [`covers_text`](Self::covers_text) for a reading.
     pub(super) fn covers_reading(&self, reading: &Text) -> bool {
         reading.head & self.mask == self.head && self.covers_text(&reading.bytes)
     }
 
-    /// The same for a path that is decoded no further than it has to be.
+    /// Does the same as [`covers_text`](Self::covers_text) for a path that is decoded while it is
+    /// read, no further than the rule is long.
     pub(super) fn covers_escaped(&self, mut path: impl Iterator<Item = u8>) -> bool {
         let begin = without_slash(&self.text);
         if !begin.bytes().all(|byte| path.next() == Some(byte)) {
@@ -72,14 +86,15 @@ impl PathRule {
     }
 }
 
+/// Returns the text without one trailing slash.
 fn without_slash(text: &str) -> &str {
     text.strip_suffix('/').unwrap_or(text)
 }
 
-/// A reading, with its first bytes by themselves: most rules differ from it in those, and many rules
-/// may ask.
+/// A reading of a path, with its first bytes as an integer.
 #[derive(Debug)]
 pub(super) struct Text {
+    /// The first 16 bytes, padded with zeros.
     head: u128,
     pub(super) bytes: Vec<u8>,
 }
@@ -90,7 +105,7 @@ impl Text {
     }
 }
 
-/// The first 16 bytes of a text as a number; zeros where it is shorter.
+/// Returns the first 16 bytes of a text as an integer, padded with zeros at the end.
 fn head(text: &[u8]) -> u128 {
     if let Some(first) = text.first_chunk() {
         return u128::from_be_bytes(*first);
@@ -100,7 +115,7 @@ fn head(text: &[u8]) -> u128 {
     u128::from_be_bytes(first)
 }
 
-/// The part of such a number that belongs to a text of so many bytes.
+/// Returns the bits of such an integer that belong to a text of `len` bytes.
 fn head_mask(len: usize) -> u128 {
     match len {
         0 => 0,

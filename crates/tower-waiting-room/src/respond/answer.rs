@@ -1,4 +1,8 @@
-//! What there is to say to a client that is not let through, before it has a form.
+//! The content of an answer, before it is rendered for a client.
+//!
+//! The pipeline decides, and this module collects the facts of the decision: the outcome and its
+//! reason, the place and the wait from a ticket, intervals from the rules of the room. Every form
+//! states the same facts, so they are computed once, here, and a form only formats them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,63 +18,67 @@ use crate::{
     request::{Client, ClientKind, Language},
 };
 
-/// What the layer says to a client instead of letting its request through.
+/// The facts of an answer that a client gets instead of the application's response.
 ///
-/// Every form of answer (page, JSON, problem document, text, gRPC status) says the same facts;
-/// these are they. A [`Page`](super::Page) of the user's own gets them to say them differently.
+/// Every form of answer (page, JSON, problem document, text, gRPC status) states these facts. A
+/// [`Page`](super::Page) of the application receives them to state them in its own way.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Answer {
-    /// The room's name.
+    /// The name of the room.
     pub room: Arc<str>,
-    /// The form in which the client is answered.
+    /// The kind of client, which determines the form of the answer.
     pub kind: ClientKind,
-    /// The language in which the client is answered.
+    /// The language of the sentences in the answer.
     pub language: Language,
-    /// What was decided.
+    /// The decision.
     pub outcome: Outcome,
-    /// Why.
+    /// The reason for the decision.
     pub reason: Reason,
-    /// The status of the response; a gRPC client gets 200 and the status in its trailers.
+    /// The status of the response. A gRPC client gets 200, and a gRPC status in trailers.
     pub status: StatusCode,
-    /// The place in line, counted from 1; `None` if there is none yet, or chance decides.
+    /// The place in line, counted from 1. `None` before the visitor has a place, and if places are
+    /// drawn by lot.
     pub position: Option<u32>,
-    /// How many visitors are ahead; `None` if chance decides. Before there is a place it is
-    /// estimated.
+    /// The number of visitors ahead. `None` if places are drawn by lot. An estimate before the
+    /// visitor has a place.
     pub ahead: Option<u32>,
-    /// Whether the position, and how many are ahead, are approximate.
+    /// Whether `position` and `ahead` are approximate.
     pub is_approximate: bool,
-    /// How long it is expected to take; `None` if that cannot be said.
+    /// The expected wait. `None` if it is unknown, or while no visitors are admitted.
     pub wait: Option<WaitEstimate>,
-    /// When to ask again; `None` if there is no point in it.
+    /// The time until a retry can succeed. `None` if none ever can.
     pub retry_after: Option<Duration>,
-    /// When the visitor first asked.
+    /// The time of the visitor's first request. `None` if the answer is not about a place in line.
     pub waiting_since: Option<Timestamp>,
-    /// When the visitor last asked in time, so that it counted.
+    /// The time of the visitor's last request that was not too early. `None` if the answer is not
+    /// about a place in line.
     pub last_check_in: Option<Timestamp>,
-    /// When this was decided.
+    /// The time of the decision.
     pub now: Timestamp,
-    /// How long the place is kept for a visitor who does not ask again.
+    /// The time for which a place outlives the visitor's last check-in. Zero if the answer is not
+    /// about the room.
     pub place_retention: Duration,
-    /// How often a visitor far back in the line is asked to come back.
+    /// The interval between check-ins of a visitor far back in the line; near the front it is
+    /// shorter. Zero if the answer is not about the room.
     pub refresh_interval: Duration,
-    /// Who is let in next.
+    /// The order in which the room admits visitors.
     pub method: QueueingMethod,
-    /// Whether the visitor has a place in line, and not just a first ticket.
+    /// Whether the visitor has a place in line, and not only a first ticket.
     pub is_placed: bool,
-    /// Whether nobody is let in at the moment, by the operator's decision.
+    /// Whether the operator has stopped admissions.
     pub is_queue_all: bool,
-    /// Whether the waiting page's script asks, and not a program of somebody's own.
+    /// Whether the script of the waiting page sent the request.
     pub is_poll: bool,
-    /// Whether the request could be repeated without harm: GET and HEAD.
+    /// Whether the request can be repeated without harm. True for GET and HEAD.
     pub is_safe: bool,
     /// The sealed pass or ticket behind the name of its room, for a client that sends it in a header
-    /// instead of a cookie: the line that the response has in [`TOKEN_HEADER`](crate::TOKEN_HEADER).
+    /// instead of a cookie: the line that the response has in [`TOKEN_HEADER`](crate::token::TOKEN_HEADER).
     pub token: Option<String>,
 }
 
 impl Answer {
-    /// An answer with nothing but the decision in it, to be told when to come back, and more.
+    /// An answer that states only the decision. The `with_` methods add further facts.
     #[must_use]
     pub(crate) fn new(
         room: Arc<str>,
@@ -106,20 +114,24 @@ impl Answer {
         }
     }
 
-    /// With what the room's rules say.
+    /// Adds the facts from the rules of the room.
     #[must_use]
     pub(crate) fn with_rules(mut self, rules: &RoomRules) -> Self {
         self.place_retention = rules.place_retention();
         self.refresh_interval = rules.refresh_interval();
         self.method = rules.queueing_method();
         self.is_queue_all = rules.mode() == RoomMode::QueueAll;
+        // A ticket from before states a wait that no longer holds. `with_ticket` checks this too,
+        // so the order of the two calls does not matter.
         self.wait = self.wait.filter(|_| !self.is_queue_all);
         self
     }
 
-    /// With what the ticket says: the place, the wait, and when to come back.
+    /// Adds the facts from a ticket: the place, the wait, and the time of the next check-in.
     #[must_use]
     pub(crate) fn with_ticket(mut self, ticket: &Ticket) -> Self {
+        // The position in a first ticket is that of a newcomer, and not a place. It only counts the
+        // visitors ahead.
         self.position = ticket.shown_position.filter(|_| ticket.placed);
         self.ahead = ticket.shown_position.map(|position| position.saturating_sub(1));
         self.is_approximate = ticket.is_approximate;
@@ -131,32 +143,32 @@ impl Answer {
         self
     }
 
-    /// With the time to stay away, instead of the ticket's; `None` if coming back is pointless.
+    /// Replaces the time until a retry that a ticket may have set. `None` if no retry can succeed.
     #[must_use]
     pub(crate) fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
         self.retry_after = retry_after;
         self
     }
 
-    /// The value of `Retry-After` in whole seconds: at least 1, and rounded up, so that a client
-    /// that obeys it is never early.
+    /// The value of `Retry-After` in whole seconds. At least 1, and rounded up: a client that
+    /// obeys it is never too early.
     #[must_use]
     pub fn retry_after_seconds(&self) -> Option<u64> {
         self.retry_after.map(whole_seconds)
     }
 
-    /// Whether the line has no place left.
+    /// Whether the visitor was refused because all places in the line are taken.
     #[must_use]
     pub fn is_line_full(&self) -> bool {
         self.reason == Reason::RefusedLineFull
     }
 
-    /// Whether the answer is about a place in line, and not about a single request.
+    /// Whether the answer is about the room, and not about a limit or a gate.
     pub(super) fn is_of_room(&self) -> bool {
         !self.is_of_limits() && !self.is_of_gate()
     }
 
-    /// Whether a gate has no permit for it.
+    /// Whether a gate refused the request.
     pub(super) fn is_of_gate(&self) -> bool {
         matches!(
             self.reason,
@@ -169,7 +181,8 @@ impl Answer {
         )
     }
 
-    /// Whether a limit or a pace has refused it, or a limit needs to know more of it.
+    /// Whether the limits refused the request, because it exceeds one, lacks the key of one, or
+    /// could not be counted. The pace of tickets counts as a limit.
     fn is_of_limits(&self) -> bool {
         matches!(
             self.reason,
@@ -182,21 +195,23 @@ impl Answer {
         )
     }
 
-    /// Whether what a visitor sent with this navigation is lost unless the page says so.
+    /// Whether the visitor submitted a form that was not delivered. The page must then offer to
+    /// submit it again: a reload by GET would drop the input.
     pub(super) fn is_unsent(&self) -> bool {
         self.kind == ClientKind::Navigation && !self.is_safe
     }
 }
 
-/// What was decided about a request.
+/// The decision about a request, as its client learns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "a visitor gets in, goes or waits: there is no fourth")]
 pub enum Outcome {
-    /// Let in. Said to the waiting page's script only; everybody else gets what they asked for.
+    /// The visitor is admitted. Only the script of the waiting page gets this answer; any other
+    /// request is forwarded.
     Admit,
-    /// Sent away.
+    /// The request is refused.
     Refuse,
-    /// In line.
+    /// The visitor waits in line.
     Wait,
 }
 
@@ -212,13 +227,15 @@ impl Outcome {
     }
 }
 
-/// A point in time as ISO 8601 has it: `2026-11-21T08:00:00.000Z`.
+/// A point in time in ISO 8601, in UTC with milliseconds: `2026-11-21T08:00:00.000Z`.
 pub(super) struct Iso(pub(super) Timestamp);
 
 impl Iso {
+    /// The length of every text, in bytes.
     pub(super) const LEN: usize = "2026-11-21T08:00:00.000Z".len();
 
-    /// The text, in `buffer`. The years of a [`Timestamp`] have four digits.
+    /// Writes the text to `buffer` and returns it. It fits: a [`Timestamp`] ends in the year 2554,
+    /// so its years have four digits.
     pub(super) fn format<'a>(&self, buffer: &'a mut [u8; Self::LEN]) -> &'a str {
         let nanos = i128::from(self.0.as_nanos());
         let time = jiff::Timestamp::from_nanosecond(nanos).unwrap_or(jiff::Timestamp::MAX);
@@ -236,7 +253,10 @@ impl Serialize for Iso {
     }
 }
 
-/// A wait and its range, in whole seconds.
+/// An expected wait with its range, in whole seconds.
+///
+/// Three quarters of the visitors in the same place wait longer than `p25`, half of them longer
+/// than `p50`, and a quarter longer than `p75`.
 #[derive(Serialize)]
 pub(super) struct WaitSeconds {
     p25: u64,
@@ -245,6 +265,7 @@ pub(super) struct WaitSeconds {
 }
 
 impl WaitSeconds {
+    /// The estimate in seconds. It has no fractions, so nothing is cut off.
     pub(super) fn new(wait: WaitEstimate) -> Self {
         let WaitEstimate { p25, p50, p75, .. } = wait;
         let [p25, p50, p75] = [p25, p50, p75].map(|it: Duration| it.as_secs());

@@ -1,8 +1,11 @@
-//! The answer in the words of Cloudflare Waiting Room, for clients that were written for it.
+//! The answer in the format of Cloudflare Waiting Room, for clients that were written for it.
 //!
-//! The object `cfWaitingRoom` has the 25 fields of Cloudflare's JSON response, and the same names
-//! are variables in a page template. What we do not have (events, Turnstile) says that there is
-//! none of it.
+//! The object `cfWaitingRoom` has the 25 fields of Cloudflare's JSON response
+//! (`json_response_enabled` in its API), and templates get variables of the same names. Clients
+//! then need no change when a service moves here. Features that this crate lacks (scheduled events,
+//! Turnstile, the infinite queue) have the values that Cloudflare sends when they are off.
+//!
+//! The numbers are coarser than ours: whole minutes, and one wait unless the order is random.
 
 use serde::Serialize;
 use waiting_room_core::{QueueingMethod, Reason};
@@ -15,44 +18,69 @@ use crate::rate_headers::whole_seconds;
 
 /// The fields of `cfWaitingRoom`, in the order of Cloudflare's documentation.
 ///
-/// Times are in whole minutes, rounded up.
+/// Times are in whole minutes, rounded up, unless the name of the field has another unit.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CfWaitingRoom {
+    /// Always true: an admitted visitor does not get this object.
     in_waiting_room: bool,
+    /// Whether the fields with wait times are valid.
     wait_time_known: bool,
+    /// The median wait; 0 if it is unknown.
     wait_time: u64,
+    /// The wait that a quarter of the visitors stays below. The percentiles are 0 unless the order
+    /// is random and the wait is known.
     wait_time25_percentile: u64,
+    /// The wait that half of the visitors stay below.
     wait_time50_percentile: u64,
+    /// The wait that three quarters of the visitors stay below.
     wait_time75_percentile: u64,
+    /// The wait in English words, or `unavailable`. A range if the order is random.
     wait_time_formatted: String,
+    /// Whether all places in the line are taken.
     queue_is_full: bool,
+    /// Whether the operator has stopped admissions.
     queue_all: bool,
+    /// The time of the visitor's last request that was not too early.
     last_updated: Iso,
+    /// The time from `last_updated` to the next request that can change anything. 0 if none can.
     refresh_interval_seconds: u64,
+    /// The order of admission: `fifo`, `random`, `passthrough` or `reject`. The next four fields
+    /// repeat it for templates, which cannot compare texts in Cloudflare's language (Mustache).
     queueing_method: &'static str,
     #[serde(rename = "isFIFOQueue")]
     is_fifo_queue: bool,
     is_random_queue: bool,
     is_passthrough_queue: bool,
     is_reject_queue: bool,
+    /// Whether an event is under way or about to begin. True only before its start here, since
+    /// afterwards the room admits visitors as usual.
     is_event_active: bool,
+    /// Whether visitors arrive ahead of an event that has not started.
     is_event_prequeueing: bool,
+    /// Unknown, and so 0, as are the other times of an event.
     time_until_event_start: u64,
+    /// Always `unavailable`.
     time_until_event_start_formatted: &'static str,
+    /// Always 0.
     time_until_event_end: u64,
+    /// Always `unavailable`.
     time_until_event_end_formatted: &'static str,
+    /// Always false: the order of arrival before an event is kept.
     shuffle_at_event_start: bool,
+    /// The HTML of a Turnstile widget. Always empty.
     turnstile: &'static str,
+    /// Whether the visitor was put where visitors are never admitted. Always false.
     infinite_queue: bool,
 }
 
 impl CfWaitingRoom {
+    /// The fields for this answer.
     pub(super) fn new(answer: &Answer) -> Self {
         let method = answer.method;
         let minutes = answer.wait.map(|wait| [wait.p25, wait.p50, wait.p75].map(whole_minutes));
         let [p25, p50, p75] = minutes.unwrap_or_default();
-        // The percentiles are for the lottery only; a line in order has one wait.
+        // Cloudflare defines the percentiles for a random order only. A line in order has one wait.
         let spread = if method == QueueingMethod::Random { [p25, p50, p75] } else { [0; 3] };
         let is_prequeueing = answer.reason == Reason::Prequeue;
         Self {
@@ -88,9 +116,12 @@ impl CfWaitingRoom {
         }
     }
 
-    /// Writes the object as serde does, in a quarter of the time: most of it is the same in every
-    /// answer, and a crowd asks for it again and again. A test holds the two together.
+    /// Writes the object as JSON, as serde does, in a quarter of the time.
+    ///
+    /// A crowd that waits requests this object every few seconds, and most of it is the same in
+    /// every answer. A test compares the result with that of serde, so the two cannot diverge.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
+        // No text needs escapes: all of them come from this file or from `Iso`.
         let mut number = itoa::Buffer::new();
         let mut time = [0; Iso::LEN];
         let mut field = |name: &str, value: &str| {
@@ -119,28 +150,33 @@ impl CfWaitingRoom {
         field("\",\"shuffleAtEventStart\":false,\"turnstile\":\"\",\"infiniteQueue\":", "false}");
     }
 
-    /// The whole hours of the wait; for templates only.
+    /// The whole hours of the wait. A variable of templates, and no field of the JSON response.
     pub(super) const fn hours(&self) -> u64 {
         self.wait_time / 60
     }
 
-    /// The minutes of the wait over its whole hours; for templates only.
+    /// The minutes of the wait beyond its whole hours. A variable of templates, and no field of the
+    /// JSON response.
     pub(super) const fn minutes_over(&self) -> u64 {
         self.wait_time % 60
     }
 }
 
-/// The time from the last attempt that counted to the next one that can; 0 for "do not come back".
+/// The time in seconds from the last request that counted to the next one that can count. 0 if no
+/// retry can succeed.
+///
+/// `Retry-After` counts from now instead, so the time since the last request is added.
 fn refresh_interval(answer: &Answer) -> u64 {
     let since = answer.last_check_in.map(|last| answer.now.since(last)).unwrap_or_default();
     answer.retry_after.map_or(0, |retry_after| whole_seconds(retry_after.saturating_add(since)))
 }
 
-/// English only, as it is there.
+/// A number of minutes in words. Cloudflare formats this field in English for every visitor.
 fn said(minutes: u64) -> String {
     if minutes == 1 { "1 minute".to_owned() } else { format!("{minutes} minutes") }
 }
 
+/// The name of an order of admission, in Cloudflare's API and in our templates.
 pub(super) const fn name(method: QueueingMethod) -> &'static str {
     match method {
         QueueingMethod::Passthrough => "passthrough",
@@ -150,10 +186,12 @@ pub(super) const fn name(method: QueueingMethod) -> &'static str {
     }
 }
 
+/// A boolean in JSON.
 const fn truth(it: bool) -> &'static str {
     if it { "true" } else { "false" }
 }
 
+/// Cloudflare's word for a time that is unknown.
 const UNAVAILABLE: &str = "unavailable";
 
 #[cfg(test)]

@@ -1,4 +1,13 @@
-//! An [`Answer`] in the form that its client can use, with the headers that go with every form.
+//! Renders an [`Answer`] in the form that its client can use, with the headers of every form.
+//!
+//! | kind of client | in line | refused |
+//! |---|---|---|
+//! | `Navigation` | page | page |
+//! | `Json` | JSON | problem document |
+//! | `Json`, from the script of the waiting page | JSON | JSON |
+//! | `Problem` | problem document | problem document |
+//! | `Text` | text | text |
+//! | `Grpc` | trailers | trailers |
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header::CONTENT_LENGTH};
@@ -10,7 +19,10 @@ use super::{
 };
 use crate::request::{ClientKind, RequestHead};
 
-/// Tells `answer` to the client; without its body if the request was a HEAD.
+/// Renders an answer. For a HEAD request, the headers describe the body, which is then left out.
+///
+/// This never fails: an error in a template or a serializer is logged, and the client gets plain
+/// text with the same status. A client must not see a 500 because a page is broken.
 pub(super) fn respond(
     answer: &Answer,
     page: &Page,
@@ -24,7 +36,7 @@ pub(super) fn respond(
     finished(response, answer, answer.status, is_head)
 }
 
-/// The response with all that goes with every form.
+/// Completes a response with the headers of every form, the status and the length.
 pub(super) fn finished(
     mut response: Response<Bytes>,
     answer: &Answer,
@@ -32,6 +44,7 @@ pub(super) fn finished(
     is_head: bool,
 ) -> Response<Bytes> {
     headers::complete(response.headers_mut(), answer);
+    // The status and the length of a trailers-only response of gRPC are fixed.
     if answer.kind == ClientKind::Grpc {
         return response;
     }
@@ -41,11 +54,16 @@ pub(super) fn finished(
     if is_head { response.map(|_| Bytes::new()) } else { response }
 }
 
+/// Renders the body with the headers of its form.
+///
+/// # Errors
+///
+/// A template or a serializer that failed.
 fn form(answer: &Answer, page: &Page, head: &RequestHead<'_>) -> Result<Response<Bytes>, Failure> {
     Ok(match answer.kind {
         ClientKind::Grpc => grpc::response(answer),
-        // A refusal is told in a form that a program may know without knowing us. The script of
-        // our page does know us, as do programs that wait in line.
+        // A refusal has a standard form, which a program may know without knowing this crate. The
+        // script of the page and programs that wait in line do know this crate.
         ClientKind::Json if !answer.is_poll && answer.outcome == Outcome::Refuse => {
             problem::response(answer)?
         }
@@ -56,7 +74,7 @@ fn form(answer: &Answer, page: &Page, head: &RequestHead<'_>) -> Result<Response
     })
 }
 
-/// The answer for a terminal: a paragraph of plain text.
+/// Renders an answer for a terminal, as a paragraph of plain text. This form cannot fail.
 fn text(answer: &Answer) -> Response<Bytes> {
     let mut text = Message::paragraph(answer);
     text.push('\n');

@@ -1,9 +1,17 @@
-//! The answer for a gRPC client: a status in trailers, and when to try again.
+//! The answer for a gRPC client: a status and the time to retry, in trailers.
 //!
-//! The response is "trailers-only" and has HTTP status 200; a bare 429 or 503 would reach the
-//! caller as UNAVAILABLE, which clients repeat at once. When to try again stands in it twice:
-//! as `grpc-retry-pushback-ms` (gRFC A6) for the library, and as `google.rpc.RetryInfo` for the
-//! caller. Both are needed: OTLP, for one, repeats RESOURCE_EXHAUSTED only with RetryInfo.
+//! The response is "trailers-only" with HTTP status 200: the headers are the trailers, and there is
+//! no body. A bare 429 or 503 would reach the caller as UNAVAILABLE, which clients retry at once.
+//!
+//! | trailer | reader | content |
+//! |---|---|---|
+//! | `grpc-status` | both | the code |
+//! | `grpc-message` | the caller | the sentences of the answer |
+//! | `grpc-retry-pushback-ms` | the gRPC library (gRFC A6) | the time to retry, or -1 |
+//! | `grpc-status-details-bin` | the caller | a `google.rpc.Status` with `RetryInfo` |
+//!
+//! The time to retry is needed twice: OTLP, for one, retries RESOURCE_EXHAUSTED only with
+//! `RetryInfo`. The Protobuf messages are a few bytes, so they are written by hand.
 
 use std::time::Duration;
 
@@ -15,15 +23,15 @@ use waiting_room_core::Reason;
 
 use super::{Answer, Message, headers::of_type};
 
-/// The answer as gRPC trailers.
+/// Renders the answer as gRPC trailers.
 pub(super) fn response(answer: &Answer) -> Response<Bytes> {
     let message = Message::paragraph(answer);
-    // A negative pushback means: do not try again.
+    // A negative pushback means that the call must not be retried (gRFC A6).
     let pushback = answer.retry_after.map(|time| whole_millis(time).to_string());
     let details = STANDARD_NO_PAD.encode(status(code(answer), &message, answer.retry_after));
     let mut response = of_type("application/grpc", Bytes::new());
     let mut insert = |name: &'static str, value: String| {
-        // Base64, percent-encoding and digits make no byte that a header cannot carry.
+        // Always `Ok`: digits, Base64 and percent-encoding consist of bytes that headers can carry.
         if let Ok(value) = HeaderValue::try_from(value) {
             response.headers_mut().insert(HeaderName::from_static(name), value);
         }
@@ -35,7 +43,8 @@ pub(super) fn response(answer: &Answer) -> Response<Bytes> {
     response
 }
 
-/// The code of the status: of what is not there, unless it is time, or the service itself.
+/// The code of the status: RESOURCE_EXHAUSTED, unless the service is set up wrongly, cannot decide
+/// at the moment, or let the request wait too long.
 fn code(answer: &Answer) -> u8 {
     match answer.reason {
         Reason::RefusedAddressUnknown => INTERNAL,
@@ -47,12 +56,15 @@ fn code(answer: &Answer) -> u8 {
     }
 }
 
-/// At least 1, and rounded up, so that a client that obeys it is never early.
+/// Whole milliseconds, rounded up, and at least 1: a client that obeys them is never too early.
 fn whole_millis(time: Duration) -> u128 {
     time.as_nanos().div_ceil(1_000_000).max(1)
 }
 
-/// `google.rpc.Status { code, message, details: [Any(RetryInfo { retry_delay })] }`.
+/// Encodes `google.rpc.Status { code, message, details: [Any(RetryInfo { retry_delay })] }`.
+///
+/// The messages are nested, and the length of each stands before it, so the innermost one is
+/// written first.
 fn status(code: u8, message: &str, retry_delay: Option<Duration>) -> Vec<u8> {
     let mut status = Vec::with_capacity(message.len() + 80);
     number(&mut status, 1, u64::from(code));
@@ -69,7 +81,7 @@ fn status(code: u8, message: &str, retry_delay: Option<Duration>) -> Vec<u8> {
     status
 }
 
-/// Appends a field of a Protobuf message with a number; 0 is the default and left out.
+/// Appends a numeric field (wire type 0) to a Protobuf message. 0 is the default and left out.
 fn number(message: &mut Vec<u8>, field: u8, value: u64) {
     if value > 0 {
         message.push(field << 3);
@@ -77,14 +89,15 @@ fn number(message: &mut Vec<u8>, field: u8, value: u64) {
     }
 }
 
-/// Appends a field of a Protobuf message with text, bytes or another message.
+/// Appends a field with a text, bytes or another message (wire type 2) to a Protobuf message.
 fn bytes(message: &mut Vec<u8>, field: u8, value: &[u8]) {
     message.push(field << 3 | 2);
     varint(message, value.len() as u64);
     message.extend_from_slice(value);
 }
 
-/// Seven bits to a byte, the lowest first; the top bit says that more follow.
+/// Appends a number in groups of seven bits, the lowest first. The top bit of a byte states that
+/// another one follows.
 fn varint(message: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         message.push(value.to_le_bytes()[0] | 0x80);
@@ -93,12 +106,14 @@ fn varint(message: &mut Vec<u8>, mut value: u64) {
     message.push(value.to_le_bytes()[0]);
 }
 
+// Codes of `google.rpc.Code`.
 const DEADLINE_EXCEEDED: u8 = 4;
 const INTERNAL: u8 = 13;
 const RESOURCE_EXHAUSTED: u8 = 8;
 const UNAVAILABLE: u8 = 14;
 
-/// What `grpc-message` may not carry as it is: all but the printable ASCII, and the percent sign.
+/// The characters that `grpc-message` must escape: everything but printable ASCII, and the percent
+/// sign. Bytes beyond ASCII are always escaped by the encoder.
 const MESSAGE: &AsciiSet = &CONTROLS.add(b'%');
 
 #[cfg(test)]

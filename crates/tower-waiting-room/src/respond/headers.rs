@@ -1,4 +1,7 @@
-//! The headers that go with every form of answer.
+//! The headers of every answer, and the names of headers that clients and applications use.
+//!
+//! Intermediaries must neither store an answer nor give it to another client, scripts of other
+//! origins must be able to read it, and each client must learn when to retry.
 
 use std::error::Error;
 
@@ -11,18 +14,42 @@ use http::{
     },
 };
 
+use waiting_room_core::Reason;
+
 use super::{Answer, Outcome};
 use crate::{request::ClientKind, token::TOKEN_HEADER};
 
-/// The header by which a script tells our answers from the application's: `admit`, `refuse` or
-/// `wait`. What a rate limit refuses to a program goes without: its problem document says as much.
+/// The response header by which the application commands the layer: the value `revoke` ends the
+/// session of the visitor. The layer removes the header from the response.
+pub const COMMAND_HEADER: HeaderName = HeaderName::from_static("waiting-room-command");
+
+/// The same header under the name that Cloudflare's product uses.
+pub(crate) const CLOUDFLARE_COMMAND_HEADER: HeaderName =
+    HeaderName::from_static("cf-waiting-room-command");
+
+/// The response header that states the [`Reason`], if
+/// [`DebugHeader::On`](crate::config::DebugHeader::On) is configured.
+pub const REASON_HEADER: HeaderName = HeaderName::from_static("waiting-room-reason");
+
+/// Returns the reason for a response: why the request was forwarded, queued or refused.
+///
+/// `None` on the path that most requests take: the visitor has a valid pass, or the layer has no
+/// room and the limits allowed the request.
+pub fn reason_of<B>(response: &Response<B>) -> Option<&Reason> {
+    response.extensions().get()
+}
+
+/// The header by which a script distinguishes our answers from those of the application: `admit`,
+/// `refuse` or `wait`. Refusals of programs by a rate limit omit it: their problem document states
+/// the same.
 pub(crate) const OUTCOME_HEADER: HeaderName = HeaderName::from_static("waiting-room");
 
-/// Our response headers that a script of another origin can read only if they are exposed.
+/// The response headers of the layer that a script of another origin can read only if they are
+/// exposed.
 ///
-/// Every answer of ours says so by itself. Responses of the application do too with
-/// `CorsLayer::new().expose_headers(EXPOSED_HEADERS)`; that layer belongs outside of ours, so that
-/// our answers get their `Access-Control-Allow-Origin` from it.
+/// Answers of the layer expose them already. For responses of the application, use
+/// `CorsLayer::new().expose_headers(EXPOSED_HEADERS)`. The CORS layer belongs outside this one, so
+/// that answers of this layer get their `Access-Control-Allow-Origin` from it.
 pub const EXPOSED_HEADERS: [HeaderName; 12] = [
     RETRY_AFTER,
     OUTCOME_HEADER,
@@ -38,9 +65,12 @@ pub const EXPOSED_HEADERS: [HeaderName; 12] = [
     HeaderName::from_static("x-ratelimit-retry-after"),
 ];
 
-/// Adds them to `headers`, which may have others already.
+/// Adds the headers of every answer to `headers`, which may hold others already.
+///
+/// A form may name its own language and further headers that it depends on. It cannot change what
+/// keeps the answer out of caches.
 pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
-    // RFC 6585 §4 forbids to store a 429; the page of a room that answers 200 needs it said.
+    // RFC 6585 section 4 forbids caches to store a 429, but an answer may have any status.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.append(VARY, HeaderValue::from_static(VARIES_BY));
     headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
@@ -64,15 +94,15 @@ pub(super) fn complete(headers: &mut HeaderMap, answer: &Answer) {
 }
 
 impl Answer {
-    /// Whether the browser shall ask again by itself.
+    /// Whether the browser is to reload the page by itself.
     ///
-    /// Not after a POST: a refresh is a GET, and would drop what was posted.
+    /// Not after a POST: a refresh is a GET and would drop what was posted.
     fn is_refreshed(&self) -> bool {
         self.outcome == Outcome::Wait && self.kind == ClientKind::Navigation && self.is_safe
     }
 }
 
-/// A response with this body and nothing else yet.
+/// A response with this body and its type, and no other headers yet.
 pub(super) fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
     let mut response = Response::new(body.into());
     response.headers_mut().reserve(USUAL);
@@ -80,16 +110,18 @@ pub(super) fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Res
     response
 }
 
-/// Why an answer could not be written in its form. Goes to the log.
+/// An error that prevented an answer from being rendered. It goes to the log, not to the client.
 pub(super) type Failure = Box<dyn Error>;
 
-/// An answer has about so many headers, with those that the stages add.
+/// The usual number of headers of an answer, with those that the stages add. One reservation for
+/// all of them is cheaper than growing the map.
 pub(super) const USUAL: usize = 12;
 
+/// The request headers by which the kind, the language and the place of a client are found.
 const VARIES_BY: &str = "Accept, Accept-Language, Cookie, Sec-Fetch-Mode, Sec-Fetch-Dest, \
                          waiting-room-token, waiting-room-poll";
 
-/// [`EXPOSED_HEADERS`] as one value.
+/// The names in [`EXPOSED_HEADERS`] as the value of one header. A test compares the two.
 pub(super) const EXPOSED: &str = "Retry-After, waiting-room, waiting-room-token, RateLimit, \
     RateLimit-Policy, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-RateLimit-Limit, \
     X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Retry-After";

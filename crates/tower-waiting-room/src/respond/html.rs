@@ -1,4 +1,13 @@
 //! Fills in a page template.
+//!
+//! ```text
+//! Answer ─┬─► OwnView ──────────────► our page
+//!         └─► OwnView + View ───────► a template of the application
+//! ```
+//!
+//! Templates are in the language of Jinja and run in `minijinja`. A template can neither loop for
+//! ever nor reach anything but its variables, and what is filled in is escaped for HTML. The page
+//! itself, with its style and script, is `page.html`.
 
 use std::borrow::Cow;
 
@@ -11,31 +20,44 @@ use super::{
     cloudflare::{CfWaitingRoom, name},
 };
 
-/// A template that was parsed.
+/// A parsed template.
 pub(super) struct Template {
+    /// Holds this one template, under [`NAME`].
     environment: Environment<'static>,
-    /// Whether it is our own, which needs few of the variables: most of the cost of a page is to
-    /// fill them in.
+    /// Whether this is our own page, which uses few of the variables. Computing and serializing
+    /// them is most of the cost of a page.
     is_own: bool,
 }
 
 impl Template {
-    /// Our own page.
+    /// Parses our own page.
+    ///
+    /// # Errors
+    ///
+    /// None: the page is embedded, and tests render it.
     pub(super) fn own() -> Result<Self, Error> {
         Ok(Self { is_own: true, ..Self::parse(include_str!("page.html").to_owned())? })
     }
 
-    /// Parses it.
+    /// Parses a template of the application.
+    ///
+    /// # Errors
+    ///
+    /// A syntax error, with its line.
     pub(super) fn parse(source: String) -> Result<Self, Error> {
         let mut environment = Environment::new();
-        // A name that is misspelt is an error when the template is checked, not a gap in the page.
+        // A misspelt name is an error when the template is checked, instead of a gap in the page.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(MAX_STEPS));
         environment.add_template_owned(NAME, source)?;
         Ok(Self { environment, is_own: false })
     }
 
-    /// Renders it. What is filled in is escaped for HTML.
+    /// Renders the page for an answer. What is filled in is escaped for HTML.
+    ///
+    /// # Errors
+    ///
+    /// An unknown variable, an expression that fails, or more than [`MAX_STEPS`].
     pub(super) fn render(
         &self,
         answer: &Answer,
@@ -51,20 +73,27 @@ impl Template {
     }
 }
 
-/// The variables of our own page.
+/// The variables of our own page. Templates of the application get them too.
 #[derive(Serialize)]
 struct OwnView<'a> {
+    /// The title of the [`Page`](super::Page), or the name of the room.
     title: &'a str,
+    /// The nonce of this response, for inline styles and scripts.
     nonce: &'a str,
+    /// The language tag (BCP 47) for the `lang` attribute.
     lang: &'static str,
+    /// `admit`, `refuse` or `wait`.
     outcome: &'static str,
     position: Option<u32>,
     is_approximate: bool,
+    /// The time until a retry, in whole seconds; `none` if no retry can succeed.
     retry_after: Option<u64>,
     now: Iso,
+    /// The answer in sentences.
     message: Message,
+    /// Further texts of our page.
     labels: Labels,
-    /// How much of the wait is over, in percent.
+    /// The part of the expected wait that is over, in percent; `none` if it is unknown.
     progress: Option<u64>,
 }
 
@@ -86,30 +115,40 @@ impl<'a> OwnView<'a> {
     }
 }
 
-/// The variables of a page template: every fact of the [`Answer`], its sentences, and what a
-/// template for Cloudflare Waiting Room expects.
+/// The variables of a template of the application: every fact of the [`Answer`] under the name of
+/// its field, the sentences, and the variables of a template for Cloudflare Waiting Room.
 #[derive(Serialize)]
 struct View<'a> {
     #[serde(flatten)]
     own: OwnView<'a>,
     room: &'a str,
+    /// The kind of client; always `navigation` in the response to a request.
     kind: &'static str,
+    /// The stable text of the reason, such as `queued:active_limit`.
     reason: String,
+    /// The HTTP status as a number.
     status: u16,
     ahead: Option<u32>,
+    /// The expected wait with its range, in whole seconds.
     wait: Option<WaitSeconds>,
     waiting_since: Option<Iso>,
     last_check_in: Option<Iso>,
+    /// In whole seconds.
     place_retention: u64,
+    /// In whole seconds.
     refresh_interval: u64,
+    /// `fifo`, `random`, `passthrough` or `reject`.
     method: &'static str,
     is_placed: bool,
     is_queue_all: bool,
     is_line_full: bool,
     is_safe: bool,
+    /// The sealed token, for a page that continues with requests of its own.
     token: Option<&'a str>,
+    /// The whole hours of Cloudflare's `waitTime`.
     #[serde(rename = "waitTimeHours")]
     wait_time_hours: u64,
+    /// The minutes of Cloudflare's `waitTime` beyond its whole hours.
     #[serde(rename = "waitTimeHourMinutes")]
     wait_time_hour_minutes: u64,
     #[serde(flatten)]
@@ -144,17 +183,26 @@ impl<'a> View<'a> {
     }
 }
 
-/// What else the default page says.
+/// Texts of our page that do not depend on the answer, in the visitor's language.
 #[derive(Serialize)]
 struct Labels {
+    /// The label of the link that repeats a refused request.
     again: Cow<'static, str>,
+    /// Shown if the browser accepts no cookies.
     cookies: Cow<'static, str>,
+    /// Shown after two failed polls in a row.
     offline: Cow<'static, str>,
+    /// Announced to screen readers when a poll succeeds again.
     online: Cow<'static, str>,
+    /// The label of the button that submits a form again.
     send: Cow<'static, str>,
+    /// Shown at the visitor's turn, if the page must not reload by itself.
     turn: Cow<'static, str>,
+    /// Shown if the visitor submitted a form that was not delivered; `none` otherwise.
     unsent: Option<Cow<'static, str>>,
+    /// Stands before the time of the last update.
     updated: Cow<'static, str>,
+    /// States that the page updates by itself.
     updates: Cow<'static, str>,
 }
 
@@ -175,14 +223,16 @@ impl Labels {
     }
 }
 
+/// The part of the expected wait that is over, in percent: the time waited so far, over that time
+/// and the median of what is left. `None` if either is unknown.
 fn progress(answer: &Answer) -> Option<u64> {
     let waited = answer.now.since(answer.waiting_since?).as_secs();
     let total = waited.saturating_add(answer.wait?.p50.as_secs());
     Some(100 * waited / total.max(1))
 }
 
-/// The name decides what a value is escaped for.
+/// The name of the template. `minijinja` derives the escaping of values from its extension.
 const NAME: &str = "page.html";
 
-/// How many instructions a template may take, so that a loop in it ends.
+/// The most instructions that rendering may take ("fuel"), so that every loop in a template ends.
 const MAX_STEPS: u64 = 1_000_000;

@@ -1,7 +1,10 @@
-//! The sentences of the page, in each language.
+//! The sentences of answers in each language.
 //!
-//! The sentences are in one Fluent file per language, with the plural rules of CLDR. A language
-//! is added by a file, a variant of [`Language`] and a line of its table; the tests then demand every sentence of it.
+//! Each language has one Fluent file in `i18n/`, with the plural rules of CLDR. To add a language,
+//! add a file, a variant of [`Language`] and a line in its table below. Tests then require every
+//! sentence of the English file, in the same order.
+//!
+//! Files are parsed once in each process, when the first answer needs a sentence.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -10,20 +13,20 @@ use fluent_bundle::{FluentArgs, FluentResource, concurrent::FluentBundle};
 use crate::request::Language;
 
 impl Language {
-    /// The sentence `id`, with its `args` filled in.
+    /// The sentence `id` with its arguments filled in.
     pub(super) fn sentence(self, id: &'static str, args: &FluentArgs<'_>) -> Cow<'static, str> {
         let bundle = &BUNDLES[self as usize];
         let pattern = bundle.get_message(id).and_then(|message| message.value());
-        // Every file has every sentence: a test sees to it.
+        // A test checks that every file has every sentence, so the fallback is never used.
         pattern.map_or(Cow::Borrowed(id), |it| bundle.format_pattern(it, Some(args), &mut vec![]))
     }
 
-    /// A sentence without arguments.
+    /// The sentence `id`, which has no arguments.
     pub(super) fn phrase(self, id: &'static str) -> Cow<'static, str> {
         self.sentence(id, &FluentArgs::new())
     }
 
-    /// A count as it is written, with its thousands apart.
+    /// A count with a separator between its thousands, as this language writes it.
     pub(super) fn count(self, count: u32) -> String {
         let digits = count.to_string();
         let mut written = String::with_capacity(digits.len() + 4);
@@ -36,7 +39,7 @@ impl Language {
         written
     }
 
-    /// What stands between two sentences.
+    /// The text between two sentences. Chinese has none: its full stop (`。`) includes the space.
     pub(super) const fn space(self) -> &'static str {
         match self {
             Self::Chinese => "",
@@ -44,7 +47,7 @@ impl Language {
         }
     }
 
-    /// The mark between thousands, and the sentences.
+    /// The separator of thousands, and the Fluent file.
     const fn table(self) -> (char, &'static str) {
         match self {
             Self::Chinese => (',', include_str!("i18n/zh.ftl")),
@@ -55,18 +58,21 @@ impl Language {
         }
     }
 
+    /// Parses the sentences of this language.
     fn bundle(self) -> FluentBundle<FluentResource> {
         let resource = FluentResource::try_new(self.table().1.to_owned())
             .expect("the sentences are embedded, and a test parses them");
         let language = self.tag().parse().expect("the tags of the table are well-formed");
         let mut bundle = FluentBundle::new_concurrent(vec![language]);
-        // The isolation marks are for text of mixed direction; none of ours is.
+        // Fluent surrounds arguments with invisible marks, for text of mixed direction. None of
+        // these languages needs them, and they would end up in titles and plain text.
         bundle.set_use_isolating(false);
         bundle.add_resource(resource).expect("no sentence is there twice");
         bundle
     }
 }
 
+/// The parsed sentences, in the order of [`Language::ALL`].
 static BUNDLES: LazyLock<[FluentBundle<FluentResource>; Language::ALL.len()]> =
     LazyLock::new(|| Language::ALL.map(Language::bundle));
 

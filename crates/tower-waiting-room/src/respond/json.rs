@@ -1,4 +1,12 @@
-//! The answer for a program that takes JSON and waits in line, and for the script of the page.
+//! The answer in JSON, for programs that wait in line and for the script of the waiting page.
+//!
+//! ```text
+//! { "waitingRoom":   { our object },
+//!   "cfWaitingRoom": { the object of Cloudflare Waiting Room } }
+//! ```
+//!
+//! Clients read this every few seconds, so the buffer is reserved once and the second object, which
+//! is mostly constant, is written by hand. The fields are documented in `docs/answers.md`.
 
 use bytes::Bytes;
 use http::Response;
@@ -11,14 +19,18 @@ use super::{
     headers::{Failure, of_type},
 };
 
-/// The answer as JSON: our object, and Cloudflare's.
+/// Renders the answer as JSON.
+///
+/// # Errors
+///
+/// None that is expected: the objects consist of texts, numbers and booleans.
 pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
-    // Measured: a little over 1 KiB, and no more than 2 with the sentences.
+    // Measured: a little over 1 KiB, or up to 2 KiB with the sentences for the script.
     let mut body = Vec::with_capacity(if answer.is_poll { 2048 } else { 1280 });
     body.extend_from_slice(b"{\"waitingRoom\":");
     serde_json::to_writer(&mut body, &WaitingRoom::new(answer))?;
-    // Where Cloudflare's product says nothing, neither do we: to who is let in, and about what is
-    // not a matter of the room, such as a rate limit.
+    // Cloudflare's product sends no object to visitors that are admitted, nor for refusals that do
+    // not concern its waiting room, such as those of a rate limit.
     if answer.is_of_room() && answer.outcome != Outcome::Admit {
         body.extend_from_slice(b",\"cfWaitingRoom\":");
         CfWaitingRoom::new(answer).write(&mut body);
@@ -27,30 +39,43 @@ pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
     Ok(of_type("application/json", body))
 }
 
-/// Our own object. A field that does not apply is `null`; only the token is left out.
+/// Our own object. Fields that do not apply are `null`; only `token` and `message` are left out.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WaitingRoom<'a> {
+    /// The name of the room.
     room: &'a str,
+    /// `admitted`, `refused` or `waiting`.
     status: &'static str,
+    /// The stable text of the reason, such as `queued:active_limit`.
     #[serde(serialize_with = "display")]
     reason: &'a waiting_room_core::Reason,
+    /// The place in line, counted from 1.
     position: Option<u32>,
+    /// The number of visitors ahead.
     ahead: Option<u32>,
+    /// Whether `position` and `ahead` are approximate.
     is_approximate: bool,
+    /// The expected wait with its range.
     wait_seconds: Option<WaitSeconds>,
+    /// The same number as in `Retry-After`; `null` if no retry can succeed.
     retry_after_seconds: Option<u64>,
+    /// The time of the visitor's first request.
     waiting_since: Option<Iso>,
+    /// The time of the decision, so that a client need not trust its own clock.
     now: Iso,
+    /// The time for which the place outlives the last check-in; `null` without a place.
     place_kept_for_seconds: Option<u64>,
+    /// The value of the token header, for clients that keep no cookies.
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<&'a str>,
-    /// The sentences for the waiting page's script; a program has no use for them.
+    /// The sentences, for the script of the waiting page only. Other programs have no use for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Message>,
 }
 
 impl<'a> WaitingRoom<'a> {
+    /// The object for this answer.
     pub(super) fn new(answer: &'a Answer) -> Self {
         Self {
             room: &answer.room,
@@ -74,6 +99,7 @@ impl<'a> WaitingRoom<'a> {
     }
 }
 
+/// Serializes a value as its [`Display`](std::fmt::Display) text.
 pub(super) fn display<T: std::fmt::Display, S: Serializer>(
     it: &T,
     serializer: S,

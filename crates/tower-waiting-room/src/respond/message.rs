@@ -1,4 +1,8 @@
-//! The answer in sentences, in the client's language.
+//! The answer in sentences, in the language of the client.
+//!
+//! A [`Message`] states what a person needs to know: where they are in line, how long it takes,
+//! whether they may leave, and when to come back. This file chooses the sentences; `sentences.rs`
+//! fills in numbers and times, and `i18n.rs` holds the texts.
 
 use std::borrow::Cow;
 
@@ -7,33 +11,35 @@ use waiting_room_core::{QueueingMethod, Reason};
 
 use super::{Answer, Outcome, sentences::Sentences};
 
-/// An [`Answer`] in sentences.
+/// An [`Answer`] in sentences, in the language of the client.
 ///
-/// The waiting page shows them, the JSON answer carries them so that its script needs no plural
-/// rules, and the plain forms are made of them.
+/// The waiting page shows them, the JSON answer carries them so that the script of that page needs
+/// no plural rules, and the other forms are made of them. A field is `None` if it does not apply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Message {
-    /// For the title of the window: "No. 12 in line".
+    /// The title of the window: "No. 12 in line".
     pub title: Cow<'static, str>,
-    /// What it is about: "You are in line".
+    /// The topic of the answer: "You are in line".
     pub headline: Cow<'static, str>,
-    /// More about that, where it is not good news.
+    /// An explanation of the headline, for refusals and before an event.
     pub detail: Option<Cow<'static, str>>,
-    /// The place in line: "You are number 12 in line". Before there is one: "About 11 people are
-    /// ahead of you".
+    /// The place in line: "You are number 12 in line". Before the visitor has a place: "About 11
+    /// people are ahead of you".
     pub position: Option<Cow<'static, str>>,
-    /// The number as it stands in [`position`](Self::position), if it does: "12".
+    /// The number in [`position`](Self::position), as it is written there: "12". `None` if that
+    /// sentence has no number.
     pub number: Option<String>,
-    /// How long it takes: "Estimated wait: about 4 to 7 minutes."
+    /// The expected wait: "Estimated wait: about 4 to 7 minutes."
     pub wait: Option<Cow<'static, str>>,
-    /// How long the visitor may be away: "You may close this tab for 5 minutes …"
+    /// The time for which the visitor may be away: "You may close this tab for 5 minutes …"
     pub keep: Option<Cow<'static, str>>,
-    /// When to come back, for who does not wait: "Please try again in 2 minutes."
+    /// The time to retry, for refusals: "Please try again in 2 minutes."
     pub again: Option<Cow<'static, str>>,
 }
 
 impl Message {
+    /// Chooses the sentences for an answer.
     pub(super) fn new(answer: &Answer) -> Self {
         let words = Sentences(answer.language);
         match answer.outcome {
@@ -43,7 +49,10 @@ impl Message {
         }
     }
 
-    /// Everything there is to say, in one paragraph.
+    /// Joins the sentences into one paragraph, for text, problem documents and gRPC messages.
+    ///
+    /// These forms do not update by themselves, so they state when to retry, also to a client in
+    /// line. The sentence about closing the tab is left out, since it is meant for a page.
     pub(super) fn paragraph(answer: &Answer) -> String {
         let (words, it) = (Sentences(answer.language), Self::new(answer));
         let first = it.position.unwrap_or(it.headline);
@@ -56,11 +65,13 @@ impl Message {
         paragraph
     }
 
+    /// A message of a title and a headline alone.
     fn bare(title: Cow<'static, str>, headline: Cow<'static, str>) -> Self {
         let (detail, position, number, wait, keep, again) = (None, None, None, None, None, None);
         Self { title, headline, detail, position, number, wait, keep, again }
     }
 
+    /// The sentences of a refusal: what is wrong, an explanation, and when to retry.
     fn refused(words: Sentences, answer: &Answer) -> Self {
         let (headline, detail) = match answer.reason {
             Reason::RefusedAddressUnknown => ("headline-setup", "detail-setup"),
@@ -77,6 +88,7 @@ impl Message {
             Reason::RefusedReject => ("headline-closed", "detail-closed"),
             _ => ("headline-unavailable", "detail-unavailable"),
         };
+        // The title of the window repeats the headline, since there is no number to show in it.
         let headline = words.phrase(headline);
         Self {
             detail: Some(words.phrase(detail)),
@@ -85,9 +97,14 @@ impl Message {
         }
     }
 
+    /// The sentences for a visitor in line.
+    ///
+    /// The page already retries by itself, so there is no sentence about when to come back.
     fn waiting(words: Sentences, answer: &Answer) -> Self {
         let is_early = answer.reason == Reason::Prequeue;
         let headline = if is_early { "headline-prequeue" } else { "headline-waiting" };
+        // What is known about the place, the most exact first: the place itself, then the number
+        // of visitors ahead of a newcomer, then that the order is drawn by lot.
         let position = match (answer.position, answer.ahead) {
             (Some(1), _) => words.phrase("position-first"),
             (Some(place), _) => {
@@ -100,6 +117,8 @@ impl Message {
             }
             (None, _) => words.phrase("position-pending"),
         };
+        // The number must occur in `position`, where the page shows it large. "You are next in
+        // line" has none.
         let number = match answer.position {
             Some(place) => Some(place).filter(|place| *place > 1),
             None => answer.ahead.filter(|ahead| *ahead > 0),
@@ -122,7 +141,7 @@ impl Message {
 }
 
 impl Answer {
-    /// The same in sentences, in the client's language.
+    /// Returns the answer in sentences, in the language of the client.
     #[must_use]
     pub fn message(&self) -> Message {
         Message::new(self)

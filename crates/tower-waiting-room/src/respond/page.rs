@@ -1,4 +1,11 @@
-//! The page that a waiting visitor looks at, ours or the user's own.
+//! The page of a visitor in a browser: ours, a template, or a closure of the application.
+//!
+//! Only navigations get a page, since any other client cannot show it. A template is rendered for
+//! every kind of answer when it is configured, so a mistake in a rare case is found at start-up and
+//! not by the first visitor who meets it. A closure cannot be checked that way.
+//!
+//! Headers that every answer needs are added elsewhere; this file adds those of pages alone: the
+//! `Content-Security-Policy` with its nonce, and `X-Robots-Tag`.
 
 use std::{fmt, sync::Arc};
 
@@ -14,15 +21,16 @@ use super::{
 };
 use crate::{ambient::random_bytes, request::RequestHead};
 
-/// The page that a visitor sees who is in line, or cannot come in.
+/// The page that visitors see while they are in line, or when they are refused.
 ///
-/// The default page works without JavaScript, asks in place with it, loads nothing from
-/// anywhere, and speaks the visitor's [`Language`](crate::Language). It can be given a
-/// [`title`](Self::title), or be replaced by a [`template`](Self::template) or a
-/// [`closure`](Self::closure). Only navigations get a page; every other client gets data.
+/// The default page works without JavaScript. With JavaScript it updates in place, without a
+/// reload. It loads no other resources, and its sentences are in the visitor's
+/// [`Language`](crate::request::Language). It can be given a [`title`](Self::title), or be replaced
+/// by a [`template`](Self::template) or a [closure](Self::from_fn). Only navigations get a page;
+/// every other client gets data.
 ///
 /// ```
-/// use tower_waiting_room::{ConfigError, Page};
+/// use tower_waiting_room::{ConfigError, respond::Page};
 ///
 /// let ours = Page::default().title("Midsummer Festival");
 /// let yours = Page::template("<h1>{{ title }}</h1><p>{{ message.position }}</p>")?.title("Shop");
@@ -39,31 +47,36 @@ pub struct Page {
 }
 
 impl Page {
-    /// The longest template, in bytes.
+    /// The longest template: 1 MiB.
     pub const MAX_TEMPLATE_LEN: usize = 1024 * 1024;
 
-    /// The policy of the default page: nothing is loaded, and only what carries the nonce runs.
+    /// The policy of the default page: no resources are loaded, and only styles and scripts with
+    /// the nonce apply.
     ///
-    /// `form-action` has to be `'self'`: browsers apply it when a POST is sent again by a reload.
+    /// `form-action` must be `'self'`: browsers apply it when a reload repeats a POST.
     pub const STRICT_POLICY: &'static str = "default-src 'none'; script-src 'nonce-{nonce}'; \
         style-src 'nonce-{nonce}'; connect-src 'self'; img-src data:; base-uri 'none'; \
         form-action 'self'";
 
-    /// A page from a template in the language of Jinja (the `minijinja` crate).
+    /// Creates a page from a template in the Jinja language (the `minijinja` crate).
     ///
-    /// Its variables are the fields of [`Answer`], in whole seconds and ISO 8601 where they are
-    /// times; `message` with the fields of [`Message`](super::Message); `title`, `lang` and
-    /// `nonce`; and, under their names, all variables of a Cloudflare Waiting Room template. What
-    /// does not apply is `none`; a name that does not exist is an error. What is filled in is
-    /// escaped for HTML.
+    /// The variables of a template are:
     ///
-    /// The page goes out without a `Content-Security-Policy`, until it is
-    /// [given one](Self::content_security_policy).
+    /// - the fields of [`Answer`], with durations in whole seconds and points in time in ISO 8601;
+    /// - `message`, with the fields of [`Message`](super::Message);
+    /// - `title`, `lang` and `nonce`;
+    /// - all variables of a Cloudflare Waiting Room template, under their names there.
+    ///
+    /// A variable that does not apply is `none`; an unknown name is an error. Values are escaped
+    /// for HTML.
+    ///
+    /// The page has no `Content-Security-Policy` until
+    /// [one is set](Self::content_security_policy).
     ///
     /// # Errors
     ///
-    /// If the template is too long, or if it cannot be rendered for every kind of answer. The
-    /// error names the line.
+    /// If the template is longer than [`MAX_TEMPLATE_LEN`](Self::MAX_TEMPLATE_LEN), or cannot be
+    /// rendered for every kind of answer. The error names the line.
     pub fn template(source: impl Into<String>) -> Result<Self, ConfigError> {
         let source = source.into();
         if source.len() > Self::MAX_TEMPLATE_LEN {
@@ -83,15 +96,15 @@ impl Page {
         Ok(Self { body: Body::Template(Arc::new(template)), title: None, policy: None })
     }
 
-    /// A page made by code.
+    /// Creates a page from a closure.
     ///
-    /// The closure gives the body and its `Content-Type`, by the answer and the request that it is
-    /// for. The status is the one that is set for navigations, and the headers that every answer
-    /// needs are added.
+    /// The closure receives the answer and the request, and returns the body with its
+    /// `Content-Type`. The layer sets the status that is configured for navigations, and adds the
+    /// headers that every answer needs.
     ///
     /// ```
     /// use http::Response;
-    /// use tower_waiting_room::Page;
+    /// use tower_waiting_room::respond::Page;
     ///
     /// let page = Page::from_fn(|answer, request| {
     ///     let path = request.uri().path();
@@ -111,23 +124,23 @@ impl Page {
         Self { body: Body::Closure(Arc::new(page)), title: None, policy: None }
     }
 
-    /// What the visitor waits for, as our page or a template calls it. The room's name, if it is
-    /// not set. A closure has its own words.
+    /// Sets the name of the event or service that visitors wait for; the name of the room by
+    /// default. A template finds it as `title`; a closure does not receive it.
     #[must_use]
     pub fn title(mut self, title: impl Into<Arc<str>>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// The `Content-Security-Policy` that goes with the page, `{nonce}` standing for the nonce of a
-    /// template.
+    /// Sets the `Content-Security-Policy` of the page. `{nonce}` in it is replaced by the nonce of
+    /// each response of a template.
     ///
-    /// For a template whose style and script carry `nonce="{{ nonce }}"`,
-    /// [`STRICT_POLICY`](Self::STRICT_POLICY) is a good one.
+    /// [`STRICT_POLICY`](Self::STRICT_POLICY) suits a template whose style and script carry
+    /// `nonce="{{ nonce }}"`.
     ///
     /// # Errors
     ///
-    /// If a header cannot carry it.
+    /// If the policy has characters that a header cannot carry.
     pub fn content_security_policy(mut self, policy: &str) -> Result<Self, ConfigError> {
         if HeaderValue::from_str(policy).is_err() {
             let (kind, given) = (ConfigErrorKind::Malformed, format!("{policy:?}"));
@@ -138,7 +151,11 @@ impl Page {
         Ok(self)
     }
 
-    /// The page for `answer`, with the headers that only a page has.
+    /// Renders the page for an answer, with the headers that only pages have.
+    ///
+    /// # Errors
+    ///
+    /// A template that fails for this answer, although it did not fail for the samples.
     pub(super) fn response(
         &self,
         answer: &Answer,
@@ -153,7 +170,8 @@ impl Page {
         Ok(response)
     }
 
-    /// A page made by code, with the policy that goes with it. Its nonce is for the code to make.
+    /// Sets the configured policy on a page made by a closure, in place of one that the closure has
+    /// set. It is sent as it is: a closure that uses nonces sets the header itself instead.
     fn governed(&self, mut response: Response<Bytes>) -> Result<Response<Bytes>, Failure> {
         if let Some(policy) = &self.policy {
             response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_str(policy)?);
@@ -161,7 +179,9 @@ impl Page {
         Ok(response)
     }
 
+    /// Renders a template with a fresh nonce.
     fn render(&self, template: &Template, answer: &Answer) -> Result<Response<Bytes>, Failure> {
+        // 128 random bits, the least that CSP Level 3 recommends for a nonce.
         let nonce = format!("{:032x}", u128::from_le_bytes(random_bytes()));
         let title = self.title.as_ref().unwrap_or(&answer.room);
         let html = template.render(answer, title, &nonce)?;
@@ -175,7 +195,7 @@ impl Page {
 }
 
 impl Default for Page {
-    /// Our own page.
+    /// The page of this crate, with [`STRICT_POLICY`](Self::STRICT_POLICY).
     fn default() -> Self {
         let template = Template::own().expect("the page is embedded, and a test renders it");
         let policy = Some(Self::STRICT_POLICY.into());
@@ -189,6 +209,7 @@ impl fmt::Debug for Page {
     }
 }
 
+/// The source of the body.
 #[derive(Clone)]
 enum Body {
     Closure(Arc<Closure>),
@@ -197,6 +218,8 @@ enum Body {
 
 type Closure = dyn Fn(&Answer, &RequestHead<'_>) -> Response<Bytes> + Send + Sync;
 
+/// The error for a template that fails, with its line, and the answer that it fails for if it can
+/// be parsed.
 fn malformed(error: &minijinja::Error, reason: Option<&Reason>) -> ConfigError {
     let line = error.line().unwrap_or_default();
     let case = reason.map(|reason| format!(" for {reason}")).unwrap_or_default();
@@ -205,9 +228,10 @@ fn malformed(error: &minijinja::Error, reason: Option<&Reason>) -> ConfigError {
     ConfigError::new(ConfigErrorKind::Malformed, FIELD, given, "one that renders for every answer")
 }
 
-/// The field of the configuration that holds a page.
+/// The field of the configuration that holds a page, as errors name it.
 const FIELD: &str = "page";
 
+/// Keeps search engines from indexing the page under the address of the application's.
 const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 
 #[cfg(test)]

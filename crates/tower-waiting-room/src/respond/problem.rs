@@ -1,7 +1,15 @@
 //! The answer as a problem document (RFC 9457).
 //!
-//! With the types that `draft-ietf-httpapi-ratelimit-headers-11` §5 registers, where the answer is
-//! about a quota or about capacity. What is about neither is no more than its status.
+//! One document serves all refusals, so a program needs one way to read them (see
+//! `docs/design/018-one-document-for-refusals.md`). Its type depends on the reason:
+//!
+//! | reason | type |
+//! |---|---|
+//! | a rate limit is exceeded | `…#quota-exceeded` |
+//! | the client or the server has to be corrected, or a ticket is shown too often | `about:blank` |
+//! | anything else: capacity is lacking | `…#temporary-reduced-capacity` |
+//!
+//! `draft-ietf-httpapi-ratelimit-headers-11` section 5 registers the two named types.
 
 use bytes::Bytes;
 use http::Response;
@@ -18,12 +26,20 @@ use crate::{
     misconfiguration::Misconfiguration, rate_headers::QUOTA_EXCEEDED, request::ClientKind,
 };
 
-/// The answer as `application/problem+json`.
+/// Renders the answer as `application/problem+json`.
+///
+/// # Errors
+///
+/// None that is expected: the document consists of texts, numbers and booleans.
 pub(super) fn response(answer: &Answer) -> Result<Response<Bytes>, Failure> {
     Ok(of_type(CONTENT_TYPE, document(answer)?))
 }
 
-/// The document alone.
+/// Renders the document alone, without headers.
+///
+/// # Errors
+///
+/// As [`response`].
 pub(super) fn document(answer: &Answer) -> Result<Vec<u8>, Failure> {
     Ok(serde_json::to_vec(&Problem::new(answer))?)
 }
@@ -31,27 +47,37 @@ pub(super) fn document(answer: &Answer) -> Result<Vec<u8>, Failure> {
 /// The media type of a problem document.
 pub(super) const CONTENT_TYPE: &str = "application/problem+json";
 
+/// The members of the document. Every refusal has the first five.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Problem<'a> {
+    /// A URI that identifies the kind of problem.
     r#type: &'static str,
+    /// What the type means, in English: it is the same for every problem of this type.
     title: &'static str,
+    /// The HTTP status, repeated for programs that see only the document.
     status: u16,
+    /// The sentences of the answer, in the language of the client.
     detail: String,
+    /// The stable text of the reason, such as `refused:line_full`.
     #[serde(serialize_with = "display")]
     reason: &'a Reason,
+    /// The names of the limits that are exceeded (draft 11 section 5.1).
     #[serde(rename = "violated-policies", skip_serializing_if = "Option::is_none")]
     violated_policies: Option<Vec<&'a str>>,
+    /// The facts about the room, for answers that concern it.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting_room: Option<WaitingRoom<'a>>,
+    /// The object of Cloudflare Waiting Room, for clients that were written for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     cf_waiting_room: Option<CfWaitingRoom>,
 }
 
 impl<'a> Problem<'a> {
+    /// The document for an answer.
     fn new(answer: &'a Answer) -> Self {
         let (r#type, title) = match &answer.reason {
-            // The title is that of the status (RFC 9457 section 4.2.1).
+            // For `about:blank`, the title is the phrase of the status (RFC 9457 section 4.2.1).
             Reason::RefusedAddressUnknown
             | Reason::RefusedKeyMissing(_)
             | Reason::RefusedTooOften => {
@@ -60,7 +86,7 @@ impl<'a> Problem<'a> {
             Reason::RefusedRate(_) => QUOTA_EXCEEDED,
             _ => REDUCED_CAPACITY,
         };
-        // Programs that were written for Cloudflare's product ask for JSON.
+        // Programs that were written for Cloudflare's product accept JSON, not problem documents.
         let is_for_cloudflare = answer.is_of_room() && answer.kind == ClientKind::Json;
         Self {
             r#type,
@@ -78,7 +104,8 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// What visitors read, and what only a developer has a use for.
+/// The sentences of the answer. If the application or the server has to be corrected, what visitors
+/// read does not help, so a hint for the developer or the operator is added.
 fn detail(answer: &Answer) -> String {
     let said = Message::paragraph(answer);
     match &answer.reason {
@@ -86,12 +113,13 @@ fn detail(answer: &Answer) -> String {
             format!("{said} For the operator: {}.", Misconfiguration::PeerUnknown)
         }
         Reason::RefusedKeyMissing(policy) => {
-            format!("{said} For the developer: it lacks the key of the limit {policy:?}.")
+            format!("{said} For the developer: the request lacks the key of the limit {policy:?}.")
         }
         _ => said,
     }
 }
 
+/// The type and the title of a problem of capacity, as the draft registers them.
 const REDUCED_CAPACITY: (&str, &str) = (
     "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
     "Request cannot be satisfied due to temporary server capacity constraints",

@@ -1,4 +1,9 @@
-//! Answers in a shape of the user's own, for every kind of client.
+//! Answers in a shape of the application's own.
+//!
+//! Many APIs have an error envelope, and their clients read errors in no other format. A closure of
+//! the configuration may replace any answer but the waiting page. It cannot change what makes an
+//! answer safe: the status stays that of an error, and the headers that keep it out of caches and
+//! state when to retry are added afterwards.
 
 use std::{fmt, sync::Arc};
 
@@ -11,13 +16,15 @@ use http::{
 use super::{Answer, Outcome, grpc};
 use crate::request::{ClientKind, RequestHead};
 
-/// The closure of a configuration that shapes refusals.
+/// The closure of a configuration that shapes answers.
 #[derive(Clone)]
 pub(crate) struct Refusal(Arc<Closure>);
 
+/// Returns `None` to leave an answer to the layer.
 type Closure = dyn Fn(&Answer, &RequestHead<'_>) -> Option<Response<Bytes>> + Send + Sync;
 
 impl Refusal {
+    /// Wraps a closure that returns a body of any type.
     pub(crate) fn new<F, B>(shape: F) -> Self
     where
         F: Fn(&Answer, &RequestHead<'_>) -> Option<Response<B>> + Send + Sync + 'static,
@@ -29,10 +36,11 @@ impl Refusal {
         Self(Arc::new(shape))
     }
 
-    /// The answer in that shape; `None` if the closure leaves it to the layer, or is not asked.
+    /// Renders the answer by the closure. `None` if the closure leaves it to the layer, or does not
+    /// apply to it.
     ///
-    /// It is asked neither about the waiting page, which is a [`Page`](super::Page)'s, nor about
-    /// what the script in it reads.
+    /// The closure applies neither to the waiting page, which is a [`Page`](super::Page), nor to
+    /// what the script of that page reads: without that, a page would poll for ever.
     pub(super) fn response(
         &self,
         answer: &Answer,
@@ -46,7 +54,7 @@ impl Refusal {
         if answer.kind == ClientKind::Grpc {
             return Some(in_trailers(answer, shaped));
         }
-        // A success would be kept and believed by clients that look at nothing else.
+        // Clients that look only at the status would take a refusal for a success.
         if !shaped.status().is_client_error() && !shaped.status().is_server_error() {
             *shaped.status_mut() = answer.status;
         }
@@ -54,8 +62,8 @@ impl Refusal {
     }
 }
 
-/// The answer of the layer to a gRPC client, with the headers of another in the place of its own.
-/// What makes it an answer of gRPC stays: the status of HTTP, the type, and that there is no body.
+/// The answer of the layer to a gRPC client, with headers of the shaped response in place of its
+/// own. What makes it a gRPC response stays: the HTTP status, the content type, and the empty body.
 fn in_trailers(answer: &Answer, mut shaped: Response<Bytes>) -> Response<Bytes> {
     let mut response = grpc::response(answer);
     for name in [CONTENT_LENGTH, CONTENT_TYPE] {

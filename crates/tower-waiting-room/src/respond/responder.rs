@@ -1,9 +1,19 @@
-//! The one renderer of the layer's own answers.
+//! Chooses how an answer of the layer is rendered.
 //!
-//! A program that a limit or a gate refuses is answered cheaply: it is what a flood gets, and programs
-//! send most of any flood. The document is prepared, in English, and the headers are a copy in which a
-//! few numbers are set. Everything else is told at length, as an [`Answer`] in the form that the client
-//! can use.
+//! ```text
+//!               ┌─► the closure of the application   if it returns a response
+//!               ├─► a prepared response              a limit or a gate refuses a program
+//! Unforwarded ──┤
+//!               ├─► a constant response              a ticket is shown too often
+//!               └─► Answer ─► form                   anything else
+//! ```
+//!
+//! A refusal must cost less than the work that it prevents, and programs send most of any flood. So
+//! the response to a program that a limit or a gate refuses is prepared at start-up. Its document
+//! is constant and in English, and its headers are a copy in which a few numbers are set. The other
+//! answers are computed for each request, with sentences in the language of the client.
+//!
+//! The responder does not choose reasons or statuses: the pipeline passes them in.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,68 +39,82 @@ use crate::{
     request::{Client, ClientKind, Language, Program, RequestHead},
 };
 
-/// The settings of a layer for its answers, and what is prepared of them.
+/// Renders the answers of one layer.
 #[derive(Debug)]
 pub(crate) struct Responder {
+    /// The name of the room, or of a layer without one.
     room: Arc<str>,
+    /// The page for navigations.
     page: Page,
-    /// The shape of the user's own, if there is one.
+    /// The closure of the application that shapes answers, if there is one.
     refusal: Option<Refusal>,
+    /// The statuses of answers about the room.
     statuses: Statuses,
-    /// The headers that tell of limits.
+    /// The headers about limits, by the configured profile.
     fields: &'static [Field],
+    /// The refusals that a flood gets.
     prepared: Prepared,
 }
 
-/// A request that is answered without the application, and what there is to say to it.
+/// A request that is not forwarded, with the decision and all that its answer may state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unforwarded<'a> {
     pub(crate) request: RequestHead<'a>,
+    /// The decision.
     pub(crate) outcome: Outcome,
+    /// The reason for the decision.
     pub(crate) reason: &'a Reason,
+    /// The topic, which determines the status and the cost of the answer.
     pub(crate) about: About<'a>,
-    /// When to repeat the request; `None` if that is pointless.
+    /// The time until a retry can succeed; `None` if none ever can.
     pub(crate) retry_after: Option<Duration>,
-    /// Every policy of a limit or a gate that applied.
+    /// The policies of limits, and of the gate that refused, for the headers.
     pub(crate) told: &'a [PolicyState<'a>],
-    /// The token on its way to a client that keeps no cookies.
+    /// The new token of a client that keeps no cookies.
     pub(crate) token: Option<&'a str>,
+    /// The time of the decision.
     pub(crate) now: Timestamp,
 }
 
-/// What an answer is about.
+/// The topic of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum About<'a> {
-    /// A gate that has no permit for the request, which is answered with this status.
+    /// A gate that has no permit for the request, with the status of the answer.
     Gate(StatusCode),
-    /// A limit that the request exceeds.
+    /// Limits that the request exceeds.
     Limit,
     /// The pace at which a ticket may be shown, which the request exceeds.
     Pace,
-    /// The line, and perhaps a place in it.
+    /// The room: its rules, and the visitor's ticket if there is one.
     Room(&'a RoomRules, Option<&'a Ticket>),
-    /// Anything else, with this status.
+    /// Any other topic, with the status of the answer.
     Service(StatusCode),
 }
 
-/// The refusals of a layer for programs, with one profile of headers.
+/// The prepared refusals for programs.
 #[derive(Debug)]
 struct Prepared {
+    /// For requests that exceed a limit. The document comes from the limit.
     limit: PreparedHeaders,
+    /// For requests that a gate refuses.
     gate: PreparedHeaders,
-    /// What is sent for each reason of a gate and each status that it may have.
+    /// One document for each reason of a gate and each status that its answer may have.
     documents: Vec<(Reason, StatusCode, Bytes)>,
 }
 
-/// All headers, of which those with a part in `parts` are yet to be set.
+/// The headers of a prepared refusal. Cloning the map and setting a few values is cheaper than
+/// inserting each header, which hashes its name.
 #[derive(Debug)]
 struct PreparedHeaders {
+    /// All headers. Those that vary have an empty value until they are set.
     headers: HeaderMap,
-    /// In the order of the headers.
+    /// For each header, in the order of the map, the part of the report that is its value; `None`
+    /// for a constant header.
     parts: Box<[Option<Part>]>,
 }
 
 impl Responder {
+    /// Prepares the answers of a layer. `profile` selects the headers about limits.
     pub(crate) fn new(
         room: Arc<str>,
         page: Page,
@@ -102,8 +126,10 @@ impl Responder {
         Self { room, page, refusal, statuses, fields, prepared }
     }
 
-    /// Answers a request.
+    /// Renders the answer to a request.
     pub(crate) fn respond(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
+        // The application's own shape comes first, also before what is prepared: its clients may
+        // read no other.
         if let Some(refusal) = &self.refusal
             && let Some(shaped) = self.shaped(refusal, it)
         {
@@ -116,6 +142,8 @@ impl Responder {
                 let prepared = self.prepared.at_gate(status, it, program);
                 prepared.unwrap_or_else(|| self.respond_at_length(it))
             }
+            // Constant for every client but those of gRPC, whose libraries read only trailers. The
+            // script of the waiting page takes a 429 as a reason to poll less often.
             (About::Pace, Some(_)) => too_often(it, problem::CONTENT_TYPE, TOO_OFTEN_PROBLEM),
             (About::Pace, None) if ClientKind::of(headers) != ClientKind::Grpc => {
                 too_often(it, "text/plain; charset=utf-8", TOO_OFTEN)
@@ -124,8 +152,10 @@ impl Responder {
         }
     }
 
-    /// Answers a request in the shape of the user's own, if that is one for it. Apart from the
-    /// cheap answer, which must not pay for the room that this one takes.
+    /// Renders an answer by the closure of the application. `None` if the closure leaves it to the
+    /// layer.
+    ///
+    /// Not inlined: the stack frame of this function would otherwise burden prepared answers too.
     #[inline(never)]
     fn shaped(&self, refusal: &Refusal, it: &Unforwarded<'_>) -> Option<Response<Bytes>> {
         let (answer, is_head) = self.answer(it);
@@ -134,26 +164,27 @@ impl Responder {
         Some(self.told(finished(response, &answer, status, is_head), it))
     }
 
-    /// Answers a request in the form that its client can use. Apart from the cheap answer, too.
+    /// Renders an answer in the form that its client can use. Not inlined, as above.
     #[inline(never)]
     fn respond_at_length(&self, it: &Unforwarded<'_>) -> Response<Bytes> {
         let (answer, is_head) = self.answer(it);
         self.told(respond(&answer, &self.page, &it.request, is_head), it)
     }
 
-    /// The response with the headers of limits.
+    /// Adds the headers about limits.
     fn told(&self, mut response: Response<Bytes>, it: &Unforwarded<'_>) -> Response<Bytes> {
         write_refused(response.headers_mut(), self.fields, it.told, it.retry_after, it.now);
         response
     }
 
-    /// What there is to say, and whether it goes without its body.
+    /// Collects the facts of the answer. Also returns whether the body must be left out, as for a
+    /// HEAD request.
     fn answer(&self, it: &Unforwarded<'_>) -> (Answer, bool) {
         let client = Client::classify(it.request.method(), it.request.headers());
         let status = match it.about {
             About::Limit | About::Pace => StatusCode::TOO_MANY_REQUESTS,
-            // The waiting page's script gets what it asked for, so that no browser logs it as an
-            // error.
+            // A poll by the script of the waiting page succeeds, whatever the place in line. With
+            // an error status, browsers would log every poll as a failed request.
             About::Room(..) if client.is_poll => StatusCode::OK,
             About::Room(..) => self.statuses.of(client.kind),
             About::Gate(status) | About::Service(status) => status,
@@ -173,6 +204,7 @@ impl Responder {
 }
 
 impl Prepared {
+    /// Prepares the refusals for a profile of headers.
     fn new(profile: RateHeaders) -> Self {
         let documents = GATE_REASONS.into_iter().flat_map(|reason| {
             GATE_STATUSES.map(|status| (reason.clone(), status, document(&reason, status)))
@@ -184,18 +216,20 @@ impl Prepared {
         }
     }
 
-    /// The answer to a request that exceeds a limit.
+    /// The refusal of a request that exceeds limits.
     fn over_limit(&self, it: &Unforwarded<'_>, program: Program) -> Response<Bytes> {
         self.limit.respond(StatusCode::TOO_MANY_REQUESTS, over_limit(it), it, program)
     }
 
-    /// The answer to a request for which a gate has no permit; `None` if none is prepared.
+    /// The refusal of a request by a gate. `None` if no document is prepared for its reason and
+    /// status, as for a client that has disconnected.
     fn at_gate(
         &self,
         status: StatusCode,
         it: &Unforwarded<'_>,
         program: Program,
     ) -> Option<Response<Bytes>> {
+        // Twelve documents at most, so a search is as fast as a map.
         let mut documents = self.documents.iter();
         let (.., document) = documents.find(|(of, with, _)| of == it.reason && *with == status)?;
         Some(self.gate.respond(status, document.clone(), it, program))
@@ -203,16 +237,18 @@ impl Prepared {
 }
 
 impl PreparedHeaders {
-    /// With these headers besides.
+    /// Prepares the headers of a profile, and those in `besides`.
     fn new(profile: RateHeaders, besides: &[(HeaderName, &'static str)]) -> Self {
         let fields = profile.fields();
         let mut headers = HeaderMap::with_capacity(4 + besides.len() + fields.len());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(problem::CONTENT_TYPE));
-        // RFC 6585 section 4 forbids to store a 429; not every cache knows.
+        // RFC 6585 section 4 forbids caches to store a 429, but not every cache knows that status.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         for (name, value) in besides {
             headers.insert(name, HeaderValue::from_static(value));
         }
+        // The headers that vary get a place with an empty value. `Retry-After` is not part of a
+        // profile: every refusal has it.
         let dynamic = fields.iter().map(|field| (&field.name, field.part));
         for (name, _) in dynamic.clone().chain([(&RETRY_AFTER, Part::RetryAfter)]) {
             headers.insert(name, HeaderValue::from_static(""));
@@ -225,6 +261,7 @@ impl PreparedHeaders {
         Self { headers, parts }
     }
 
+    /// Assembles a response from a prepared document and the numbers of the request.
     fn respond(
         &self,
         status: StatusCode,
@@ -237,19 +274,20 @@ impl PreparedHeaders {
         let mut response = Response::new(if is_head { Bytes::new() } else { document });
         *response.status_mut() = status;
         *response.headers_mut() = self.headers(&it.report());
-        // Only a script of another origin needs it; with a tenth header, the copy of those of a limit
-        // would outgrow what common allocators keep at hand.
+        // Only scripts of other origins need this header. With a tenth header, the map of a refusal
+        // by a limit would outgrow the size classes that common allocators serve fastest.
         if program.has_origin {
             let exposed = HeaderValue::from_static(EXPOSED);
             response.headers_mut().insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
         }
+        // A server derives the length from the body, which a HEAD request does not get.
         if is_head {
             response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(len));
         }
         response
     }
 
-    /// The headers for a program: copied, which is cheaper than to insert them one by one.
+    /// Copies the headers and sets those that vary.
     fn headers(&self, report: &Report<'_>) -> HeaderMap {
         let mut headers = self.headers.clone();
         let mut is_complete = true;
@@ -265,16 +303,19 @@ impl PreparedHeaders {
 }
 
 impl<'a> Unforwarded<'a> {
+    /// The report about limits, as values of headers.
     fn report(&self) -> Report<'a> {
         Report::new(self.told, self.retry_after.map(whole_seconds), self.now)
     }
 
+    /// The policies that the request exceeds.
     fn violated(&self) -> impl Iterator<Item = &'a PolicyState<'a>> {
         self.told.iter().filter(|told| !told.decision.allowed)
     }
 }
 
-/// The problem document: the one of the policy if it is only one, or else one for all of them.
+/// The problem document for the limits that a request exceeds: the prepared document if it is only
+/// one limit, and otherwise a new document that names all of them.
 fn over_limit(it: &Unforwarded<'_>) -> Bytes {
     let mut violated = it.violated();
     match (violated.next(), violated.next()) {
@@ -288,7 +329,8 @@ fn over_limit(it: &Unforwarded<'_>) -> Bytes {
     }
 }
 
-/// The problem document of a gate.
+/// The problem document of a gate, in English. It names neither the gate nor a time, so that one
+/// document serves all requests.
 fn document(reason: &Reason, status: StatusCode) -> Bytes {
     let client = Client {
         kind: ClientKind::Problem,
@@ -302,14 +344,16 @@ fn document(reason: &Reason, status: StatusCode) -> Bytes {
     problem::document(&answer).unwrap_or_default().into()
 }
 
-/// The headers without those that were not set: when to come back, where there is no point in it.
+/// Removes headers that were not set, such as `Retry-After` on a refusal that is final.
 fn without_empty(headers: HeaderMap) -> HeaderMap {
     let said = headers.into_iter().filter(|(_, value)| !value.is_empty());
     said.filter_map(|(name, value)| Some((name?, value))).collect()
 }
 
-/// The answer to a ticket that is shown too often, the same for all people and for all programs: it
-/// has to cost less than what was asked for.
+/// The answer to a ticket that is shown too often.
+///
+/// It is the same for every person and for every program, without a lookup or a sentence to fill
+/// in: it has to cost less than the answer that the client requested.
 fn too_often(
     it: &Unforwarded<'_>,
     content_type: &'static str,
@@ -327,20 +371,22 @@ fn too_often(
     response
 }
 
-const TOO_OFTEN: &str = "This was asked too often. The place in line is kept; \
-    Retry-After says when to ask again.\n";
+/// The body for people.
+const TOO_OFTEN: &str = "Too many requests for one place in line. The place is kept; \
+    Retry-After states when to try again.\n";
 
-/// The same for programs, with the members that all refusals have.
+/// The body for programs: a problem document with the members that every refusal has.
 const TOO_OFTEN_PROBLEM: &str = concat!(
     r#"{"type":"about:blank","title":"Too Many Requests","status":429,"#,
-    r#""detail":"This was asked too often. The place in line is kept; "#,
-    r#"Retry-After says when to ask again.","reason":"refused:too_often"}"#,
+    r#""detail":"Too many requests for one place in line. The place is kept; "#,
+    r#"Retry-After states when to try again.","reason":"refused:too_often"}"#,
 );
 
-/// Beyond this, the number of seconds is longer than that of a header may be.
+/// The longest time to retry that an answer states. A number of more seconds would have more than
+/// the 15 digits that structured fields allow.
 const LONGEST_WAIT: Duration = Duration::from_secs(Quota::MAX_LIMIT);
 
-/// Why a gate refuses a request of a client that is still there.
+/// The reasons for which a gate refuses a request whose client is still connected.
 const GATE_REASONS: [Reason; 4] = [
     Reason::RefusedGateDrained,
     Reason::RefusedGateFull,
@@ -348,7 +394,7 @@ const GATE_REASONS: [Reason; 4] = [
     Reason::RefusedGateTimeout,
 ];
 
-/// With which statuses.
+/// The statuses of such a refusal.
 const GATE_STATUSES: [StatusCode; 3] =
     [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 

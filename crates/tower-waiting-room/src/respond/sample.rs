@@ -1,4 +1,8 @@
-//! One answer of each kind, on which a page template is tried before it is used.
+//! One answer of each kind, for checking a page template before it is used, and for tests.
+//!
+//! A template may fail in a branch that only a rare answer takes. So each kind of answer has a
+//! sample here, with and without each optional fact. A reason with a page of its own belongs in
+//! [`answers`].
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +14,7 @@ use waiting_room_core::{
 use super::{Answer, Outcome};
 use crate::request::{Client, ClientKind};
 
-/// Every kind of answer that a page can have to show.
+/// Every kind of answer that a page may have to show.
 pub(super) fn answers() -> impl Iterator<Item = Answer> {
     let refused = [
         Reason::RefusedAddressUnknown,
@@ -30,43 +34,43 @@ pub(super) fn answers() -> impl Iterator<Item = Answer> {
     waiting.into_iter().chain(refused.map(refusal))
 }
 
-/// Number 12 in line, for 4 to 7 minutes more.
+/// A visitor who is number 12 in line and has 4 to 7 minutes to wait.
 pub(super) fn placed() -> Answer {
     answer(Outcome::Wait, Reason::QueuedActiveLimit).with_rules(&rules()).with_ticket(&ticket())
 }
 
-/// A visitor who was never seen before.
+/// A newcomer about whom nothing is known yet: no place, no number of visitors ahead, no wait.
 pub(super) fn first() -> Answer {
     let ticket = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + Duration::from_secs(1));
     answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
 }
 
-/// A visitor who was never seen before, where others wait.
+/// A newcomer behind others: no place yet, but about 12 visitors ahead.
 pub(super) fn newcomer() -> Answer {
     let mut ticket = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + Duration::from_secs(1));
     ticket.show(13, true);
     answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
 }
 
-/// One among many who are drawn by lot.
+/// A visitor in a line whose order is drawn by lot: a place, but no position.
 pub(super) fn lottery() -> Answer {
     let mut ticket = ticket();
     ticket.shown_position = None;
     placed().with_rules(&rules().with_queueing_method(QueueingMethod::Random)).with_ticket(&ticket)
 }
 
-/// Nobody is let in.
+/// A visitor in line while the operator has stopped admissions: a place, but no wait.
 pub(super) fn paused() -> Answer {
     Answer { reason: Reason::QueueAll, ..placed() }
         .with_rules(&rules().with_mode(RoomMode::QueueAll))
 }
 
-/// A form was posted, and did not get through.
+/// A visitor in line whose browser submitted a form, which was not delivered.
 pub(super) fn unsent() -> Answer {
     Answer { is_safe: false, ..placed() }
 }
 
-/// Sent away; for good, if another time would not do.
+/// A refusal for this reason, to be retried in 2 minutes, unless no retry can succeed.
 pub(super) fn refusal(reason: Reason) -> Answer {
     let is_final = matches!(
         reason,
@@ -76,6 +80,7 @@ pub(super) fn refusal(reason: Reason) -> Answer {
     answer(Outcome::Refuse, reason).with_rules(&rules()).with_retry_after(retry_after)
 }
 
+/// An answer to a navigation that states only the decision.
 fn answer(outcome: Outcome, reason: Reason) -> Answer {
     let client = Client {
         kind: ClientKind::Navigation,
@@ -85,11 +90,13 @@ fn answer(outcome: Outcome, reason: Reason) -> Answer {
     Answer::new(Arc::from("shop"), &client, outcome, reason, status, NOW)
 }
 
+/// Rules with the default intervals. The limit does not occur in any answer.
 fn rules() -> RoomRules {
     RoomRules::new("shop", 1)
 }
 
-/// The ticket of number 12.
+/// The ticket of number 12, who has waited for 150 s and checks in again in 8.2 s. Fractions show
+/// whether a form rounds up.
 pub(super) fn ticket() -> Ticket {
     let since = NOW.before(Duration::from_secs(150));
     let mut ticket = Ticket::new(VisitorId::new(1), since, NOW, NOW + Duration::from_millis(8_200));
@@ -100,5 +107,5 @@ pub(super) fn ticket() -> Ticket {
     ticket
 }
 
-/// 2026-11-21T08:00:00Z
+/// The time of every sample: 2026-11-21T08:00:00Z.
 pub(super) const NOW: Timestamp = Timestamp::from_secs(1_795_248_000);

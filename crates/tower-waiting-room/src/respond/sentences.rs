@@ -1,4 +1,14 @@
 //! Sentences with numbers and times in them, in one language.
+//!
+//! Numbers are rounded for people. An expected wait is a range in minutes or hours. Any other time,
+//! such as the time to retry, is rounded up: a visitor who obeys it is never too early. Its length
+//! determines the unit:
+//!
+//! | time | unit |
+//! |---|---|
+//! | less than 2 min, except 1 min | seconds |
+//! | up to 90 min | minutes |
+//! | longer | hours |
 
 use std::{borrow::Cow, time::Duration};
 
@@ -13,12 +23,12 @@ use crate::{rate_headers::whole_seconds, request::Language};
 pub(super) struct Sentences(pub(super) Language);
 
 impl Sentences {
-    /// The sentence `id`.
+    /// The sentence `id`, which has no arguments.
     pub(super) fn phrase(self, id: &'static str) -> Cow<'static, str> {
         self.0.phrase(id)
     }
 
-    /// The sentence `id` with one text in it.
+    /// The sentence `id` with one argument.
     pub(super) fn with(
         self,
         id: &'static str,
@@ -30,7 +40,8 @@ impl Sentences {
         self.0.sentence(id, &args)
     }
 
-    /// How many are ahead of a visitor who has no place yet.
+    /// The number of visitors ahead of a newcomer. `count` selects the plural form, and `shown` is
+    /// the number as it is written.
     pub(super) fn ahead(self, count: u32) -> Cow<'static, str> {
         let mut args = FluentArgs::with_capacity(2);
         args.set("count", count);
@@ -38,12 +49,13 @@ impl Sentences {
         self.0.sentence("ahead", &args)
     }
 
-    /// When to come back; `None` if that is pointless.
+    /// The time to retry; `None` if no retry can succeed.
     pub(super) fn again(self, answer: &Answer) -> Option<Cow<'static, str>> {
         answer.retry_after.map(|time| self.with("again", "span", &self.span(time)))
     }
 
-    /// How long it takes, as far as that can be said.
+    /// The expected wait, or that it is unknown. An estimate at its upper bound of a day stands for
+    /// any longer wait, so no number is stated then.
     pub(super) fn wait(self, answer: &Answer) -> Cow<'static, str> {
         match answer.wait {
             None if answer.is_queue_all => self.phrase("wait-paused"),
@@ -54,8 +66,8 @@ impl Sentences {
         }
     }
 
-    /// The middle half of the waits, in the unit that suits it: the lower end rounded down, but
-    /// not to nothing, and the upper end rounded up.
+    /// The range that half of the visitors stay within, in minutes or hours. The lower end is
+    /// rounded down, but at least 1, and the upper end is rounded up. Equal ends are stated once.
     fn range(self, wait: WaitEstimate) -> Cow<'static, str> {
         let (unit, range, length) = if wait.p75 <= IN_MINUTES {
             ("minutes", "minutes-range", MINUTE.as_secs())
@@ -73,7 +85,7 @@ impl Sentences {
         self.0.sentence(range, &args)
     }
 
-    /// A length of time in the unit that suits it, rounded up.
+    /// A duration in the unit that suits it, rounded up. Whole minutes are stated in minutes.
     pub(super) fn span(self, time: Duration) -> Cow<'static, str> {
         let seconds = whole_seconds(time);
         if seconds < 2 * MINUTE.as_secs() && !seconds.is_multiple_of(60) {
@@ -85,6 +97,7 @@ impl Sentences {
         }
     }
 
+    /// A count of a unit, in the plural form that the language requires.
     fn counted(self, unit: &'static str, count: u64) -> Cow<'static, str> {
         let mut args = FluentArgs::with_capacity(1);
         args.set("count", count);
@@ -95,7 +108,7 @@ impl Sentences {
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// What is longer is told in hours.
+/// The longest time that is stated in minutes. Longer ones are stated in hours.
 const IN_MINUTES: Duration = Duration::from_secs(90 * 60);
 
 #[cfg(test)]

@@ -1,21 +1,32 @@
-//! Which status an answer has.
+//! The status of answers about the room, by kind of client.
+//!
+//! No single status suits every client. Search engines keep a page that answers 503 in their index
+//! and come back later. Programs retry after 429. Some proxies and monitors treat any error as an
+//! outage, so an application may choose 200 or 202. Answers of limits and gates do not use these
+//! statuses: 429, 503 and 504 have fixed meanings there.
 
 use http::StatusCode;
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
 use crate::request::ClientKind;
 
-/// The status of an answer, by kind of client.
+/// The status of answers about the room, by kind of client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Statuses {
+    /// Always 200: a gRPC status is in the trailers.
     grpc: StatusCode,
+    /// 429 by default.
     json: StatusCode,
+    /// 503 by default.
     navigation: StatusCode,
+    /// 429 by default.
     problem: StatusCode,
+    /// 429 by default.
     text: StatusCode,
 }
 
 impl Statuses {
+    /// The statuses that a configuration may choose: success, or an error that is temporary.
     const ALLOWED: [StatusCode; 4] = [
         StatusCode::OK,
         StatusCode::ACCEPTED,
@@ -23,6 +34,7 @@ impl Statuses {
         StatusCode::SERVICE_UNAVAILABLE,
     ];
 
+    /// The status for a kind of client.
     pub(crate) const fn of(&self, kind: ClientKind) -> StatusCode {
         match kind {
             ClientKind::Grpc => self.grpc,
@@ -33,6 +45,7 @@ impl Statuses {
         }
     }
 
+    /// Sets the status for a kind of client. Checked later, by [`validate`](Self::validate).
     pub(crate) fn set(&mut self, kind: ClientKind, status: StatusCode) {
         match kind {
             ClientKind::Grpc => self.grpc = status,
@@ -43,6 +56,11 @@ impl Statuses {
         }
     }
 
+    /// Checks that every status is one of those allowed.
+    ///
+    /// # Errors
+    ///
+    /// A status that is not allowed for its kind of client.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         let malformed = |status: StatusCode, expected| {
             let given = status.as_u16();

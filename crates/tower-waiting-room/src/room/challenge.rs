@@ -1,9 +1,13 @@
-//! The question that an application may put to a newcomer before its first ticket.
+//! The challenge: an answer of the application's own to a newcomer, before its first ticket.
 //!
-//! A ticket costs a client nothing, and a place a second request. Where that is too little, the
-//! application may answer a first touch itself, with a puzzle or a question, and let those through who
-//! bring the proof. It decides by the request and by what this node has seen of its network, and
-//! before the room's store is asked, so that a flood costs the store nothing.
+//! A ticket costs a client one request, and a place in the line a second one. Where that is too
+//! cheap, the application may answer the first touch itself, for example with a puzzle, and let
+//! through only clients that bring the solution. The closure decides by the request and by what
+//! this node has seen of the client's network. It runs before the store is called, so that a flood
+//! of newcomers costs the store nothing.
+//!
+//! The layer does not verify anything: the closure issues the challenge and checks its solution.
+//! Visitors with a ticket or a pass are never challenged.
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
@@ -13,14 +17,14 @@ use waiting_room_core::{Algorithm, KeyHash, Limiter, Quota, Timestamp};
 
 use crate::request::{Caller, RequestHead};
 
-/// A request that brings neither a pass nor a ticket, and what this node knows of its sender.
+/// A request without a pass or a ticket, and what this node knows of its client.
 ///
-/// It is what the closure of [`challenge`](crate::WaitingRoomConfigBuilder::challenge) decides by. A
-/// pass that has run out is none, nor is one of a session that has ended.
+/// The closure of [`challenge`](crate::config::WaitingRoomConfigBuilder::challenge) decides by it.
+/// A pass that has expired, or whose session has ended, does not count as a pass.
 ///
 /// ```
 /// use http::Response;
-/// use tower_waiting_room::{FirstTouch, RequestHead, WaitingRoomConfig};
+/// use tower_waiting_room::{WaitingRoomConfig, request::RequestHead, room::FirstTouch};
 ///
 /// # fn is_signed(_: &str) -> bool { true }
 /// // The page with the puzzle sets this cookie, with a signature.
@@ -45,8 +49,11 @@ use crate::request::{Caller, RequestHead};
 /// ```
 pub struct FirstTouch<'a> {
     request: RequestHead<'a>,
+    /// By the same rules as the shares of the line; `None` if the address stands for no one client.
     network: Option<IpAddr>,
+    /// This request included.
     from_network: Option<u32>,
+    /// Called only if the closure needs the number.
     present: &'a dyn Fn() -> Option<u32>,
 }
 
@@ -57,26 +64,28 @@ impl<'a> FirstTouch<'a> {
         &self.request
     }
 
-    /// The network of the client, as for
-    /// [`places_per_network`](crate::WaitingRoomConfigBuilder::places_per_network): an IPv4 address, or
-    /// the first of an IPv6 network, by default of 64 bits. `None` if it is not known.
+    /// The network of the client, as
+    /// [`places_per_network`](crate::config::WaitingRoomConfigBuilder::places_per_network) counts
+    /// it: an IPv4 address, or the first address of an IPv6 network, by default of 64 bits. `None`
+    /// if it is unknown.
     #[must_use]
     pub const fn network(&self) -> Option<IpAddr> {
         self.network
     }
 
-    /// How many first touches this node has seen from the network in the last minute, about: this one,
-    /// and those that were answered with a challenge. `None` if the network is not known.
+    /// The approximate number of first touches from this network in the last minute, as seen by
+    /// this node: this one included, and those that were answered with a challenge. `None` if the
+    /// network is unknown.
     ///
-    /// 65 536 networks are remembered. In a flood from more, those that are new count for as many as
-    /// their wider networks (/16, /32) have sent, or more.
+    /// The node remembers 65 536 networks. During a flood from more networks, a new one is counted
+    /// with the number of its wider network (/16 for IPv4, /32 for IPv6), or with more.
     #[must_use]
     pub const fn from_network_in_last_minute(&self) -> Option<u32> {
         self.from_network
     }
 
-    /// How many visitors wait and check in as they were asked to, as this node knows it, which may be a
-    /// second old. `None` if it does not.
+    /// The number of visitors that wait and check in on time, as this node knows it: the number may
+    /// be a second old. `None` if it is unknown.
     #[must_use]
     pub fn present(&self) -> Option<u32> {
         (self.present)()
@@ -93,13 +102,14 @@ impl fmt::Debug for FirstTouch<'_> {
     }
 }
 
-/// The closure of a configuration that may ask newcomers for a proof.
+/// The closure of the configuration that may challenge newcomers.
 #[derive(Clone)]
 pub(crate) struct Challenge(Arc<Closure>);
 
 type Closure = dyn Fn(&FirstTouch<'_>) -> Option<Response<Bytes>> + Send + Sync;
 
 impl Challenge {
+    /// Wraps the closure, so that its body type does not appear in the configuration's type.
     pub(crate) fn new<F, B>(ask: F) -> Self
     where
         F: Fn(&FirstTouch<'_>) -> Option<Response<B>> + Send + Sync + 'static,
@@ -115,17 +125,21 @@ impl fmt::Debug for Challenge {
     }
 }
 
-/// A challenge in use: the closure, and the first touches that it judges by. Counted by this node.
+/// A challenge in use: the closure, and the numbers of first touches that it decides by.
 pub(super) struct Challenger {
     challenge: Challenge,
+    /// Counts the first touches of each network in a sliding minute. It is a counter only: its
+    /// limit is out of reach, and its decisions are not enforced.
     networks: Limiter,
 }
 
 impl Challenger {
-    /// More are not told apart.
+    /// The limit of the counter. Numbers above it are reported as this one.
     const MOST: u64 = 1_000_000;
+    /// The number of networks that are remembered.
     const MAX_NETWORKS: usize = 1 << 16;
 
+    /// Makes a challenger that has seen no requests yet.
     pub(super) fn new(challenge: Challenge) -> Self {
         let quota = Quota::per_minute(Self::MOST);
         let networks = Limiter::new(Algorithm::SlidingCounter, &[quota], Self::MAX_NETWORKS)
@@ -133,7 +147,8 @@ impl Challenger {
         Self { challenge, networks }
     }
 
-    /// Counts a first touch. Returns what its client is answered, if it is to prove something first.
+    /// Counts a first touch and calls the closure. Returns the answer of the application if the
+    /// client has to prove something first, and `None` if the room is to decide.
     pub(super) fn ask(
         &self,
         caller: &Caller<'_>,
@@ -145,6 +160,8 @@ impl Challenger {
         (self.challenge.0)(&FirstTouch { request: caller.head, network, from_network, present })
     }
 
+    /// Counts a first touch of a network, and returns the number in the last minute. A refused
+    /// charge is not an error: it only means that the number is at its maximum.
     fn count(&self, network: KeyHash, now: Timestamp) -> u32 {
         let counted = self.networks.charge(network, 0, 1, now);
         let decision = counted.map_or_else(|refused| refused, |(allowed, _)| allowed);

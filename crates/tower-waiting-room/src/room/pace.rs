@@ -1,9 +1,15 @@
-//! How often a ticket may be shown.
+//! The pace at which tickets may be shown.
 //!
-//! A client with a ticket is not charged by the limits of the service until the room lets it in, so
-//! that the line's own check-ins are not refused. Instead each ticket has a pace of its own, which
-//! no client that obeys `Retry-After` comes near, and so does each address for the tickets that it
-//! shows before they are due. What a sender of tickets can cost the service is bounded by this.
+//! A request with a ticket is not charged by the rate limits until the room admits it: otherwise
+//! the check-ins of a waiting visitor would use up its own limits. Instead, two paces bound the
+//! cost of an abusive client:
+//!
+//! - Each **ticket** has a pace. A client that obeys `Retry-After` never comes near it.
+//! - Each **address** has a pace for tickets that are shown before they are due. It bounds a client
+//!   that has collected many tickets. Tickets that are due are free of it, so that any number of
+//!   visitors can wait behind one address.
+//!
+//! Both are counted by this node alone, in bounded memory, with no call of the store.
 
 use std::time::Duration;
 
@@ -13,22 +19,30 @@ use waiting_room_core::{
 
 use crate::request::Caller;
 
-/// The paces of all tickets, and of all addresses that show them early. Counted by this node.
+/// The paces of all tickets, and of all addresses that show tickets early.
 pub(crate) struct CheckInPace {
     tickets: Limiter,
     addresses: Limiter,
 }
 
 impl CheckInPace {
-    /// For each ticket. A client asks every 2 s at most, and has perhaps a few tabs.
+    /// For each ticket: 4 per second with bursts of 20. A client is asked to check in every 2 s at
+    /// the soonest, and may do so in a few tabs of one browser.
     const PER_TICKET: Quota = Quota::per_second(4).burst(20);
-    /// For each address, apart from tickets that are due: a school that reloads the page at once.
+    /// For each address and tickets that are not due: 50 per second with bursts of 500. Enough for
+    /// a school behind one address, with a few hundred visitors that reload the page at once.
     const PER_ADDRESS: Quota = Quota::per_second(50).burst(500);
-    /// More tickets than this are shown within the seconds for which one is remembered only by
-    /// millions of visitors.
+    /// A ticket is remembered for up to 5 s, until its whole burst is available again. More tickets
+    /// than this are shown within that time only by a line of millions of visitors.
     const MAX_TICKETS: usize = 1 << 16;
+    /// An address is remembered for up to 10 s, and only if it shows tickets early.
     const MAX_ADDRESSES: usize = 1 << 14;
 
+    /// Makes the paces, with no ticket shown yet.
+    ///
+    /// # Errors
+    ///
+    /// None in practice: the quotas are constants that a limiter accepts.
     pub(crate) fn new() -> Result<Self, ConfigError> {
         let limiter = |quota, keys| Limiter::new(Algorithm::Gcra, &[quota], keys);
         Ok(Self {
@@ -37,12 +51,15 @@ impl CheckInPace {
         })
     }
 
-    /// Notes that a ticket is shown.
+    /// Charges a request that shows `ticket` at `now`: to the pace of the ticket and, before the
+    /// ticket is due, to the pace of the address. If one of them refuses, neither is charged.
+    ///
+    /// Where the address is unknown, only the pace of the ticket applies.
     ///
     /// # Errors
     ///
-    /// When to come back, if it or its address is shown too often. Where the address is unknown,
-    /// only the ticket counts.
+    /// Returns the time after which the ticket may be shown again. It is never before the ticket is
+    /// due, so that the next request is not early as well.
     pub(crate) fn charge(
         &self,
         ticket: &Ticket,
@@ -62,6 +79,7 @@ impl CheckInPace {
         allowed.map_err(|pause| pause.max(ticket.retry_after(now)))
     }
 
+    /// Charges all paces or none. The error is the longest of their times.
     fn decide(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> Result<(), Duration> {
         if charge_all(asks, now) {
             return Ok(());

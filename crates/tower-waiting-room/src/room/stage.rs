@@ -1,4 +1,16 @@
-//! The waiting room as a stage: a valid pass goes through, and everything else asks the store.
+//! The room stage: accepts valid passes, and asks the store about all other visitors.
+//!
+//! [`RoomStage`] offers the steps; the pipeline (`pipeline/order.rs`, `pipeline/verdict.rs`) calls
+//! them in order and turns the verdict of the store into a response:
+//!
+//! ```text
+//!  identify ─┬─ pass ────► accepts ─► refresh ─► application ─► end, or renewed_token
+//!            ├─ ticket ──► pace ────► ask ─┐
+//!            └─ neither ─► challenge ► ask ┴─► verdict ─► admit, or ticket_token
+//! ```
+//!
+//! A node that is too busy to ask the store answers by itself: `first_ticket` and
+//! `overload_interval` send visitors away for a while without a call of the store.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,44 +34,55 @@ use crate::{
     token::{Identities, KeyRing, Opened, SealedToken, TokenSource, Tokens, Transport, Verified},
 };
 
-/// The room of a layer, as requests meet it.
+/// The room of a layer: its store, its tokens, and the memory of this node.
 pub(crate) struct RoomStage<St> {
     store: St,
     tokens: Tokens,
     identities: Identities,
     transport: Transport,
+    /// Shared with the [`Visit`] of each request, which the application may keep.
     sessions: Arc<Sessions>,
+    /// Shared with the futures that call the store.
     outage: Arc<Outage>,
+    /// Bounds how often tickets are shown. Charged before the store is asked.
     pub(crate) pace: CheckInPace,
+    /// Decides which newcomers are challenged; `None` without a challenge in the configuration.
     challenger: Option<Challenger>,
     telemetry: Telemetry,
 }
 
-/// The visitor of a request, as far as its token and the room have told.
+/// The visitor of a request, as far as it is known from its token and from the room.
 pub(crate) enum Visitor {
-    /// The room has let it in.
+    /// The room admitted the visitor, in this request or, by the pass, in an earlier one.
     Inside(Pass),
-    /// It waits in line, if there is a ticket, or is not let into it.
+    /// The room did not admit the visitor. It waits with the ticket; without one, it was not let
+    /// into the line.
     Outside(Option<Ticket>),
     /// A CORS preflight that skips the room.
     Preflight,
-    /// Its token proves this; the room has not been asked yet.
+    /// The token was opened, and this is its content. The room has not decided yet: the session of
+    /// a pass may have ended.
     Proven(Opened),
-    /// Nothing is known.
+    /// The request has no valid token.
     Unknown,
 }
 
-/// A sealed token, and how long the client is to keep it.
+/// A sealed token, and the time for which the client is to keep it (`Max-Age` of the cookie).
 pub(crate) struct Token {
     sealed: SealedToken,
     max_age: Duration,
 }
 
 impl<St: Store> RoomStage<St> {
-    /// The longest way of a renewal to the store that is reckoned with. A visitor whose pass is not due
-    /// may come back a whole session later, and the renewal has to be there before the session ends.
+    /// The longest time that a renewal is expected to take on its way to the store. A pass that
+    /// becomes due within it is renewed now: the visitor may return a whole session later, and
+    /// until then the session must not have lapsed.
     const UNDER_WAY: Duration = Duration::from_millis(250);
 
+    /// Makes the stage for a room whose state is in `store`.
+    ///
+    /// `keys` seal the tokens. Their secret also hashes the networks in visitor ids, so that all
+    /// nodes with the same keys agree on them.
     pub(crate) fn new(
         store: St,
         on_failure: StoreFailure,
@@ -82,7 +105,8 @@ impl<St: Store> RoomStage<St> {
         }
     }
 
-    /// Opens the token of a request; says what it proves, and how the next one travels.
+    /// Opens the token of a request. Returns its content, and the way in which the next token is to
+    /// travel: in a cookie or in a header, as the client sent this one.
     pub(crate) fn identify(&self, headers: &HeaderMap, now: Timestamp) -> (Visitor, TokenSource) {
         let found = self.transport.find(&self.tokens, headers, now);
         if let Some(error) = found.last_error {
@@ -90,19 +114,19 @@ impl<St: Store> RoomStage<St> {
         }
         match found.opened {
             Some(opened) => (Visitor::Proven(opened), found.source),
-            // Libraries for gRPC keep no cookies.
+            // gRPC libraries keep no cookies, so even the first token goes into the header.
             None if is_native_grpc(headers) => (Visitor::Unknown, TokenSource::Header),
             None => (Visitor::Unknown, found.source),
         }
     }
 
-    /// The rules in force.
+    /// The rules of the room in force.
     pub(crate) fn rules(&self) -> Arc<RoomRules> {
         self.store.rules()
     }
 
-    /// Whether a valid pass is of a session that has not ended. The pass is counted while the store
-    /// is away.
+    /// Whether the session of a valid pass goes on. During an outage the pass is counted in the
+    /// node's own room, so that its visitor takes up a part of the node's share.
     pub(crate) fn accepts(&self, pass: &Verified<Pass>, now: Timestamp) -> bool {
         if self.sessions.is_ended(pass) {
             return false;
@@ -113,12 +137,23 @@ impl<St: Store> RoomStage<St> {
         true
     }
 
-    /// What a newcomer is answered that is to prove something before the store is asked about it.
+    /// The answer of the application to a newcomer that has to prove something before the store is
+    /// asked; `None` if there is no challenge, or if this request passes it.
     pub(crate) fn challenge(&self, caller: &Caller<'_>, now: Timestamp) -> Option<Response<Bytes>> {
         self.challenger.as_ref()?.ask(caller, &|| self.store.present(), now)
     }
 
-    /// Asks the store about a visitor, after it has heard of sessions that ended here.
+    /// Asks the store about a visitor: to check in with a ticket, to continue the session of an
+    /// expired pass, or to enter as a newcomer.
+    ///
+    /// Ends that are still owed to the store are delivered first, a few of them, because the slots
+    /// that they free may be the ones that this visitor waits for. If one cannot be delivered, the
+    /// store is away, and its error is the answer.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future puts ends that were not delivered back on the list. The visitor may or
+    /// may not have been admitted.
     pub(crate) fn ask(
         &self,
         visitor: &Visitor,
@@ -142,8 +177,12 @@ impl<St: Store> RoomStage<St> {
         })
     }
 
-    /// What a request with a valid pass goes on with: a token that another request has renewed, or
-    /// the renewal beside it, if that is due.
+    /// Decides how a request with a valid pass continues: with a token that another request has
+    /// renewed, or with a renewal to poll beside the application. With neither if the pass is not
+    /// due, or if another request is renewing it.
+    ///
+    /// A pass is renewed early for three reasons besides its age: the store has lost its memory
+    /// since the pass was issued, an outdated key has sealed it, or the clock was set back.
     pub(crate) fn refresh(
         &self,
         verified: &Verified<Pass>,
@@ -151,13 +190,15 @@ impl<St: Store> RoomStage<St> {
         now: Timestamp,
     ) -> (Option<Token>, Option<Box<PassRenewal>>) {
         let mut pass = **verified;
-        // Old enough by the time at which the store hears of it, or older than its memory.
+        // Judged by the time at which the renewal reaches the store. A pass that is older than the
+        // store's memory may be unknown to it: the renewal makes the store count its visitor again.
         let heard = now + Self::UNDER_WAY;
         let is_due = |pass: &Pass| {
             rules.is_renewal_due(pass, heard) || pass.last_check_in < self.store.remembers_since()
         };
         if verified.is_ahead() {
-            // The clock was set back over a restart, so the store may never have heard of it.
+            // The clock was set back, possibly over a restart of the store, which then may not know
+            // this session. A time just before the start of its memory makes the pass due.
             pass.last_check_in = self.store.remembers_since().before(Duration::from_nanos(1));
         }
         if !verified.is_from_old_key() && !is_due(&pass) {
@@ -167,6 +208,8 @@ impl<St: Store> RoomStage<St> {
             Stale::GoOn => (None, None),
             Stale::Take(renewed) => (Some(self.pass_token(&renewed, now)), None),
             Stale::Renew(renewing) => {
+                // `renewing` moves into the future. If the future is dropped without an outcome, so
+                // is `renewing`, and the next request of the visitor may try again.
                 let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
                 let asked = Box::pin(async move {
                     match outage.renew(&store, pass).await {
@@ -181,6 +224,8 @@ impl<St: Store> RoomStage<St> {
                         Err(_) => None,
                     }
                 });
+                // A pass that is due by its age ends before a whole session is over, so it is worth
+                // waiting for the fresh one.
                 let patience = match rules.is_renewal_due(&pass, heard) {
                     true => PassRenewal::PATIENCE,
                     false => PassRenewal::SHORT_PATIENCE,
@@ -190,39 +235,43 @@ impl<St: Store> RoomStage<St> {
         }
     }
 
-    /// Whether this very room has let a request in already: the layer is mounted twice.
+    /// Whether this room has admitted the request before, because the layer is mounted twice.
     pub(crate) fn has_let_in(&self, extensions: &Extensions) -> bool {
         extensions.get::<Visit>().is_some_and(|visit| visit.is_of(&self.sessions))
     }
 
-    /// The session of a newcomer, until its pass is sent.
+    /// A guard for the session of a newcomer, to be kept until the pass is sent.
     pub(crate) fn undelivered(&self, id: VisitorId) -> Undelivered {
         Undelivered::new(id, Arc::clone(&self.sessions))
     }
 
-    /// The token of a visitor whom the store has let in.
+    /// The token for a visitor that the store has just admitted.
     pub(crate) fn admit(&self, pass: &Pass, now: Timestamp) -> Token {
         self.sessions.sweep(now);
         self.pass_token(pass, now)
     }
 
-    /// A token for a visitor who waits.
+    /// The token for a visitor that waits. The client keeps it for as long as its place lasts
+    /// without a check-in.
     pub(crate) fn ticket_token(&self, ticket: &Ticket) -> Token {
         let max_age = self.store.rules().place_retention();
         Token { sealed: self.tokens.seal_ticket(ticket), max_age }
     }
 
-    /// The first ticket of a newcomer whom this node has no time to ask the store about.
+    /// The first ticket of a newcomer, issued by this node because it cannot ask the store in time.
     ///
-    /// As the store would hand it out: it claims nothing but the time of arrival. Its holder asks in
-    /// a queue of the node that is not the newcomers'.
+    /// It is the same as a first ticket of the store: it claims nothing but the time of arrival.
+    /// With it the visitor leaves the crowd of newcomers, because a store may process check-ins
+    /// apart from newcomers (as `waiting-room-redis` does).
     pub(crate) fn first_ticket(&self, head: &RequestHead<'_>, now: Timestamp) -> Ticket {
         let id = self.newcomer(head);
         Ticket::new(id, now, now, now + self.overload_interval(id.draw(0)))
     }
 
-    /// When a visitor is to come back whom this node has no time to ask the store about: spread over
-    /// what the slowest visitors are asked to wait, so that a flood does not come back at once.
+    /// The time after which a visitor is asked to come back if this node cannot ask the store about
+    /// it: a quarter to all of the refresh interval, rounded down to whole seconds, and 1 s more.
+    ///
+    /// `draw` spreads visitors evenly over this range, so that a flood does not come back at once.
     pub(crate) fn overload_interval(&self, draw: u64) -> Duration {
         let longest = self.store.rules().refresh_interval();
         let share = u32::try_from(draw % 1_000).unwrap_or(0);
@@ -230,18 +279,21 @@ impl<St: Store> RoomStage<St> {
         Duration::from_secs(interval.as_secs() + 1)
     }
 
-    /// Whether visitors are let through when the store cannot decide.
+    /// Whether visitors are let through while the store cannot decide.
     pub(crate) fn admits_without_store(&self) -> bool {
         self.outage.policy() == StoreFailure::Admit
     }
 
-    /// The handle of the application on the session of a request.
+    /// The application's handle on the session of a request.
     pub(crate) fn visit(&self, pass: Pass, reason: Reason) -> Visit {
         Visit::new(pass, reason, Arc::clone(&self.sessions))
     }
 
-    /// Ends the session of a pass if the application has said so, or it has ended elsewhere.
-    /// Returns what tells the store of the end.
+    /// Ends the session of a pass if the response revokes it, or if it was ended meanwhile: by its
+    /// [`Visit`], or by a renewal that found it over. The response then deletes the visitor's
+    /// token.
+    ///
+    /// Returns the call that ends the session in the store; `None` if the session goes on.
     pub(crate) fn end(
         &self,
         pass: &Pass,
@@ -257,27 +309,28 @@ impl<St: Store> RoomStage<St> {
         Some(self.leave(pass.id))
     }
 
-    /// The token of a pass that was renewed beside its request.
+    /// The token of a pass that was renewed while the application worked.
     pub(crate) fn renewed_token(&self, renewal: &PassRenewal) -> Option<Token> {
         renewal.renewed().map(|renewed| self.pass_token(&renewed, renewed.last_check_in))
     }
 
-    /// A token as a client sends it back that keeps no cookies.
+    /// A token in the form in which a client without cookies sends it back: behind the room's name.
     pub(crate) fn line(&self, token: &Token) -> String {
         self.transport.line(token.sealed.as_str())
     }
 
-    /// Sends a token the way the client's own came.
+    /// Adds a token to a response, in the way in which the client's own token came.
     pub(crate) fn attach(&self, headers: &mut HeaderMap, source: TokenSource, token: Token) {
         self.transport.attach(headers, source, token.sealed, token.max_age);
     }
 
-    /// The id of a visitor who was never seen before.
+    /// Draws the id of a newcomer. It includes the hash of the client's network, if that is known.
     fn newcomer(&self, head: &RequestHead<'_>) -> VisitorId {
         self.identities.draw(head.network_in_line())
     }
 
-    /// Tells the store that a session is over.
+    /// Ends a session in the store. If that fails or is dropped, the end is owed again, and a later
+    /// request delivers it.
     fn leave(&self, id: VisitorId) -> BoxFuture<()> {
         let (store, outage) = (self.store.clone(), Arc::clone(&self.outage));
         let mut owed = self.sessions.take_end(id);
@@ -288,18 +341,20 @@ impl<St: Store> RoomStage<St> {
         })
     }
 
-    /// Whether the session of a pass that has run out may go on, so that it is worth asking.
+    /// Whether the session of an expired pass may go on, so that the store is asked about it.
     fn may_return(&self, pass: &Pass) -> bool {
         self.is_sliding() && !self.sessions.is_ended(pass)
     }
 
-    /// Whether a session may outlast a pass.
+    /// Whether requests prolong sessions, so that a session may outlast a pass that a client holds.
     fn is_sliding(&self) -> bool {
         self.store.rules().session_renewal() == SessionRenewal::Sliding
     }
 
-    /// A client keeps its pass for as long as the session may last: where only the store has heard of
-    /// its last request, the pass that has run out shows whose session goes on.
+    /// The token of a pass, to be kept for as long as its session may last.
+    ///
+    /// A sliding session may outlast this pass: a renewal may reach the store while its response is
+    /// lost. With the expired pass, the visitor can still show whose session goes on.
     fn pass_token(&self, pass: &Pass, now: Timestamp) -> Token {
         let until = match self.is_sliding() {
             true => Tokens::session_may_last(pass),

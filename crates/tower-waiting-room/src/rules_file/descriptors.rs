@@ -1,4 +1,17 @@
-//! The tree of descriptors, flattened to the rules of a file.
+//! Flattens the tree of descriptors to a list of rules.
+//!
+//! ```text
+//!   remote_address          rate_limit   ─►  shop/remote_address
+//!   └─ path = /login        rate_limit   ─►  shop/remote_address/path=/login
+//!   remote_address = 192.0.2.7  unlimited ─►  shop/remote_address=192.0.2.7
+//! ```
+//!
+//! A rule contains all entries from the root down to its descriptor, so it can be evaluated without
+//! the tree. Dependencies between neighbours are resolved here as well: an entry without a value
+//! carries the values that its neighbours name, as exceptions.
+//!
+//! Reading stops at the first mistake. Depth, rules and names are bounded, so that a file within
+//! its size cannot become expensive in memory or in headers.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -16,39 +29,46 @@ use crate::{
     rate_headers::MAX_NAME_LEN,
 };
 
-/// A file that was read and found in order.
+/// The content of a file that was read without a mistake.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RulesFile {
+    /// The beginning of the names of all rules.
     pub(crate) domain: String,
-    /// In the order of the file, an outer one before those within it.
+    /// The rules in the order of the file: an outer one before those inside it.
     pub(crate) rules: Vec<FileRule>,
 }
 
-/// A descriptor that has a `rate_limit`, with all that it stands in.
+/// A descriptor with a `rate_limit`, together with the descriptors around it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FileRule {
-    /// Unique, and the same as long as the path to the rule is: `shop/remote_address/path=/login`,
-    /// with what is not printable ASCII in percent encoding. Or what the file calls it.
+    /// The name that the file gives, or the path to the rule: `shop/remote_address/path=/login`.
+    ///
+    /// The name is unique in the file. In a path, everything but printable ASCII is
+    /// percent-encoded. It stays the same for as long as the path does, so a limit keeps its memory
+    /// when other parts of the file change.
     pub(crate) name: String,
-    /// Where the descriptor stands, from 1 on.
+    /// The line on which the descriptor begins, counted from 1.
     pub(crate) line: usize,
-    /// From the root down. The rule applies to a request that has them all.
+    /// The entries from the root down. The rule applies to requests that match all of them.
     pub(crate) entries: Vec<Entry>,
-    /// None limits nothing, but keeps the neighbour that names no value from applying.
+    /// `None` if the rule limits nothing. It still names a value, so the neighbour without a value
+    /// does not apply to that value.
     pub(crate) limit: Option<FileLimit>,
 }
 
 impl RulesFile {
-    /// Reads a file. Its keys have to be built in or `registered`.
+    /// Reads a file. Its keys must be built in or `registered`.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or the first thing in it that is wrong.
+    /// If the file cannot be read, or the first mistake in it.
     pub(crate) fn load(path: &Path, registered: &[&str]) -> Result<Self, RulesFileError> {
         let bytes = text::read(path).map_err(|error| RulesFileError::unreadable(path, error))?;
         Self::parse(path, &bytes, registered)
     }
 
+    /// Reads the content of a file. The extension of `path` selects the format, and messages name
+    /// the path.
     pub(super) fn parse(
         path: &Path,
         bytes: &[u8],
@@ -60,22 +80,26 @@ impl RulesFile {
     }
 }
 
-/// A file that is being read.
+/// The state of a file that is being read.
 pub(super) struct Reading<'a> {
     registered: &'a [&'a str],
     domain: String,
     rules: Vec<FileRule>,
+    /// The name of each rule, with its line for the message about a duplicate.
     names: HashMap<String, usize>,
 }
 
-/// A descriptor of which the entry is known.
+/// A descriptor whose key and value have been read.
 struct Descriptor<'a> {
     entry: Entry,
+    /// The place of the key, for errors about it.
     key: Span<'a>,
+    /// The fields that are left: the limit, and the descriptors inside.
     fields: Fields<'a>,
 }
 
 impl<'a> Reading<'a> {
+    /// Reads all rules of a file from its root.
     pub(super) fn of(
         text: Text<'a>,
         root: Node,
@@ -89,7 +113,9 @@ impl<'a> Reading<'a> {
         Ok(RulesFile { domain: reading.domain, rules: reading.rules })
     }
 
-    /// A list of neighbours, all within the `outer` entries.
+    /// Reads a list of neighbours, all of them inside the `outer` entries.
+    ///
+    /// On success, `outer` is unchanged: each entry that is pushed is popped again.
     fn descriptors(
         &mut self,
         given: Given<'a>,
@@ -100,6 +126,8 @@ impl<'a> Reading<'a> {
             return Err(given.place.wrong(depth, format_args!("at most {MAX_DEPTH}")));
         }
         for mut descriptor in self.neighbours(given)? {
+            // A rule that names one key twice would demand two values of it at once, and most keys
+            // have only one.
             if outer.iter().any(|entry| entry.key == descriptor.entry.key) {
                 let given = format!("{:?}", descriptor.entry.key);
                 return Err(descriptor.key.wrong(given, "a key that no outer descriptor has"));
@@ -110,6 +138,8 @@ impl<'a> Reading<'a> {
             if let Some(inner) = descriptor.fields.take("descriptors") {
                 self.descriptors(inner, outer)?;
             }
+            // Neither this descriptor nor any inside it has a limit. That is most likely a mistake,
+            // such as wrong indentation, so it is not ignored.
             if self.rules.len() == rules {
                 let expected = "a rate_limit, or descriptors that have one";
                 return Err(descriptor.fields.place.wrong("without effect", expected));
@@ -119,7 +149,13 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// The entries of a list, each with the values that its neighbours take from it.
+    /// Reads the descriptors of a list, and gives the values that some of them name to the
+    /// neighbour without a value.
+    ///
+    /// # Errors
+    ///
+    /// If two of them have the same key and value. Values are compared after they were read, so two
+    /// notations of one address are the same.
     fn neighbours(&self, given: Given<'a>) -> Result<Vec<Descriptor<'a>>, RulesFileError> {
         let mut indices = HashMap::new();
         let mut named: HashMap<String, Vec<Literal>> = HashMap::new();
@@ -131,7 +167,7 @@ impl<'a> Reading<'a> {
             let index = descriptors.len();
             if let Some(earlier) = indices.insert((key.clone(), text), index) {
                 let line = descriptors[earlier].fields.place.line();
-                let given = format!("the same as that of line {line}");
+                let given = format!("the same as the one on line {line}");
                 return Err(descriptor.fields.place.wrong(given, "another key or value"));
             }
             if let Some(value) = value {
@@ -139,6 +175,7 @@ impl<'a> Reading<'a> {
             }
             descriptors.push(descriptor);
         }
+        // At most one neighbour of each key has no value, since duplicates were refused above.
         for Descriptor { entry, .. } in &mut descriptors {
             if entry.value.is_none() {
                 entry.except = named.remove(&entry.key).unwrap_or_default().into();
@@ -147,12 +184,13 @@ impl<'a> Reading<'a> {
         Ok(descriptors)
     }
 
+    /// Reads the key and the value of a descriptor.
     fn descriptor(&self, given: Given<'a>) -> Result<Descriptor<'a>, RulesFileError> {
         let mut fields = given.table(&FIELDS)?;
-        let given = fields.require("key", "what of a request this is about")?;
+        let given = fields.require("key", "the part of a request to match")?;
         let place = given.place.clone();
         let key = key(given, self.registered)?;
-        // The first of the published examples of this form writes it with a capital.
+        // The first of the published examples of this format spells the field with a capital.
         let value = match (fields.take("value"), fields.take("Value")) {
             (Some(_), Some(second)) => return Err(second.wrong("nothing beside value")),
             (value, capital) => value.or(capital).map(|given| literal(&key, given)).transpose()?,
@@ -161,7 +199,12 @@ impl<'a> Reading<'a> {
         Ok(Descriptor { entry, key: place, fields })
     }
 
-    /// Adds the rule of a descriptor, if it has one.
+    /// Adds the rule of a descriptor, if it has a `rate_limit`.
+    ///
+    /// # Errors
+    ///
+    /// If the limit is wrong, or its name is too long or taken, or if `soft` or `shadow_mode` has
+    /// no limit to apply to.
     fn rule(&mut self, fields: &mut Fields<'a>, entries: &[Entry]) -> Result<(), RulesFileError> {
         let over_limit = over_limit(fields)?;
         let RateLimit { name, mut limit } = match fields.take("rate_limit") {
@@ -178,7 +221,7 @@ impl<'a> Reading<'a> {
         }
         if self.rules.len() == MAX_RULES {
             let expected = format!("at most {MAX_RULES} in a file");
-            return Err(fields.place.wrong("one rule more", expected));
+            return Err(fields.place.wrong("one rule too many", expected));
         }
         let line = fields.place.line();
         let (name, place) = match name {
@@ -193,16 +236,20 @@ impl<'a> Reading<'a> {
             return Err(place.wrong(format_args!("a rule called {name:?}"), expected));
         }
         if let Some(earlier) = self.names.insert(name.clone(), line) {
-            let given = format!("{name:?}, as the rule of line {earlier} is called");
-            return Err(place.wrong(given, "a name of its own"));
+            let given = format!("{name:?}, the name of the rule on line {earlier}");
+            return Err(place.wrong(given, "a unique name"));
         }
         self.rules.push(FileRule { name, line, entries: entries.to_vec(), limit });
         Ok(())
     }
 }
 
-/// What is to become of a request over the limit, if the descriptor says so, and which field says
-/// it.
+/// Reads what happens to a request over the limit, and returns it with the field that states it;
+/// `None` if neither field is `true`.
+///
+/// # Errors
+///
+/// If both are `true`: a request cannot be forwarded both with and without a mark.
 fn over_limit<'a>(
     fields: &mut Fields<'a>,
 ) -> Result<Option<(OverLimit, Given<'a>)>, RulesFileError> {
@@ -220,7 +267,12 @@ fn over_limit<'a>(
     Ok(said)
 }
 
-/// A name that a quoted string of a header can hold (RFC 9651 section 3.3.3).
+/// Reads a name that the file gives to a rule.
+///
+/// # Errors
+///
+/// If a quoted string in a header cannot hold it as it is (RFC 9651 section 3.3.3), or if it has
+/// spaces.
 fn called(given: Given<'_>) -> Result<String, RulesFileError> {
     let place = given.place.clone();
     let name = given.text()?;
@@ -231,11 +283,13 @@ fn called(given: Given<'_>) -> Result<String, RulesFileError> {
         .wrong(format_args!("{name:?}"), "printable ASCII without spaces, quotes and backslashes"))
 }
 
-/// How deep descriptors may be nested.
+/// The maximum depth of nested descriptors.
 const MAX_DEPTH: usize = 8;
-/// How many rules a file may have.
+/// The maximum number of rules in a file.
 const MAX_RULES: usize = 1_000;
 
+/// The fields of a file, in the order in which messages list them.
 const ROOT_FIELDS: [&str; 2] = ["domain", "descriptors"];
+/// The fields of a descriptor, in the order in which messages list them.
 const FIELDS: [&str; 7] =
     ["key", "value", "Value", "rate_limit", "shadow_mode", "soft", "descriptors"];

@@ -1,4 +1,7 @@
-//! The key and the value of a descriptor: which there may be, and what a rule is called by them.
+//! The key and the value of a descriptor: which ones are valid, and how they name a rule.
+//!
+//! Values are checked as strictly as possible when the file is read. A rule for a value that no
+//! request can have would look as if it protected something, so it is refused.
 
 use std::sync::Arc;
 
@@ -11,17 +14,23 @@ use super::{
 };
 use crate::rate::Literal;
 
-/// What a request has to have for a rule to apply.
+/// One condition of a rule: a part of the request, and the values that it may have.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
+    /// The part of the request, by the name that the file gives to it.
     pub(crate) key: String,
-    /// The value, or with none any value, each by itself.
+    /// The value that the part must have. `None` for any value, each of them counted by itself.
     pub(crate) value: Option<Literal>,
-    /// Without a value: the ones to which a more specific neighbour applies instead.
+    /// The values that a more specific neighbour names. Only an entry without a value has any: its
+    /// rule does not apply to them.
     pub(crate) except: Arc<[Literal]>,
 }
 
-/// Reads a key. It has to be built in, or registered by the application.
+/// Reads a key. It must be built in, or registered by the application.
+///
+/// # Errors
+///
+/// If the key is unknown, or does not contain a valid name of a header or a cookie.
 pub(super) fn key(given: Given<'_>, registered: &[&str]) -> Result<String, RulesFileError> {
     let place = given.place.clone();
     let key = given.text()?;
@@ -35,7 +44,9 @@ pub(super) fn key(given: Given<'_>, registered: &[&str]) -> Result<String, Rules
         let expected = format!("{} (other keys have to be registered in code)", any_of(&known));
         return Err(place.wrong(format_args!("{key:?}"), expected));
     };
-    // The name of a cookie is a token as well (RFC 6265 section 4.1.1), but it has a case.
+    // The name of a cookie is a token like that of a header (RFC 6265 section 4.1.1), so one parser
+    // checks both. The name of a cookie is case-sensitive. That of a header is not, so only its
+    // lower-case form is accepted: otherwise one header could have two rules.
     let parsed = HeaderName::from_bytes(name.as_bytes()).ok();
     match parsed {
         Some(header) if kind == "cookie" || header.as_str() == name => Ok(key),
@@ -47,6 +58,10 @@ pub(super) fn key(given: Given<'_>, registered: &[&str]) -> Result<String, Rules
 }
 
 /// Reads the value of a key.
+///
+/// # Errors
+///
+/// If no request can have this value for this key.
 pub(super) fn literal(key: &str, given: Given<'_>) -> Result<Literal, RulesFileError> {
     let place = given.place.clone();
     let text = given.text()?;
@@ -54,7 +69,8 @@ pub(super) fn literal(key: &str, given: Given<'_>) -> Result<Literal, RulesFileE
     Literal::new(key, text).map_err(|expected| place.wrong(shown, expected))
 }
 
-/// The name of a rule that has none: the way to it.
+/// Returns the name of a rule that the file does not name: the path to it, such as
+/// `shop/remote_address/path=/login`.
 pub(super) fn path_of(domain: &str, entries: &[Entry]) -> String {
     let mut path = domain.to_owned();
     for Entry { key, value, .. } in entries {
@@ -68,8 +84,9 @@ pub(super) fn path_of(domain: &str, entries: &[Entry]) -> String {
     utf8_percent_encode(&path, ENCODED).to_string()
 }
 
-/// The keys that need no registration, besides those with a name in them.
+/// The keys that need no registration, apart from `cookie.<name>` and `header.<name>`.
 const BUILT_IN: [&str; 4] = ["method", "path", "remote_address", "visitor"];
 
-/// What a quoted string of a header cannot hold, and what would make two names alike.
+/// The characters that are percent-encoded in a name: those that a quoted string in a header cannot
+/// hold, and `%`, so that an encoded character and its encoded form stay different names.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%').add(b'\\');

@@ -1,4 +1,8 @@
-//! Why a file is not obeyed.
+//! The error of a rules file that could not be applied.
+//!
+//! An error states the place, the given value and the expected one. It comes from
+//! reading the file, from parsing it, from one of its values, or from limits that contradict those
+//! from code. Only the first mistake in a file is reported.
 
 use std::{
     error::Error,
@@ -7,25 +11,32 @@ use std::{
     sync::Arc,
 };
 
-/// A file of rate limits cannot be used.
+use waiting_room_core::ConfigError;
+
+/// The error of a rules file that could not be applied, or that cannot be watched for changes.
 ///
-/// The message names the file, the line and the column, the field, what it was given and what it
-/// would have to be:
+/// The limits that were in force before stay in force. The message names the file, the line and the
+/// column, the field, the given value and the expected one:
 ///
 /// ```text
 /// limits.yaml:7:13: descriptors[0].rate_limit.unit is "fortnight", expected second, minute, …
 /// ```
 #[derive(Clone, Debug)]
-pub(crate) struct RulesFileError {
+pub struct RulesFileError {
+    /// The path of the file, as it was configured.
     path: PathBuf,
+    /// `None` if the error concerns the whole file.
     position: Option<Position>,
-    /// Such as `descriptors[0].rate_limit.unit is "fortnight"`.
+    /// The field and its value, such as `descriptors[0].rate_limit.unit is "fortnight"`.
     given: String,
+    /// The valid values. `None` if the file cannot be read as text, YAML or TOML, or if another
+    /// error is the source of this one.
     expected: Option<String>,
-    source: Option<Arc<io::Error>>,
+    /// The error behind this one. Shared, so that the operator's handle can return clones.
+    source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// A place in a text, for people: both count from 1, the column in characters.
+/// A position in a text for people to read: both numbers count from 1, the column in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) line: usize,
@@ -33,7 +44,7 @@ pub(super) struct Position {
 }
 
 impl RulesFileError {
-    /// Something at this position is wrong.
+    /// Creates an error at a position in the file.
     pub(super) fn at(
         path: &Path,
         position: Position,
@@ -43,18 +54,52 @@ impl RulesFileError {
         Self { path: path.to_owned(), position: Some(position), given, expected, source: None }
     }
 
-    /// Something is wrong with the file as a whole.
+    /// Creates an error that concerns the whole file.
     pub(super) fn whole(path: &Path, given: String) -> Self {
         Self { path: path.to_owned(), position: None, given, expected: None, source: None }
     }
 
+    /// Creates the error for a file that cannot be opened or read.
     pub(super) fn unreadable(path: &Path, error: io::Error) -> Self {
         let given = format!("cannot be read: {error}");
         Self { source: Some(Arc::new(error)), ..Self::whole(path, given) }
     }
 
-    /// The place, and what is wrong there: `limits.yaml:7:13: domain is empty`.
-    pub(crate) fn given(&self) -> String {
+    /// Creates the error for a file that is well formed, but whose limits cannot be kept together
+    /// with those from code. For example, a limit from code may have the same name.
+    pub(super) fn refused(path: &Path, error: ConfigError) -> Self {
+        let given = error.to_string();
+        Self { source: Some(Arc::new(error)), ..Self::whole(path, given) }
+    }
+
+    /// Creates the error for a file whose watch cannot be started. Its content may be in force, but
+    /// later changes will not be noticed.
+    pub(super) fn unwatched(path: &Path, error: io::Error) -> Self {
+        let given = format!("not watched: {error}");
+        Self { source: Some(Arc::new(error)), ..Self::whole(path, given) }
+    }
+
+    /// Returns the path of the file, as configured.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the line of the error, counted from 1; `None` if it concerns the whole file.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        self.position.map(|position| position.line)
+    }
+
+    /// Returns the column of the error in characters, counted from 1; `None` if it concerns the
+    /// whole file.
+    #[must_use]
+    pub fn column(&self) -> Option<usize> {
+        self.position.map(|position| position.column)
+    }
+
+    /// Returns the position and the given value: `limits.yaml:7:13: domain is empty`.
+    pub(super) fn given(&self) -> String {
         let (path, given) = (self.path.display(), &self.given);
         match self.position {
             Some(Position { line, column }) => format!("{path}:{line}:{column}: {given}"),
@@ -62,17 +107,9 @@ impl RulesFileError {
         }
     }
 
-    /// What would be right there. None if the file cannot be read as text, YAML or TOML.
-    pub(crate) fn expected(&self) -> Option<&str> {
+    /// Returns the valid values at the position, if they are known.
+    pub(super) fn expected(&self) -> Option<&str> {
         self.expected.as_deref()
-    }
-}
-
-#[cfg(test)]
-impl RulesFileError {
-    /// The line, from 1 on. None if the whole file is the problem.
-    pub(super) fn line(&self) -> Option<usize> {
-        self.position.map(|position| position.line)
     }
 }
 

@@ -1,4 +1,14 @@
-//! Typed access to nodes, with the name and the place of each for the messages.
+//! Typed access to nodes. Each value is read together with its place, which its errors name.
+//!
+//! ```text
+//!   Node ─► Given      a value at its place: text(), number(), flag(), list(), table(), …
+//!             │
+//!             └─► Fields   a table: take() and require() return the next Given
+//! ```
+//!
+//! Every error has the same form: the path of the field from the root, the given value, and the
+//! expected one. A table knows the names of all its fields in advance, so a misspelled field is an
+//! error and not an option that silently has no effect.
 
 use std::fmt::Display;
 
@@ -8,30 +18,34 @@ use super::{
     text::Text,
 };
 
-/// Where a field stands: in the text, and on the way from the root.
+/// The place of a value: its position in the text, and its path from the root.
 #[derive(Clone, Debug)]
 pub(super) struct Span<'a> {
     text: Text<'a>,
     at: usize,
-    /// Such as `descriptors[0].rate_limit.unit`; empty for the root.
+    /// The path, such as `descriptors[0].rate_limit.unit`. Empty for the root.
     path: String,
 }
 
 impl<'a> Span<'a> {
+    /// The place of the root: the beginning of the file.
     pub(super) fn root(text: Text<'a>) -> Self {
         Self { text, at: 0, path: String::new() }
     }
 
+    /// Returns the line of the place, counted from 1.
     pub(super) fn line(&self) -> usize {
         self.text.line(self.at)
     }
 
-    /// An error of the form that all have: the field, what it is, and what it should be.
+    /// Returns an error for this place, in the form that all errors have: the field, the given
+    /// value, and the expected one.
     pub(super) fn wrong(&self, given: impl Display, expected: impl Display) -> RulesFileError {
         let field = if self.path.is_empty() { "the file" } else { &self.path };
         self.text.wrong(self.at, format_args!("{field} is {given}"), expected)
     }
 
+    /// Returns the place of a field in the table at this place.
     fn field(&self, name: &str, at: usize) -> Self {
         let name = shortened(name);
         let path = if self.path.is_empty() { name } else { format!("{}.{name}", self.path) };
@@ -47,11 +61,17 @@ pub(super) struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
+    /// Returns the error for this value, with the values that are valid instead.
     pub(super) fn wrong(&self, expected: impl Display) -> RulesFileError {
         self.place.wrong(&self.value, expected)
     }
 
-    /// A text that is not empty; in YAML also a number or a boolean, as it is written.
+    /// Returns the value as a text. In YAML, a number or a boolean without quotes counts as the
+    /// text that is written.
+    ///
+    /// # Errors
+    ///
+    /// If the value is not a text, is empty, or is longer than [`MAX_TEXT`].
     pub(super) fn text(self) -> Result<String, RulesFileError> {
         match self.value {
             Value::Plain(text) | Value::Text(text) if (1..=MAX_TEXT).contains(&text.len()) => {
@@ -61,7 +81,12 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// A whole number in decimal digits. A leading zero is refused: to some it means octal.
+    /// Returns the value as a whole number in decimal digits.
+    ///
+    /// # Errors
+    ///
+    /// If it is not one, lies outside of `least` to `most`, is in quotes, or begins with a zero:
+    /// some readers take `010` for an octal number.
     pub(super) fn number(&self, least: u64, most: u64) -> Result<u64, RulesFileError> {
         let number = match &self.value {
             Value::Plain(digits) if digits == "0" || !digits.starts_with('0') => {
@@ -75,6 +100,11 @@ impl<'a> Given<'a> {
         })
     }
 
+    /// Returns the value as a boolean.
+    ///
+    /// # Errors
+    ///
+    /// If it is not `true` or `false`. The other booleans of YAML 1.1, such as `yes`, are refused.
     pub(super) fn flag(&self) -> Result<bool, RulesFileError> {
         match &self.value {
             Value::Plain(text) if text == "true" => Ok(true),
@@ -83,7 +113,11 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// One of these names, of which there are at least two.
+    /// Returns the meaning of a name. There must be at least two names to choose from.
+    ///
+    /// # Errors
+    ///
+    /// If the value is none of the names. The error lists them all.
     pub(super) fn one_of<T: Copy>(&self, names: &[(&str, T)]) -> Result<T, RulesFileError> {
         let given = match &self.value {
             Value::Plain(text) | Value::Text(text) => text,
@@ -96,6 +130,11 @@ impl<'a> Given<'a> {
         })
     }
 
+    /// Returns the items of a list, each at its own place.
+    ///
+    /// # Errors
+    ///
+    /// If the value is not a list.
     pub(super) fn list(self) -> Result<Vec<Self>, RulesFileError> {
         let Value::List(nodes) = self.value else { return Err(self.wrong("a list")) };
         let Span { text, path, .. } = self.place;
@@ -106,7 +145,11 @@ impl<'a> Given<'a> {
         Ok(nodes.collect())
     }
 
-    /// A table that has no fields but these.
+    /// Returns the fields of a table.
+    ///
+    /// # Errors
+    ///
+    /// If the value is not a table, or has a field that is not among the `names`.
     pub(super) fn table(self, names: &[&str]) -> Result<Fields<'a>, RulesFileError> {
         let Value::Table(fields) = self.value else { return Err(self.wrong("a table")) };
         Fields::new(self.place, fields, names)
@@ -121,11 +164,17 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The table of the whole file.
+    /// Returns the fields of the root, which must be a table.
+    ///
+    /// # Errors
+    ///
+    /// If the root is not a table, or has a field that is not among the `names`.
     pub(super) fn root(text: Text<'a>, root: Node, names: &[&str]) -> Result<Self, RulesFileError> {
         Given { place: Span::root(text), value: root.value }.table(names)
     }
 
+    /// Checks the names of all fields before any of them is read, so the first mistake that is
+    /// reported does not depend on the order in which the caller takes them.
     fn new(place: Span<'a>, fields: Vec<Field>, names: &[&str]) -> Result<Self, RulesFileError> {
         match fields.iter().find(|field| !names.contains(&&*field.name)) {
             Some(unknown) => {
@@ -136,12 +185,18 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Takes a field out of the table; `None` if it is not there, or was taken before.
     pub(super) fn take(&mut self, name: &str) -> Option<Given<'a>> {
         let index = self.fields.iter().position(|field| field.name == name)?;
         let Field { node: Node { at, value }, .. } = self.fields.remove(index);
         Some(Given { place: self.place.field(name, at), value })
     }
 
+    /// Takes a field out of the table.
+    ///
+    /// # Errors
+    ///
+    /// If it is not there. The error is reported at the place of the table.
     pub(super) fn require(
         &mut self,
         name: &str,
@@ -150,12 +205,16 @@ impl<'a> Fields<'a> {
         self.take(name).ok_or_else(|| self.missing(name, expected))
     }
 
-    /// The error for a field that is not there.
+    /// Returns the error for a field that is missing.
     pub(super) fn missing(&self, name: &str, expected: &str) -> RulesFileError {
         self.place.field(name, self.place.at).wrong("missing", expected)
     }
 
-    /// Refuses every field that has not been taken.
+    /// Checks that all fields have been taken, since `other` excludes any further field.
+    ///
+    /// # Errors
+    ///
+    /// The first field that is left.
     pub(super) fn only_beside(self, other: &str) -> Result<(), RulesFileError> {
         let Some(field) = self.fields.into_iter().next() else { return Ok(()) };
         let place = self.place.field(&field.name, field.at);
@@ -163,7 +222,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// `a, b or c`.
+/// Joins names for a message: `a, b or c`.
 pub(super) fn any_of(names: &[&str]) -> String {
     match names {
         [] => "nothing".to_owned(),
@@ -172,5 +231,5 @@ pub(super) fn any_of(names: &[&str]) -> String {
     }
 }
 
-/// The longest text that a field may have, in bytes.
+/// The maximum length of a text in a field, in bytes.
 pub(super) const MAX_TEXT: usize = 256;

@@ -1,7 +1,12 @@
-//! YAML and TOML, read as nodes: the part of YAML that TOML has as well, so that both mean the same.
+//! Reads YAML and TOML as nodes. Of YAML, only the part that TOML has as well is supported, so that
+//! both formats mean the same.
 //!
-//! Aliases are refused rather than bounded: a file of limits has no need to multiply itself, and a
-//! value that stands elsewhere has no line of its own. So are tags and further documents.
+//! Aliases are refused rather than bounded: a file of limits has no need to repeat itself, and a
+//! value that is defined elsewhere has no line of its own for messages. Tags and further documents
+//! are refused as well. The cost of reading a file is therefore bounded by its length.
+//!
+//! Scalars are kept as they are written. Whether `010`, `yes` or `1e9` is valid depends on the
+//! field, so the check for the field must see the original text.
 
 use std::{collections::HashMap, path::Path};
 
@@ -20,7 +25,11 @@ use super::{
 /// Reads a text in one of the formats.
 type ReadText = fn(Text<'_>) -> Result<Node, RulesFileError>;
 
-/// The format that the extension of a file names.
+/// Returns the reader for the format that the extension of a file names.
+///
+/// # Errors
+///
+/// If the file has another extension, or none. The format is never guessed from the content.
 pub(super) fn format_of(path: &Path) -> Result<ReadText, RulesFileError> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("toml") => Ok(read_toml),
@@ -32,6 +41,12 @@ pub(super) fn format_of(path: &Path) -> Result<ReadText, RulesFileError> {
     }
 }
 
+/// Reads a YAML text.
+///
+/// # Errors
+///
+/// If the text is not YAML, or if it uses aliases, tags, several documents, duplicate fields, or
+/// more than [`MAX_NESTING`] levels.
 fn read_yaml(text: Text<'_>) -> Result<Node, RulesFileError> {
     let mut reader = YamlReader { text, events: Parser::new_from_str(text.as_str()), nesting: 0 };
     let mut root = None;
@@ -47,7 +62,7 @@ fn read_yaml(text: Text<'_>) -> Result<Node, RulesFileError> {
             event => root = Some(reader.node(event, &span)?),
         }
     }
-    // A file of nothing but comments is a table without fields, as it is in TOML.
+    // A file with nothing but comments is a table without fields, as it is in TOML.
     Ok(match root {
         Some(Node { value: Value::Nothing, .. }) | None => {
             Node { at: 0, value: Value::Table(Vec::new()) }
@@ -56,13 +71,20 @@ fn read_yaml(text: Text<'_>) -> Result<Node, RulesFileError> {
     })
 }
 
+/// Builds nodes from the events of the YAML parser.
 struct YamlReader<'a> {
     text: Text<'a>,
     events: Parser<'a, StrInput<'a>>,
+    /// The number of lists and tables around the next event.
     nesting: usize,
 }
 
 impl<'a> YamlReader<'a> {
+    /// Returns the next event, and `None` after the last one.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not YAML at this point.
     fn next(&mut self) -> Result<Option<(Event<'a>, Span)>, RulesFileError> {
         self.events.next().transpose().map_err(|error: ScanError| {
             let at = error.marker().byte_offset().unwrap_or(error.marker().index());
@@ -70,7 +92,7 @@ impl<'a> YamlReader<'a> {
         })
     }
 
-    /// The node that begins with this event.
+    /// Reads the node that begins with this event, up to its end.
     fn node(&mut self, event: Event<'a>, span: &Span) -> Result<Node, RulesFileError> {
         let at = offset(span);
         let value = match event {
@@ -86,11 +108,15 @@ impl<'a> YamlReader<'a> {
         Ok(Node { at, value })
     }
 
+    /// Returns the error for a tag, such as `!!str`.
     fn tag(&self, span: &Span) -> Result<Value, RulesFileError> {
         let at = span.tag_start.and_then(|start| start.byte_offset()).unwrap_or(offset(span));
         Err(self.text.wrong(at, "a tag is not supported", "the value without it"))
     }
 
+    /// Reads a list or a table, one level deeper.
+    ///
+    /// The check precedes the call, so [`MAX_NESTING`] bounds the recursion of this reader.
     fn nested(
         &mut self,
         at: usize,
@@ -98,7 +124,7 @@ impl<'a> YamlReader<'a> {
     ) -> Result<Value, RulesFileError> {
         if self.nesting == MAX_NESTING {
             let expected = format_args!("at most {MAX_NESTING} levels");
-            return Err(self.text.wrong(at, "nested too deep", expected));
+            return Err(self.text.wrong(at, "nested too deeply", expected));
         }
         self.nesting += 1;
         let value = read(self)?;
@@ -106,6 +132,7 @@ impl<'a> YamlReader<'a> {
         Ok(value)
     }
 
+    /// Reads the items of a list, after the event that begins it.
     fn list(&mut self) -> Result<Value, RulesFileError> {
         let mut nodes = Vec::new();
         while let Some((event, span)) = self.next()? {
@@ -117,6 +144,12 @@ impl<'a> YamlReader<'a> {
         Ok(Value::List(nodes))
     }
 
+    /// Reads the fields of a table, after the event that begins it.
+    ///
+    /// # Errors
+    ///
+    /// If a name is not a text, or if it occurs twice. A parser that kept the last of two fields
+    /// would hide a mistake.
     fn table(&mut self) -> Result<Value, RulesFileError> {
         let mut fields = Vec::new();
         let mut places = HashMap::new();
@@ -132,7 +165,7 @@ impl<'a> YamlReader<'a> {
             if let Some(earlier) = places.insert(name.clone(), at) {
                 let name = shortened(&name);
                 let line = self.text.line(earlier);
-                let expected = format_args!("once: the first is in line {line}");
+                let expected = format_args!("once: the first is on line {line}");
                 return Err(self.text.wrong(at, format_args!("{name} is given twice"), expected));
             }
             let Some((event, span)) = self.next()? else { break };
@@ -142,6 +175,8 @@ impl<'a> YamlReader<'a> {
     }
 }
 
+/// Returns the value of a scalar. Quoted and block scalars are texts, even if they look like
+/// numbers.
 fn scalar(text: String, style: ScalarStyle) -> Value {
     match style {
         ScalarStyle::Plain if matches!(&*text, "" | "~" | "null" | "Null" | "NULL") => {
@@ -152,10 +187,16 @@ fn scalar(text: String, style: ScalarStyle) -> Value {
     }
 }
 
+/// Returns the offset in bytes at which an event begins.
 fn offset(span: &Span) -> usize {
     span.start.byte_offset().unwrap_or(span.start.index())
 }
 
+/// Reads a TOML text.
+///
+/// # Errors
+///
+/// If the text is not TOML, which includes duplicate fields.
 fn read_toml(text: Text<'_>) -> Result<Node, RulesFileError> {
     let table = DeTable::parse(text.as_str()).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -164,17 +205,20 @@ fn read_toml(text: Text<'_>) -> Result<Node, RulesFileError> {
     Ok(Node { at: 0, value: toml_table(text, table.into_inner()) })
 }
 
-/// The parser bounds how deep tables and lists are nested, and so this recursion.
+/// Turns a TOML value into a node.
+///
+/// The recursion is bounded, since the parser bounds how deep tables and lists are nested.
 fn toml_node(text: Text<'_>, value: Spanned<DeValue<'_>>) -> Node {
     let span = value.span();
     let value = match value.into_inner() {
         DeValue::Array(array) => {
             Value::List(array.into_iter().map(|value| toml_node(text, value)).collect())
         }
-        // Without the underscores that may stand between digits.
+        // An integer is kept without the underscores that TOML allows between digits.
         DeValue::Integer(integer) => Value::Plain(integer.to_string()),
         DeValue::String(string) => Value::Text(string.into_owned()),
         DeValue::Table(table) => toml_table(text, table),
+        // The original text, as in a plain scalar of YAML.
         DeValue::Boolean(_) | DeValue::Datetime(_) | DeValue::Float(_) => {
             Value::Plain(text.as_str().get(span.clone()).unwrap_or_default().to_owned())
         }
@@ -182,6 +226,7 @@ fn toml_node(text: Text<'_>, value: Spanned<DeValue<'_>>) -> Node {
     Node { at: span.start, value }
 }
 
+/// Turns a TOML table into fields in the order of the file.
 fn toml_table(text: Text<'_>, table: DeTable<'_>) -> Value {
     let mut fields: Vec<Field> = table
         .into_iter()
@@ -191,10 +236,11 @@ fn toml_table(text: Text<'_>, table: DeTable<'_>) -> Value {
             node: toml_node(text, value),
         })
         .collect();
-    // The parser sorts by name.
+    // The parser sorts by name, but the first mistake that is reported should be the first in the
+    // file.
     fields.sort_by_key(|field| field.at);
     Value::Table(fields)
 }
 
-/// How deep lists and tables may be nested: more than descriptors of the greatest depth need.
+/// The maximum depth of lists and tables in YAML: more than the deepest descriptors need.
 const MAX_NESTING: usize = 32;

@@ -1,8 +1,11 @@
-//! What YAML and TOML have in common: values, and where they stand.
+//! The values that YAML and TOML have in common, and their positions.
+//!
+//! A node keeps a value as it is written: `5`, `"5"` and `05` are different nodes. The meaning of a
+//! value depends on its field, and is decided by the typed access in `fields`.
 
 use std::fmt;
 
-/// A value of a file.
+/// A value in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
     /// The offset of its first byte.
@@ -10,16 +13,18 @@ pub(super) struct Node {
     pub(super) value: Value,
 }
 
+/// A value, without its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
+    /// A YAML sequence or a TOML array.
     List(Vec<Node>),
-    /// YAML's null.
+    /// YAML's null, also where a value is missing. TOML has no such value.
     Nothing,
-    /// Without quotes, as written: a number, a boolean, or in YAML any word.
+    /// A value without quotes, as it is written: a number, a boolean, a date, or in YAML any word.
     Plain(String),
-    /// In the order of the file.
+    /// The fields of a table, in the order of the file. No name occurs twice.
     Table(Vec<Field>),
-    /// In quotes.
+    /// A text in quotes, or a block scalar of YAML.
     Text(String),
 }
 
@@ -32,7 +37,8 @@ pub(super) struct Field {
     pub(super) node: Node,
 }
 
-/// As the subject of a message: short, on one line, and in quotes unless it is a number or so.
+/// Formats the value as the subject of a message: short, on one line, and in quotes unless it is a
+/// number or a boolean.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -45,12 +51,13 @@ impl fmt::Display for Value {
     }
 }
 
+/// Returns whether a plain value looks like a number or a boolean.
 fn is_literal(plain: &str) -> bool {
     plain.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c))
         || matches!(plain, "true" | "false")
 }
 
-/// So much of a text as helps to find it.
+/// Returns the beginning of a text: enough of it to find it in the file.
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -58,5 +65,5 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-/// So many characters of a value stand in a message.
+/// The maximum number of characters of a value that a message shows.
 const MAX_SHOWN: usize = 60;

@@ -1,31 +1,38 @@
-//! Limits from a file, for as long as it changes.
+//! The rules file of a configuration, and its rules as rate limits.
+//!
+//! A rule of the file becomes a [`RateLimit`] like one from code: its entries become conditions,
+//! and the entries without a value also become the key. Reading the file has no other effect;
+//! `followed` applies the limits and watches the file.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, PoisonError},
-};
+use std::path::PathBuf;
 
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
-use super::{FileRule, RulesFile, RulesFileError, Watch};
+use super::{FileRule, RulesFile, RulesFileError};
 use crate::{
-    rate::{Condition, LimitSet, Limits, RateLimit},
+    rate::{Condition, RateLimit},
     request::{Key, MissingKey, Part},
 };
 
-/// The file that limits come from, and what its keys mean.
+/// The file that limits are read from, and the meaning of its keys.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RulesSource {
+    /// The path of the file. Empty if the application named keys but no file, which is refused.
     pub(crate) path: PathBuf,
-    /// The keys that the application has named, beside those that are built in.
+    /// The keys that the application has named, in addition to the built-in ones.
     pub(crate) descriptors: Vec<Part>,
 }
 
 impl RulesSource {
-    /// Checks that there is a file, and that each name in it has one meaning.
+    /// Checks that there is a path, and that every key has exactly one meaning.
+    ///
+    /// # Errors
+    ///
+    /// If the path is missing, or if a key of the application has the name of a built-in key or of
+    /// another key.
     fn validate(&self) -> Result<(), ConfigError> {
         if self.path.as_os_str().is_empty() {
-            let expected = "the path of a file: descriptors are for its rules";
+            let expected = "the path of a rules file, since descriptors name keys for its rules";
             let (kind, field) = (ConfigErrorKind::Missing, "rate_limits_file");
             return Err(ConfigError::new(kind, field, "missing", expected));
         }
@@ -39,7 +46,12 @@ impl RulesSource {
         Ok(())
     }
 
-    /// Reads the file at start-up.
+    /// Reads the file at start-up, when there are no earlier limits to keep.
+    ///
+    /// # Errors
+    ///
+    /// If the source is not valid, or if the file cannot be used. The error contains the position
+    /// in the file.
     pub(crate) fn load_first(&self) -> Result<Vec<RateLimit>, ConfigError> {
         self.validate()?;
         self.load().map_err(|error| {
@@ -53,50 +65,25 @@ impl RulesSource {
         })
     }
 
-    /// Reads the file.
+    /// Reads the file. Rules that limit nothing are left out: they have already taken effect as
+    /// exceptions of their neighbours.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be used. Whether its limits can be kept together with those from code is
+    /// not checked here.
     pub(crate) fn load(&self) -> Result<Vec<RateLimit>, RulesFileError> {
         let names: Vec<_> = self.names().collect();
         let file = RulesFile::load(&self.path, &names)?;
         Ok(file.rules.into_iter().filter_map(|rule| self.limit(rule)).collect())
     }
 
-    /// Keeps the limits in force to what the file says, from now on and for as long as the watch is
-    /// kept.
-    pub(crate) fn follow(&self, limits: &Arc<LimitSet>) -> Option<Watch> {
-        let (source, follower) = (Arc::new(self.clone()), Arc::downgrade(limits));
-        let watch = Watch::start(&self.path, move || {
-            follower.upgrade().is_none_or(|limits| source.reload(&limits))
-        });
-        // What has changed between the first look and the watch.
-        self.reload(limits);
-        match watch {
-            Ok(watch) => Some(watch),
-            Err(error) => {
-                limits.file_read(Err(format!("{}: not watched: {error}", self.path.display())));
-                None
-            }
-        }
-    }
-
-    /// Reads the file and puts it in force; says whether that was possible. A file that cannot be
-    /// used keeps the old limits in force.
-    pub(crate) fn reload(&self, limits: &LimitSet) -> bool {
-        let _only = limits.reloading.lock().unwrap_or_else(PoisonError::into_inner);
-        let outcome = self.load().map_err(|error| error.to_string()).and_then(|file| {
-            let change = |limits| Limits { file: file.clone(), ..limits };
-            limits.change(change).map_err(|error| error.to_string())
-        });
-        let is_followed = outcome.is_ok();
-        limits.file_read(outcome);
-        is_followed
-    }
-
-    /// What the application has called its keys.
+    /// Returns the names that the application gave to its keys.
     fn names(&self) -> impl Iterator<Item = &str> {
         self.descriptors.iter().filter_map(Part::name)
     }
 
-    /// A rule of the file as a limit; none for a rule that limits nothing.
+    /// Turns a rule into a limit; `None` for a rule that limits nothing.
     fn limit(&self, rule: FileRule) -> Option<RateLimit> {
         let file_limit = rule.limit?;
         let part = |name: &str| {
@@ -106,14 +93,17 @@ impl RulesSource {
         let mut each = Vec::new();
         let mut conditions = Vec::new();
         for entry in rule.entries {
-            // The file was read with the same names.
+            // Every key is known: the file was read with the same names, and others were refused.
             let part = part(&entry.key)?;
+            // Each value is counted by itself, so it is a part of the key.
             if entry.value.is_none() {
                 each.push(part.clone());
             }
             conditions.push(Condition { part, is: entry.value, is_not: entry.except });
         }
+        // If every entry names its value, all requests that match share one limit.
         let key = if each.is_empty() { Key::global() } else { Key::from(each) };
+        // A request without one of the keys does not match the rule, so it is not limited by it.
         let mut limit = RateLimit::new(rule.name, file_limit.quota, key)
             .algorithm(file_limit.algorithm)
             .over_limit(file_limit.over_limit)

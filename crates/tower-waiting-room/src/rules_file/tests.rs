@@ -1,4 +1,4 @@
-//! What a file means. What is wrong with one is in `bad`.
+//! The meaning of valid files. Mistakes in files are tested in `bad`.
 
 mod bad;
 mod bytes;
@@ -26,7 +26,7 @@ fn toml(text: &str) -> RulesFile {
     parse("limits.toml", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The only limit of a file that says this about it.
+/// Returns the only limit of a file whose `rate_limit` has these fields.
 #[track_caller]
 fn limit(fields: &str) -> FileLimit {
     let file =

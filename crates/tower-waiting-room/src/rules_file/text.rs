@@ -1,4 +1,4 @@
-//! The text of a file, and where in it something stands.
+//! The text of a file, and positions in it.
 
 use std::{
     fmt::Display,
@@ -9,48 +9,59 @@ use std::{
 
 use super::error::{Position, RulesFileError};
 
-/// A file that is text. Places in it are offsets in bytes; only an error turns one into a line and
-/// a column.
+/// The content of a file as text.
+///
+/// Positions are offsets in bytes. Only an error turns an offset into a line and a column, which
+/// costs a pass over the text before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text<'a> {
     path: &'a Path,
+    /// Without a byte order mark.
     text: &'a str,
 }
 
 impl<'a> Text<'a> {
+    /// Checks that bytes are a text of acceptable length.
+    ///
+    /// # Errors
+    ///
+    /// If there are more than [`MAX_BYTES`] bytes, or if they are not UTF-8.
     pub(super) fn new(path: &'a Path, bytes: &'a [u8]) -> Result<Self, RulesFileError> {
         if bytes.len() > MAX_BYTES {
-            let message = format!("is longer than {MAX_BYTES} bytes, the most that is read");
+            let message = format!("is longer than the limit of {MAX_BYTES} bytes");
             return Err(RulesFileError::whole(path, message));
         }
-        // A byte order mark says nothing in UTF-8, and some editors write one.
+        // A byte order mark carries no information in UTF-8, but some editors write one.
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         match str::from_utf8(bytes) {
             Ok(text) => Ok(Self { path, text }),
             Err(error) => {
                 let at = error.valid_up_to();
                 let valid = String::from_utf8_lossy(&bytes[..at]);
+                // The text before the first wrong byte is enough to compute the position of that
+                // byte.
                 let before = Text { path, text: &valid };
                 Err(before.unreadable(at, format_args!("0x{:02x} is not UTF-8", bytes[at])))
             }
         }
     }
 
+    /// Returns the text, for a parser.
     pub(super) fn as_str(&self) -> &'a str {
         self.text
     }
 
-    /// The line of an offset, from 1 on.
+    /// Returns the line of an offset, counted from 1.
     pub(super) fn line(&self, at: usize) -> usize {
         memchr::memchr_iter(b'\n', self.before(at).as_bytes()).count() + 1
     }
 
-    /// The error for what cannot be read at all.
+    /// Returns the error for a text that cannot be parsed at `at`.
     pub(super) fn unreadable(&self, at: usize, given: impl Display) -> RulesFileError {
         RulesFileError::at(self.path, self.position(at), given.to_string(), None)
     }
 
-    /// The error for what can be read, but is not what it has to be.
+    /// Returns the error for a value at `at` that was parsed, but is not valid.
     pub(super) fn wrong(
         &self,
         at: usize,
@@ -61,22 +72,31 @@ impl<'a> Text<'a> {
         RulesFileError::at(self.path, self.position(at), given.to_string(), expected)
     }
 
+    /// Returns the position of an offset. The column counts characters, as editors do.
     fn position(&self, at: usize) -> Position {
         let column = self.before(at).chars().rev().take_while(|&c| c != '\n').count() + 1;
         Position { line: self.line(at), column }
     }
 
+    /// Returns the text before an offset. An offset that a parser reports beyond the end, or inside
+    /// of a character, counts as the end.
     fn before(&self, at: usize) -> &'a str {
         self.text.get(..at).unwrap_or(self.text)
     }
 }
 
-/// The content of a file, or one byte more than the most that is allowed.
+/// Returns the content of a file, cut off one byte after the longest content that is allowed.
+///
+/// The extra byte shows that the file is too long, without reading a huge file into memory.
+///
+/// # Errors
+///
+/// If the file cannot be opened or read.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The largest file that is read.
+/// The maximum size of a file: 1 MiB.
 pub(super) const MAX_BYTES: usize = 1 << 20;

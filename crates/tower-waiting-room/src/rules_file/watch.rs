@@ -1,19 +1,23 @@
-//! Notices when a file changes.
+//! Notices when the content of a file changes.
 //!
 //! ```text
 //!  the folder ──event──┐
-//!                      ├──► is it quiet? ──► read ──► other than before? ──► on_change
-//!  now and then ───────┘
+//!                      ├──► is it quiet? ──► read ──► different content? ──► on_change
+//!  at intervals ───────┘
 //! ```
 //!
-//! The folder is watched, not the file: editors put another file in its place, and Kubernetes
-//! swaps a link beside it. What counts is the content, so that a file that is written in several
-//! steps, touched, or replaced by its like is one change, or none. A file that is not there is no
-//! change either: mostly it will be there again in a moment. Still, half a file may be a valid one;
-//! who writes slowly should write another file and rename it.
+//! The folder is watched rather than the file: editors replace the file by another one, and
+//! Kubernetes swaps a symbolic link next to it. Only the content counts, so a file that is written
+//! in several steps, touched, or replaced by an identical one causes one change or none. A missing
+//! file is not a change either, since it usually comes back within moments.
 //!
-//! Events can be lost, and on some file systems there are none. So the file is read now and then
-//! anyway: seldom where there are events, often where the folder cannot be watched.
+//! Half a file may be a valid file. Waiting until the folder is quiet makes it unlikely that one is
+//! read, but not impossible: a slow writer should write another file and rename it.
+//!
+//! Events can be lost, and some file systems send none. The file is therefore also read at
+//! intervals: every 30 s if the folder is watched, and every 2 s if it cannot be watched.
+//!
+//! This module only reports that the content changed. The callback reads and parses the file.
 
 use std::{
     io,
@@ -38,22 +42,29 @@ use super::text;
 /// Watches a file until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watch {
+    /// Set on drop. The thread checks it before each look.
     stopped: Arc<AtomicBool>,
-    /// The thread ends with the last of its senders: this one, and that of the watcher.
+    /// Keeps the channel of the thread open, since the thread ends with its last sender. The
+    /// watcher holds the other one.
     _signals: SyncSender<()>,
+    /// Sends a signal for each event in the folder. `None` if the folder cannot be watched.
     _watcher: Option<RecommendedWatcher>,
 }
 
 impl Watch {
-    /// Calls `on_change`, on a thread of its own, whenever the content of a file is another than
-    /// before. Changes after this returns are noticed: so begin to watch, then read the file.
+    /// Calls `on_change` on a thread of its own whenever the content of a file differs from the
+    /// last one.
     ///
-    /// `on_change` reads the file again, which may not be what was seen here. It says whether it
-    /// could use it; if not, it is called at every look until it can.
+    /// All changes after this function returns are noticed. A caller therefore starts the watch
+    /// first and reads the file afterwards.
+    ///
+    /// `on_change` reads the file again, and may find newer content than the watch has seen. It
+    /// returns whether it could use the content. If not, it is called at every look until it can.
     ///
     /// # Errors
     ///
-    /// The thread cannot be started.
+    /// If the thread cannot be started. A folder that cannot be watched is not an error: the file
+    /// is then read at intervals.
     pub(crate) fn start(
         path: impl Into<PathBuf>,
         on_change: impl Fn() -> bool + Send + 'static,
@@ -61,17 +72,21 @@ impl Watch {
         Self::with_pace(path.into(), Pace::default(), on_change)
     }
 
+    /// Starts the watch with given times, so that tests need not wait.
     fn with_pace(
         path: PathBuf,
         pace: Pace,
         on_change: impl Fn() -> bool + Send + 'static,
     ) -> io::Result<Self> {
-        // One signal that nobody has seen yet is as good as many.
+        // The channel holds a single signal: several signals that were not received yet cause only
+        // one look.
         let (sender, signals) = sync_channel(1);
         let watcher = watch_folder(&path, sender.clone());
         let look_again = if watcher.is_some() { pace.with_events } else { pace.without_events };
         let stopped = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&stopped);
+        // The first look happens here and not on the thread, so that a change right after this
+        // function returns counts as a change.
         let mut file = Watched::new(move || look(&path));
         thread::Builder::new().name("rules-watch".to_owned()).spawn(move || {
             while settled(&signals, look_again, &pace) && !stop.load(Ordering::Acquire) {
@@ -84,21 +99,25 @@ impl Watch {
     }
 }
 
-/// No call begins after this, but one that has begun may still be under way.
+/// Ends the watch without waiting for its thread. A look that is in progress may still call the
+/// callback; no look begins afterwards.
 impl Drop for Watch {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::Release);
     }
 }
 
-/// How long the watch waits for what.
+/// The times that the watch waits.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
-    /// Without events for so long, a file is taken to be complete.
+    /// How long there must be no event before the file is taken to be complete.
     quiet: Duration,
-    /// In a folder that is never quiet, the file is read after so long.
+    /// How long the watch waits for such a quiet moment. In a folder that is never quiet, the file
+    /// is read after this time.
     patience: Duration,
+    /// The interval between looks while the folder is watched.
     with_events: Duration,
+    /// The interval between looks if the folder cannot be watched.
     without_events: Duration,
 }
 
@@ -113,15 +132,17 @@ impl Default for Pace {
     }
 }
 
-/// Sends a signal when something happens beside the file. None if that cannot be known.
+/// Sends a signal whenever something changes in the folder of the file. Returns `None`, with a
+/// warning in the log, if the folder cannot be watched.
 fn watch_folder(path: &Path, signals: SyncSender<()>) -> Option<RecommendedWatcher> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
+        // The parent of a bare file name is the empty path, which stands for the current folder.
         _ => Path::new("."),
     };
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         if event.as_ref().map_or(true, may_have_changed) {
-            // A full channel holds a signal already.
+            // If the channel is full, a signal is pending already.
             let _ = signals.try_send(());
         }
     });
@@ -133,13 +154,16 @@ fn watch_folder(path: &Path, signals: SyncSender<()>) -> Option<RecommendedWatch
         Ok(watcher) => Some(watcher),
         Err(error) => {
             let (path, error) = (path.display(), &error as &dyn std::error::Error);
-            tracing::warn!(%path, error, "folder not watched: the file is read often instead");
+            tracing::warn!(%path, error, "folder not watched: the file is polled instead");
             None
         }
     }
 }
 
-/// Reading is an event too, also when it is this module that reads.
+/// Returns whether an event may belong to a change of the file.
+///
+/// Reading a file causes events as well, including the reads of this module. If they counted, every
+/// look would cause the next one.
 fn may_have_changed(event: &Event) -> bool {
     match event.kind {
         EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
@@ -147,8 +171,8 @@ fn may_have_changed(event: &Event) -> bool {
     }
 }
 
-/// Waits for a time to look: after a signal when no other follows, or after `look_again`. False if
-/// there will be no more signals.
+/// Blocks until it is time to look at the file: once the folder is quiet after a signal, or after
+/// `look_again` without a signal. Returns false if there will be no more signals.
 fn settled(signals: &Receiver<()>, look_again: Duration, pace: &Pace) -> bool {
     match signals.recv_timeout(look_again) {
         Ok(()) => {}
@@ -156,6 +180,8 @@ fn settled(signals: &Receiver<()>, look_again: Duration, pace: &Pace) -> bool {
         Err(RecvTimeoutError::Disconnected) => return false,
     }
     let clock = SystemClock::new();
+    // Without this bound, a folder with constant events, such as one with a log in it, would keep
+    // the file from being read.
     let latest = clock.now() + pace.patience;
     while clock.now() < latest {
         match signals.recv_timeout(pace.quiet) {
@@ -167,32 +193,37 @@ fn settled(signals: &Receiver<()>, look_again: Duration, pace: &Pace) -> bool {
     true
 }
 
-/// A file, and what it was like the last time.
+/// A file, and the result of the last look at it.
 #[derive(Debug)]
 struct Watched<L> {
+    /// Reads the file. A closure, so that tests need no file.
     look: L,
+    /// The result of the last look that found a file; `None` if there was none, or after
+    /// [`forget`](Self::forget).
     seen: Option<Seen>,
 }
 
-/// What a look at a file shows.
+/// The result of a look at a file.
 #[derive(Clone, Debug, PartialEq)]
 enum Seen {
     Content(Vec<u8>),
-    /// To be reported like a change: whoever reads it then can say why.
+    /// The file exists but cannot be read. Reported like a change, so that the callback finds out
+    /// why.
     Unreadable(io::ErrorKind),
 }
 
 impl<L: FnMut() -> Option<Seen>> Watched<L> {
+    /// Takes a first look, which later looks are compared with.
     fn new(mut look: L) -> Self {
         Self { seen: look(), look }
     }
 
-    /// Takes the next look for a change, whatever it shows.
+    /// Makes the next look count as a change, unless the file is missing.
     fn forget(&mut self) {
         self.seen = None;
     }
 
-    /// Looks again.
+    /// Looks at the file again. Returns whether it exists and differs from the last look.
     fn changed(&mut self) -> bool {
         let seen = (self.look)();
         let changed = seen.is_some() && seen != self.seen;
@@ -203,7 +234,7 @@ impl<L: FnMut() -> Option<Seen>> Watched<L> {
     }
 }
 
-/// None if the file is not there.
+/// Reads the file; `None` if it does not exist.
 fn look(path: &Path) -> Option<Seen> {
     match text::read(path) {
         Ok(content) => Some(Seen::Content(content)),

@@ -1,4 +1,8 @@
-//! How the cookie is set: the options, and the check that they do not contradict each other.
+//! The settings of the cookie, and the checks that they do not contradict each other.
+//!
+//! Browsers drop a cookie that breaks the promise of its name prefix or lacks an attribute that
+//! another one requires, and report nothing to the server: every visitor would then stay a
+//! newcomer. Such settings are therefore refused at start-up.
 
 use std::fmt;
 
@@ -6,13 +10,14 @@ use cookie::Cookie;
 use serde::Deserialize;
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
-/// How the cookie that carries a token is set.
+/// The settings of the cookie that carries a token.
 ///
-/// By default `__Host-wr-<room>=…; HttpOnly; SameSite=Lax; Secure; Path=/`, which browsers send
-/// to the one host that set it, over TLS only, and keep from scripts. It is always `HttpOnly`.
+/// By default the cookie is `__Host-wr-<room>=…; HttpOnly; SameSite=Lax; Secure; Path=/`. Browsers
+/// send it only to the host that set it, only over TLS, and hide it from scripts. `HttpOnly` cannot
+/// be turned off.
 ///
 /// ```
-/// use tower_waiting_room::{CookieSettings, WaitingRoomConfig};
+/// use tower_waiting_room::{WaitingRoomConfig, token::CookieSettings};
 ///
 /// // One room for www.example.com and shop.example.com.
 /// let cookie = CookieSettings::new().name("__Secure-line").domain("example.com");
@@ -37,7 +42,9 @@ use waiting_room_core::{ConfigError, ConfigErrorKind};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CookieSettings {
+    /// `None` for the default name, which depends on the room and on `is_secure`.
     name: Option<String>,
+    /// `None` for the host that sets the cookie, and no other.
     domain: Option<String>,
     path: String,
     same_site: SameSite,
@@ -46,10 +53,11 @@ pub struct CookieSettings {
 }
 
 impl CookieSettings {
-    /// The longest name, path and domain, in bytes. Browsers give all attributes 1 KiB each.
+    /// The maximum length of the name, the path and the domain, in bytes each. Browsers ignore
+    /// attributes of more than 1 KiB.
     pub const MAX_LEN: usize = 255;
 
-    /// The default cookie.
+    /// Creates the default settings.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -62,70 +70,75 @@ impl CookieSettings {
         }
     }
 
-    /// The whole name of the cookie, prefix included. `__Host-wr-<room>` by default.
+    /// Sets the full name of the cookie, including its prefix. `__Host-wr-<room>` by default.
     ///
-    /// Two rooms on one host need two names, or each overwrites the token of the other.
+    /// Two rooms on one host need different names, or each overwrites the tokens of the other.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Sends the cookie to this domain and all below it, so that several hosts share the room.
+    /// Sends the cookie to this domain and all of its subdomains, so that several hosts share the
+    /// room.
     ///
-    /// Every one of these hosts can then read and replace the token. Needs a name without the
-    /// prefix `__Host-`.
+    /// Each of these hosts can then read and replace the token. Requires a name without the prefix
+    /// `__Host-`.
     #[must_use]
     pub fn domain(mut self, domain: impl Into<String>) -> Self {
         self.domain = Some(domain.into());
         self
     }
 
-    /// Sends the cookie only to this path and below. `/` by default.
+    /// Sends the cookie only for this path and the paths below it. `/` by default.
     ///
-    /// Another path needs a name without the prefix `__Host-`.
+    /// Any other path requires a name without the prefix `__Host-`.
     #[must_use]
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
         self
     }
 
-    /// Which requests from other sites carry the cookie. [`SameSite::Lax`] by default.
+    /// Sets which requests from other sites carry the cookie. [`SameSite::Lax`] by default.
     #[must_use]
     pub fn same_site(mut self, same_site: SameSite) -> Self {
         self.same_site = same_site;
         self
     }
 
-    /// Keeps one cookie for each top-level site (CHIPS), for a room inside other sites' frames.
+    /// Keeps a separate cookie for each top-level site (CHIPS), for a room inside frames of other
+    /// sites. Off by default.
     ///
-    /// Use it with [`SameSite::None`].
+    /// Use it together with [`SameSite::None`]: browsers send no other cookie into such a frame.
     #[must_use]
     pub fn partitioned(mut self) -> Self {
         self.is_partitioned = true;
         self
     }
 
-    /// For development without TLS: drops `Secure`, and the prefix `__Host-` of the default name.
+    /// Drops `Secure`, and the prefix `__Host-` of the default name. For development without TLS.
     ///
-    /// Browsers and `curl` take `http://localhost` for secure, but not every name of this machine,
-    /// and many HTTP clients never send a `Secure` cookie over plain HTTP: they would never leave
-    /// the line. In production, anybody on the
-    /// network can read and use the token of such a cookie.
+    /// Browsers and `curl` treat `http://localhost` as secure, but not every other name of the
+    /// local machine. Many HTTP clients never send a `Secure` cookie over plain HTTP, and would
+    /// therefore never leave the line. In production, an attacker on the network path can read and
+    /// reuse the token of an insecure cookie.
     #[must_use]
     pub fn insecure(mut self) -> Self {
         self.is_secure = false;
         self
     }
 
-    /// Checks the settings for the room of this name.
+    /// Checks the settings for the room with this name.
     ///
     /// # Errors
     ///
-    /// The first that no browser would take, or that contradicts another; with both values.
+    /// The first setting that no browser would accept or that contradicts another setting. The
+    /// error states both values.
     pub(crate) fn validate(&self, room: &str) -> Result<(), ConfigError> {
         let name = self.resolve_name(room);
         self.check_forms(&name)?;
+        // The prefix promises `Secure`, no `Domain` and the path `/`; a browser drops a cookie that
+        // breaks any of these. `Secure` is checked below, together with the other prefixes.
         if has_prefix(&name, "__Host-") {
             if let Some(domain) = &self.domain {
                 let expected = format_args!("none with the name {name:?}");
@@ -143,6 +156,7 @@ impl CookieSettings {
             let expected = "a name without such a prefix for an insecure cookie";
             return contradicts("cookie_name", format_args!("{name:?}"), expected);
         }
+        // Browsers drop such cookies unless they are `Secure`. The same holds for `Partitioned`.
         if self.same_site == SameSite::None {
             let expected = "Lax or Strict for an insecure cookie";
             return contradicts("cookie_same_site", "None", expected);
@@ -153,11 +167,12 @@ impl CookieSettings {
         Ok(())
     }
 
-    /// The cookie with every attribute but its age, and without a value.
+    /// Returns the cookie with an empty value and every attribute except its age.
     ///
     /// # Errors
     ///
-    /// As [`validate`](Self::validate): a cookie that is built can be written as a header.
+    /// The same as for [`validate`](Self::validate), so a cookie that was built is a valid header
+    /// value.
     pub(super) fn build(&self, room: &str) -> Result<Cookie<'static>, ConfigError> {
         self.validate(room)?;
         let mut cookie = Cookie::new(self.resolve_name(room), "");
@@ -176,7 +191,7 @@ impl CookieSettings {
         Ok(cookie)
     }
 
-    /// The cookie's name in the room of this name.
+    /// Returns the name of the cookie in the room with this name.
     fn resolve_name(&self, room: &str) -> String {
         match &self.name {
             Some(name) => name.clone(),
@@ -185,7 +200,7 @@ impl CookieSettings {
         }
     }
 
-    /// Name, path and domain, each for itself.
+    /// Checks the form of the name, the path and the domain, each independently of the others.
     fn check_forms(&self, name: &str) -> Result<(), ConfigError> {
         check("cookie_name", name, is_token(name), "a token (RFC 9110 section 5.6.2)")?;
         let is_path = self.path.starts_with('/')
@@ -204,20 +219,22 @@ impl Default for CookieSettings {
     }
 }
 
-/// Which requests from other sites carry the cookie.
+/// The requests from other sites that carry the cookie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(clippy::exhaustive_enums, reason = "the standard has these three")]
 pub enum SameSite {
-    /// Those that navigate: who follows a link from a mail or another site keeps the place.
+    /// Top-level navigations: a visitor who follows a link from an email or another site keeps the
+    /// place.
     #[default]
     Lax,
-    /// All. Needed for a room inside other sites' frames.
+    /// All requests. Required for a room inside frames of other sites.
     None,
-    /// None: a visitor who follows a link from elsewhere joins the line again.
+    /// No requests: a visitor who follows a link from another site joins the line as a newcomer.
     Strict,
 }
 
+/// Checks the length of one setting, then its form.
 fn check(
     field: &'static str,
     given: &str,
@@ -236,6 +253,7 @@ fn check(
     Ok(())
 }
 
+/// Returns the error for a setting that contradicts another one, with both values.
 fn contradicts(
     field: &'static str,
     given: impl fmt::Display,
@@ -244,7 +262,7 @@ fn contradicts(
     Err(ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected))
 }
 
-/// A cookie's name must be a token (RFC 6265 section 4.1.1).
+/// Returns whether the text is a token, as the name of a cookie must be (RFC 6265 section 4.1.1).
 fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text
@@ -252,7 +270,8 @@ fn is_token(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// Letters, digits and hyphens between dots; an international name is given as punycode.
+/// Returns whether the text consists of labels of letters, digits and hyphens between dots. An
+/// internationalized name must be given as punycode.
 fn is_domain(text: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -260,12 +279,13 @@ fn is_domain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
 
-/// Browsers match a prefix without regard to case (draft-ietf-httpbis-rfc6265bis-22 section 5.4).
+/// Returns whether a name has this prefix in any case, as browsers match it
+/// (draft-ietf-httpbis-rfc6265bis-22 section 5.4).
 fn has_prefix(name: &str, prefix: &str) -> bool {
     name.get(..prefix.len()).is_some_and(|front| front.eq_ignore_ascii_case(prefix))
 }
 
-/// The prefixes that promise `Secure`; the third is from draft-ietf-httpbis-layered-cookies-02
+/// The prefixes that promise `Secure`. The third is from draft-ietf-httpbis-layered-cookies-02
 /// section 4.1.3.3.
 const PREFIXES: [&str; 3] = ["__Host-", "__Secure-", "__Http-"];
 

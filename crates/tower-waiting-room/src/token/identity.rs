@@ -1,7 +1,8 @@
-//! The ids of visitors, by which those of one network are told, but not the network itself.
+//! Visitor ids, which show that visitors share a network without revealing the network.
 //!
-//! An id is 128 bits that are drawn at the first touch and sealed into every token. The room counts
-//! the places of each network by 32 of them, so that it needs no memory for it but the counts:
+//! An id is 128 bits, drawn at the first touch and sealed into every token. 32 of these bits are a
+//! hash of the visitor's network. The room counts the places of each network by this hash, so a
+//! network costs the room no memory beyond one counter:
 //!
 //! ```text
 //!   bits   127 … 96     95 … 64      63 … 0
@@ -10,11 +11,14 @@
 //!         └──────────┴────────────┴──────────┘
 //! ```
 //!
-//! The network is a hash with a secret that follows from the key that seals. So all nodes have the
-//! same, no client can choose networks that share a hash, and no reader of the store can tell the
-//! addresses. While a key is replaced, nodes that seal with another have another hash, and a network
-//! may have its share by each. Two networks of 4 billion pairs share a hash, and then their share.
-//! A network that is not known is zero, which none that is known is.
+//! The hash is keyed with a secret that is derived from the sealing key. All nodes with the same
+//! sealing key therefore compute the same hash, clients cannot choose networks that collide, and
+//! addresses cannot be recovered from what the store keeps.
+//!
+//! - While a key is being replaced, nodes that seal with different keys compute different hashes.
+//!   A network may then hold its share of the line once for each key.
+//! - Two networks collide with a probability of 2⁻³². They then have one share between them.
+//! - An unknown network is stored as zero. No known network hashes to zero.
 
 use std::{net::IpAddr, num::NonZeroU32};
 
@@ -23,30 +27,36 @@ use waiting_room_core::{KeyHasher, VisitorId};
 use super::keys::KeyRing;
 use crate::ambient::random_visitor_id;
 
-/// Draws the ids of visitors.
+/// Draws the ids of new visitors.
 #[derive(Debug)]
 pub(crate) struct Identities {
+    /// Keyed with the network secret of the key that seals. Keys that only open are not used.
     hasher: KeyHasher,
 }
 
 impl Identities {
-    /// Ids that nodes with the same key understand.
+    /// Creates a generator whose network hashes agree on all nodes with the same sealing key.
     pub(crate) fn new(keys: &KeyRing) -> Self {
         let (sealing, _) = keys.split();
         Self { hasher: KeyHasher::shared(sealing.network_secret()) }
     }
 
-    /// A new visitor, of this network if it is known.
+    /// Draws the id of a new visitor.
+    ///
+    /// `network` is an IPv4 address or an IPv6 address with its host bits cleared; `None` if the
+    /// network is unknown. Visitors of an unknown network are not counted against any network.
     pub(crate) fn draw(&self, network: Option<IpAddr>) -> VisitorId {
         random_visitor_id().of_network(network.map(|network| self.hash(network)))
     }
 
+    /// Returns the upper 32 bits of the keyed hash of a network.
     fn hash(&self, network: IpAddr) -> NonZeroU32 {
         let hash = match network {
             IpAddr::V4(address) => self.hasher.hash(&address.to_bits()),
             IpAddr::V6(address) => self.hasher.hash(&address.to_bits()),
         };
         let [a, b, c, d, ..] = hash.as_u64().to_be_bytes();
+        // Zero stands for an unknown network, so a network that hashes to zero gets one instead.
         NonZeroU32::new(u32::from_be_bytes([a, b, c, d])).unwrap_or(NonZeroU32::MIN)
     }
 }
@@ -79,7 +89,7 @@ mod tests {
         assert_eq!(by.draw(None).network(), None);
     }
 
-    /// Were they others tomorrow, nodes of two releases would count by themselves.
+    /// A release that changed these values would count the networks of older nodes apart.
     #[test]
     fn the_networks_that_nodes_share_stay_what_they_are() {
         let of = |address| format!("{:08x}", network(&identities(1), address).unwrap());

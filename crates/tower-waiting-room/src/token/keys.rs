@@ -1,4 +1,11 @@
 //! The keys that seal and open tokens.
+//!
+//! One key seals and up to seven further ones only open, so that a key can be replaced while the
+//! tokens that it sealed stay valid. A token names its key by an id, and the id is derived from
+//! the key one-way. A second secret is derived from the key in the same way, for the hashes of
+//! networks; see `identity`.
+//!
+//! This module does not store or rotate keys. They come from the configuration at start-up.
 
 use std::{fmt, iter};
 
@@ -16,9 +23,9 @@ use crate::ambient;
 
 /// A key that seals passes and tickets: 32 random bytes.
 ///
-/// Every process that serves the room needs the same keys. One is made by, for example,
-/// `openssl rand -base64 32`. Its [`Debug`](fmt::Debug) form shows the key id, which every token
-/// carries in the clear, and nothing of the key.
+/// Every process that serves the room needs the same keys. For example, `openssl rand -base64 32`
+/// generates one. The [`Debug`](fmt::Debug) form shows only the key id, which every token carries
+/// in the clear, and nothing of the key itself.
 ///
 /// ```
 /// use tower_waiting_room::TokenKey;
@@ -32,7 +39,9 @@ use crate::ambient;
 /// ```
 #[derive(Clone)]
 pub struct TokenKey {
+    /// The key itself. It must never be logged.
     bytes: [u8; Self::LEN],
+    /// Derived from `bytes` once, since every token that is opened is matched by it.
     id: KeyId,
 }
 
@@ -40,23 +49,25 @@ impl TokenKey {
     /// The length of a key, in bytes.
     pub const LEN: usize = 32;
 
-    /// The key of these bytes.
+    /// Creates a key from its bytes.
     ///
-    /// They must be random: a password is not a key.
+    /// The bytes must be random: a password is not a key.
     #[must_use]
     pub fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
         Self { bytes, id: KeyId::of(&bytes) }
     }
 
-    /// The key of these bytes in base64: standard or url-safe, with or without padding. White
-    /// space around it, such as the line end of a file, does not count.
+    /// Reads a key from base64: standard or URL-safe, with or without padding. Leading and trailing
+    /// ASCII white space, such as the line end of a file, is ignored.
     ///
     /// # Errors
     ///
-    /// If it is not base64, or not of 32 bytes. The message says how many there are, and never
-    /// what they are.
+    /// If the text is not base64 or does not encode 32 bytes. The message states the number of
+    /// bytes, but never their values.
     pub fn from_base64(text: &str) -> Result<Self, ConfigError> {
         let text = text.trim_ascii();
+        // The two alphabets differ in two characters only. A text without any of them is the same
+        // in both, and a text that mixes them is refused by either.
         let engine = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
         let Ok(bytes) = engine.decode(text) else {
             return Err(wrong_key("not base64"));
@@ -67,19 +78,20 @@ impl TokenKey {
         }
     }
 
-    /// A new key that nobody else has.
+    /// Generates a new random key.
     ///
-    /// For development and tests: what it seals, no other process opens, nor this one after a
-    /// restart.
+    /// Meant for development and tests: no other process can open what this key seals, nor can this
+    /// process after a restart.
     ///
     /// # Panics
     ///
-    /// If the operating system has no entropy to give.
+    /// If the operating system provides no entropy.
     #[must_use]
     pub fn random() -> Self {
         Self::from_bytes(ambient::system_bytes())
     }
 
+    /// Returns the key itself, to set up a cipher.
     pub(super) const fn bytes(&self) -> &[u8; Self::LEN] {
         &self.bytes
     }
@@ -88,7 +100,9 @@ impl TokenKey {
         self.id
     }
 
-    /// A secret that follows from the key, by which networks are hashed.
+    /// Returns a secret that is derived from the key, for the hashes of networks.
+    ///
+    /// Every node with this key derives the same secret, and the secret does not reveal the key.
     pub(super) fn network_secret(&self) -> [u64; 2] {
         let [a, b, c, d, e, f, g, h, rest @ ..] = tag(&self.bytes, NETWORK_NONCE);
         [u64::from_le_bytes([a, b, c, d, e, f, g, h]), u64::from_le_bytes(rest)]
@@ -101,11 +115,12 @@ impl fmt::Debug for TokenKey {
     }
 }
 
-/// The keys in use: one seals, all open.
+/// The keys in use: one seals, and all open.
 ///
-/// To replace a key without voiding what it sealed, do it in three deployments: let every process
-/// open with the new key, then seal with the new and open with the old, then, after the longest
-/// session, drop the old.
+/// To replace a key without invalidating the tokens that it sealed, deploy three times. First, let
+/// every process open with the new key as well. Then seal with the new key and still open with the
+/// old one. Finally, after the longest session and the longest retention of a place, drop the old
+/// key.
 ///
 /// ```
 /// use tower_waiting_room::{KeyRing, TokenKey};
@@ -117,21 +132,23 @@ impl fmt::Debug for TokenKey {
 #[derive(Clone, Debug)]
 pub struct KeyRing {
     sealing: TokenKey,
+    /// The keys that only open. None of them equals another or the sealing key.
     older: Vec<TokenKey>,
 }
 
 impl KeyRing {
-    /// The most keys on a ring. More are refused when the configuration is built.
+    /// The maximum number of keys on a ring, including the one that seals. A configuration with
+    /// more keys is refused.
     pub const MAX_KEYS: usize = 8;
 
-    /// A ring with the one key that seals, and opens.
+    /// Creates a ring with a single key, which seals and opens.
     #[must_use]
     pub fn new(sealing: TokenKey) -> Self {
         Self { sealing, older: Vec::new() }
     }
 
-    /// Tokens sealed with this key are valid too. A key that is on the ring already changes
-    /// nothing.
+    /// Adds a key that opens tokens but does not seal them. Adding a key that is already on the
+    /// ring has no effect.
     #[must_use]
     pub fn also_opens(mut self, key: TokenKey) -> Self {
         if self.keys().all(|known| known.bytes != key.bytes) {
@@ -140,12 +157,12 @@ impl KeyRing {
         self
     }
 
-    /// Checks that there are not too many keys, and that each can be told by its id.
+    /// Checks that there are not too many keys, and that no two of them have the same id.
     ///
     /// # Errors
     ///
-    /// If there are more than [`MAX_KEYS`](Self::MAX_KEYS), or if two of them happen to have one
-    /// id, once in four billion pairs.
+    /// If there are more than [`MAX_KEYS`](Self::MAX_KEYS) keys, or if two keys share an id. Two
+    /// random keys do so with a probability of 2⁻³².
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         let wrong = |kind, given: fmt::Arguments<'_>, expected: fmt::Arguments<'_>| {
             Err(ConfigError::new(kind, "token_keys", given, expected))
@@ -156,6 +173,8 @@ impl KeyRing {
             return wrong(ConfigErrorKind::TooLarge, format_args!("{count} keys"), expected);
         }
         for (index, key) in self.keys().enumerate() {
+            // A token names its key by the id alone, so the tokens of one of the two keys would be
+            // taken for forged ones.
             if self.keys().take(index).any(|earlier| earlier.id == key.id) {
                 let given = format_args!("two keys with the {:?}", key.id);
                 let expected = format_args!("one of them replaced by a new random key");
@@ -165,38 +184,43 @@ impl KeyRing {
         Ok(())
     }
 
-    /// The key that seals, and those that only open.
+    /// Returns the key that seals, and the keys that only open.
     pub(super) fn split(&self) -> (&TokenKey, &[TokenKey]) {
         (&self.sealing, &self.older)
     }
 
+    /// Returns all keys, the sealing one first.
     fn keys(&self) -> impl Iterator<Item = &TokenKey> {
         iter::once(&self.sealing).chain(&self.older)
     }
 }
 
-/// Which key sealed a token: 32 bits derived from it one-way.
+/// Identifies the key that sealed a token: 32 bits, derived from the key one-way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct KeyId(pub(super) [u8; Self::LEN]);
 
 impl KeyId {
+    /// The length of an id, in bytes.
     pub(super) const LEN: usize = 4;
 
-    /// The id of a key: the front of a tag made with it, which says nothing about the key.
+    /// Derives the id of a key: the first bytes of a tag, which reveal nothing about the key.
     ///
-    /// The nonce is a constant of this crate: a random nonce equals it with probability 2⁻¹⁹².
+    /// The nonce is a constant of this crate. The random nonce of a token equals it with a
+    /// probability of 2⁻¹⁹².
     fn of(key: &[u8; TokenKey::LEN]) -> Self {
         let [a, b, c, d, ..] = tag(key, KEY_ID_NONCE);
         Self([a, b, c, d])
     }
 }
 
-/// The tag of nothing, made with a key and a nonce that is used for one purpose alone. It is random to
-/// all who do not have the key, and those for other nonces say nothing about it.
+/// Returns the authentication tag of an empty plaintext: 16 bytes derived from a key one-way.
+///
+/// Each purpose has a nonce of its own, so no tag reveals anything about another. Without the key,
+/// a tag is indistinguishable from random bytes.
 fn tag(key: &[u8; TokenKey::LEN], nonce: &[u8; 24]) -> [u8; 16] {
     let tag = Xaes256Gcm::new(key.into())
         .encrypt_inout_detached(nonce.into(), &[], [].as_mut_slice().into())
-        .expect("nothing is shorter than the cipher's limit of 64 GiB");
+        .expect("an empty plaintext is shorter than the cipher's limit of 64 GiB");
     let Tag { 0: bytes } = tag;
     bytes
 }
@@ -207,14 +231,19 @@ impl fmt::Debug for KeyId {
     }
 }
 
+/// Returns the error for a text that is not a key. `given` must not contain the text: it may be
+/// most of a secret.
 fn wrong_key(given: impl fmt::Display) -> ConfigError {
     let expected = format_args!("{} bytes in base64", TokenKey::LEN);
     ConfigError::new(ConfigErrorKind::Malformed, "token_key", given, expected)
 }
 
+/// The nonce for the ids of keys. Changing it would make every token of older releases unknown.
 const KEY_ID_NONCE: &[u8; 24] = b"tower-waiting-room keyid";
+/// The nonce for the secrets of networks. Changing it would change the hash of every network.
 const NETWORK_NONCE: &[u8; 24] = b"tower-waiting-room netid";
 
+/// Tools differ in whether they pad, and the padding adds nothing to a key of fixed length.
 const EITHER_PADDING: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, EITHER_PADDING);
@@ -224,7 +253,7 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, EITHER
 mod tests {
     use super::*;
 
-    /// Thirty-two bytes whose base64 has both characters in which the alphabets differ.
+    /// 32 bytes whose base64 form contains both characters in which the two alphabets differ.
     const BYTES: [u8; 32] = [0xfb; 32];
 
     fn message(text: &str) -> String {
@@ -271,8 +300,8 @@ mod tests {
 
     #[test]
     fn the_id_of_a_key_never_changes() {
-        // Processes of different versions of this crate share the keys. These were computed by
-        // another implementation, in Python on OpenSSL.
+        // Processes with different releases of this crate share keys. The expected ids were
+        // computed by another implementation, in Python with OpenSSL.
         assert_eq!(format!("{:?}", KeyId::of(&[0; 32])), "id 93beab78");
         assert_eq!(format!("{:?}", KeyId::of(&[1; 32])), "id 59ef2a48");
     }
@@ -309,7 +338,7 @@ mod tests {
             bytes[..4].copy_from_slice(&number.to_be_bytes());
             TokenKey::from_bytes(bytes)
         };
-        // The first two such keys in this order that have one id.
+        // The first two keys, counting up from zero, that share an id.
         let ring = KeyRing::new(key(0)).also_opens(key(2774)).also_opens(key(35_014));
         let error = ring.validate().unwrap_err();
         assert_eq!(error.kind(), ConfigErrorKind::Contradicts);

@@ -1,4 +1,4 @@
-//! What is inside a token: a pass or a ticket, in a fixed layout of whole words.
+//! The payload of a token: a pass or a ticket, in a fixed layout of whole words.
 //!
 //! ```text
 //! pass    layout 4 │ id 16 │ bucket 4 │ accepted_at 8 │ last_check_in 8 │ expires_at 8
@@ -6,30 +6,37 @@
 //!                  │ shown_position 4 │ p25 4 │ p50 4 │ p75 4 │ flags 4
 //! ```
 //!
-//! Little-endian; times in nanoseconds since the epoch, waits in seconds. A ticket's bucket is not
-//! stored, since [`Ticket::bucket`] derives it from `first_seen`. A position of 0 stands for none,
-//! and three waits of `u32::MAX` for an unknown one. The lengths are multiples of 16, the block of
-//! the cipher: a partial block would cost one more call of it.
+//! All numbers are little-endian. Times are in nanoseconds since the Unix epoch, and waits are in
+//! whole seconds. A ticket's bucket is not stored, since [`Ticket::bucket`] derives it from
+//! `first_seen`. A position of 0 means that none was shown, and three waits of `u32::MAX` mean that
+//! the wait is unknown. Both lengths are multiples of 16, the block size of the cipher in bytes: a
+//! partial block would cost one more call of the cipher.
 //!
-//! A later layout gets another number. One that is not known here is refused, and so is any length
-//! but the exact one.
+//! Every change of the layout gets a new number. A payload with an unknown number, an unknown flag
+//! or a length other than the exact one is refused, so old and new releases never misread each
+//! other's tokens.
 
 use std::time::Duration;
 
 use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, WaitEstimate};
 
-/// What a token proves. Stands in the clear in front of it, and is bound by the seal.
+/// The kind of proof in a token.
+///
+/// The kind is written in the clear in front of the payload. The seal covers it, so a ticket cannot
+/// be presented as a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// That a visitor was let in.
+    /// The proof that a visitor was admitted.
     Pass,
-    /// A place in line.
+    /// The proof of a place in line, or a first ticket that leads to a place when it is returned.
     Ticket,
 }
 
 impl Kind {
+    /// Every kind, in the order in which a sealer keeps their associated data.
     pub(super) const ALL: [Self; 2] = [Self::Pass, Self::Ticket];
 
+    /// Returns the byte that stands for this kind in the header of a token.
     pub(super) const fn byte(self) -> u8 {
         match self {
             Self::Pass => 1,
@@ -37,11 +44,13 @@ impl Kind {
         }
     }
 
+    /// Returns the kind that a byte of the header stands for; `None` if it stands for no kind.
     pub(super) fn from_byte(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.byte() == byte)
     }
 }
 
+/// Encodes a pass. Decoding the result returns the same pass.
 pub(super) fn encode_pass(pass: &Pass) -> [u8; PASS_LEN] {
     let mut bytes = [0; PASS_LEN];
     let mut writer = Writer(&mut bytes);
@@ -54,6 +63,8 @@ pub(super) fn encode_pass(pass: &Pass) -> [u8; PASS_LEN] {
     bytes
 }
 
+/// Encodes a ticket. Decoding the result returns the same ticket, since a [`WaitEstimate`] holds
+/// whole seconds only.
 pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
     let mut bytes = [0; TICKET_LEN];
     let mut writer = Writer(&mut bytes);
@@ -72,6 +83,12 @@ pub(super) fn encode_ticket(ticket: &Ticket) -> [u8; TICKET_LEN] {
     bytes
 }
 
+/// Decodes a pass. The bytes must have been authenticated; their values are not checked here.
+///
+/// # Errors
+///
+/// [`OpenError::UnknownVersion`] if the layout has another number, and [`OpenError::Malformed`] if
+/// the length is wrong.
 pub(super) fn decode_pass(bytes: &[u8]) -> Result<Pass, OpenError> {
     let mut reader = Reader::begin(bytes)?;
     let id = reader.take_id()?;
@@ -83,6 +100,12 @@ pub(super) fn decode_pass(bytes: &[u8]) -> Result<Pass, OpenError> {
     Ok(Pass::new(id, bucket, accepted_at, last_check_in, expires_at))
 }
 
+/// Decodes a ticket. The bytes must have been authenticated; their values are not checked here.
+///
+/// # Errors
+///
+/// [`OpenError::UnknownVersion`] if the layout has another number, and [`OpenError::Malformed`] if
+/// the length is wrong or a flag is unknown.
 pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     let mut reader = Reader::begin(bytes)?;
     let id = reader.take_id()?;
@@ -93,6 +116,7 @@ pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     let wait = [reader.take_u32()?, reader.take_u32()?, reader.take_u32()?];
     let flags = reader.take_u32()?;
     reader.end()?;
+    // An unknown flag may change the meaning of the ticket, so it must not be ignored.
     if flags & !(PLACED | APPROXIMATE) != 0 {
         return Err(OpenError::Malformed);
     }
@@ -107,7 +131,7 @@ pub(super) fn decode_ticket(bytes: &[u8]) -> Result<Ticket, OpenError> {
     Ok(ticket)
 }
 
-/// Fills a buffer of the right length from the front.
+/// Writes words to a buffer from the front. The words of a layout fill its buffer exactly.
 struct Writer<'a>(&'a mut [u8]);
 
 impl Writer<'_> {
@@ -123,11 +147,11 @@ impl Writer<'_> {
     }
 }
 
-/// Takes words off the front of a payload.
+/// Reads words from the front of a payload.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// Reads on after the number of the layout, if it is the known one.
+    /// Checks the number of the layout, and continues after it.
     fn begin(bytes: &'a [u8]) -> Result<Self, OpenError> {
         let mut reader = Self(bytes);
         if reader.take_u32()? == LAYOUT { Ok(reader) } else { Err(OpenError::UnknownVersion) }
@@ -151,47 +175,55 @@ impl<'a> Reader<'a> {
         self.take().map(u128::from_le_bytes).map(VisitorId::new)
     }
 
+    /// Checks that no bytes are left.
     fn end(self) -> Result<(), OpenError> {
         if self.0.is_empty() { Ok(()) } else { Err(OpenError::Malformed) }
     }
 }
 
-/// A wait is in whole seconds and at most [`WaitEstimate::MAX`].
+/// Returns a wait in whole seconds.
+///
+/// A wait is at most [`WaitEstimate::MAX`], so it is never taken for the `u32::MAX` of an unknown
+/// wait.
 fn seconds(wait: Duration) -> u32 {
     u32::try_from(wait.as_secs()).unwrap_or(u32::MAX)
 }
 
+/// The length of an encoded pass, in bytes.
 pub(super) const PASS_LEN: usize = 48;
+/// The length of an encoded ticket, in bytes.
 pub(super) const TICKET_LEN: usize = 64;
 
-/// The number of the layout that this version writes, and the only one it reads.
+/// The number of the layout that this release writes, and the only one that it reads.
 const LAYOUT: u32 = 1;
+/// Stands for a ticket that shows no position. Positions count from 1.
 const NO_POSITION: u32 = 0;
+/// Stands for an unknown wait.
 const NO_WAIT: [u32; 3] = [u32::MAX; 3];
 /// The flag of a ticket that holds a place.
 const PLACED: u32 = 1;
-/// The flag of a ticket with a position that is approximate.
+/// The flag of a ticket that shows an approximate position.
 const APPROXIMATE: u32 = 2;
 
-/// Why a token was not believed. For metrics and spans; the client is never told.
+/// Why a token was not accepted. For metrics and spans; it is never reported to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpenError {
-    /// Once valid; void by now.
+    /// The token was valid, but is past its expiry or older than any token may be.
     Expired,
-    /// The seal does not fit: changed, or sealed for another room, kind or key.
+    /// The seal does not match: the token was changed, or was sealed for another room, kind or key.
     Forged,
-    /// Stamped later than clocks can differ.
+    /// The token was issued further in the future than a clock may be set back.
     FromTheFuture,
-    /// Not a token at all: too long, not base64url, or not of the form.
+    /// The text is not a token: it is too long, not base64url, or not of the documented form.
     Malformed,
-    /// Sealed with a key that is not on the ring.
+    /// The token names a key that is not on the ring.
     UnknownKey,
-    /// Sealed by another version of this crate.
+    /// The version of the token or the layout of its payload is unknown to this release.
     UnknownVersion,
 }
 
 impl OpenError {
-    /// The stable name, as a metric's label.
+    /// Returns the stable name, which is the label in metrics.
     #[must_use]
     pub(crate) const fn as_str(self) -> &'static str {
         match self {

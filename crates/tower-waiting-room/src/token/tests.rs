@@ -1,4 +1,4 @@
-//! What the tests of this module share.
+//! Fixtures that the tests of this module share.
 
 use std::time::Duration;
 
@@ -7,20 +7,21 @@ use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, WaitEstimate};
 
 use super::{KeyRing, TokenKey, Tokens};
 
+/// The time at which all tests take place. 2027-01-15T08:00:00Z.
 pub(super) const NOW: Timestamp = Timestamp::from_secs(1_800_000_000);
 
-/// The room `shop`, with the key that every test uses where no other is wanted.
+/// Returns the tokens of the room `shop`, with the key that tests use unless they need another one.
 pub(super) fn tokens() -> Tokens {
     Tokens::new(&KeyRing::new(TokenKey::from_bytes([1; 32])), "shop")
 }
 
-/// A pass that was renewed at `now` and lives five minutes from then.
+/// Returns a pass that was renewed at `now` and expires five minutes later.
 pub(super) fn pass(now: Timestamp) -> Pass {
     let accepted_at = now.before(Duration::from_secs(60));
     Pass::new(VisitorId::new(7), 30_000_000, accepted_at, now, now + Duration::from_secs(300))
 }
 
-/// A ticket that was issued at `now`, with every field in use.
+/// Returns a ticket that was issued at `now` and holds a place, a position and a wait.
 pub(super) fn ticket(now: Timestamp) -> Ticket {
     let first_seen = now.before(Duration::from_secs(600));
     let mut ticket = Ticket::new(VisitorId::new(8), first_seen, now, now + Duration::from_secs(20));
@@ -31,13 +32,13 @@ pub(super) fn ticket(now: Timestamp) -> Ticket {
     ticket
 }
 
-/// The pass with the largest value in every field.
+/// Returns the pass with the largest value in every field.
 pub(super) fn maximal_pass() -> Pass {
     let end = Timestamp::MAX;
     Pass::new(VisitorId::new(u128::MAX), u32::MAX, end, end, end)
 }
 
-/// The ticket with the largest value in every field.
+/// Returns the ticket with the largest value in every field.
 pub(super) fn maximal_ticket() -> Ticket {
     let end = Timestamp::MAX;
     let mut ticket = Ticket::new(VisitorId::new(u128::MAX), end, end, end);

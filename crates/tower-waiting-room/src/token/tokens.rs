@@ -1,9 +1,12 @@
-//! Tokens of one room: made from passes and tickets, and believed again or not. No other file but
-//! that of the keys touches a cipher.
+//! Seals passes and tickets as tokens of one room, and opens them again. Apart from `keys`, no
+//! other file uses a cipher.
 //!
-//! What stands in the clear is bound as associated data: a changed version, kind or key id, or
-//! another room, fails the tag like a changed payload does. Tags are compared in constant time by
-//! the cipher, which decrypts nothing before they agree.
+//! The clear part of a token is bound as associated data. A changed version, kind or key id, or the
+//! name of another room, therefore fails authentication just like a changed payload. The cipher
+//! compares tags in constant time and decrypts nothing before they match.
+//!
+//! A token that was opened is authentic and within its age. Opening does not check whether the
+//! session or the place still exists; the room does.
 
 use std::{ops::Deref, time::Duration};
 
@@ -23,24 +26,33 @@ use crate::ambient;
 /// Seals and opens the tokens of one room.
 #[derive(Debug)]
 pub(crate) struct Tokens {
+    /// The key that seals. Almost every token names it, so its id is compared first.
     sealing: Sealer,
     /// The keys that only open.
     older: Box<[Sealer]>,
 }
 
 impl Tokens {
-    /// The longest text that is looked at, in bytes. Nothing that this version seals comes near.
+    /// The maximum length of a text that is decoded, in bytes. Longer texts are refused unread. The
+    /// longest token of this release has 147.
     pub(crate) const MAX_TOKEN_LEN: usize = 256;
-    /// How far the clocks of two nodes may differ.
+    /// How far the clocks of two nodes may differ. A token that is ahead of the clock by no more
+    /// than this is taken as it is.
     pub(crate) const LEEWAY: Duration = Duration::from_secs(30);
-    /// How far the clock may have been set back since a token was issued. Up to here it is taken as
-    /// issued now; from further in the future it is not believed.
+    /// How far the clock may have been set back since a token was issued. A token that is ahead of
+    /// the clock by no more than this is treated as issued now; one that is further ahead is
+    /// refused.
     pub(crate) const MAX_SET_BACK: Duration = Duration::from_secs(5 * 60);
-    /// The age at which a token is void whatever it says. Longer than the longest session and the
-    /// longest retention of a place, which are a day and what renewal adds.
+    /// The time after its last check-in at which a token is void, even if its payload states
+    /// otherwise.
+    ///
+    /// It is longer than the longest lifetime of a pass (a session of 24 h and the eighth that
+    /// renewal adds) and the longest retention of a place (24 h). An expired pass of a session
+    /// longer than 21 h 20 min is void earlier than [`session_may_last`](Self::session_may_last)
+    /// would allow.
     pub(crate) const MAX_AGE: Duration = Duration::from_secs(48 * 60 * 60);
 
-    /// The tokens of the room of this name, with the keys of a valid ring.
+    /// Creates the sealers of the room with this name. The ring must have been validated.
     pub(crate) fn new(keys: &KeyRing, room: &str) -> Self {
         let (first, rest) = keys.split();
         Self {
@@ -49,19 +61,27 @@ impl Tokens {
         }
     }
 
-    /// Seals a pass.
+    /// Seals a pass under a fresh random nonce, so two tokens of one pass differ.
     pub(crate) fn seal_pass(&self, pass: &Pass) -> SealedToken {
         self.seal(Kind::Pass, &payload::encode_pass(pass))
     }
 
-    /// Seals a ticket.
+    /// Seals a ticket under a fresh random nonce, so two tokens of one ticket differ.
     pub(crate) fn seal_ticket(&self, ticket: &Ticket) -> SealedToken {
         self.seal(Kind::Ticket, &payload::encode_ticket(ticket))
     }
 
-    /// What the text proves at `now`. Allocates nothing, whatever the text.
+    /// Authenticates a text, and returns the pass or the ticket in it, judged at `now`.
+    ///
+    /// Any client can send any text, so opening never allocates.
+    ///
+    /// # Errors
+    ///
+    /// An [`OpenError`] for every text that is not a valid token of this room.
     pub(crate) fn open(&self, text: &[u8], now: Timestamp) -> Result<Opened, OpenError> {
         let mut buffer = [0; Self::MAX_TOKEN_LEN / 4 * 3];
+        // The kind and the key id are not authenticated yet. Both are part of the associated data,
+        // so a token that lies about either of them fails to open below.
         let (kind, key, sealed) = split(decode(text, &mut buffer)?)?;
         let is_from_old_key = key != self.sealing.id();
         let sealer = if is_from_old_key {
@@ -74,6 +94,8 @@ impl Tokens {
             Kind::Pass => {
                 let mut value = payload::decode_pass(payload)?;
                 let ahead = check_age(value.last_check_in, now)?;
+                // Both times move by the same amount, so the pass keeps its lifetime. `accepted_at`
+                // stays as it is: it identifies the session.
                 value.last_check_in = value.last_check_in.before(ahead);
                 value.expires_at = value.expires_at.before(ahead);
                 let verified = Verified { value, is_from_old_key, is_ahead: !ahead.is_zero() };
@@ -89,8 +111,9 @@ impl Tokens {
                 let mut value = payload::decode_ticket(payload)?;
                 let ahead = check_age(value.last_check_in, now)?;
                 if !ahead.is_zero() {
-                    // By the same time for all, and by so much that they keep their order and stand before
-                    // those who came after the clock was set back.
+                    // Every such ticket moves by the same amount, so that the tickets keep their
+                    // order. The amount is the largest possible, so that they stay ahead of
+                    // visitors who arrived after the clock was set back.
                     value.first_seen = value.first_seen.before(Self::MAX_SET_BACK);
                     value.last_check_in = now;
                     value.next_check_in = now;
@@ -100,31 +123,34 @@ impl Tokens {
         })
     }
 
-    /// Until when the session of a pass may last by what the pass says: until it was renewed for the
-    /// last time, and for a whole lifetime from then on.
+    /// Returns the latest time at which the session of a pass can end, as far as the pass shows.
+    ///
+    /// The last renewal can have happened right before the pass expired, without the renewed pass
+    /// having reached the client. The session then lasts for one more lifetime.
     pub(crate) fn session_may_last(pass: &Pass) -> Timestamp {
         pass.expires_at + pass.expires_at.since(pass.last_check_in)
     }
 
+    /// Seals an encoded payload with the sealing key.
     fn seal<const N: usize>(&self, kind: Kind, payload: &[u8; N]) -> SealedToken {
         let mut buffer = [0; MAX_SEALED_LEN];
         SealedToken(URL_SAFE_NO_PAD.encode(self.sealing.seal(kind, payload, &mut buffer)))
     }
 }
 
-/// What a token proved.
+/// A token that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
-    /// That the visitor was let in, under a pass that has run out since. The session may go on: a
-    /// renewal may have reached the store without its answer having reached the visitor.
+    /// The visitor was admitted, but the pass has expired. The session may still go on: a renewal
+    /// may have reached the store without its response having reached the visitor.
     Lapsed(Verified<Pass>),
-    /// That the visitor was let in.
+    /// The visitor was admitted, and the pass has not expired.
     Pass(Verified<Pass>),
-    /// A place in line.
+    /// The visitor has a place in line, or a first ticket.
     Ticket(Verified<Ticket>),
 }
 
-/// A pass or a ticket that this room sealed. Only [`Tokens::open`] makes one.
+/// A pass or a ticket that this room sealed. Only [`Tokens::open`] constructs one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verified<T> {
     value: T,
@@ -133,12 +159,14 @@ pub(crate) struct Verified<T> {
 }
 
 impl<T> Verified<T> {
-    /// Whether the key that sealed it is no longer the one that seals: time for a fresh token.
+    /// Returns whether the token was sealed with a key that now only opens. Its client should then
+    /// get a fresh token, before the key leaves the ring.
     pub(crate) const fn is_from_old_key(&self) -> bool {
         self.is_from_old_key
     }
 
-    /// Whether the clock was set back since it was sealed, so that it is taken as issued now.
+    /// Returns whether the clock was set back after the token was sealed, so that the times in it
+    /// were moved as if it had been issued now.
     pub(crate) const fn is_ahead(&self) -> bool {
         self.is_ahead
     }
@@ -152,7 +180,8 @@ impl<T> Deref for Verified<T> {
     }
 }
 
-/// A token on its way out: base64url, fit for a cookie, a header and a JSON string.
+/// A token in its sealed form: base64url, which cookies, headers and JSON strings can carry as it
+/// is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SealedToken(String);
 
@@ -162,16 +191,18 @@ impl SealedToken {
     }
 }
 
-/// One key of the ring, ready for the tokens of one room.
+/// One key of the ring, prepared for the tokens of one room.
 #[derive(Debug)]
 struct Sealer {
     id: KeyId,
     cipher: Xaes256Gcm,
-    /// The associated data of a pass and of a ticket.
+    /// The associated data for each kind: the header of the token, then the name of the room. It is
+    /// the same for all tokens of a kind, so it is built once.
     bound: [Box<[u8]>; Kind::ALL.len()],
 }
 
 impl Sealer {
+    /// Prepares a key for the room with this name.
     fn new(key: &TokenKey, room: &str) -> Self {
         let bound = |kind| [&header(kind, key.id()), room.as_bytes()].concat().into_boxed_slice();
         Self {
@@ -185,7 +216,7 @@ impl Sealer {
         self.id
     }
 
-    /// Seals `payload` into `token` and returns the part of it that is the token.
+    /// Seals `payload` into the front of `token`, and returns the part that was written.
     fn seal<'a, const N: usize>(
         &self,
         kind: Kind,
@@ -200,6 +231,8 @@ impl Sealer {
         clear[..HEADER_LEN].copy_from_slice(&header(kind, self.id));
         clear[HEADER_LEN..].copy_from_slice(&nonce);
         text.copy_from_slice(payload);
+        // Encryption in place: `text` holds the payload before the call and the ciphertext after
+        // it.
         let computed = self
             .cipher
             .encrypt_inout_detached(&Nonce::from(nonce), self.bound(kind), text.into())
@@ -208,7 +241,13 @@ impl Sealer {
         token
     }
 
-    /// Opens `sealed` in place: nonce, payload and tag, without the header.
+    /// Opens `sealed` in place, and returns the payload. `sealed` is the token without its header:
+    /// the nonce, the encrypted payload and the tag.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Malformed`] if it is too short, and [`OpenError::Forged`] if the tag does not
+    /// match.
     fn open<'a>(&self, kind: Kind, sealed: &'a mut [u8]) -> Result<&'a [u8], OpenError> {
         let (nonce, rest) =
             sealed.split_first_chunk_mut::<NONCE_LEN>().ok_or(OpenError::Malformed)?;
@@ -220,6 +259,7 @@ impl Sealer {
         Ok(text)
     }
 
+    /// Returns the associated data of tokens of this kind.
     fn bound(&self, kind: Kind) -> &[u8] {
         let [pass, ticket] = &self.bound;
         match kind {
@@ -229,7 +269,7 @@ impl Sealer {
     }
 }
 
-/// Splits a token into what its header says and what is sealed.
+/// Splits a token into the kind and the key id of its header, and the sealed part.
 fn split(token: &mut [u8]) -> Result<(Kind, KeyId, &mut [u8]), OpenError> {
     match token {
         [] => Err(OpenError::Malformed),
@@ -242,21 +282,26 @@ fn split(token: &mut [u8]) -> Result<(Kind, KeyId, &mut [u8]), OpenError> {
     }
 }
 
-/// What stands in the clear in front of the nonce.
+/// Returns the header: the clear bytes in front of the nonce.
 fn header(kind: Kind, KeyId([a, b, c, d]): KeyId) -> [u8; HEADER_LEN] {
     [VERSION, kind.byte(), a, b, c, d]
 }
 
-/// The longest token of this version, before base64.
+/// The length of the longest token of this release before base64, in bytes.
 const MAX_SEALED_LEN: usize = OVERHEAD + TICKET_LEN;
 
+/// The version of the form around the payload. The payload has a layout number of its own.
 const VERSION: u8 = 1;
+/// The version, the kind and the key id.
 const HEADER_LEN: usize = 2 + KeyId::LEN;
+/// The nonce of XAES-256-GCM, in bytes.
 const NONCE_LEN: usize = 24;
+/// The tag of AES-GCM, in bytes.
 const TAG_LEN: usize = 16;
+/// The bytes of a token beside its payload.
 const OVERHEAD: usize = HEADER_LEN + NONCE_LEN + TAG_LEN;
 
-/// The bytes behind the text, in `buffer`.
+/// Decodes a text into `buffer`, and returns the part that was written.
 fn decode<'a>(text: &[u8], buffer: &'a mut [u8]) -> Result<&'a mut [u8], OpenError> {
     if text.len() > Tokens::MAX_TOKEN_LEN {
         return Err(OpenError::Malformed);
@@ -265,7 +310,13 @@ fn decode<'a>(text: &[u8], buffer: &'a mut [u8]) -> Result<&'a mut [u8], OpenErr
     buffer.get_mut(..len).ok_or(OpenError::Malformed)
 }
 
-/// How far a token with this stamp is ahead of the clock, beyond what clocks may differ.
+/// Returns by how much a token with this time of issue has to be moved back: zero, unless it is
+/// ahead of the clock by more than the clocks of nodes may differ.
+///
+/// # Errors
+///
+/// [`OpenError::FromTheFuture`] if it is ahead by more than [`Tokens::MAX_SET_BACK`], and
+/// [`OpenError::Expired`] if it is older than [`Tokens::MAX_AGE`].
 fn check_age(stamp: Timestamp, now: Timestamp) -> Result<Duration, OpenError> {
     let ahead = stamp.since(now);
     if ahead > Tokens::MAX_SET_BACK {

@@ -1,4 +1,21 @@
-//! How a token comes in with a request and goes out with a response.
+//! Finds the token in a request, and adds the next token to a response.
+//!
+//! A token travels in one of two ways, and its source decides how the next one is sent:
+//!
+//! ```text
+//!   request                                             response
+//!   Cookie: __Host-wr-<room>=<token>       ─► cookie ─►  Set-Cookie: __Host-wr-<room>=<token>; …
+//!   Waiting-Room-Token: <room>=<token>     ─► header ─►  Waiting-Room-Token: <room>=<token>
+//! ```
+//!
+//! A client may send several candidates: a cookie set for another path, a forged cookie from a
+//! subdomain, or a header beside a cookie. Each candidate is opened until one is a valid pass, up
+//! to [`Transport::MAX_CANDIDATES`]. The bytes that are searched are bounded as well, so a request
+//! costs little however it was built.
+//!
+//! A response with a token must not be stored by a shared cache, which would hand one visitor's
+//! token to others. [`Transport::attach`] and [`Transport::detach`] therefore adjust the
+//! `Cache-Control` of the response.
 
 use std::time::Duration;
 
@@ -13,53 +30,53 @@ use super::{
     tokens::{Opened, SealedToken, Tokens},
 };
 
-/// The header in which clients without cookies send their tokens, and get the next ones.
+/// The header in which clients without cookies send their tokens and receive new ones.
 ///
-/// Each line is of one room: `waiting-room-token: <room>=<token>`. A response has a line for each
-/// room that has something new to say, and none for the others, so a client keeps the last line of
-/// each room and sends all of them, in lines of their own or in one with commas between (RFC 9110
-/// section 5.3). A line that ends with the equals sign takes the token back: the client may forget
-/// it.
+/// Each line belongs to one room: `waiting-room-token: <room>=<token>`. A response contains a line
+/// only for the rooms whose token changed. A client therefore keeps the last line of each room and
+/// sends all of them, either as separate lines or as one line with commas between them (RFC 9110
+/// section 5.3). A line that ends with the equals sign withdraws the token of its room, and the
+/// client can discard it.
 ///
-/// A client that has no token yet may send the header empty, to be answered by header from the
-/// start; gRPC clients are, in any case. A token without a name is tried by every room. Of all lines,
-/// 16 KiB are read.
+/// A client that has no token yet may send the header with an empty value, to receive its tokens by
+/// header from the start. Native gRPC clients receive theirs by header in any case. A token without
+/// the name of a room is tried by every room. At most 16 KiB of these lines are read.
 pub const TOKEN_HEADER: HeaderName = HeaderName::from_static("waiting-room-token");
 
-/// The cookie and the header of one room.
+/// The names under which the tokens of one room travel, in the cookie and in the header.
 #[derive(Clone, Debug)]
 pub(crate) struct Transport {
     set_cookie: SetCookie,
-    /// Finds the cookie's name and the equals sign behind it.
+    /// Finds the name of the cookie, followed by an equals sign. Built once for all requests.
     pair: memmem::Finder<'static>,
-    /// What a line of this room begins with, in the header: its name and the equals sign.
+    /// The beginning of a line of this room in the header: the name of the room and an equals sign.
     prefix: Box<str>,
 }
 
 impl Transport {
-    /// At most this many tokens of one request are tried.
+    /// The maximum number of tokens of one request that are opened. Further ones are ignored.
     pub(crate) const MAX_CANDIDATES: usize = 4;
-    /// At most this many bytes of `Cookie` headers are searched.
+    /// The maximum number of bytes that are searched in all `Cookie` headers of a request together.
     pub(crate) const MAX_COOKIE_BYTES: usize = 16 * 1024;
-    /// At most this many bytes of [`TOKEN_HEADER`] headers are searched, in whole lines.
+    /// The maximum number of bytes that are read in all [`TOKEN_HEADER`] lines of a request
+    /// together. A line that exceeds the rest of it is skipped, and so are all lines after it.
     pub(crate) const MAX_HEADER_BYTES: usize = 16 * 1024;
 
-    /// The transport for the room of this name.
+    /// Creates the transport of the room with this name.
     ///
     /// # Errors
     ///
-    /// As [`CookieSettings::validate`].
+    /// The same as for [`CookieSettings::validate`].
     pub(crate) fn new(cookie: &CookieSettings, room: &str) -> Result<Self, ConfigError> {
         let set_cookie = SetCookie::new(cookie, room)?;
         let pair = memmem::Finder::new(&format!("{}=", set_cookie.name())).into_owned();
         Ok(Self { set_cookie, pair, prefix: format!("{room}=").into() })
     }
 
-    /// What the request proves at `now`.
+    /// Opens the tokens of a request, and returns the one that counts at `now`.
     ///
-    /// A pass beats a ticket, a ticket a pass that has run out, and among equals the first candidate
-    /// counts. Candidates behind a
-    /// valid pass are not looked at.
+    /// A pass wins over a ticket, and a ticket over a pass that has expired. Among equals, the
+    /// first candidate wins. Candidates after a valid pass are not opened.
     pub(crate) fn find(&self, tokens: &Tokens, headers: &HeaderMap, now: Timestamp) -> Found {
         let mut found = Found::nothing(if headers.contains_key(TOKEN_HEADER) {
             TokenSource::Header
@@ -68,6 +85,7 @@ impl Transport {
         });
         for (text, source) in self.candidates(headers) {
             match (tokens.open(text, now), found.opened) {
+                // Nothing beats a valid pass, so the usual request costs a single decryption.
                 (Ok(opened @ Opened::Pass(_)), _) => {
                     return Found { opened: Some(opened), source, ..found };
                 }
@@ -85,12 +103,14 @@ impl Transport {
         found
     }
 
-    /// The tokens that the request carries: in its header, then in its cookies. Empty ones are
-    /// none.
+    /// Returns the tokens that a request carries: first those in its header, then those in its
+    /// cookies. Empty values are left out, since they are how a token is deleted.
     pub(crate) fn candidates<'a>(
         &'a self,
         headers: &'a HeaderMap,
     ) -> impl Iterator<Item = (&'a [u8], TokenSource)> {
+        // `scan` ends at the first line that exceeds the rest of the budget, even if shorter lines
+        // after it would fit.
         let by_header = headers
             .get_all(TOKEN_HEADER)
             .iter()
@@ -110,8 +130,9 @@ impl Transport {
         by_header.chain(by_cookie).filter(|(text, _)| !text.is_empty()).take(Self::MAX_CANDIDATES)
     }
 
-    /// Sends a token the way the client's own came, to be kept for `max_age`, rounded up to whole
-    /// seconds.
+    /// Adds a token to a response, by cookie or by header like the client's own token.
+    ///
+    /// The client keeps a cookie for `max_age`, rounded up to whole seconds. The header has no age.
     pub(crate) fn attach(
         &self,
         headers: &mut HeaderMap,
@@ -128,7 +149,7 @@ impl Transport {
         make_private(headers);
     }
 
-    /// Has the client forget its token.
+    /// Adds an instruction to a response that makes the client discard its token.
     pub(crate) fn detach(&self, headers: &mut HeaderMap, source: TokenSource) {
         match source {
             TokenSource::Cookie => {
@@ -139,13 +160,16 @@ impl Transport {
         make_private(headers);
     }
 
-    /// The line of a token in the header, by which a client tells it from those of other rooms.
+    /// Returns the line for a token in the header. The line names the room, so that a client can
+    /// keep the tokens of several rooms apart.
     pub(crate) fn line(&self, token: &str) -> String {
         [&self.prefix, token].concat()
     }
 
-    /// Adds a line to those of other rooms. Marked as sensitive: it stays out of logs and of
-    /// compression tables (RFC 7541 section 7.1).
+    /// Appends a line to the header, next to those of other rooms.
+    ///
+    /// The line is marked as sensitive, which keeps it out of logs and of compression tables (RFC
+    /// 7541 section 7.1).
     fn append_line(&self, headers: &mut HeaderMap, token: &str) {
         let mut line = HeaderValue::try_from(self.line(token))
             .expect("the name of a room and base64url are visible ASCII");
@@ -153,59 +177,65 @@ impl Transport {
         headers.append(TOKEN_HEADER, line);
     }
 
-    /// The token in one item of the header, unless it is of another room.
+    /// Returns the token in one item of the header; `None` if the item belongs to another room.
     fn own<'a>(&self, item: &'a [u8]) -> Option<&'a [u8]> {
         item.strip_prefix(self.prefix.as_bytes())
             .or_else(|| (!item.contains(&b'=')).then_some(item))
     }
 
-    /// The values of our cookie in one `Cookie` header, `name=value; name=value`.
+    /// Returns the values of our cookie in one `Cookie` header: `name=value; name=value`.
     ///
-    /// A semicolon always ends a cookie and a comma never does (RFC 6265 section 4.2.1), so one
-    /// search for the name serves, however many other cookies there are.
+    /// A semicolon always ends a cookie, and a comma never does (RFC 6265 section 4.2.1). A search
+    /// for the name therefore suffices, and the cost hardly depends on the number of other cookies.
     fn in_cookies<'a>(&'a self, line: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
         self.pair
             .find_iter(line)
             .map(move |at| line.split_at(at))
+            // The match may be the end of a longer name or a part of another cookie's value. It is
+            // the name of a cookie only at the start of the line or after a semicolon.
             .filter(|(before, _)| matches!(before.trim_ascii_end(), [] | [.., b';']))
             .map(|(_, pair)| value(&pair[self.pair.needle().len()..]))
     }
 }
 
-/// Writes the `Set-Cookie` headers of one room.
+/// Creates the `Set-Cookie` headers of one room.
 #[derive(Clone, Debug)]
 pub(super) struct SetCookie {
-    /// What all of them have in common.
+    /// The cookie with every attribute but its value and its age, which differ for each response.
     template: Cookie<'static>,
 }
 
 impl SetCookie {
-    /// The headers of these settings in the room of this name.
+    /// Creates the headers for the room with this name.
     ///
     /// # Errors
     ///
-    /// As [`CookieSettings::validate`].
+    /// The same as for [`CookieSettings::validate`].
     pub(super) fn new(settings: &CookieSettings, room: &str) -> Result<Self, ConfigError> {
         Ok(Self { template: settings.build(room)? })
     }
 
-    /// The name of the cookie.
+    /// Returns the name of the cookie.
     pub(super) fn name(&self) -> &str {
         self.template.name()
     }
 
-    /// Keeps `token` for `max_age`, rounded up to whole seconds (RFC 6265 section 5.2.2).
+    /// Returns a header that makes the client keep `token` for `max_age`.
+    ///
+    /// `Max-Age` has whole seconds (RFC 6265 section 5.2.2). They are rounded up, so the client
+    /// never discards a token that is still valid.
     pub(super) fn keep(&self, token: &SealedToken, max_age: Duration) -> HeaderValue {
         let seconds = max_age.as_secs().saturating_add(u64::from(max_age.subsec_nanos() > 0));
         self.header(token.as_str(), i64::try_from(seconds).unwrap_or(i64::MAX))
     }
 
-    /// Makes the client forget its token.
+    /// Returns a header that makes the client discard its token.
     pub(super) fn delete(&self) -> HeaderValue {
         self.header("", 0)
     }
 
-    /// Marked as sensitive: it stays out of logs and of compression tables (RFC 7541 section 7.1).
+    /// Builds one header. It is marked as sensitive, which keeps it out of logs and of compression
+    /// tables (RFC 7541 section 7.1).
     fn header(&self, value: &str, max_age_secs: i64) -> HeaderValue {
         let mut cookie = self.template.clone();
         cookie.set_value(value);
@@ -217,26 +247,28 @@ impl SetCookie {
     }
 }
 
-/// What a request proved, and how it came.
+/// The token that counts for a request, and the way it was sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
-    /// The pass or the ticket; `None` if there was no valid one.
+    /// The pass or the ticket; `None` if the request has no valid one.
     pub(crate) opened: Option<Opened>,
-    /// How it came. For nothing: the way the client would use.
+    /// The way the token was sent. Without a valid token, the way that the client presumably
+    /// supports: the header if the request has one, and the cookie otherwise.
     pub(crate) source: TokenSource,
-    /// How many candidates were not believed.
+    /// The number of candidates that were refused.
     pub(crate) rejected: usize,
-    /// Why the last of them was not.
+    /// Why the last of them was refused.
     pub(crate) last_error: Option<OpenError>,
 }
 
 impl Found {
+    /// The result for a request of which no candidate has been opened yet.
     const fn nothing(source: TokenSource) -> Self {
         Self { opened: None, source, rejected: 0, last_error: None }
     }
 }
 
-/// The way a token travels.
+/// The way in which a token travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenSource {
     /// In our cookie.
@@ -245,7 +277,8 @@ pub(crate) enum TokenSource {
     Header,
 }
 
-/// The part of `line` that may still be searched, in whole cookies; `None` when nothing may.
+/// Returns the part of `line` that the budget still covers, cut after a whole cookie; `None` once
+/// the budget is used up.
 fn clip<'a>(line: &'a [u8], budget: &mut usize) -> Option<&'a [u8]> {
     if *budget == 0 {
         return None;
@@ -253,6 +286,8 @@ fn clip<'a>(line: &'a [u8], budget: &mut usize) -> Option<&'a [u8]> {
     match line.split_at_checked(*budget) {
         Some((allowed, [_, ..])) => {
             *budget = 0;
+            // A token that is cut in two would count as a forged one, so everything after the last
+            // semicolon is dropped.
             Some(&allowed[..memrchr(b';', allowed).unwrap_or(0)])
         }
         _ => {
@@ -262,7 +297,8 @@ fn clip<'a>(line: &'a [u8], budget: &mut usize) -> Option<&'a [u8]> {
     }
 }
 
-/// The value at the start of `rest`, without the quotes that it may have (RFC 6265 section 4.1.1).
+/// Returns the value at the start of `rest`, without the quotes that may surround it (RFC 6265
+/// section 4.1.1).
 fn value(rest: &[u8]) -> &[u8] {
     let end = memchr(b';', rest).unwrap_or(rest.len());
     match rest[..end].trim_ascii() {
@@ -271,9 +307,12 @@ fn value(rest: &[u8]) -> &[u8] {
     }
 }
 
-/// Keeps shared caches from storing a response with somebody's token in it, and handing it to
-/// many (RFC 9111 section 7.3). What the application says about private caches stays; what it says
-/// to shared ones alone (RFC 9213) goes.
+/// Prevents shared caches from storing a response that contains a token, which they would serve to
+/// other clients (RFC 9111 section 7.3).
+///
+/// Directives of the application for private caches stay. Directives for shared caches alone are
+/// removed, among them the headers for CDNs (RFC 9213), which would take precedence over
+/// `Cache-Control`.
 fn make_private(headers: &mut HeaderMap) {
     for targeted in ["cdn-cache-control", "cloudflare-cdn-cache-control", "surrogate-control"] {
         headers.remove(targeted);
@@ -282,6 +321,8 @@ fn make_private(headers: &mut HeaderMap) {
     for line in headers.get_all(header::CACHE_CONTROL) {
         for directive in line.to_str().unwrap_or_default().split(',').map(str::trim) {
             let name = directive.split('=').next().unwrap_or_default();
+            // The application has excluded shared caches already. For `private`, the whole
+            // directive is compared: `private="field"` excludes them from single fields only.
             if name.eq_ignore_ascii_case("no-store") || directive.eq_ignore_ascii_case("private") {
                 return;
             }

@@ -1,4 +1,4 @@
-//! What happens where the server does not tell the layer the address of a client.
+//! Servers that do not report the address of a client to the layer.
 
 use std::{
     fmt::Debug,
@@ -9,8 +9,11 @@ use std::{
 
 use http::{Request, request::Builder};
 use tower_waiting_room::{
-    Concurrency, Enforcement, Key, Misconfiguration, MissingKey, PeerAddr, Quota, RateHeaders,
-    RateLimit, Tenants, WaitingRoomConfig, WaitingRoomConfigBuilder,
+    Concurrency, Key, Quota, RateLimit, WaitingRoomConfig,
+    config::{Enforcement, Misconfiguration, WaitingRoomConfigBuilder},
+    gate::Tenants,
+    rate::RateHeaders,
+    request::{MissingKey, PeerAddr},
 };
 use tracing::{
     Event, Subscriber,
@@ -53,7 +56,7 @@ fn assert_misconfigured(seen: &Seen) {
     assert_no_numbers(seen);
 }
 
-/// No header tells of a quota, of what is left of it, or of a time to come back.
+/// Asserts that no header states a quota, its remainder, or a time to come back.
 #[track_caller]
 fn assert_no_numbers(seen: &Seen) {
     let of_limits = |name: &&str| name.contains("ratelimit") || *name == "retry-after";
@@ -64,9 +67,9 @@ fn assert_no_numbers(seen: &Seen) {
 #[tokio::test]
 async fn a_limit_by_an_address_that_is_unknown_answers_that_the_server_is_set_up_wrongly() {
     assert_misconfigured(&get(api().rate_limit(per_ip())).await);
-    // The address takes the place of a key that is missing.
+    // The address is used in place of a key that is missing.
     assert_misconfigured(&get(api().rate_limit(by_key())).await);
-    // Each limit that needs no address is asked as before.
+    // Limits that need no address work as usual.
     assert!(get(api().rate_limit(RateLimit::global(Quota::per_minute(9)))).await.is_inside());
     assert!(get(api().rate_limit(by_key().missing_key(MissingKey::Bypass))).await.is_inside());
 }
@@ -137,7 +140,7 @@ async fn each_kind_of_client_reads_in_its_own_form_that_the_server_is_set_up_wro
         assert_misconfigured(&seen);
         assert_eq!(seen.header("content-type"), Some(content_type), "{accept}");
         assert!(seen.body.contains(SAID), "{accept}: {}", seen.body);
-        // Whoever only visits the site is not told how it is built.
+        // Visitors of a site get no details about how it is built.
         assert_eq!(seen.body.contains(MENDED_BY), is_mended, "{accept}: {}", seen.body);
         assert_eq!(seen.body.contains("PeerAddr"), is_mended, "{accept}: {}", seen.body);
     }
@@ -177,7 +180,7 @@ async fn a_key_that_the_client_left_out_is_no_quota_that_is_used_up() {
     assert!(send(&house, Request::get("/").header("x-api-key", "k")).await.is_inside());
 }
 
-/// Writes down events that warn, with their level.
+/// Records events of the level `WARN` or above, with their level and fields.
 #[derive(Clone, Default)]
 struct Warned(Arc<Mutex<Vec<String>>>);
 
@@ -216,7 +219,7 @@ fn a_subscriber_is_told_once_as_an_error_how_to_mend_it() {
     assert_eq!(*warned.0.lock().unwrap(), expected);
 }
 
-/// Runs in a process of its own, by the test below.
+/// Runs in a process of its own, which the test below starts.
 #[tokio::test]
 #[ignore = "a part of the next test"]
 async fn three_requests_to_each_of_two_layers_without_a_subscriber() {

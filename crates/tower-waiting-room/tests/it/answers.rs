@@ -1,18 +1,21 @@
-//! What clients of each kind get while they wait.
+//! The answers that clients of each kind get while they wait.
 
 use std::net::SocketAddr;
 
 use http::{Method, Request, Response, StatusCode};
 use tower_waiting_room::{
-    ClientIp, ClientKind, Concurrency, DebugHeader, Page, PeerAddr, QueueingMethod, Quota,
-    RateLimit, Reason, TrustedProxies, WaitingRoomConfigBuilder,
+    ClientIp, Concurrency, Quota, RateLimit, Reason, TrustedProxies,
+    config::{DebugHeader, WaitingRoomConfigBuilder},
+    request::{ClientKind, PeerAddr},
+    respond::Page,
+    room::QueueingMethod,
 };
 
 use crate::support::{House, Seen, Visitor, config};
 
 async fn full() -> House {
     let house = House::new(config());
-    house.handle().queue_all().await.unwrap();
+    house.handle().room().unwrap().queue_all().await.unwrap();
     house
 }
 
@@ -107,13 +110,14 @@ async fn the_page_and_the_statuses_are_the_users() {
             .page(Page::template(template).unwrap())
             .status(ClientKind::Navigation, StatusCode::ACCEPTED),
     );
-    house.handle().queue_all().await.unwrap();
+    house.handle().room().unwrap().queue_all().await.unwrap();
     let seen = Visitor::default().send(&house, navigation()).await;
     assert_eq!(seen.status, StatusCode::ACCEPTED);
     assert!(seen.body.starts_with("shop: "), "{}", seen.body);
 }
 
-/// The error envelope of an API, with what the closure saw.
+/// A configuration with an error envelope of the API's own, which contains what its closure was
+/// given.
 fn enveloped() -> WaitingRoomConfigBuilder {
     let proxies = TrustedProxies::networks(["192.0.2.0/24"]).unwrap();
     let client_ip = ClientIp::x_forwarded_for(proxies);
@@ -181,7 +185,7 @@ async fn a_gate_and_the_room_are_refused_in_that_shape_and_the_waiting_page_is_n
     assert!(seen.cookie().is_some(), "its pass goes out with the refusal");
 
     let house = House::new(enveloped());
-    house.handle().queue_all().await.unwrap();
+    house.handle().room().unwrap().queue_all().await.unwrap();
     let seen = ask(&house, "/", &[]).await;
     assert_eq!((seen.status.as_u16(), &*seen.body), (429, "json 198.51.100.7 queue_all"));
     assert!(seen.header("retry-after").is_some() && seen.cookie().is_some());

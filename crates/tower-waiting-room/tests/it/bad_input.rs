@@ -1,4 +1,5 @@
-//! Whatever a client sends: no panic, no 500, no memory, and no advantage.
+//! Malformed and hostile input: it causes no panic, no 500 and no unbounded memory, and gains
+//! nothing.
 
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use http::{HeaderValue, Method, Request};
 
 use crate::support::{House, Visitor, config, key};
 
-/// A house whose only slot is taken, and the cookie of a visitor with a place.
+/// A house with its only slot taken, and a visitor with a place in line.
 async fn full() -> (House, Visitor) {
     let house = House::new(config());
     Visitor::default().get(&house).await;
@@ -174,7 +175,7 @@ async fn a_hundred_thousand_clients_without_cookies_leave_no_trace() {
     for _ in 0..100_000 {
         house.send(Request::new(String::new())).await;
     }
-    let snapshot = house.handle().snapshot().await.unwrap();
+    let snapshot = house.handle().room().unwrap().snapshot().await.unwrap();
     assert_eq!((snapshot.active, snapshot.waiting), (1, 0));
 }
 

@@ -1,7 +1,9 @@
-//! What does not concern the room.
+//! Requests that bypass the room.
 
 use http::{Method, Request};
-use tower_waiting_room::{Bypass, Concurrency, Preflight, Quota, RateLimit, WaitingRoomConfig};
+use tower_waiting_room::{
+    Concurrency, Quota, RateLimit, WaitingRoomConfig, config::Preflight, request::Bypass,
+};
 
 use crate::support::{House, Visitor, config};
 
@@ -12,7 +14,7 @@ async fn bypassed_requests_are_neither_counted_nor_queued_nor_marked() {
             .bypass(Bypass::path("health", "/healthz"))
             .bypass(Bypass::when("staff", |head| head.uri().query() == Some("staff"))),
     );
-    house.handle().queue_all().await.unwrap();
+    house.handle().room().unwrap().queue_all().await.unwrap();
     for (path, reason) in [("/healthz", "bypass:health"), ("/?staff", "bypass:staff")] {
         let seen = Visitor::default().send(&house, Request::get(path)).await;
         assert!(seen.is_inside() && seen.cookie().is_none());
@@ -32,7 +34,7 @@ fn preflight() -> http::request::Builder {
 #[tokio::test]
 async fn a_preflight_skips_the_room_and_other_options_do_not() {
     let house = House::new(config());
-    house.handle().queue_all().await.unwrap();
+    house.handle().room().unwrap().queue_all().await.unwrap();
     let seen = Visitor::default().send(&house, preflight()).await;
     assert!(seen.is_inside() && seen.cookie().is_none());
     assert_eq!(seen.reason, "bypass:preflight");
@@ -94,13 +96,13 @@ async fn a_suspended_room_is_not_there() {
     let house = House::new(config());
     let mut ann = Visitor::default();
     ann.get(&house).await;
-    house.handle().suspend().await.unwrap();
+    house.handle().room().unwrap().suspend().await.unwrap();
     for _ in 0..5 {
         let seen = Visitor::default().get(&house).await;
         assert!(seen.is_inside() && seen.cookie().is_none());
         assert_eq!(seen.reason, "bypass:suspended");
     }
-    house.handle().resume().await.unwrap();
+    house.handle().room().unwrap().resume().await.unwrap();
     assert_eq!(ann.get(&house).await.reason, "admitted");
     assert!(!Visitor::default().get(&house).await.is_inside());
 }

@@ -1,4 +1,4 @@
-//! An application may ask newcomers for a proof, and nobody else.
+//! Challenges of the application, which only newcomers get.
 
 use std::{
     net::SocketAddr,
@@ -7,15 +7,18 @@ use std::{
 
 use http::{Request, Response, request::Builder};
 use tower_waiting_room::{
-    DebugHeader, Enforcement, FirstTouch, PeerAddr, Preflight, RoomMode, WaitingRoomConfigBuilder,
+    config::{DebugHeader, Enforcement, Preflight, WaitingRoomConfigBuilder},
+    request::PeerAddr,
+    room::{FirstTouch, RoomMode},
 };
 
 use crate::support::{House, Seen, Visitor, config};
 
-/// The evidence of the closure: the network, its first touches in the last minute, how many wait.
+/// The evidence that the closure gets: the network, its first touches in the last minute, and the
+/// number of waiting visitors.
 type Evidence = (Option<String>, Option<u32>, Option<u32>);
 
-/// Notes each first touch, and asks for a proof of those who have none.
+/// Records each first touch, and challenges those that the test marks as suspicious.
 fn noting(seen: &Arc<Mutex<Vec<Evidence>>>) -> WaitingRoomConfigBuilder {
     let seen = Arc::clone(seen);
     config().debug_header(DebugHeader::On).challenge(move |first| {
@@ -56,10 +59,10 @@ async fn a_challenge_is_for_first_touches_and_neither_for_tickets_nor_for_passes
     let house = House::new(noting(&asked));
     let count = || asked.lock().unwrap().len();
     let (mut inside, mut waiting) = (Visitor::default(), Visitor::default());
-    // A client that brings nothing is asked, and takes neither a slot nor a ticket.
+    // A client without a token is challenged, and gets neither a slot nor a ticket.
     assert_challenged(&inside.send(&house, suspicious()).await);
     assert_eq!((count(), house.active().await), (1, 0));
-    // One that is let through is asked once.
+    // The closure is called once for a client that it lets through.
     assert!(inside.send(&house, from([192, 0, 2, 1])).await.is_inside());
     waiting.send(&house, from([192, 0, 2, 1])).await;
     assert_eq!(count(), 3);
@@ -70,7 +73,7 @@ async fn a_challenge_is_for_first_touches_and_neither_for_tickets_nor_for_passes
         assert!(seen.reason.starts_with("queued:"), "{}", seen.reason);
     }
     assert_eq!(count(), 3);
-    // Garbage is nothing, and so is a pass that was ended or has run out.
+    // A malformed token counts as none, and so does a pass that has expired or whose session ended.
     let mut garbage = Visitor { cookie: Some("garbage".to_owned()) };
     assert_challenged(&garbage.send(&house, suspicious()).await);
     let mut copy = inside.clone();
@@ -101,7 +104,7 @@ async fn a_challenge_sees_the_network_its_first_touches_and_how_many_wait() {
         Visitor::default().send(&house, Request::get("/").extension(PeerAddr(v6))).await;
         assert_eq!(last(), evidence("2001:db8:1:1::", touch, 1));
     }
-    // First touches of long ago do not count.
+    // First touches of more than a minute ago do not count.
     house.advance(130);
     Visitor::default().send(&house, suspicious()).await;
     assert_eq!((last().0, last().1), (Some("192.0.2.1".to_owned()), Some(1)));
@@ -126,7 +129,10 @@ async fn a_challenge_by_the_number_of_first_touches_lets_other_networks_and_proo
     let proof = from([192, 0, 2, 1]).header("x-proof", "4");
     assert_eq!(Visitor::default().send(&house, proof).await.reason, "queued:active_limit");
     assert_challenged(&Visitor::default().send(&house, from([192, 0, 2, 1])).await);
-    assert_eq!(house.handle().snapshot().await.unwrap().first_touches_in_last_minute, 51);
+    assert_eq!(
+        house.handle().room().unwrap().snapshot().await.unwrap().first_touches_in_last_minute,
+        51
+    );
 }
 
 #[tokio::test]
@@ -151,7 +157,13 @@ async fn a_request_that_does_not_concern_the_room_is_not_challenged() {
         .header("origin", "https://shop.example")
         .header("access-control-request-method", "PUT");
     assert!(Visitor::default().send(&house, preflight).await.is_inside());
-    house.handle().change(|rules| rules.with_mode(RoomMode::Suspended)).await.unwrap();
+    house
+        .handle()
+        .room()
+        .unwrap()
+        .change(|rules| rules.with_mode(RoomMode::Suspended))
+        .await
+        .unwrap();
     assert!(Visitor::default().send(&house, suspicious()).await.is_inside());
     assert_eq!(asked.lock().unwrap().len(), 0);
     assert_eq!(Preflight::default(), Preflight::SkipRoom);

@@ -1,14 +1,16 @@
-//! Visitors in line ask again and again. The limits of the service do not count that, and a bound
-//! of its own does.
+//! Check-ins of visitors in line. The rate limits of the service do not count them; a pace of their
+//! own bounds them.
 
 use std::net::SocketAddr;
 
 use http::{Request, request::Builder};
-use tower_waiting_room::{Key, PeerAddr, Quota, RateLimit, WaitingRoomConfigBuilder};
+use tower_waiting_room::{
+    Key, Quota, RateLimit, config::WaitingRoomConfigBuilder, request::PeerAddr,
+};
 
 use crate::support::{House, Seen, Visitor, config};
 
-/// A limit of 20 requests at once and two a second, for each address.
+/// A limit for each address of two requests per second, with bursts of 20.
 fn limited(slots: u32) -> WaitingRoomConfigBuilder {
     let per_ip = RateLimit::new("per_ip", Quota::per_minute(120).burst(20), Key::address());
     config().total_active_users(slots).rate_limit(per_ip)
@@ -26,7 +28,7 @@ fn seconds(seen: &Seen) -> u64 {
 #[tokio::test]
 async fn forty_obedient_browsers_behind_one_address_are_refused_by_no_limit() {
     let house = House::new(limited(8));
-    // Each arrives in a second of its own, stays for 20 s once it is let in, and leaves.
+    // One client arrives in each second, stays for 20 s after it is admitted, and ends its session.
     let mut clients: Vec<_> = (0..40).map(|due| (Visitor::default(), due, false)).collect();
     let (mut waits, mut left) = (0, 0);
     for second in 0..600 {
@@ -59,7 +61,8 @@ async fn a_visitor_is_charged_when_the_room_lets_it_in_and_not_before() {
     let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
     assert!(ann.send(&house, from(1)).await.is_inside());
     let mut seen = bob.send(&house, from(1)).await;
-    // Both requests of the limit are used up: the next one is refused, and so is one with a pass.
+    // The quota of two requests is used up, so a newcomer is refused, and so is a visitor with a
+    // pass.
     assert_eq!(Visitor::default().send(&house, from(1)).await.reason, "refused:rate:per_ip");
     assert_eq!(ann.send(&house, from(1)).await.reason, "refused:rate:per_ip");
     for _ in 0..3 {
@@ -115,7 +118,7 @@ async fn a_ticket_that_is_due_asks_the_store_only_so_often() {
     let mut bob = Visitor::default();
     let first = bob.send(&house, from(1)).await;
     house.advance(seconds(&first));
-    // Somebody who copies the ticket, and never takes the next one.
+    // A client that shows copies of one ticket, and never takes the next one.
     let mut asked = 0;
     for _ in 0..200 {
         let seen = bob.clone().send(&house, from(1)).await;

@@ -1,4 +1,4 @@
-//! The contract of a Tower service (design.md section 4).
+//! The contract of a Tower service: readiness, errors, clones, and the traits of its types.
 
 use std::{
     convert::Infallible,
@@ -13,7 +13,7 @@ use tower_waiting_room::WaitingRoomLayer;
 
 use crate::support::{House, config};
 
-/// Ready only after `poll_ready` on this very value: a clone has to be asked again.
+/// A service that is ready only after `poll_ready` on this value: a clone has to be polled again.
 struct Forgetful {
     is_ready: bool,
 }
@@ -90,11 +90,11 @@ async fn who_waits_never_touches_the_inner_service() {
     let (first, second) = (layer.layer(inner.clone()), layer.layer(inner));
     let mut held = tokio_test::task::spawn(first.oneshot(Request::new(())));
     tokio_test::assert_pending!(held.poll());
-    // The slot went to the first request although the application has not seen it yet, and the
-    // second is answered although the application is not ready.
+    // The first request has the slot although the application is not ready to take it. The second
+    // is answered without the application.
     let response = second.oneshot(Request::new(())).await.unwrap();
     assert_eq!(
-        tower_waiting_room::reason_of(&response).unwrap().to_string(),
+        tower_waiting_room::respond::reason_of(&response).unwrap().to_string(),
         "queued:active_limit"
     );
 }
@@ -121,7 +121,7 @@ async fn it_mounts_on_an_axum_router_without_an_error_handler() {
     assert_eq!(send("/b").await.unwrap().status(), 429);
 }
 
-/// The types that users name, with the traits that a server needs.
+/// Checks the types that users name for the traits that servers need.
 #[test]
 fn everything_is_send_sync_and_clone_where_it_has_to_be() {
     fn check<T: Send + Sync + Clone + 'static>() {}
@@ -129,8 +129,8 @@ fn everything_is_send_sync_and_clone_where_it_has_to_be() {
     check::<WaitingRoomLayer>();
     check::<tower_waiting_room::WaitingRoomHandle>();
     check::<tower_waiting_room::WaitingRoomConfig>();
-    check::<tower_waiting_room::WaitingRoom<Forgetful>>();
-    check::<tower_waiting_room::Visit>();
+    check::<tower_waiting_room::service::WaitingRoom<Forgetful>>();
+    check::<tower_waiting_room::room::Visit>();
     let mut service = passthrough().layer(Forgetful { is_ready: true });
     send(&service.call(Request::new(())));
 }

@@ -1,5 +1,5 @@
-//! Nineteen defects that other limiters have, or had when this was written; one test for each, by
-//! the crate it was found in.
+//! Nineteen defects that other limiters have, or had when this was written. There is one test for
+//! each, named after the crate in which the defect was found.
 
 use std::{convert::Infallible, net::SocketAddr, time::Duration};
 
@@ -8,13 +8,13 @@ use http::{Request, Response, StatusCode};
 use tower::{Layer, Service, ServiceExt, limit::ConcurrencyLimitLayer, service_fn};
 use tower_test::mock;
 use tower_waiting_room::{
-    Algorithm, ClientIp, Key, PeerAddr, Quota, RateLimit, TrustedProxies, WaitingRoomConfig,
-    WaitingRoomConfigBuilder, WaitingRoomLayer,
+    ClientIp, Key, Quota, RateLimit, TrustedProxies, WaitingRoomConfig, WaitingRoomLayer,
+    config::WaitingRoomConfigBuilder, rate::Algorithm, request::PeerAddr,
 };
 
 use crate::support::{House, Seen};
 
-/// A proxy of ours, and somebody who is none.
+/// The address of a trusted proxy.
 const PROXY: [u8; 4] = [10, 0, 0, 1];
 
 fn limits(limit: RateLimit) -> WaitingRoomConfigBuilder {
@@ -25,7 +25,7 @@ fn layer(limit: RateLimit) -> WaitingRoomLayer {
     WaitingRoomLayer::new(limits(limit).build().unwrap())
 }
 
-/// One a minute from each address, as our proxies report it.
+/// One request a minute from each address, as trusted proxies report it.
 fn behind_proxies(from: fn(TrustedProxies) -> ClientIp) -> House {
     let ours = TrustedProxies::networks(["10.0.0.0/8"]).unwrap();
     House::new(limits(RateLimit::per_ip(Quota::per_minute(1))).client_ip(from(ours)))
@@ -35,7 +35,8 @@ fn by(peer: [u8; 4], request: http::request::Builder) -> Request<String> {
     request.extension(PeerAddr(SocketAddr::from((peer, 40_000)))).body(String::new()).unwrap()
 }
 
-/// How many requests get through whose header lines are made from a number.
+/// Sends four requests with header lines that are made from a number, and returns how many were
+/// admitted.
 async fn let_through<const N: usize>(
     house: &House,
     peer: [u8; 4],
@@ -73,14 +74,14 @@ async fn tower_governor_believes_the_leftmost_address() {
 
 #[tokio::test]
 async fn tower_governor_keeps_every_key_until_the_user_sweeps() {
-    // Twenty times as many keys as there are places; that memory is bounded, core's tables show.
+    // Twenty times as many keys as the table holds. The bound on memory is tested in core.
     let house = House::new(limits(RateLimit::per_ip(Quota::per_minute(1)).max_keys(100)));
     assert!(ask(&house).await.is_inside());
     for number in 0..2_000_u16 {
         let [high, low] = number.to_be_bytes();
         house.send(by([198, 18, high, low], Request::get("/"))).await;
     }
-    // And a flood of others does not make it forget who is over the limit.
+    // A flood of other keys does not make the limit forget a client that is over it.
     assert!(!ask(&house).await.is_inside());
 }
 
@@ -170,7 +171,7 @@ async fn throttle_kit_reads_only_the_first_line_and_no_ports() {
         [("x-forwarded-for", format!("9.9.9.{n}")), ("x-forwarded-for", "203.0.113.7".to_owned())]
     };
     assert_eq!(let_through(&house, PROXY, two_lines).await, 1);
-    // With ports, each client still has its own.
+    // A port in the address does not merge clients: each has a limit of its own.
     let clients = |n| [("x-forwarded-for", format!("203.0.113.{}:5555", 10 + n))];
     assert_eq!(let_through(&house, PROXY, clients).await, 4);
 }
@@ -244,14 +245,16 @@ fn governor_keeps_a_million_keys_that_were_seen_once() {
     let limiter = Limiter::new(Algorithm::Gcra, &[Quota::per_second(1)], 10_000).unwrap();
     let hasher = KeyHasher::new([3, 1, 4, 1]);
     for number in 0..1_000_000_u64 {
-        // Each comes once, and a thousand in a second: most are replenished by the end.
+        // Each key is charged once, a thousand of them in a second. By the end, most quotas are
+        // whole again, and their keys may be forgotten.
         let now = Timestamp::from_millis(1_000_000 + number);
         assert!(limiter.charge(hasher.hash(&number), 0, 1, now).is_ok());
     }
     assert!(limiter.len() <= 2 * limiter.max_keys());
 }
 
-/// A router with the layer, as a server makes its service: once, and cloned for each connection.
+/// Sends requests to clones of a router, as a server does that clones its service for each
+/// connection. Returns how many were admitted.
 async fn allowed_by_clones(app: Router) -> usize {
     let peer = ConnectInfo(SocketAddr::from(([192, 0, 2, 1], 40_000)));
     let mut allowed = 0;
@@ -283,7 +286,7 @@ async fn tower_sheds_for_whatever_reason_the_service_is_not_ready() {
     handle.allow(0);
     let service = layer(RateLimit::global(Quota::per_minute(10))).layer(inner);
     let mut call = tokio_test::task::spawn(service.oneshot(Request::new(())));
-    // The service is busy and the limit is not reached: it waits, and is not refused.
+    // The service is not ready and the limit is not reached, so the request waits.
     tokio_test::assert_pending!(call.poll());
     handle.allow(1);
     tokio_test::assert_pending!(call.poll());

@@ -1,4 +1,4 @@
-//! The gate in front of an application: who runs, who waits, and what the others are told.
+//! Gates in front of an application: which requests run, wait, or are refused.
 
 mod adaptive;
 mod disconnect;
@@ -23,11 +23,13 @@ use http_body_util::BodyExt;
 use tokio::sync::Semaphore;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    Concurrency, DrainQueue, GateSnapshot, GateStatuses, WaitingRoomConfig,
-    WaitingRoomConfigBuilder, WaitingRoomLayer, reason_of,
+    Concurrency, WaitingRoomConfig, WaitingRoomLayer,
+    config::WaitingRoomConfigBuilder,
+    gate::{DrainQueue, GateSnapshot, GateStatuses},
+    respond::reason_of,
 };
 
-/// An application behind gates that finishes as many requests as it is told to.
+/// An application behind gates. It completes as many requests as [`finish`](Works::finish) allows.
 #[derive(Clone)]
 struct Works {
     layer: WaitingRoomLayer,
@@ -36,7 +38,7 @@ struct Works {
     peak: Arc<AtomicU32>,
 }
 
-/// A response, read to its end.
+/// A response whose body was read to its end.
 #[derive(Debug)]
 struct Seen {
     status: u16,
@@ -56,7 +58,7 @@ impl Works {
         Self { layer, done, running: Arc::default(), peak: Arc::default() }
     }
 
-    /// Sends a request, whose response is read to its end.
+    /// Sends a request and reads the response to its end.
     fn send(&self, request: Request<String>) -> impl Future<Output = Seen> + use<> {
         let works = self.clone();
         let app = service_fn(move |_: Request<String>| works.clone().work());
@@ -88,7 +90,7 @@ impl Works {
     }
 
     fn snapshot(&self) -> GateSnapshot {
-        self.layer.handle().gates()[0].1[0]
+        self.layer.handle().gates()[0].snapshots()[0]
     }
 }
 
@@ -98,7 +100,7 @@ impl Seen {
     }
 }
 
-/// Polls a future once; says whether it is still under way.
+/// Polls a future once, and returns whether it is still pending.
 async fn is_waiting(mut future: Pin<&mut impl Future>) -> bool {
     std::future::poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_pending())).await
 }
@@ -193,20 +195,18 @@ async fn the_limit_is_changed_while_it_is_in_use() {
     let handle = works.layer.handle();
     let requests: Vec<_> = (0..4).map(|_| tokio::spawn(works.get())).collect();
     tokio::task::yield_now().await;
-    handle.set_concurrency("gate", 3).unwrap();
+    handle.gate("gate").unwrap().set_limit(3).unwrap();
     tokio::task::yield_now().await;
     assert_eq!((works.snapshot().in_flight, works.snapshot().queued), (3, 1));
-    handle.set_concurrency("gate", 0).unwrap();
+    handle.gate("gate").unwrap().set_limit(0).unwrap();
     works.finish(4);
     tokio::time::advance(Duration::from_millis(1)).await;
     assert_eq!((works.snapshot().in_flight, works.snapshot().queued), (0, 1));
-    handle.set_concurrency("gate", None).unwrap();
+    handle.gate("gate").unwrap().set_limit(None).unwrap();
     for request in requests {
         assert_eq!(request.await.unwrap().body, "done");
     }
-    let error = handle.set_concurrency("gates", 1).unwrap_err();
-    let message = r#"concurrency is "gates", expected the name of a gate, of ["gate"]"#;
-    assert_eq!(error.to_string(), message);
+    assert!(handle.gate("gates").is_none());
 }
 
 #[tokio::test(start_paused = true)]

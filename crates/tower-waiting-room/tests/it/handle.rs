@@ -1,4 +1,4 @@
-//! The operator's handle.
+//! The operator's handle on a running layer.
 
 use tower_waiting_room::{Key, Quota, RateLimit};
 
@@ -10,10 +10,10 @@ async fn limits_change_while_the_room_is_in_use() {
     let handle = house.handle();
     assert!(Visitor::default().get(&house).await.is_inside());
     assert!(!Visitor::default().get(&house).await.is_inside());
-    handle.set_limits(3, 2).await.unwrap();
+    handle.room().unwrap().set_limits(3, 2).await.unwrap();
     assert!(Visitor::default().get(&house).await.is_inside());
     assert_eq!(Visitor::default().get(&house).await.reason, "queued:rate");
-    let snapshot = handle.snapshot().await.unwrap();
+    let snapshot = handle.room().unwrap().snapshot().await.unwrap();
     assert_eq!((snapshot.active, snapshot.total_active_users), (2, 3));
     assert_eq!((snapshot.new_in_last_minute, snapshot.new_users_per_minute), (2, Some(2)));
 }
@@ -21,10 +21,10 @@ async fn limits_change_while_the_room_is_in_use() {
 #[tokio::test]
 async fn a_limit_that_cannot_be_obeyed_changes_nothing() {
     let house = House::new(config());
-    let error = house.handle().set_limits(0, None).await.unwrap_err();
+    let error = house.handle().room().unwrap().set_limits(0, None).await.unwrap_err();
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert_eq!(source, "total_active_users is 0, expected at least 1");
-    assert_eq!(house.handle().rules().total_active_users(), 1);
+    assert_eq!(house.handle().room().unwrap().rules().total_active_users(), 1);
 }
 
 #[tokio::test]
@@ -32,13 +32,13 @@ async fn queue_all_lets_nobody_in_and_nobody_out() {
     let house = House::new(config().total_active_users(10));
     let (mut ann, mut bob) = (Visitor::default(), Visitor::default());
     ann.get(&house).await;
-    house.handle().queue_all().await.unwrap();
+    house.handle().room().unwrap().queue_all().await.unwrap();
     let waiting = bob.queue(&house).await;
     assert_eq!(waiting.reason, "queue_all");
     assert!(waiting.json()["waitingRoom"]["waitSeconds"].is_null());
     assert_eq!(ann.get(&house).await.reason, "admitted");
 
-    house.handle().drain().await.unwrap();
+    house.handle().room().unwrap().drain().await.unwrap();
     house.advance(waiting.header("retry-after").unwrap().parse().unwrap());
     assert!(bob.get(&house).await.is_inside());
     assert_eq!(Visitor::default().get(&house).await.reason, "refused:draining");
@@ -51,7 +51,7 @@ async fn a_suspended_room_says_so_in_whatever_order_a_request_comes_to_the_stage
     let (mut inside, mut early) = (Visitor::default(), Visitor::default());
     inside.get(&house).await;
     assert!(!early.get(&house).await.is_inside());
-    house.handle().suspend().await.unwrap();
+    house.handle().room().unwrap().suspend().await.unwrap();
     for visitor in [&mut inside, &mut early, &mut Visitor::default()] {
         let seen = visitor.get(&house).await;
         assert_eq!((seen.is_inside(), &*seen.reason), (true, "bypass:suspended"));

@@ -1,4 +1,4 @@
-//! The layer as a Tower service, with time standing still unless a test moves it.
+//! The layer as a Tower service. Time stands still unless a test advances it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where what it needs is not there")]
 
@@ -29,9 +29,9 @@ mod span;
 mod support;
 mod visit;
 
-use tower_waiting_room::{ManualClock, WaitingRoomConfigBuilder};
+use tower_waiting_room::{config::WaitingRoomConfigBuilder, time::ManualClock};
 
-/// How the houses of these tests keep their limits: each in its process.
+/// Sets where the limits of these tests are counted: in the memory of the process.
 fn with_limits(config: WaitingRoomConfigBuilder, _: &ManualClock) -> WaitingRoomConfigBuilder {
     config
 }

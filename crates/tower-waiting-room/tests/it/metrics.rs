@@ -1,4 +1,4 @@
-//! What the metrics say about limits, each once for a request, if it was asked; and about gates.
+//! Metrics of limits and gates. A request counts once for each limit that decided about it.
 
 use std::{
     fs,
@@ -20,27 +20,30 @@ use metrics::{
 };
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    Algorithm, Concurrency, Enforcement, Key, OverLimit, PeerAddr, Quota, RateLimit,
-    WaitingRoomConfig, WaitingRoomConfigBuilder,
+    Concurrency, Key, Quota, RateLimit, WaitingRoomConfig,
+    config::{Enforcement, WaitingRoomConfigBuilder},
+    rate::{Algorithm, OverLimit},
+    request::PeerAddr,
 };
 
 use crate::support::House;
 
-/// Writes down which counters are incremented and gauges set, and how many counters were looked for.
+/// Records which counters are incremented and which gauges are set, and how often a counter was
+/// registered.
 #[derive(Default)]
 struct Counted {
     seen: Arc<Mutex<Vec<String>>>,
     found: AtomicUsize,
 }
 
-/// One of them.
+/// A counter or a gauge of this recorder.
 struct Labelled {
     labels: String,
     seen: Arc<Mutex<Vec<String>>>,
 }
 
 impl Counted {
-    /// What has been counted since this was last asked.
+    /// Takes what was recorded since the last call.
     fn take(&self) -> Vec<String> {
         mem::take(&mut *self.seen.lock().unwrap())
     }
@@ -100,12 +103,12 @@ fn labels(key: &MetricKey) -> String {
     labels.map(|label| label.value()).collect::<Vec<_>>().join(" ")
 }
 
-/// What is counted for the second of two requests that come at once.
+/// The counts of the second of two requests that arrive at the same time.
 fn second(config: WaitingRoomConfigBuilder) -> Vec<String> {
     second_at(&House::new(config))
 }
 
-/// The same at a house that is there already.
+/// The same in an existing house.
 pub(crate) fn second_at(house: &House) -> Vec<String> {
     let counted = Counted::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -142,8 +145,8 @@ fn a_limit_that_was_only_looked_at_has_allowed_nothing() {
     assert_eq!(second(shadow), ["narrow refused", "refused:rate:narrow"]);
 }
 
-/// The verdicts that are counted for two requests at once, one as it comes through and the other
-/// as it does not, outside of shadow mode.
+/// The verdicts that are counted for two requests at the same time. Outside of shadow mode, the
+/// first is forwarded and the second is not.
 fn verdicts(config: WaitingRoomConfigBuilder) -> Vec<String> {
     let (counted, house) = (Counted::default(), House::new(config));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -155,12 +158,12 @@ fn verdicts(config: WaitingRoomConfigBuilder) -> Vec<String> {
         }
     });
     let mut seen = counted.take();
-    // The outcomes of single limits and gates have their name first.
+    // Outcomes of single limits and gates have another label, which is their name.
     seen.retain(|labels| !labels.contains(' '));
     seen
 }
 
-/// In both modes: what is counted is what was decided, once for each request.
+/// Asserts that each request is counted once, by what was decided, in both modes.
 #[track_caller]
 fn assert_one_verdict_a_request(
     config: impl Fn() -> WaitingRoomConfigBuilder,
@@ -177,7 +180,7 @@ fn a_limit_in_shadow_mode_counts_one_verdict_a_request() {
     let keyless = || {
         limits().rate_limit(
             RateLimit::new("keyless", Quota::per_minute(9), Key::header("x-api-key"))
-                .missing_key(tower_waiting_room::MissingKey::Refuse),
+                .missing_key(tower_waiting_room::request::MissingKey::Refuse),
         )
     };
     assert_one_verdict_a_request(keyless, ["refused:key_missing:keyless"; 2]);
@@ -284,21 +287,21 @@ fn what_is_wrong_with_a_file_is_said_once_however_often_it_is_tried() {
     let handle = house.handle();
     fs::write(folder.path().join("new"), "domain: [").unwrap();
     fs::rename(folder.path().join("new"), &path).unwrap();
-    while handle.rules_file_error().is_none() {
+    while handle.limits().file_error().is_none() {
         std::thread::yield_now();
     }
     let counted = Counted::default();
     with_local_recorder(&counted, || {
         for _ in 0..3 {
-            handle.change_rate_limits(|limits| limits).unwrap();
+            handle.limits().change(|limits| limits).unwrap();
         }
     });
     assert_eq!(counted.take(), [""; 0]);
-    assert!(handle.rules_file_error().is_some());
+    assert!(handle.limits().file_error().is_some());
 }
 
-/// What the gauges say while requests are under way that never end: two for `/b`, which came five
-/// seconds ago, and one for `/a`, which came a second ago.
+/// The gauges while three requests are running or waiting: two for `/b` that arrived five seconds
+/// ago, and one for `/a` that arrived a second ago.
 async fn gauges(gates: [Concurrency; 2]) -> Vec<String> {
     let [first, second] = gates;
     let house =

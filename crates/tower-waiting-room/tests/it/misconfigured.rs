@@ -1,12 +1,15 @@
-//! Each set-up that is allowed and yet probably not meant is found, and said once.
+//! Set-ups that are allowed but probably not intended: each is detected, and reported once.
 
 use std::{convert::Infallible, net::SocketAddr, time::Duration};
 
 use http::{Request, Response};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    Bypass, ClientIp, Concurrency, Discipline, Key, PeerAddr, Quota, RateLimit, Tenants,
-    TrustedProxies, WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomLayer,
+    ClientIp, Concurrency, Key, Quota, RateLimit, TrustedProxies, WaitingRoomConfig,
+    WaitingRoomLayer,
+    config::WaitingRoomConfigBuilder,
+    gate::{Discipline, Tenants},
+    request::{Bypass, PeerAddr},
 };
 
 fn limited(limit: RateLimit) -> WaitingRoomConfigBuilder {
@@ -21,7 +24,7 @@ fn get() -> http::request::Builder {
     Request::get("/").extension(PeerAddr(SocketAddr::from(([192, 0, 2, 1], 40_000))))
 }
 
-/// The codes after requests that go through the layer so many times each.
+/// The codes that are reported after these requests.
 async fn found<const N: usize>(
     config: WaitingRoomConfigBuilder,
     requests: [http::request::Builder; N],
@@ -87,7 +90,7 @@ async fn a_key_that_clients_make_up_needs_a_guard_for_every_request() {
     for guard in [
         per_ip().path("/login"),
         per_ip().methods([http::Method::POST]),
-        per_ip().over_limit(tower_waiting_room::OverLimit::Shadow),
+        per_ip().over_limit(tower_waiting_room::rate::OverLimit::Shadow),
         per_path,
     ] {
         let config = limited(limit(Key::cookie("session"))).rate_limit(guard);
@@ -100,10 +103,10 @@ async fn limits_without_addresses_do_not_complain_about_them() {
     let service = || limited(RateLimit::global(Quota::per_minute(10)));
     let forwarded = get().header("x-forwarded-for", "203.0.113.7");
     assert_eq!(found(service(), [Request::get("/"), forwarded]).await, [""; 0]);
-    // A request without the key is limited by its address, unless something else is said.
+    // A request without the key is limited by its address, unless the limit states otherwise.
     let by_key = || RateLimit::new("key", Quota::per_minute(5), Key::from_fn("user", |_| None));
     assert_eq!(found(limited(by_key()), [Request::get("/")]).await, ["peer_unknown"]);
-    let bypass = by_key().missing_key(tower_waiting_room::MissingKey::Bypass);
+    let bypass = by_key().missing_key(tower_waiting_room::request::MissingKey::Bypass);
     assert_eq!(found(limited(bypass), [Request::get("/")]).await, [""; 0]);
 }
 
@@ -144,7 +147,7 @@ async fn a_room_that_is_there_twice_lets_a_visitor_in_once_and_says_so() {
         let response = twice.oneshot(Request::new(())).await.unwrap();
         assert_eq!(response.status(), 200);
     }
-    assert_eq!(layer.handle().snapshot().await.unwrap().active, 3);
+    assert_eq!(layer.handle().room().unwrap().snapshot().await.unwrap().active, 3);
     let codes: Vec<_> = layer.handle().misconfigurations().iter().map(|it| it.code()).collect();
     assert_eq!(codes, ["counted_twice"]);
 }
@@ -203,7 +206,7 @@ async fn a_gate_for_each_value_that_clients_make_up_needs_one_behind_it() {
     assert_eq!(with(both, all().path("/a")).await, ["no_common_gate"]);
 }
 
-/// A request from a network of this /32.
+/// A request from a host in this /32 network.
 fn from(network: u16, host: u16) -> http::request::Builder {
     let address = std::net::Ipv6Addr::new(0x2a00, network, host, 0, 0, 0, 0, 1);
     Request::get("/").extension(PeerAddr(SocketAddr::from((address, 40_000))))
@@ -229,6 +232,6 @@ async fn a_flood_from_one_network_refuses_newcomers_of_that_network_alone_and_is
     for network in 2..202 {
         refused += u32::from(status(from(network, 0)).await != 200);
     }
-    // A table of 64 keys tells few networks apart, and by chance another one counts as this.
+    // A table of 64 keys distinguishes few networks, so some of them share a count with the flood.
     assert!(refused <= 40, "{refused} of 200");
 }

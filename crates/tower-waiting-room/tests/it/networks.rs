@@ -1,12 +1,15 @@
-//! A client with a cookie jar gets as many places in the line as its network may have, and no more.
+//! Shares of the line: a client that keeps many cookies gets no more places than its network may
+//! have.
 
 use std::net::{IpAddr, SocketAddr};
 
 use http::{Request, request::Builder};
 use tower_waiting_room::{
-    ClientIp, DebugHeader, Enforcement, KeyRing, ManualClock, MemoryStore, Misconfiguration,
-    PeerAddr, PlacesPerNetwork, StoreFailure, Timestamp, TrustedProxies, WaitingRoomConfigBuilder,
-    WaitingRoomLayer,
+    ClientIp, KeyRing, StoreFailure, TrustedProxies, WaitingRoomLayer,
+    config::{DebugHeader, Enforcement, Misconfiguration, WaitingRoomConfigBuilder},
+    request::PeerAddr,
+    room::{MemoryStore, PlacesPerNetwork},
+    time::{ManualClock, Timestamp},
 };
 
 use crate::support::{House, Seen, Visitor, config, key};
@@ -20,14 +23,14 @@ fn from(address: &str) -> Builder {
     Request::get("/").extension(PeerAddr(SocketAddr::from((address, 1_000))))
 }
 
-/// A room whose one slot is taken.
+/// A house with its only slot taken.
 async fn full(config: WaitingRoomConfigBuilder) -> House {
     let house = House::new(config);
     assert!(Visitor::default().send(&house, from("203.0.113.99")).await.is_inside());
     house
 }
 
-/// A client that keeps its tokens takes its ticket, and brings it back when it was told to.
+/// A client gets a ticket, and shows it when it is due.
 async fn comes(house: &House, request: impl Fn() -> Builder) -> (Visitor, Seen) {
     let mut client = Visitor::default();
     let first = client.send(house, request()).await;
@@ -38,19 +41,19 @@ async fn comes(house: &House, request: impl Fn() -> Builder) -> (Visitor, Seen) 
 }
 
 async fn waiting(house: &House) -> u32 {
-    house.handle().snapshot().await.unwrap().waiting
+    house.handle().room().unwrap().snapshot().await.unwrap().waiting
 }
 
 #[tokio::test]
 async fn a_client_with_a_cookie_jar_fills_no_more_than_the_share_of_its_network() {
     let house = full(shares(PlacesPerNetwork::Limit(20)).line_capacity(100)).await;
-    // One keeps each token in a jar of its own.
+    // One client keeps each ticket separately.
     let mut clients = vec![Visitor::default(); 200];
     for client in &mut clients {
         client.send(&house, from("192.0.2.1")).await;
         assert!(client.cookie.is_some(), "the first touch gets a ticket");
     }
-    // Another keeps none.
+    // Another client keeps none.
     for _ in 0..200 {
         Visitor::default().send(&house, from("192.0.2.1")).await;
     }
@@ -66,7 +69,7 @@ async fn a_client_with_a_cookie_jar_fills_no_more_than_the_share_of_its_network(
         }
     }
     assert_eq!((waiting(&house).await, refused), (20, 180));
-    // A visitor of another network gets a place, and stands behind them alone.
+    // A visitor of another network gets a place, right behind these 20.
     let (_, seen) = comes(&house, || from("192.0.2.2").header("accept", "application/json")).await;
     assert_eq!(seen.json()["waitingRoom"]["position"], 21, "{seen:?}");
     assert_eq!(waiting(&house).await, 21);
@@ -80,7 +83,7 @@ async fn the_addresses_of_one_ipv6_network_are_one_and_those_of_two_are_two() {
         assert_eq!(comes(&house, || from(other)).await.1.reason, "refused:network_full");
     }
     assert_eq!(comes(&house, || from("2001:db8:1:2::1")).await.1.reason, "queued:active_limit");
-    // One of IPv4 is the same in either notation.
+    // An IPv4 address is the same network in both notations.
     assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "queued:active_limit");
     assert_eq!(comes(&house, || from("::ffff:192.0.2.1")).await.1.reason, "refused:network_full");
 }
@@ -103,18 +106,18 @@ async fn clients_of_whom_no_network_is_known_are_not_counted() {
     let house = full(shares(PlacesPerNetwork::Limit(1)).line_capacity(100)).await;
     let forwarded = || from("10.0.0.1").header("x-forwarded-for", "192.0.2.1");
     for _ in 0..5 {
-        // The server does not tell; a proxy on this machine; one in our network that is not named.
+        // An unknown address, a proxy on this machine, and a private proxy that is not configured.
         assert_eq!(comes(&house, || Request::get("/")).await.1.reason, "queued:active_limit");
         assert_eq!(comes(&house, || from("127.0.0.1")).await.1.reason, "queued:active_limit");
         assert_eq!(comes(&house, || from("::1")).await.1.reason, "queued:active_limit");
         assert_eq!(comes(&house, forwarded).await.1.reason, "queued:active_limit");
     }
     assert_eq!(waiting(&house).await, 20);
-    // Without a sign of a proxy, a private address is a client's.
+    // Without a forwarding header, a private address is that of a client.
     assert_eq!(comes(&house, || from("10.0.0.1")).await.1.reason, "queued:active_limit");
     assert_eq!(comes(&house, || from("10.0.0.1")).await.1.reason, "refused:network_full");
     assert_eq!(house.handle().misconfigurations(), []);
-    // A client from outside does not escape by claiming to be a proxy, and is reported.
+    // A client with a public address that claims to be a proxy is counted, and is reported.
     let claims = || from("192.0.2.7").header("x-forwarded-for", "198.51.100.1");
     assert_eq!(comes(&house, claims).await.1.reason, "queued:active_limit");
     assert_eq!(comes(&house, claims).await.1.reason, "refused:network_full");
@@ -176,7 +179,7 @@ async fn a_network_that_gives_a_place_back_gets_another_at_the_back() {
 async fn nodes_with_the_same_keys_take_an_address_for_the_same_network_and_others_do_not() {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
     let one = || shares(PlacesPerNetwork::Limit(1));
-    let rules = one().build().unwrap().rules().clone();
+    let rules = one().build().unwrap().room().unwrap().clone();
     let store = MemoryStore::with_clock(rules, clock.clone()).unwrap();
     let node = |keys: KeyRing| {
         let config = one().keys(keys).build().unwrap();
@@ -198,11 +201,18 @@ async fn an_operator_changes_the_share_while_the_room_is_in_use() {
     comes(&house, || from("192.0.2.1")).await;
     assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "refused:network_full");
     let two = PlacesPerNetwork::Limit(2);
-    house.handle().change(|rules| rules.with_places_per_network(two)).await.unwrap();
+    house
+        .handle()
+        .room()
+        .unwrap()
+        .change(|rules| rules.with_places_per_network(two))
+        .await
+        .unwrap();
     assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "queued:active_limit");
     assert_eq!(comes(&house, || from("192.0.2.1")).await.1.reason, "refused:network_full");
     let none = PlacesPerNetwork::Limit(0);
-    let wrong = house.handle().change(|rules| rules.with_places_per_network(none)).await;
+    let wrong =
+        house.handle().room().unwrap().change(|rules| rules.with_places_per_network(none)).await;
     let cause = std::error::Error::source(&wrong.unwrap_err()).unwrap().to_string();
     assert_eq!(cause, "places_per_network is 0, expected at least 1");
 }

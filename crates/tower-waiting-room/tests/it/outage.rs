@@ -1,4 +1,4 @@
-//! A store that goes away, and comes back.
+//! Outages of the store, and its return.
 
 use std::{
     future::pending,
@@ -12,21 +12,22 @@ use std::{
 
 use tokio::time::timeout;
 use tower_waiting_room::{
-    ManualClock, MemoryStore, RoomRules, RoomSnapshot, Store, StoreError, StoreErrorKind,
-    StoreFailure, Timestamp, WaitingRoomLayer,
+    StoreFailure, WaitingRoomLayer,
+    room::{MemoryStore, RoomRules, RoomSnapshot, Store, StoreError, StoreErrorKind},
+    time::{ManualClock, Timestamp},
 };
 use waiting_room_core::{Pass, Renewal, Ticket, Verdict, VisitorId};
 
 use crate::support::{House, Seen, Visitor, config};
 
-/// A memory store behind a cable.
+/// A memory store that a test can disconnect.
 #[derive(Clone)]
 struct Remote {
     inner: MemoryStore,
     is_cut: Arc<AtomicBool>,
-    /// Asked more than it decides in time.
+    /// Whether the store reports that it is asked more than it decides in time.
     is_busy: Arc<AtomicBool>,
-    /// Never ready to hear that somebody leaves.
+    /// Whether calls of `leave` never complete.
     is_stuck: Arc<AtomicBool>,
     may_evict: Arc<AtomicBool>,
 }
@@ -92,11 +93,11 @@ impl Store for Remote {
     }
 }
 
-/// A room of six with two nodes, of which this is one.
+/// One of two nodes of a room with six slots.
 fn house(on_failure: StoreFailure) -> (House<Remote>, Remote) {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
     let config = config().total_active_users(6).build().unwrap();
-    let inner = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
+    let inner = MemoryStore::with_clock(config.room().unwrap().clone(), clock.clone()).unwrap();
     let (is_cut, is_busy, is_stuck, may_evict) = Default::default();
     let remote = Remote { inner, is_cut, is_busy, is_stuck, may_evict };
     let layer = WaitingRoomLayer::with_store(config, remote.clone(), on_failure);
@@ -111,8 +112,8 @@ fn codes(house: &House<Remote>) -> Vec<&'static str> {
     house.layer.handle().misconfigurations().iter().map(|it| it.code()).collect()
 }
 
-/// The store may have let the visitor in all the same, and the answer came too late: the session must
-/// not be over when the visitor asks again.
+/// The store may have admitted the visitor although its answer arrived too late. That session must
+/// still last when the visitor asks again.
 #[tokio::test]
 async fn a_visitor_is_asked_back_before_a_session_that_the_store_may_have_begun_is_over() {
     let cases =
@@ -122,7 +123,7 @@ async fn a_visitor_is_asked_back_before_a_session_that_the_store_may_have_begun_
         let [session, refresh] = [session, refresh].map(Duration::from_secs);
         let config = config().session_duration(session).refresh_interval(refresh);
         let config = config.build().unwrap();
-        let inner = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
+        let inner = MemoryStore::with_clock(config.room().unwrap().clone(), clock.clone()).unwrap();
         let (is_cut, is_busy, is_stuck, may_evict) = Default::default();
         let remote = Remote { inner, is_cut, is_busy, is_stuck, may_evict };
         let layer = WaitingRoomLayer::with_store(config, remote.clone(), StoreFailure::Wait);
@@ -146,14 +147,14 @@ async fn a_store_that_may_forget_what_it_was_told_is_reported_once_it_says_so() 
 async fn a_store_that_was_made_with_other_rules_than_the_layer_is_reported() {
     let rules = |slots| config().total_active_users(slots).build().unwrap();
     for (slots, expected) in [(6, &[] as &[_]), (7, &["rules_differ"])] {
-        let inner = MemoryStore::new(rules(slots).rules().clone()).unwrap();
+        let inner = MemoryStore::new(rules(slots).room().unwrap().clone()).unwrap();
         let layer = WaitingRoomLayer::with_store(rules(6), inner, StoreFailure::Wait);
         let told = layer.handle().misconfigurations();
         assert_eq!(told.iter().map(|it| it.code()).collect::<Vec<_>>(), expected);
     }
 }
 
-/// Lets newcomers in until the room is full.
+/// Admits newcomers until the room is full.
 async fn fill(house: &House<Remote>) {
     while newcomer(house).await.1 == "admitted:slot" {}
 }
@@ -163,7 +164,7 @@ fn poll() -> http::request::Builder {
     http::Request::get("/").header("accept", "application/json")
 }
 
-/// The time of arrival that a waiting visitor is told.
+/// The time of arrival that is reported to a waiting visitor.
 fn waiting_since(seen: &Seen) -> String {
     let since = &seen.json()["waitingRoom"]["waitingSince"];
     since.as_str().unwrap_or_else(|| panic!("{}", seen.body)).to_owned()
@@ -208,7 +209,7 @@ async fn a_store_that_is_asked_too_much_has_visitors_wait_whatever_the_policy() 
         assert!((6..=21).contains(&interval), "{interval} s");
         assert!(ann.get(&house).await.is_inside(), "a pass goes on");
 
-        // His ticket waits as he does, and lets him in when there is time.
+        // Bob keeps his ticket, and is admitted with it once the store can be asked again.
         house.advance(interval);
         assert!(bob.cookie.is_some());
         assert_eq!(bob.get(&house).await.reason, "queued:store_busy", "{policy:?}");
@@ -217,7 +218,7 @@ async fn a_store_that_is_asked_too_much_has_visitors_wait_whatever_the_policy() 
     }
 }
 
-/// The order of a first ticket lasts for 30 s, and that of a place for 300 s.
+/// Without a check-in, a first ticket keeps its order for 30 s, and a place for 300 s.
 #[tokio::test]
 async fn a_visitor_who_comes_back_as_told_keeps_its_order_however_long_the_store_cannot_decide() {
     for (is_busy, is_placed) in [(true, false), (true, true), (false, false), (false, true)] {
@@ -297,7 +298,7 @@ async fn a_node_on_its_own_counts_the_passes_that_it_sees_and_renews_them() {
     remote.cut();
     assert_eq!(newcomer(&house).await.1, "store_unavailable");
     house.advance(11);
-    // Ann's pass is due: the node renews it. Bob's is too.
+    // Both passes are due, and the node renews them.
     for visitor in [&mut ann, &mut bob] {
         let before = visitor.cookie.clone();
         assert!(visitor.get(&house).await.is_inside());
@@ -323,7 +324,7 @@ async fn a_store_that_is_back_hears_of_all_who_were_let_in() {
     assert_eq!(house.active().await, 3);
     assert!(ann.get(&house).await.is_inside());
 
-    // Another outage begins anew.
+    // Another outage starts from the beginning: the node does not decide at once.
     remote.cut();
     assert_eq!(newcomer(&house).await.1, "store_unavailable");
 }
@@ -346,7 +347,8 @@ async fn an_end_outlives_the_request_that_was_to_tell_of_it() {
     let (house, remote) = house(StoreFailure::Wait);
     let (mut ann, _) = newcomer(&house).await;
     remote.is_stuck.store(true, Ordering::Relaxed);
-    // Ann's client goes before the store has heard; so does the next one, which tells it again.
+    // Ann's client disconnects before the end was reported to the store. So does the next client,
+    // whose request tried to report it again.
     let second = Duration::from_secs(1);
     let end = http::Request::get("/").header("x-end", "1");
     assert!(timeout(second, ann.send(&house, end)).await.is_err());

@@ -1,11 +1,14 @@
-//! The leaky queue: who is held, for how long, and what it costs to go away.
+//! The leaky queue: which requests are held, for how long, and the charges of those that
+//! disconnect.
 
 use std::{future::Future, net::SocketAddr, pin::Pin, task::Poll};
 
 use http::Request;
 use tower_waiting_room::{
-    Algorithm, Key, OverLimit, PeerAddr, Quota, RateLimit, WaitingRoomConfig,
-    WaitingRoomConfigBuilder,
+    Key, Quota, RateLimit, WaitingRoomConfig,
+    config::WaitingRoomConfigBuilder,
+    rate::{Algorithm, OverLimit},
+    request::PeerAddr,
 };
 
 use crate::support::{House, Seen};
@@ -24,7 +27,7 @@ async fn get(house: &House, peer: u8) -> Seen {
     house.send(request).await
 }
 
-/// Begins a request; says whether it is held.
+/// Polls a request once, and returns whether it is held.
 async fn is_held(mut request: Pin<&mut impl Future>) -> bool {
     std::future::poll_fn(|cx| Poll::Ready(request.as_mut().poll(cx).is_pending())).await
 }
@@ -42,7 +45,8 @@ async fn who_goes_away_from_the_queue_pays_for_having_come() {
         assert!(is_held(held.as_mut()).await);
     }
     assert_eq!(get(&house, 1).await.reason, "refused:rate:per_ip");
-    // The places are free again: who comes next stands right behind the first.
+    // The places of the disconnected requests are free again: the next one is right behind the
+    // first.
     let start = tokio::time::Instant::now();
     assert!(get(&house, 2).await.is_inside());
     assert_eq!(start.elapsed().as_secs(), 1);
@@ -96,7 +100,7 @@ fn a_queue_that_would_hold_for_more_than_a_minute_is_refused() {
     ] {
         let built = limits().rate_limit(queue(quota)).build();
         let error = built.err().map(|error| error.to_string());
-        let reason = ", so that the leaky queue \"queue\" holds nobody for more than 60 s";
+        let reason = ", so that the leaky queue \"queue\" holds requests for at most 60 s";
         assert_eq!(error, expected.map(|expected| format!("{expected}{reason}")), "{quota}");
     }
 }

@@ -1,11 +1,13 @@
-//! Rate limits: what they let through, what they say, and what they leave alone.
+//! Rate limits: the requests that they allow, the headers that they write, and their exceptions.
 
 use std::{net::SocketAddr, time::Duration};
 
 use http::{Method, Request};
 use tower_waiting_room::{
-    Algorithm, Enforcement, Key, MissingKey, OverLimit, PeerAddr, Quota, RateHeaders, RateLimit,
-    Refusals, WaitingRoomConfig, WaitingRoomConfigBuilder,
+    Key, Quota, RateLimit, WaitingRoomConfig,
+    config::{Enforcement, WaitingRoomConfigBuilder},
+    rate::{Algorithm, OverLimit, RateHeaders, Refusals},
+    request::{MissingKey, PeerAddr},
 };
 
 use crate::support::{House, Seen};
@@ -14,7 +16,7 @@ fn limits() -> WaitingRoomConfigBuilder {
     WaitingRoomConfig::builder("api")
 }
 
-/// Ten a minute from each address.
+/// Ten requests a minute from each address.
 fn ten() -> RateLimit {
     RateLimit::per_ip(Quota::per_minute(10))
 }
@@ -112,7 +114,7 @@ async fn a_tier_has_its_own_quota_and_the_same_memory() {
     let gold = || from("192.0.2.1", Request::get("/").header("x-gold", "1"));
     let seen = house.send(gold()).await;
     assert_eq!(seen.header("x-ratelimit-limit"), Some("20"));
-    // All of the small quota is as long used as all of the large one.
+    // The smaller quota is used up. In the same memory, so is the larger one.
     assert_eq!(seen.status, 429);
     house.advance(3);
     assert!(house.send(gold()).await.is_inside());
@@ -120,7 +122,7 @@ async fn a_tier_has_its_own_quota_and_the_same_memory() {
 
 #[tokio::test]
 async fn a_request_costs_what_the_closure_says() {
-    let cost = |head: &tower_waiting_room::RequestHead<'_>| {
+    let cost = |head: &tower_waiting_room::request::RequestHead<'_>| {
         head.uri().query().map_or(1, |query| query.parse().unwrap_or(1))
     };
     let house = House::new(limits().rate_limit(ten().cost_by(cost)));
@@ -183,12 +185,12 @@ async fn a_cost_is_settled_or_given_back_by_the_application() {
     let spend = |cost: &str| from("192.0.2.1", Request::get("/").header("x-settle", cost));
     assert!(house.send(spend("0")).await.is_inside());
     assert!(house.send(spend("1")).await.is_inside());
-    // Nine are left: five now, and they become seven.
+    // Nine are left. The request takes five of them, and is settled to seven.
     assert!(house.send(spend("7")).await.is_inside());
     let refused = get(&house, "192.0.2.1").await;
     assert_eq!(refused.header("x-ratelimit-remaining"), Some("2"));
     assert_eq!(refused.header("retry-after"), Some("18"));
-    // A debt is worked off first.
+    // A cost that exceeds the quota leaves a debt, which has to be replenished first.
     house.advance(18);
     assert!(house.send(spend("25")).await.is_inside());
     assert_eq!(get(&house, "192.0.2.1").await.header("retry-after"), Some("150"));
@@ -203,7 +205,7 @@ async fn a_leaky_queue_holds_requests_until_their_turn_and_forgets_who_goes_away
     let (first, second) = tokio::join!(get(&house, "192.0.2.1"), get(&house, "192.0.2.2"));
     assert!(first.is_inside() && second.is_inside());
     assert_eq!(start.elapsed().as_secs(), 1);
-    // The clock of the limits stands still: two are still in the queue.
+    // The clock of the limits stands still, so the first two requests are still in the queue.
     let third = get(&house, "192.0.2.3");
     assert!(tokio::time::timeout(Duration::from_millis(1), third).await.is_err());
     assert!(get(&house, "192.0.2.4").await.is_inside());
@@ -230,7 +232,7 @@ async fn a_limit_that_is_changed_forgets_nobody_and_holds_nobody_longer_than_it_
     let to = |quota: Quota| {
         let change =
             |limits: Vec<RateLimit>| limits.into_iter().map(|it| it.quota(quota)).collect();
-        house.handle().change_rate_limits(change)
+        house.handle().limits().change(change)
     };
     to(Quota::per_minute(60)).unwrap();
     assert_eq!(allowed(&house, "192.0.2.1", 1).await, 0);
@@ -238,12 +240,12 @@ async fn a_limit_that_is_changed_forgets_nobody_and_holds_nobody_longer_than_it_
     assert_eq!(allowed(&house, "192.0.2.1", 3).await, 2);
     let error = to(Quota::new(5, Duration::ZERO)).unwrap_err();
     assert_eq!(error.to_string(), "window is 0 s, expected at least 1 ms");
-    assert_eq!(house.handle().rate_limits().len(), 1);
+    assert_eq!(house.handle().limits().in_force().len(), 1);
 }
 
 #[tokio::test]
 async fn what_is_bypassed_is_not_counted() {
-    let bypass = tower_waiting_room::Bypass::path("health", "/healthz");
+    let bypass = tower_waiting_room::request::Bypass::path("health", "/healthz");
     let house =
         House::new(limits().rate_limit(RateLimit::per_ip(Quota::per_minute(0))).bypass(bypass));
     assert!(house.send(from("192.0.2.1", Request::get("/healthz"))).await.is_inside());
@@ -253,7 +255,7 @@ async fn what_is_bypassed_is_not_counted() {
 #[tokio::test]
 async fn a_detour_to_a_path_is_limited_as_the_path_is() {
     let login = RateLimit::global(Quota::per_minute(0)).path("/login");
-    let bypass = tower_waiting_room::Bypass::path_prefix("assets", "/assets/");
+    let bypass = tower_waiting_room::request::Bypass::path_prefix("assets", "/assets/");
     let house = House::new(limits().rate_limit(login).bypass(bypass));
     let long = "/.".repeat(30_000);
     let (detour, hidden) = (format!("/assets/%252e%252e/login{long}"), "/assets/..;/login");
@@ -281,7 +283,7 @@ async fn the_room_and_its_passes_are_behind_the_limits() {
 async fn a_room_that_is_suspended_leaves_the_limits_in_force() {
     let house =
         House::new(crate::support::config().rate_limit(RateLimit::per_ip(Quota::per_minute(1))));
-    house.handle().suspend().await.unwrap();
+    house.handle().room().unwrap().suspend().await.unwrap();
     let seen = get(&house, "192.0.2.1").await;
     assert_eq!((seen.is_inside(), &*seen.reason), (true, "bypass:suspended"));
     assert_eq!(seen.header("x-ratelimit-remaining"), Some("0"));
@@ -295,7 +297,7 @@ async fn a_ticket_is_never_too_early_for_a_room_that_is_suspended() {
     assert!(crate::support::Visitor::default().get(&house).await.is_inside());
     let mut waiting = crate::support::Visitor::default();
     assert!(!waiting.get(&house).await.is_inside());
-    house.handle().suspend().await.unwrap();
+    house.handle().room().unwrap().suspend().await.unwrap();
     assert!(waiting.get(&house).await.is_inside());
 }
 
@@ -314,7 +316,7 @@ async fn a_limit_of_get_is_one_of_head_as_well() {
 async fn whoever_is_refused_by_several_limits_reads_of_the_one_that_binds() {
     let minute = RateLimit::new("minute", Quota::per_minute(1), Key::global());
     let hour = RateLimit::new("hour", Quota::per_hour(1), Key::global());
-    let page = tower_waiting_room::Page::template("{{ reason }}").unwrap();
+    let page = tower_waiting_room::respond::Page::template("{{ reason }}").unwrap();
     let house = House::new(limits().rate_limit(minute).rate_limit(hour).page(page));
     let ask = || from("192.0.2.1", Request::get("/").header("sec-fetch-mode", "navigate"));
     house.send(ask()).await;
@@ -330,10 +332,10 @@ fn a_change_may_look_at_the_limits_that_it_changes() {
     std::thread::spawn(move || {
         let handle = house.handle();
         let look = |limits: Vec<RateLimit>| {
-            assert_eq!(handle.rate_limits().len(), limits.len());
+            assert_eq!(handle.limits().in_force().len(), limits.len());
             limits
         };
-        handle.change_rate_limits(look).unwrap();
+        handle.limits().change(look).unwrap();
         done.send(()).unwrap();
     });
     is_done.recv_timeout(Duration::from_secs(20)).expect("no deadlock");
@@ -351,16 +353,17 @@ fn two_changes_at_a_time_are_made_one_after_the_other() {
     };
     let is_first = std::sync::atomic::AtomicBool::new(true);
     handle
-        .change_rate_limits(|limits| {
+        .limits()
+        .change(|limits| {
             if is_first.swap(false, std::sync::atomic::Ordering::Relaxed) {
                 let other = house.handle();
-                let added = std::thread::spawn(move || other.change_rate_limits(add("a")));
+                let added = std::thread::spawn(move || other.limits().change(add("a")));
                 added.join().unwrap().unwrap();
             }
             add("b")(limits)
         })
         .unwrap();
-    let limits = handle.rate_limits();
+    let limits = handle.limits().in_force();
     assert_eq!(limits.iter().map(RateLimit::name).collect::<Vec<_>>(), ["per_ip", "a", "b"]);
 }
 
@@ -431,8 +434,8 @@ fn a_limit_that_cannot_be_kept_is_refused_at_the_start() {
         ),
         (
             ten().algorithm(Algorithm::LeakyQueue).over_limit(OverLimit::Shadow),
-            "over_limit is Shadow for the leaky queue \"per_ip\", expected Refuse: a queue that \
-             lets everybody through is none",
+            "over_limit is Shadow for the leaky queue \"per_ip\", expected Refuse: a queue must \
+             refuse requests that it cannot hold",
         ),
         (
             (0..64).fold(ten(), |limit, _| limit.tier(Quota::per_minute(1), |_| true)),
@@ -442,14 +445,15 @@ fn a_limit_that_cannot_be_kept_is_refused_at_the_start() {
         assert_eq!(limits().rate_limit(limit).build().unwrap_err().to_string(), message);
     }
     let twice = limits().rate_limit(ten()).rate_limit(ten());
-    let message = "rate_limit is \"per_ip\" twice, expected a name for each limit";
+    let message = "rate_limit is \"per_ip\" twice, expected a different name for each limit";
     assert_eq!(twice.build().unwrap_err().to_string(), message);
     let held = limits().rate_limit(ten()).max_held_requests(0);
     let message = "max_held_requests is 0, expected at least 1";
     assert_eq!(held.build().unwrap_err().to_string(), message);
 }
 
-/// A request with one pass, from a new address each time.
+/// The same pass in three requests: in the cookie, behind a decoy with the same name, and in the
+/// header.
 fn copied(pass: &str, turn: u8) -> [http::request::Builder; 3] {
     let decoys = format!("__Host-wr-shop=x{turn}; __Host-wr-shop={pass}");
     [

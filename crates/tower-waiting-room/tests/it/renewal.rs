@@ -1,4 +1,4 @@
-//! A session is prolonged beside the requests that prolong it.
+//! Renewals of passes, which happen concurrently with the requests that cause them.
 
 use std::{
     convert::Infallible,
@@ -14,8 +14,12 @@ use http::{Request, Response};
 use tokio::time::Instant;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    KeyRing, MemoryStore, RoomRules, RoomSnapshot, SessionRenewal, Store, StoreError,
-    StoreErrorKind, StoreFailure, Timestamp, WaitingRoomConfigBuilder, WaitingRoomLayer,
+    KeyRing, StoreFailure, WaitingRoomLayer,
+    config::WaitingRoomConfigBuilder,
+    room::{
+        MemoryStore, RoomRules, RoomSnapshot, SessionRenewal, Store, StoreError, StoreErrorKind,
+    },
+    time::Timestamp,
 };
 use waiting_room_core::{Pass, Renewal, Ticket, Verdict, VisitorId};
 
@@ -51,7 +55,7 @@ async fn a_session_that_is_made_longer_puts_out_no_visitor() {
     let mut ann = Visitor::default();
     ann.get(&house).await;
     let longer = |rules: RoomRules| rules.with_session_duration(Duration::from_secs(7_200));
-    house.handle().change(longer).await.unwrap();
+    house.handle().room().unwrap().change(longer).await.unwrap();
     for _ in 0..12 {
         house.advance(20);
         let seen = ann.get(&house).await;
@@ -86,17 +90,17 @@ async fn a_pass_of_a_rotated_key_is_accepted_and_sealed_anew() {
     assert_eq!(ann.get(&only_new).await.reason, "admitted");
 }
 
-/// How a store behaves when it is asked to renew.
+/// How a store reacts to a renewal.
 #[derive(Clone, Copy)]
 enum Mood {
     Fail,
     Hang,
-    /// Takes so many milliseconds.
+    /// Answers after this many milliseconds.
     Ponder(u64),
     Work,
 }
 
-/// A memory store that counts, and renews as its mood is.
+/// A memory store that counts its calls, and renews as its mood demands.
 #[derive(Clone)]
 struct Moody {
     inner: MemoryStore,
@@ -153,19 +157,20 @@ impl Store for Moody {
     }
 }
 
-/// A room with a moody store, and a pass to it that is due for renewal.
+/// A layer with such a store, the store, and a pass that is due for renewal.
 async fn stale(mood: Mood) -> (WaitingRoomLayer<Moody>, Moody, String) {
     aged(mood, 10).await
 }
 
-/// The same with a pass of so many seconds; it ends with 90.
+/// The same with a pass that is `age` seconds old. It expires at an age of 90 s.
 async fn aged(mood: Mood, age: u64) -> (WaitingRoomLayer<Moody>, Moody, String) {
     let house = House::new(config().total_active_users(9));
     let mut ann = Visitor::default();
     ann.get(&house).await;
     house.advance(age);
     let config = config().total_active_users(9).build().unwrap();
-    let inner = MemoryStore::with_clock(config.rules().clone(), house.clock.clone()).unwrap();
+    let inner =
+        MemoryStore::with_clock(config.room().unwrap().clone(), house.clock.clone()).unwrap();
     let store = Moody { inner, mood, calls: Arc::default(), renewals: Arc::default() };
     let layer = WaitingRoomLayer::with_store(config, store.clone(), StoreFailure::Wait);
     (layer, store, ann.cookie.unwrap())
@@ -205,7 +210,7 @@ async fn a_store_that_hangs_or_fails_costs_a_visitor_a_bounded_time() {
             assert_eq!(response.status(), 200);
             assert!(!response.headers().contains_key("set-cookie"));
             assert_eq!(store.renewals.load(Ordering::Relaxed), attempt, "the next one tries again");
-            // A renewal that hangs is given up after a second.
+            // A renewal that hangs is abandoned after a second.
             tokio::time::sleep(Duration::from_millis(1_001)).await;
         }
     }
@@ -234,8 +239,8 @@ async fn a_renewal_that_no_response_could_wait_for_serves_the_next_request() {
     assert_eq!(store.renewals.load(Ordering::Relaxed), 1);
 }
 
-/// A room of one whose visitor was answered at 80 s, when its pass had 10 s left, and whose fresh pass
-/// never reached it: the house, and the visitor with the pass of before.
+/// A house with one slot, whose visitor was answered when its pass had 10 s left, and a visitor
+/// that still holds this old pass: the fresh one never reached it.
 async fn unheard_of(rules: WaitingRoomConfigBuilder) -> (House, Visitor) {
     let house = House::new(rules.total_active_users(1));
     let mut ann = Visitor::default();
@@ -291,7 +296,7 @@ async fn a_session_of_a_fixed_length_ends_with_its_pass() {
     assert!(cookie.contains("Max-Age=180"), "{cookie}");
 }
 
-/// A page that is ready at once.
+/// An application that answers at once.
 async fn page(_: Request<()>) -> Result<Response<String>, Infallible> {
     Ok(Response::new(String::new()))
 }

@@ -1,6 +1,6 @@
-//! The process is restarted: the memory is gone, the key is the same.
+//! Restarts of the process: the memory is lost, and the key stays the same.
 
-use tower_waiting_room::{Enforcement, Recovery};
+use tower_waiting_room::{config::Enforcement, room::Recovery};
 
 use crate::support::{House, Visitor, config};
 
@@ -47,7 +47,7 @@ async fn a_clock_that_is_set_back_over_a_restart_voids_no_pass_and_no_place() {
     Visitor::queue(&mut cat, &house).await;
 
     let house = house.restarted_earlier(config(), 120);
-    // A pass is counted at once, as after any restart.
+    // The pass is counted as soon as it is shown, as after any restart.
     assert_eq!(ann.get(&house).await.reason, "admitted");
     assert_eq!(house.active().await, 1);
     assert_eq!(cat.get(&house).await.reason, "queued:active_limit");

@@ -1,10 +1,12 @@
-//! The application ends a session.
+//! Sessions that the application ends.
 
 use std::time::Duration;
 
 use http::Request;
 use tower_waiting_room::{
-    ManualClock, MemoryStore, SessionRenewal, StoreFailure, Timestamp, WaitingRoomLayer,
+    StoreFailure, WaitingRoomLayer,
+    room::{MemoryStore, SessionRenewal},
+    time::{ManualClock, Timestamp},
 };
 
 use crate::support::{House, Visitor, config};
@@ -31,7 +33,7 @@ async fn the_slot_is_free_when_the_response_is_there() {
         assert_eq!(last.cookie().as_deref(), Some(""), "the cookie is deleted");
         assert_eq!((ann.cookie.as_deref(), house.active().await), (None, 0));
 
-        // A copy of the pass is worth nothing, on this node and after a renewal.
+        // A copy of the pass is void on this node, also once it is due for renewal.
         assert!(Visitor::default().get(&house).await.is_inside());
         assert_eq!(copy.clone().get(&house).await.reason, "queued:active_limit");
         house.advance(15);
@@ -75,11 +77,11 @@ async fn a_parallel_request_with_the_old_ticket_does_not_undo_the_end() {
     house.advance(90);
     assert!(ann.get(&house).await.is_inside());
 
-    // The application ends the visit; before its response is out, the same visitor's ticket
-    // comes in once more from another tab.
+    // The application ends the visit. Before its response is sent, the same visitor's ticket
+    // arrives once more from another tab.
     let tab = std::sync::Mutex::new(Some((house.clone(), ticket)));
     let app = tower::service_fn(|request: Request<String>| {
-        request.extensions().get::<tower_waiting_room::Visit>().unwrap().end();
+        request.extensions().get::<tower_waiting_room::room::Visit>().unwrap().end();
         let tab = tab.lock().unwrap().take();
         async move {
             if let Some((house, mut ticket)) = tab {
@@ -103,9 +105,9 @@ async fn an_end_without_a_response_frees_the_slot_for_who_asks_next() {
     ann.get(&house).await;
     let cookie = format!("__Host-wr-shop={}", ann.cookie.clone().unwrap());
     let request = Request::get("/").header("cookie", cookie).body(String::new()).unwrap();
-    // The application ends the visit, and then its client goes before there is a response.
+    // The application ends the visit, and its client disconnects before there is a response.
     let app = tower::service_fn(|request: Request<String>| {
-        request.extensions().get::<tower_waiting_room::Visit>().unwrap().end();
+        request.extensions().get::<tower_waiting_room::room::Visit>().unwrap().end();
         std::future::pending::<Result<http::Response<String>, std::convert::Infallible>>()
     });
     let service = tower::Layer::layer(&house.layer, app);
@@ -116,7 +118,7 @@ async fn an_end_without_a_response_frees_the_slot_for_who_asks_next() {
     assert_eq!(ann.get(&house).await.reason, "queued:active_limit");
 }
 
-/// Asks an application that never answers, and leaves.
+/// Sends a request to an application that never answers, and disconnects.
 fn asks_and_leaves(house: &House, request: Request<String>) {
     let app = tower::service_fn(|_: Request<String>| {
         std::future::pending::<Result<http::Response<String>, std::convert::Infallible>>()
@@ -135,7 +137,7 @@ async fn a_newcomer_who_leaves_before_the_first_answer_keeps_no_slot() {
     let mut ann = Visitor::default();
     assert!(ann.get(&house).await.is_inside());
     assert!(house.active().await <= 2, "hers, and that of the last who left at most");
-    // With a pass in hand, a request that is given up ends nothing.
+    // An abandoned request does not end the session of a visitor that has its pass.
     let cookie = format!("__Host-wr-shop={}", ann.cookie.clone().unwrap());
     asks_and_leaves(
         &house,
@@ -144,11 +146,11 @@ async fn a_newcomer_who_leaves_before_the_first_answer_keeps_no_slot() {
     assert_eq!(ann.get(&house).await.reason, "admitted");
 }
 
-/// Two nodes on one store.
+/// Two nodes that share one store.
 fn two_nodes(renewal: SessionRenewal) -> [House; 2] {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
     let config = || config().session_renewal(renewal).build().unwrap();
-    let store = MemoryStore::with_clock(config().rules().clone(), clock.clone()).unwrap();
+    let store = MemoryStore::with_clock(config().room().unwrap().clone(), clock.clone()).unwrap();
     [(); 2].map(|()| {
         let layer = WaitingRoomLayer::with_store(config(), store.clone(), StoreFailure::Wait);
         House::with_store(layer, clock.clone())
@@ -165,7 +167,8 @@ async fn a_revoked_pass_is_worth_nothing_on_other_nodes_after_an_eighth_of_the_s
         ann.send(&here, Request::get("/").header("x-end", "1")).await;
         let mut bob = Visitor::default();
         assert!(bob.get(&here).await.is_inside());
-        // The bound: an eighth of 80 s, and the request beside which the room is asked.
+        // The bound is an eighth of 80 s, and then one more request: the one that causes the
+        // renewal.
         here.advance(9);
         assert_eq!(copy.clone().get(&there).await.reason, "admitted", "{renewal:?}");
         here.advance(1);

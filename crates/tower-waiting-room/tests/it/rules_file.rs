@@ -1,4 +1,4 @@
-//! Limits from a file: whom they concern, and what becomes of them when the file changes.
+//! Limits from a file: the requests that they cover, and the effect of a changed file.
 
 mod values;
 
@@ -6,12 +6,15 @@ use std::{fs, net::SocketAddr, path::PathBuf, time::Duration};
 
 use http::Request;
 use tower_waiting_room::{
-    ConfigErrorKind, PeerAddr, Quota, RateLimit, WaitingRoomConfig, WaitingRoomConfigBuilder,
+    Quota, RateLimit, WaitingRoomConfig,
+    config::{ConfigErrorKind, WaitingRoomConfigBuilder},
+    rate::RulesFileError,
+    request::PeerAddr,
 };
 
 use crate::support::{House, Seen};
 
-/// A folder with a rules file in it.
+/// A folder that contains a rules file.
 struct Rules {
     folder: tempfile::TempDir,
 }
@@ -27,7 +30,7 @@ impl Rules {
         self.folder.path().join("limits.yaml")
     }
 
-    /// As an editor does it: another file takes the place of the old one.
+    /// Replaces the file by another one, as editors do.
     fn write(&self, text: &str) {
         let new = self.folder.path().join("new");
         fs::write(&new, text).unwrap();
@@ -56,18 +59,18 @@ async fn allowed(house: &House, plan: &str, times: u32) -> u32 {
     allowed
 }
 
-/// Waits until the layer says about its file what it should.
-async fn until(house: &House, holds: impl Fn(Option<String>) -> bool) {
+/// Waits until the error of the rules file, or its absence, is as expected.
+async fn until(house: &House, holds: impl Fn(Option<RulesFileError>) -> bool) {
     let handle = house.handle();
     let soon = async {
-        while !holds(handle.rules_file_error()) {
+        while !holds(handle.limits().file_error()) {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(20), soon).await.expect("the file was noticed");
 }
 
-/// The example of the chapter, and what it leaves out.
+/// Rules for each value of a key, for one value, and for a value without a limit.
 const PLANS: &str = "
 domain: api
 descriptors:
@@ -103,13 +106,15 @@ async fn a_file_that_changes_is_in_force_at_once_and_forgets_nobody_whose_rule_s
 
     rules.write("domain: [");
     until(&house, |error| error.is_some()).await;
-    let error = house.handle().rules_file_error().unwrap();
-    assert!(error.contains("limits.yaml:1:"), "{error}");
+    let error = house.handle().limits().file_error().unwrap();
+    assert!(error.path().ends_with("limits.yaml"), "{error}");
+    assert_eq!(error.line(), Some(1), "{error}");
     assert_eq!(allowed(&house, "free", 1).await, 0);
 
     rules.write(&PLANS.replace("requests_per_unit: 4", "requests_per_unit: 8"));
     until(&house, |error| error.is_none()).await;
-    // Whose rule is the same has used what it had used; a quarter of the other is used as before.
+    // The rule of "free" is unchanged, so its quota stays used up. Of the quota of "gold", a
+    // quarter was used, and a quarter of the larger quota is used now.
     assert_eq!(allowed(&house, "free", 1).await, 0);
     assert_eq!(allowed(&house, "gold", 9).await, 6);
 }
@@ -124,8 +129,8 @@ async fn a_file_that_had_a_name_in_common_with_code_is_in_force_once_the_name_is
     until(&house, |error| error.is_some()).await;
     assert_eq!(allowed(&house, "free", 9).await, 2);
 
-    house.handle().change_rate_limits(|_| Vec::new()).unwrap();
-    assert_eq!(house.handle().rules_file_error(), None);
+    house.handle().limits().change(|_| Vec::new()).unwrap();
+    assert!(house.handle().limits().file_error().is_none());
     assert_eq!(allowed(&house, "basic", 9).await, 1);
 }
 
@@ -152,7 +157,8 @@ fn descriptors_need_a_file_and_names_of_their_own() {
     assert_eq!(error.kind(), ConfigErrorKind::Missing);
     assert_eq!(
         error.to_string(),
-        "rate_limits_file is missing, expected the path of a file: descriptors are for its rules"
+        "rate_limits_file is missing, expected the path of a rules file, since descriptors name \
+         keys for its rules"
     );
     for name in ["path", "header.x-plan"] {
         let error = Rules::new(PLANS).config().descriptor(name, |_| None).build().unwrap_err();
@@ -183,7 +189,8 @@ fn the_keys_of_all_rules_together_are_bounded() {
     );
 }
 
-/// A thousand tables of the usual size would be two gigabytes, and too many keys.
+/// With tables of the default size, a thousand rules would take two gigabytes, and exceed the limit
+/// on keys.
 #[tokio::test]
 async fn a_rule_about_named_values_alone_remembers_one_key() {
     let rule = |n| {
@@ -216,6 +223,6 @@ async fn a_file_and_code_are_in_force_together_under_different_names() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "rate_limit is \"api/plan\" twice, expected a name for each limit"
+        "rate_limit is \"api/plan\" twice, expected a different name for each limit"
     );
 }

@@ -1,4 +1,4 @@
-//! A service that is driven without a tokio runtime.
+//! A service that runs without a tokio runtime.
 
 use std::convert::Infallible;
 
@@ -6,11 +6,12 @@ use futures_util::FutureExt;
 use http::{Request, Response};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    Algorithm, Concurrency, Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomConfigBuilder,
-    WaitingRoomLayer, reason_of,
+    Concurrency, Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer,
+    config::WaitingRoomConfigBuilder, rate::Algorithm, respond::reason_of,
 };
 
-/// The layer of this config, and what its answer to a request was, at once.
+/// Sends a request that must be answered without waiting. Returns the status, the reason and the
+/// response, which keeps its permits until it is dropped.
 fn send(layer: &WaitingRoomLayer) -> (u16, String, Box<dyn std::any::Any>) {
     let app =
         service_fn(async |_: Request<String>| Ok::<_, Infallible>(Response::new(String::new())));
@@ -37,7 +38,7 @@ fn without_a_runtime_a_request_that_would_wait_at_a_gate_is_refused() {
     let (status, reason, _) = send(&layer);
     assert_eq!((status, reason.as_str()), (504, "refused:gate_timeout"));
     let gates = layer.handle().gates();
-    assert_eq!((gates[0].1[0].in_flight, gates[0].1[0].queued), (1, 0));
+    assert_eq!((gates[0].snapshots()[0].in_flight, gates[0].snapshots()[0].queued), (1, 0));
     drop(held);
     assert_eq!(send(&layer).0, 200);
     assert!(codes(&layer).contains(&"no_runtime"));

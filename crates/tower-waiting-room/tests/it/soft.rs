@@ -1,4 +1,4 @@
-//! Limits that refuse nobody: soft ones, shadows, and a whole layer in shadow mode.
+//! Limits that refuse no request: soft limits, shadow limits, and a whole layer in shadow mode.
 
 use std::{
     convert::Infallible,
@@ -9,8 +9,10 @@ use std::{
 use http::{Request, Response};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    Algorithm, ChargeHandle, Enforcement, Key, MissingKey, OverLimit, OverSoftLimit, PeerAddr,
-    Quota, RateLimit, WaitingRoomConfig, WaitingRoomConfigBuilder, WaitingRoomLayer,
+    Key, Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer,
+    config::{Enforcement, WaitingRoomConfigBuilder},
+    rate::{Algorithm, ChargeHandle, OverLimit, OverSoftLimit},
+    request::{MissingKey, PeerAddr},
 };
 
 use crate::support::{House, Seen};

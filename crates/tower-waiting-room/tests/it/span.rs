@@ -1,4 +1,4 @@
-//! What the span that a request comes in learns about it.
+//! The field that is recorded in the span of a request.
 
 use std::{
     fmt::Debug,
@@ -20,7 +20,7 @@ use tracing_subscriber::{
 
 use crate::support::{House, with_subscriber};
 
-/// Writes down what spans are told.
+/// Records the values that are set on spans.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<String>>>);
 

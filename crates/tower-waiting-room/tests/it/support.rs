@@ -1,4 +1,4 @@
-//! A room on a manual clock, an application behind it, and visitors with cookie jars.
+//! A room on a manual clock, an application behind it, and visitors that keep their cookies.
 
 use std::{
     convert::Infallible,
@@ -13,16 +13,19 @@ use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_waiting_room::{
-    ChargeHandle, Clock, CookieSettings, KeyRing, ManualClock, MemoryStore, OverSoftLimit, Store,
-    StoreFailure, Timestamp, TokenKey, WaitingRoomConfig, WaitingRoomConfigBuilder,
-    WaitingRoomHandle, WaitingRoomLayer,
+    KeyRing, TokenKey, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer,
+    config::WaitingRoomConfigBuilder,
+    rate::{ChargeHandle, OverSoftLimit},
+    room::{MemoryStore, Store},
+    time::{Clock, ManualClock, Timestamp},
+    token::CookieSettings,
 };
 use tracing::{Dispatch, Subscriber, subscriber::NoSubscriber};
 
-/// The body of the application's answers.
+/// The body of the application's responses.
 pub(crate) const INSIDE: &str = "inside";
 
-/// A room with its layer, its clock, and a count of what reached the application.
+/// A layer with its clock, and the number of requests that reached the application.
 #[derive(Clone)]
 pub(crate) struct House<St = MemoryStore> {
     pub(crate) layer: WaitingRoomLayer<St>,
@@ -32,9 +35,9 @@ pub(crate) struct House<St = MemoryStore> {
 
 /// Runs `work` with `subscriber` for the events and spans of this thread.
 ///
-/// The second dispatcher lives for as long as the tests. While only one is alive, tracing asks the
-/// thread that reaches an event first whether it listens, and remembers the "never" of a thread of
-/// another test.
+/// A second dispatcher lives for the duration of the tests. With only one alive, tracing would
+/// cache the interest of the thread that reaches an event first, and a test on a thread without
+/// interest would turn the event off for all others.
 pub(crate) fn with_subscriber<S>(subscriber: S, work: impl FnOnce())
 where
     S: Subscriber + Send + Sync + 'static,
@@ -44,7 +47,7 @@ where
     tracing::subscriber::with_default(subscriber, work);
 }
 
-/// One slot, sessions of 80 s, and so renewals after 10 s and passes of 90 s.
+/// One slot and sessions of 80 s. Passes are therefore due after 10 s and expire after 90 s.
 pub(crate) fn config() -> WaitingRoomConfigBuilder {
     WaitingRoomConfig::builder("shop")
         .total_active_users(1)
@@ -62,12 +65,12 @@ impl House {
         Self::at(config, ManualClock::new(Timestamp::from_secs(1_700_000_000)))
     }
 
-    /// The same house after a restart: the memory is lost, the clock goes on.
+    /// The same house after a restart: the memory is lost, and the clock continues.
     pub(crate) fn restarted(&self, config: WaitingRoomConfigBuilder) -> Self {
         Self::at(config, self.clock.clone())
     }
 
-    /// The same house after a restart over which the clock was set back.
+    /// The same house after a restart during which the clock was set back by `secs` seconds.
     pub(crate) fn restarted_earlier(&self, config: WaitingRoomConfigBuilder, secs: u64) -> Self {
         let now = self.clock.now().before(Duration::from_secs(secs));
         Self::at(config, ManualClock::new(now))
@@ -75,14 +78,13 @@ impl House {
 
     fn at(config: WaitingRoomConfigBuilder, clock: ManualClock) -> Self {
         let config = crate::with_limits(config, &clock).build().unwrap();
-        let store = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
-        let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+        let layer = WaitingRoomLayer::with_clock(config, clock.clone());
         Self { layer, clock, forwarded: Arc::default() }
     }
 }
 
 impl<St: Store> House<St> {
-    /// A house with another store, which reads this clock.
+    /// A house with a store of the test's own, which reads this clock.
     pub(crate) fn with_store(layer: WaitingRoomLayer<St>, clock: ManualClock) -> Self {
         Self { layer, clock, forwarded: Arc::default() }
     }
@@ -100,10 +102,10 @@ impl<St: Store> House<St> {
     }
 
     pub(crate) async fn active(&self) -> u32 {
-        self.handle().snapshot().await.unwrap().active
+        self.handle().room().unwrap().snapshot().await.unwrap().active
     }
 
-    /// Sends a request; the application answers it with the headers it asks for in `x-app-*`.
+    /// Sends a request. The application returns the headers that the request names by `x-app-*`.
     pub(crate) async fn send(&self, request: Request<String>) -> Seen {
         let forwarded = Arc::clone(&self.forwarded);
         let app = service_fn(move |request: Request<String>| {
@@ -133,14 +135,14 @@ fn application(request: &Request<String>) -> Response<String> {
         spend.settle(cost.to_str().unwrap().parse().unwrap());
     }
     if request.headers().contains_key("x-end")
-        && let Some(visit) = request.extensions().get::<tower_waiting_room::Visit>()
+        && let Some(visit) = request.extensions().get::<tower_waiting_room::room::Visit>()
     {
         visit.end();
     }
     response
 }
 
-/// A response, with its body.
+/// A response with its body.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) status: StatusCode,
@@ -154,7 +156,7 @@ impl Seen {
     where
         B: http_body::Body<Error: std::fmt::Debug>,
     {
-        let reason = tower_waiting_room::reason_of(&response);
+        let reason = tower_waiting_room::respond::reason_of(&response);
         let reason = reason.map_or_else(|| "admitted".to_owned(), ToString::to_string);
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
@@ -174,7 +176,7 @@ impl Seen {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    /// The value of our cookie, if this response sets it.
+    /// The value of the room's cookie, if this response sets it.
     pub(crate) fn cookie(&self) -> Option<String> {
         self.headers.get_all(header::SET_COOKIE).iter().find_map(|line| {
             let pair = line.to_str().unwrap().split(';').next().unwrap();
@@ -183,7 +185,7 @@ impl Seen {
     }
 }
 
-/// A client with a jar for our one cookie.
+/// A client that keeps the room's cookie.
 #[derive(Clone, Default)]
 pub(crate) struct Visitor {
     pub(crate) cookie: Option<String>,
@@ -212,7 +214,7 @@ impl Visitor {
         seen
     }
 
-    /// Gets a ticket and a place, and comes back when it was told to.
+    /// Gets a ticket, waits for as long as `Retry-After` states, and gets a place with it.
     pub(crate) async fn queue<St: Store>(&mut self, house: &House<St>) -> Seen {
         let first = self.get(house).await;
         assert!(!first.is_inside(), "the room should be full");

@@ -1,10 +1,10 @@
-//! A visit from the first touch to the end.
+//! Visits from the first touch to the end.
 
 use std::{collections::BTreeMap, convert::Infallible};
 
 use http::{Request, Response};
 use tower::{Layer, ServiceExt, service_fn};
-use tower_waiting_room::{Enforcement, KeyRing, WaitingRoomConfig, WaitingRoomLayer};
+use tower_waiting_room::{KeyRing, WaitingRoomConfig, WaitingRoomLayer, config::Enforcement};
 
 use crate::support::{House, INSIDE, Visitor, config, key};
 
@@ -67,7 +67,7 @@ async fn a_client_without_cookies_uses_the_header() {
     assert_eq!(house.send(ask(pass)).await.reason, "admitted");
 }
 
-/// A client that sends tokens by header: it keeps the last line of each room.
+/// A client that sends its tokens in the header. It keeps the last line of each room.
 #[derive(Default)]
 struct Purse(BTreeMap<String, String>);
 
@@ -97,7 +97,7 @@ async fn a_client_that_sends_tokens_by_header_holds_one_slot_in_each_of_two_room
     let house = House::new(config().total_active_users(3));
     let mut client = Purse::default();
     for turn in 1..=8 {
-        // The pass of the outer room is renewed at every turn, that of the inner one never.
+        // The pass of the outer room is renewed at each turn, and that of the inner room at none.
         house.advance(20);
         let response = client.send(&house, &inner).await;
         assert_eq!(response.status(), 200, "turn {turn}");
@@ -105,7 +105,7 @@ async fn a_client_that_sends_tokens_by_header_holds_one_slot_in_each_of_two_room
         assert_eq!(lines, if turn == 1 { 2 } else { 1 }, "turn {turn}");
     }
     assert_eq!(house.active().await, 1);
-    assert_eq!(inner.handle().snapshot().await.unwrap().active, 1);
+    assert_eq!(inner.handle().room().unwrap().snapshot().await.unwrap().active, 1);
     assert_eq!(client.0.keys().collect::<Vec<_>>(), ["checkout", "shop"]);
 }
 
@@ -155,7 +155,7 @@ async fn in_shadow_mode_everybody_is_forwarded_and_the_verdicts_are_told() {
     assert_eq!(would_wait.reason, "queued:active_limit");
     house.advance(30);
     assert_eq!(bob.get(&house).await.reason, "queued:active_limit");
-    assert_eq!(house.handle().snapshot().await.unwrap().waiting, 1);
+    assert_eq!(house.handle().room().unwrap().snapshot().await.unwrap().waiting, 1);
 }
 
 #[tokio::test]

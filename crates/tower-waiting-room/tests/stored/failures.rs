@@ -1,4 +1,4 @@
-//! What becomes of requests about which the store of the limits cannot decide.
+//! Requests that the store of the limits cannot decide about.
 
 use std::{
     future::{Future, ready},
@@ -13,9 +13,12 @@ use std::{
 
 use http::{Request, StatusCode};
 use tower_waiting_room::{
-    DebugHeader, Enforcement, ManualClock, OverLimit, PeerAddr, Quota, RateLimit, RateStoreFailure,
-    StoreError, StoreErrorKind, Timestamp, WaitingRoomConfig, WaitingRoomConfigBuilder,
-    WaitingRoomLayer,
+    Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer,
+    config::{DebugHeader, Enforcement, WaitingRoomConfigBuilder},
+    rate::{OverLimit, RateStoreFailure},
+    request::PeerAddr,
+    room::{StoreError, StoreErrorKind},
+    time::{ManualClock, Timestamp},
 };
 use waiting_room_core::{Charge, ChargeReply, ChargeRequest, KeyHasher, RateStore};
 
@@ -24,12 +27,12 @@ use crate::{
     support::{House, Seen},
 };
 
-/// A store that can be away.
+/// A store of limits that a test can make unavailable or busy.
 #[derive(Clone, Debug)]
 struct Flaky {
     limits: CoreLimits,
     is_away: Arc<AtomicBool>,
-    /// Asked more than it decides in time.
+    /// Whether the store reports that it is asked more than it decides in time.
     is_busy: Arc<AtomicBool>,
 }
 
@@ -85,7 +88,7 @@ fn limits(store: &Flaky, on_failure: RateStoreFailure) -> WaitingRoomConfigBuild
         .debug_header(DebugHeader::On)
 }
 
-/// A house whose limits are kept as the config says.
+/// A house with this configuration, and with a clock that its store does not read.
 fn house(config: WaitingRoomConfigBuilder) -> House {
     let layer = WaitingRoomLayer::new(config.build().unwrap());
     House { layer, clock: ManualClock::default(), forwarded: Arc::default() }
@@ -157,7 +160,7 @@ async fn a_limit_that_is_shared_out_keeps_each_node_to_its_part() {
     assert_eq!(refused.header("retry-after"), Some("30"));
     store.set_away(false);
     assert_eq!(allowed(&house).await, 10);
-    // The part is remembered as long as everything is.
+    // The share that was used during the first outage is remembered like any use of a quota.
     store.set_away(true);
     assert!(!get(&house).await.is_inside());
 }
@@ -245,7 +248,7 @@ async fn what_cannot_be_given_back_stays_charged() {
     let settled = || Request::get("/").header("x-settle", "0");
     assert_eq!(send(&house, settled()).await.header("x-ratelimit-remaining"), Some("5"));
     assert_eq!(send(&house, settled()).await.header("x-ratelimit-remaining"), Some("5"));
-    // Charged here, it is given back here.
+    // A cost that was charged on this node is given back on this node.
     store.set_away(true);
     assert!(send(&house, settled()).await.is_inside());
     store.set_away(false);
@@ -260,7 +263,10 @@ async fn a_config_from_a_file_is_given_its_store_by_the_builder() {
         "rate_limits": [{ "name": "all", "key": "everyone", "quota": { "limit": 1, "window": "1m" } }]
     });
     let config: WaitingRoomConfig = serde_json::from_value(file).unwrap();
-    assert_eq!(config.clone().into_builder().build().unwrap().rules(), config.rules());
+    assert_eq!(
+        config.clone().into_builder().build().unwrap().room().unwrap(),
+        config.room().unwrap()
+    );
     let house = house(config.into_builder().rate_store(store.clone(), RateStoreFailure::Refuse));
     store.set_away(true);
     assert_eq!(get(&house).await.reason, "refused:limits_unavailable");

@@ -1,4 +1,4 @@
-//! Limits in a store that is a process by itself, as far as the layer can tell.
+//! A store of limits that looks to the layer like one in another process.
 
 use std::{
     collections::HashMap,
@@ -8,21 +8,24 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use tower_waiting_room::{Clock, ManualClock, StoreError};
+use tower_waiting_room::{
+    room::StoreError,
+    time::{Clock, ManualClock},
+};
 use waiting_room_core::{
     Charge, ChargeReply, ChargeRequest, KeyHasher, Limiter, LimiterCharge, RatePolicy, RateStore,
     Timestamp, charge_all,
 };
 
-/// The limits of the core behind the trait.
+/// The limiters of core behind the trait [`RateStore`].
 #[derive(Clone, Debug)]
 pub(crate) struct CoreLimits {
     clock: ManualClock,
-    /// By name.
+    /// The limits by name.
     limits: Arc<Mutex<HashMap<String, Known>>>,
 }
 
-/// A limit that was asked for.
+/// A limit that the layer has charged before.
 #[derive(Debug)]
 struct Known {
     policy: Arc<RatePolicy>,

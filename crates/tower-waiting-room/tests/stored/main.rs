@@ -1,4 +1,4 @@
-//! All that the layer promises about limits, with the limits in a store.
+//! The layer's promises about rate limits, with the limits counted in a store.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where what it needs is not there")]
 
@@ -21,11 +21,13 @@ mod soft;
 #[path = "../it/support.rs"]
 mod support;
 
-use tower_waiting_room::{ManualClock, RateStoreFailure, WaitingRoomConfigBuilder};
+use tower_waiting_room::{
+    config::WaitingRoomConfigBuilder, rate::RateStoreFailure, time::ManualClock,
+};
 
 use crate::limits::CoreLimits;
 
-/// How the houses of these tests keep their limits.
+/// Sets where the limits of these tests are counted: in a store.
 fn with_limits(config: WaitingRoomConfigBuilder, clock: &ManualClock) -> WaitingRoomConfigBuilder {
     config.rate_store(CoreLimits::new(clock), RateStoreFailure::Refuse)
 }

@@ -6,7 +6,8 @@ use anyhow::Result;
 use http::StatusCode;
 use tower::Layer;
 use tower_waiting_room::{
-    ManualClock, MemoryStore, Store, StoreFailure, Timestamp, WaitingRoomLayer,
+    WaitingRoomLayer,
+    time::{ManualClock, Timestamp},
 };
 
 use crate::{
@@ -44,9 +45,9 @@ pub(super) async fn full_room() -> Result<FullRoom> {
 pub(super) async fn still_room() -> Result<FullRoom> {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
     let config = config().build()?;
-    let store = MemoryStore::with_clock(config.rules().clone(), clock.clone())?;
-    let interval = store.rules().refresh_interval();
-    let room = FullRoom::new(WaitingRoomLayer::with_store(config, store, StoreFailure::Wait)).await;
+    let layer = WaitingRoomLayer::with_clock(config, clock.clone());
+    let interval = layer.handle().room().expect("there is a room").rules().refresh_interval();
+    let room = FullRoom::new(layer).await;
     clock.advance(2 * interval);
     Ok(room)
 }

@@ -10,7 +10,7 @@ use tower::{
     timeout::TimeoutLayer,
 };
 use tower_resilience_bulkhead::{BulkheadConfigBuilder, BulkheadLayer};
-use tower_waiting_room::{Concurrency, ReleaseAt, WaitingRoomConfig, WaitingRoomLayer};
+use tower_waiting_room::{Concurrency, WaitingRoomConfig, WaitingRoomLayer, gate::ReleaseAt};
 
 use super::sources::ENOUGH;
 use crate::{

@@ -11,7 +11,7 @@ use std::{
 use axum::{Router, body::Body};
 use tokio::time::timeout;
 use tower::ServiceExt;
-use tower_waiting_room::{Concurrency, Discipline};
+use tower_waiting_room::{Concurrency, gate::Discipline};
 use waiting_room_core::{Arrival, Entry, GateRules};
 
 use super::{

@@ -7,7 +7,9 @@ use http::StatusCode;
 use tower::{ServiceBuilder, layer::layer_fn};
 use tower_governor::{GovernorLayer, governor::GovernorConfigBuilder};
 use tower_resilience_ratelimiter::RateLimiterLayer;
-use tower_waiting_room::{Quota, RateHeaders, RateLimit, WaitingRoomConfig, WaitingRoomLayer};
+use tower_waiting_room::{
+    Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer, rate::RateHeaders,
+};
 
 use super::turns::Outcome::{self, Allowed};
 use crate::{

@@ -1,4 +1,4 @@
-//! A place in the queue of a gate.
+//! The future of a permit.
 
 use std::{
     fmt,
@@ -17,18 +17,20 @@ use crate::Timestamp;
 
 /// A place in the queue of a [`Gate`], and the future of the permit.
 ///
-/// It knows no timer: whoever waits calls [`time_out`](Self::time_out) at the
-/// [`deadline`](Self::deadline).
+/// The future has no timer. Its owner calls [`time_out`](Self::time_out) at the
+/// [`deadline`](Self::deadline); until then, the request keeps its place unless it is refused.
 ///
 /// # Cancel safety
 ///
-/// Dropped, it is free at once for somebody else; a permit that it was just given goes to the next.
-#[must_use = "dropped, it is given up"]
+/// Dropping the future frees the place at once. If it was granted a permit that has not been
+/// collected, the permit goes to the next waiter.
+#[must_use = "dropping it gives up the place in the queue"]
 pub struct Acquire {
-    /// `None` once it is told what became of it.
+    /// `None` once the outcome was collected, so that `Drop` has nothing left to do.
     gate: Option<Gate>,
     id: Id,
     deadline: Timestamp,
+    /// Whether a waker was stored before. The first poll always needs a clone of its waker.
     was_polled: bool,
 }
 
@@ -37,21 +39,22 @@ impl Acquire {
         Self { gate: Some(gate), id, deadline, was_polled: false }
     }
 
-    /// Until when it waits; a permit that it is given at this very instant is its own.
+    /// The time until which the request waits. A permit that is granted at this very instant
+    /// counts.
     #[must_use]
     pub const fn deadline(&self) -> Timestamp {
         self.deadline
     }
 
-    /// Ends the wait. Whoever was given a permit before has it.
+    /// Ends the wait. Returns the permit if one was granted before.
     ///
     /// # Errors
     ///
-    /// What somebody is told who has none.
+    /// Returns the refusal if no permit was granted.
     ///
     /// # Panics
     ///
-    /// If the place was polled to its end before.
+    /// Panics if the future was polled to completion before.
     pub fn time_out(mut self) -> Result<Permit, GateRefused> {
         let gate = self.gate.take().expect(POLLED);
         let waiter = gate.critical(gate.now(), |critical| critical.time_out(self.id));
@@ -65,8 +68,9 @@ impl Future for Acquire {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let place = &mut *self;
         let gate = place.gate.as_ref().expect(POLLED);
-        // Made before the lock is taken, and the old one dropped after it is released: both are
-        // foreign code. Whoever comes again was woken, as a rule, and needs none.
+        // A waker is cloned before the lock is taken, and the one that it replaces is dropped after
+        // the lock is released: both run foreign code. A future that is polled again was usually
+        // woken because its outcome is there, so a clone would be wasted.
         let mut clone = if place.was_polled { None } else { Some(cx.waker().clone()) };
         place.was_polled = true;
         loop {
@@ -76,6 +80,7 @@ impl Future for Acquire {
                     let gate = place.gate.take().expect(POLLED);
                     return Poll::Ready(told(gate, &waiter));
                 }
+                // The task has changed. This happens once per poll, since a clone is always stored.
                 None => clone = Some(cx.waker().clone()),
             }
         }
@@ -86,6 +91,8 @@ impl Drop for Acquire {
     fn drop(&mut self) {
         if let Some(gate) = self.gate.take() {
             let waiter = gate.critical(gate.now(), |critical| critical.cancel(self.id));
+            // A permit that was granted but not collected is given back by its own `Drop`. That
+            // takes the lock again, so it must not happen inside the critical section above.
             if !waiter.is_waiting() {
                 drop(told(gate, &waiter));
             }
@@ -99,12 +106,12 @@ impl fmt::Debug for Acquire {
     }
 }
 
-/// What somebody is told who waits no longer.
+/// The outcome of a request that was removed from the queue, as the caller receives it.
 fn told(gate: Gate, waiter: &Waiter) -> Result<Permit, GateRefused> {
     match waiter.stage {
         Stage::Granted(grant) => Ok(Permit::new(gate, waiter.class, grant, waiter.since)),
         Stage::Refused(refused) => Err(refused),
-        Stage::Waiting => unreachable!("it was taken out of the line"),
+        Stage::Waiting => unreachable!("a request that still waits has no outcome"),
     }
 }
 

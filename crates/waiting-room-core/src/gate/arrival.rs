@@ -1,42 +1,58 @@
-//! A request that comes to a gate, and the reasons for which it is not let in.
+//! A request that arrives at a gate, and the reasons for a refusal.
 
 use std::time::Duration;
 
 use crate::Timestamp;
 
-/// Somebody who comes to a gate, as far as its discipline cares.
+/// The properties of an arriving request that matter to the discipline of a gate.
+///
+/// The default is a request of class 0 and tenant 0, without a deadline, that holds no other
+/// permit. A property that the discipline does not use has no effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     pub(super) class: u8,
     pub(super) tenant: u64,
+    /// The time at which the client gives up, if it is known.
     pub(super) deadline: Option<Timestamp>,
+    /// Whether the request holds a permit of another gate.
     pub(super) is_inside: bool,
 }
 
 impl Arrival {
-    /// Of this class of priority: 0, the default, goes first.
+    /// Sets the priority class. 0, the default, is served first.
+    ///
+    /// A class beyond the last one of the gate counts as the last.
     #[must_use]
     pub const fn class(mut self, class: u8) -> Self {
         self.class = class;
         self
     }
 
-    /// Of this tenant, by a hash that its clients cannot aim.
+    /// Sets the tenant, as a hash that clients cannot choose. 0 by default.
+    ///
+    /// A client that can compute the hash could join the lane of another tenant on purpose, so the
+    /// hash should be keyed with a secret.
     #[must_use]
     pub const fn tenant(mut self, tenant: u64) -> Self {
         self.tenant = tenant;
         self
     }
 
-    /// Of a request that holds a permit of another gate already: while this one is drained and those
-    /// who wait [have their turn](super::DrainQueue::Serve), it has its turn too.
+    /// Marks a request that already holds a permit of another gate.
+    ///
+    /// Such a request is admitted or queued even while this gate is drained, provided that the
+    /// drain [serves](super::DrainQueue::Serve) its waiting requests. Otherwise a request that is
+    /// half way through would be refused.
     #[must_use]
     pub const fn inside(mut self) -> Self {
         self.is_inside = true;
         self
     }
 
-    /// Of a client that gives up then.
+    /// Sets the time at which the client gives up. `None` by default.
+    ///
+    /// The request then waits no longer than leaves it enough time to run, by the typical run time
+    /// that the gate has measured.
     #[must_use]
     pub const fn deadline(mut self, deadline: Timestamp) -> Self {
         self.deadline = Some(deadline);
@@ -44,29 +60,32 @@ impl Arrival {
     }
 }
 
-/// What a gate says to somebody who is not let in.
+/// The refusal of a request by a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GateRefused {
-    /// Why.
+    /// The reason.
     pub because: RefusedBecause,
-    /// When to come back, where it was for want of capacity: a time of its own for each of those
-    /// who are refused, at the rate at which the service gets through them.
+    /// The time after which the client should come back; `None` unless capacity was lacking.
+    ///
+    /// Each refused client gets a time of its own, spaced at the rate at which the service serves
+    /// requests, so that a crowd does not come back all at once.
     pub retry_after: Option<Duration>,
 }
 
-/// Why a gate does not let somebody in.
+/// The reason for which a gate refused a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefusedBecause {
-    /// The gate is being emptied.
+    /// The gate is being drained.
     Drained,
-    /// It waited, and had to make room for another.
+    /// The queue was full, and the request was removed from it in favour of another.
     Evicted,
-    /// As many wait as may.
+    /// The queue was full when the request arrived.
     Full,
-    /// It would wait for longer than it may, or has under overload.
+    /// The request could not have been served in time, or it waited for as long as the discipline
+    /// allows under overload.
     Shed,
-    /// It has waited for as long as it may, or as its client does.
+    /// The request waited for the longest time that the rules or its client allow.
     TimedOut,
 }

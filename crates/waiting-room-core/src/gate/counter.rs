@@ -1,35 +1,51 @@
-//! How many run and may run, and whether anybody waits, in one word.
+//! The numbers that requests race for: running requests, limit, queue and draining, in one word.
 //!
-//! Whoever changes one of the numbers sees the others as they are at that very instant, so that no
-//! limit that is lowered is passed by somebody who has just read the old one, and nobody passes
-//! those who wait.
+//! Each change is one compare-and-swap of the whole word, so it is made against the current values
+//! of all the numbers. A request that has read the old limit cannot slip past a lowered one, and a
+//! newcomer cannot overtake requests that wait.
 //!
 //! ```text
 //!    63         62     61 .. 44    43 .. 22     21 .. 0
 //! draining |   queue  |   unused  |   limit   | in flight
 //! ```
 //!
-//! How many wait is not among them: only under the lock does it matter, and so a permit that goes
-//! from one to the next while others wait changes nothing here.
+//! `limit` and `in flight` are counts of 22 bits; `queue` and `draining` are flags.
+//!
+//! The limit and both flags are written under the lock only. The number of waiters is not part of
+//! the word, because it matters only under the lock: a permit that passes from one request to the
+//! next while others wait does not touch the word at all.
+//!
+//! ```text
+//!            without the lock                        under the lock
+//! enter      no queue, below the limit, not draining  everything else
+//! leave      no queue, or above the limit             a waiter may run, or the gate is draining
+//! ```
 
 use std::fmt;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// The numbers of a gate, changed all at once or not at all.
+/// The numbers of a gate, packed into one atomic word.
 pub(super) struct Counter(AtomicU64);
 
 /// The numbers of a gate at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
+    /// The requests that run, including those whose permit was granted but not collected yet.
     pub(super) in_flight: u32,
+    /// The limit in force; [`Self::MAX_IN_FLIGHT`] if there is none.
     pub(super) limit: u32,
-    /// Whether anybody waits.
+    /// Whether at least one request waits.
     pub(super) has_queue: bool,
     pub(super) is_draining: bool,
 }
 
-/// How many run of each class of priority; no number where the discipline knows no classes.
+/// The number of running requests of each priority class; empty for a discipline without classes.
+///
+/// The numbers are updated outside the lock, just after a request has entered and just before it
+/// leaves. A reading may therefore be off by the requests that are entering or leaving at that
+/// instant. It decides only which class is served next, never how many requests run, so `Relaxed`
+/// is enough.
 pub(super) struct Running(Box<[AtomicU32]>);
 
 impl Counter {
@@ -42,28 +58,36 @@ impl Counter {
         Counts::unpack(self.0.load(Ordering::Acquire))
     }
 
-    /// Lets one in, if there is room for it and nobody waits; says how many run then.
+    /// Admits a request, if a permit is free and no request waits. Returns the number of requests
+    /// that run then, including this one.
     pub(super) fn enter(&self) -> Option<u32> {
         self.change(|counts| counts.may_enter().then(|| counts.enter()))
     }
 
-    /// Takes one out, if that concerns nobody else.
+    /// Takes out a request, unless the release has to be handled under the lock; returns whether
+    /// it did.
     pub(super) fn leave(&self) -> bool {
         let left = self.change(|counts| (!counts.is_awaited()).then(|| counts.in_flight -= 1));
         left.is_some()
     }
 
-    /// Changes the numbers as the closure does, unless it says `None`. It may be called again if
-    /// they have changed meanwhile.
+    /// Applies the closure to the numbers, unless it returns `None`.
+    ///
+    /// The closure is called again if the numbers have changed meanwhile, so it must not have side
+    /// effects.
     pub(super) fn change<T>(&self, change: impl Fn(&mut Counts) -> Option<T>) -> Option<T> {
         let mut before = self.0.load(Ordering::Acquire);
         loop {
             let mut counts = Counts::unpack(before);
             let given = change(&mut counts)?;
             let after = counts.pack();
+            // There is nothing to write: the closure has decided on the numbers of the last load.
             if after == before {
                 return Some(given);
             }
+            // Acquire and release order what a request did before it left ahead of what the next
+            // one does after it has entered. The lock does the same for a permit that goes to a
+            // waiter.
             match self.0.compare_exchange_weak(before, after, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Some(given),
                 Err(current) => before = current,
@@ -73,31 +97,35 @@ impl Counter {
 }
 
 impl Counts {
-    /// The most that can run.
+    /// The most requests that can run at once: the largest number of 22 bits.
     pub(super) const MAX_IN_FLIGHT: u32 = (1 << 22) - 1;
 
-    /// Whether somebody who comes may run at once.
+    /// Whether a request that arrives may run at once.
     pub(super) const fn may_enter(&self) -> bool {
         !self.has_queue && self.has_room() && !self.is_draining
     }
 
-    /// Whether there is room for one more.
+    /// Whether a permit is free.
     pub(super) const fn has_room(&self) -> bool {
         self.in_flight < self.limit
     }
 
-    /// Whether nobody runs and nobody waits.
+    /// Whether no request runs and none waits.
     pub(super) const fn is_idle(&self) -> bool {
         self.in_flight == 0 && !self.has_queue
     }
 
-    /// Lets one in; says how many run then.
+    /// Counts a request that enters; returns the number of requests that run then.
     pub(super) const fn enter(&mut self) -> u32 {
         self.in_flight += 1;
         self.in_flight
     }
 
-    /// Whether anybody has to hear of one who leaves.
+    /// Whether a release has to be handled under the lock.
+    ///
+    /// While more requests run than a lowered limit allows, a release only reduces the excess: no
+    /// waiter can get the permit. From the limit downwards it goes to a waiter. While the gate is
+    /// drained, each release may be the one that makes it idle.
     const fn is_awaited(&self) -> bool {
         self.is_draining || self.has_queue && self.in_flight <= self.limit
     }
@@ -128,26 +156,26 @@ impl Running {
         Self((0..classes).map(|_| AtomicU32::new(0)).collect())
     }
 
-    /// One of a class runs.
+    /// Counts a request of this class that begins to run.
     pub(super) fn begins(&self, class: u8) {
         if let Some(running) = self.number(class) {
             running.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// One of a class runs no longer.
+    /// Takes back the count of a request of this class that has ended.
     pub(super) fn ends(&self, class: u8) {
         if let Some(running) = self.number(class) {
             running.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// How many of a class run.
+    /// The number of running requests of this class.
     pub(super) fn of(&self, class: u8) -> u32 {
         self.number(class).map_or(0, |running| running.load(Ordering::Relaxed))
     }
 
-    /// The number of a class; of the last, for one that there is not.
+    /// The number of this class. A class beyond the last counts as the last, as in the line.
     fn number(&self, class: u8) -> Option<&AtomicU32> {
         self.0.get(usize::from(class)).or(self.0.last())
     }
@@ -192,7 +220,7 @@ mod tests {
         set(&counter, |counts| counts.has_queue = true);
         set(&counter, |counts| counts.limit = 9);
         assert_eq!(counter.enter(), None);
-        assert!(!counter.leave(), "somebody waits to hear of it");
+        assert!(!counter.leave(), "a waiter must get the permit");
     }
 
     #[test]

@@ -1,4 +1,8 @@
-//! How long a request that comes may wait in the queue, and whether it would wait in vain.
+//! The deadline of a request that joins the queue, and whether it could be served before that.
+//!
+//! A request that cannot be served in time is refused on arrival: it would only take space in the
+//! queue, and its client would learn later what is known now. Both answers are estimates, from the
+//! measured service rate and the measured run time.
 
 use std::time::Duration;
 
@@ -10,7 +14,11 @@ use super::{
 use crate::Timestamp;
 
 impl Locked<'_> {
-    /// Until when somebody who comes now may wait, and what it is told then.
+    /// The time until which a request that arrives now may wait, and the reason for its refusal
+    /// after that.
+    ///
+    /// It is the earlier of two deadlines: that of the gate, by its discipline, and that of the
+    /// client.
     pub(super) fn deadline(&self, arrival: &Arrival) -> (Timestamp, RefusedBecause) {
         let max_wait = self.shared.rules.max_wait;
         let (wait, because) = match &self.shared.rules.discipline {
@@ -22,7 +30,8 @@ impl Locked<'_> {
             _ => (max_wait, RefusedBecause::TimedOut),
         };
         let own = self.now + wait;
-        // A client that gives up then has no use for a permit that comes with no time left to run.
+        // The client also needs the time that its request takes to run: a permit that arrives later
+        // is of no use to it.
         let clients = arrival.deadline.map(|deadline| deadline.before(self.typical_hold()));
         match clients {
             Some(clients) if clients <= own => (clients, RefusedBecause::TimedOut),
@@ -30,35 +39,41 @@ impl Locked<'_> {
         }
     }
 
-    /// How long requests run, as far as somebody who comes is judged by it.
+    /// The run time to be expected of an arriving request; zero if none can be.
     fn typical_hold(&self) -> Duration {
         let hold = if self.is_first() { None } else { self.state.typical_hold.median() };
         hold.unwrap_or_default()
     }
 
-    /// Whether somebody who joins a lane now cannot be served in time.
+    /// Whether a request that joins `lane` now cannot be served by its deadline.
+    ///
+    /// The requests ahead of it are a lower bound, so a request is refused only if it would be late
+    /// even at best.
     pub(super) fn is_hopeless(&self, lane: u64, deadline: Timestamp) -> bool {
         let Some(rate) = self.rate() else { return self.now > deadline };
         let ahead = self.state.line.ahead(lane, self.is_standing());
         #[expect(clippy::cast_precision_loss, reason = "an estimate, of half a million at most")]
         let wait = (ahead + 1) as f64 / rate;
         let left = deadline.since(self.now).as_secs_f64();
-        // Less than a nanosecond more is but rounding.
+        // A difference of less than a nanosecond is rounding: timestamps are no finer than that.
         self.now > deadline || wait - left > 1e-9
     }
 
-    /// The rate by which somebody who comes is judged.
+    /// The service rate by which an arriving request is judged; `None` if it is unknown.
     fn rate(&self) -> Option<f64> {
         if self.is_first() { None } else { self.state.rate.per_second() }
     }
 
-    /// Whether somebody who comes finds the queue empty, and is not judged by what was before: it is
-    /// from those who wait that the gate learns, and a bad hour would keep all of them away.
+    /// Whether an arriving request would be the first to wait. It is then not judged by estimates.
+    ///
+    /// The estimates are updated only while requests wait. If those of a bad hour could turn the
+    /// first request away, none would ever wait again, and the estimates would never be corrected.
     fn is_first(&self) -> bool {
         self.state.queued == 0
     }
 
-    /// Whether the queue has not been empty for so long that it turns round.
+    /// Whether the queue has been non-empty for so long that an adaptive LIFO serves the newest
+    /// first.
     pub(super) fn is_standing(&self) -> bool {
         match &self.shared.rules.discipline {
             Discipline::AdaptiveLifo { interval } => self.standing() > *interval,
@@ -66,7 +81,7 @@ impl Locked<'_> {
         }
     }
 
-    /// For how long the queue has not been empty.
+    /// The time since the queue was last empty; zero if it is empty.
     fn standing(&self) -> Duration {
         match self.state.queued {
             0 => Duration::ZERO,
@@ -75,12 +90,20 @@ impl Locked<'_> {
     }
 }
 
-/// The longest wait under controlled delay, where the queue has not been empty for `standing`:
-/// `max_wait` up to an interval, and the target from one and a half on.
+/// The longest wait under controlled delay, if the queue has been non-empty for `standing`.
 ///
-/// In between the one becomes the other evenly. If it did so from one instant to the next, a burst
-/// that takes hardly longer than an interval would have its end refused. For an overload it makes
-/// little difference: a queue that is longer than the target needs its time to shrink anyway.
+/// ```text
+/// longest wait
+///   max_wait ├────────────┐
+///            │             ╲
+///     target │              └───────────
+///            └────────────┼──┼──────────► standing
+///                   interval  1.5 intervals
+/// ```
+///
+/// The wait shrinks linearly over half an interval. A sudden step would refuse the end of a burst
+/// that lasts slightly longer than an interval. Under overload the slope makes little difference: a
+/// queue that is longer than the target needs time to shrink anyway.
 pub(super) fn longest_wait(
     standing: Duration,
     max_wait: Duration,
@@ -132,10 +155,10 @@ mod tests {
         let delay = Discipline::ControlledDelay { target: TARGET, interval: INTERVAL };
         let rules = GateRules::new(1).max_wait(5 * INTERVAL).discipline(delay);
         let gate = Gate::with_clock(rules, 7, clock.clone()).unwrap();
-        let Entry::Admitted(_permit) = arrive(&gate) else { panic!("nobody else is here") };
-        let Entry::Queued(first) = arrive(&gate) else { panic!("one may wait") };
+        let Entry::Admitted(_permit) = arrive(&gate) else { panic!("not admitted") };
+        let Entry::Queued(first) = arrive(&gate) else { panic!("not queued") };
         clock.advance(3 * INTERVAL);
-        let Entry::Queued(second) = arrive(&gate) else { panic!("no rate is known") };
+        let Entry::Queued(second) = arrive(&gate) else { panic!("not queued") };
         assert_eq!(second.deadline(), gate.now() + TARGET);
 
         clock.advance_to(second.deadline());

@@ -1,4 +1,7 @@
-//! A gate: its state, how it is made, and its numbers.
+//! The gate itself: its state, its construction, and its snapshot.
+//!
+//! The verbs that change a gate are in `verbs.rs`. The code that runs under its lock is in
+//! `locked.rs` and `queue.rs`.
 
 use std::{collections::BTreeMap, fmt, task::Waker, time::Duration};
 
@@ -15,9 +18,9 @@ use crate::{
     sync::{Arc, Mutex, unpoisoned},
 };
 
-/// Lets a number of requests run at once, has some more wait in order, and refuses the rest.
+/// Admits up to a limit of requests at once, queues a bounded number more, and refuses the rest.
 ///
-/// Clones are the same gate. See the [crate docs](crate#the-gate).
+/// Clones share one gate. See the [crate docs](crate#the-gate).
 ///
 /// ```
 /// use waiting_room_core::{Arrival, Entry, Gate, GateRules};
@@ -35,92 +38,104 @@ use crate::{
 #[derive(Clone)]
 pub struct Gate(pub(super) Arc<Shared>);
 
-/// What all clones of a gate have in common.
+/// State shared by all clones of a gate.
 pub(super) struct Shared {
+    /// The numbers that requests race for, changed without the lock.
     pub(super) counter: Counter,
+    /// The rules that the gate was made with. The limit in force is in the counter, since it can be
+    /// changed later.
     pub(super) rules: GateRules,
     pub(super) running: Running,
     clock: Box<dyn Clock>,
     pub(super) state: Mutex<State>,
 }
 
-/// What is changed under the lock.
+/// State that is read and changed under the lock only.
 pub(super) struct State {
+    /// The order of the requests that wait.
     pub(super) line: Box<dyn Line>,
+    /// The requests that wait, and those whose outcome has not been collected yet.
     pub(super) waiters: Waiters,
-    /// How many wait: who has not heard what became of it does not.
+    /// The number of requests that wait. A request that was granted a permit or refused is no
+    /// longer counted, even if its future has not been polled since.
     pub(super) queued: u32,
-    /// When somebody last came into an empty queue.
+    /// When a request last joined an empty queue: the queue has not been empty since.
     pub(super) last_empty: Timestamp,
     pub(super) rate: ServiceRate,
     pub(super) typical_hold: HoldEstimate,
+    /// The times at which refused requests are asked to come back.
     pub(super) slots: RetrySchedule,
     pub(super) outcomes: GateOutcomes,
-    /// Whether those who are inside of other gates come in while it is drained.
+    /// Whether requests that hold a permit of another gate are admitted while this gate is drained.
+    /// It has no effect on a gate that is open.
     pub(super) serves_those_inside: bool,
-    /// Those who wait for the gate to be idle, and how many have.
+    /// The wakers of the [`Idle`](super::Idle) futures, by the number of the future.
     pub(super) idle: BTreeMap<u64, Waker>,
+    /// The last number that was given to such a future. Numbers are never reused.
     pub(super) idle_number: u64,
 }
 
-/// A gate at one instant.
+/// The numbers of a gate at one instant, for metrics and status pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct GateSnapshot {
-    /// How many run: counted, never derived from the limit.
+    /// The number of requests that run. It is counted, not derived from the limit, and exceeds a
+    /// limit that was lowered until enough requests have ended.
     pub in_flight: u32,
-    /// How many may run; `None` for as many as come.
+    /// The limit in force; `None` if there is no limit.
     pub limit: Option<u32>,
-    /// How many wait.
+    /// The number of requests that wait for a permit.
     pub queued: u32,
-    /// For how long the one has waited who has waited the longest.
+    /// The longest current wait; zero if no request waits.
     pub oldest_wait: Duration,
-    /// How many are served in a second while somebody waits, as far as is known.
+    /// Requests served per second while others wait; `None` until enough releases were seen.
     pub service_rate: Option<f64>,
-    /// Whether the gate is being emptied.
+    /// Whether the gate is being drained.
     pub is_draining: bool,
-    /// What has become of those who did not run at once.
+    /// The outcomes of all requests that did not run at once.
     pub outcomes: GateOutcomes,
 }
 
-/// What has become of all who did not run at once, since the gate was made.
+/// Outcomes of the requests that did not run at once, counted since the gate was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GateOutcomes {
-    /// Went away from the queue.
+    /// Requests that left the queue because their future was dropped.
     pub cancelled: u64,
-    /// Were refused because the gate was being emptied.
+    /// Requests that were refused because the gate was being drained, on arrival or in the queue.
     pub drained: u64,
-    /// Had to make room for another in the queue.
+    /// Requests that were removed from a full queue in favour of another.
     pub evicted: u64,
-    /// Were refused because as many waited as may.
+    /// Requests that were refused because the queue was full.
     pub full: u64,
-    /// Were given a permit in the queue.
+    /// Requests that were granted a permit after they had joined the queue.
     pub granted: u64,
-    /// Came into the queue.
+    /// Requests that joined the queue.
     pub queued: u64,
-    /// Would have waited, or waited, for longer than they may under overload.
+    /// Requests that were refused on arrival because they could not have been served in time, or
+    /// that waited for as long as the discipline allows under overload.
     pub shed: u64,
-    /// Waited for as long as they might.
+    /// Requests that waited for the longest time that the rules or their clients allow.
     pub timed_out: u64,
 }
 
 impl Gate {
-    /// An open gate under these rules, on the machine's clock. The `seed` spreads the times at
-    /// which those who are refused come back.
+    /// Creates an open gate under these rules, on the machine's clock.
+    ///
+    /// The `seed` spreads the times at which refused clients are asked to come back.
     ///
     /// # Errors
     ///
-    /// Rules that cannot be obeyed.
+    /// Returns the first rule that is out of bounds, as [`GateRules::validate`] does.
     pub fn new(rules: GateRules, seed: u64) -> Result<Self, ConfigError> {
         Self::with_clock(rules, seed, SystemClock::new())
     }
 
-    /// The same on another clock.
+    /// Creates an open gate as [`new`](Self::new) does, on another clock.
     ///
     /// # Errors
     ///
-    /// Rules that cannot be obeyed.
+    /// Returns the first rule that is out of bounds, as [`GateRules::validate`] does.
     pub fn with_clock(rules: GateRules, seed: u64, clock: impl Clock) -> Result<Self, ConfigError> {
         rules.validate()?;
         let state = State {
@@ -151,21 +166,29 @@ impl Gate {
         self.0.clock.now()
     }
 
-    /// The limit in force; `None` for as many as come.
+    /// The limit in force; `None` if there is no limit.
+    ///
+    /// A gate without a limit counts to [`GateRules::MAX_LIMIT`] all the same, so a limit of
+    /// exactly that number is reported as `None`.
     #[must_use]
     pub fn limit(&self) -> Option<u32> {
         Some(self.0.counter.counts().limit).filter(|limit| *limit < GateRules::MAX_LIMIT)
     }
 
-    /// Whether there are other clones of it: permits, places, or handles.
+    /// Whether this gate is in use elsewhere: as a clone, a [`Permit`](super::Permit), an
+    /// [`Acquire`](super::Acquire), or an [`Idle`](super::Idle).
+    ///
+    /// An owner of many gates may drop one that is not shared: no request runs or waits in it.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
 
-    /// The gate in numbers.
+    /// The numbers of the gate at `now`.
     #[must_use]
     pub fn snapshot(&self, now: Timestamp) -> GateSnapshot {
+        // The lock is taken first: the queue, the limit and the draining flag do not change under
+        // it, so all numbers but `in_flight` belong to one instant.
         let state = unpoisoned(self.0.state.lock());
         let Counts { in_flight, is_draining, .. } = self.0.counter.counts();
         GateSnapshot {
@@ -184,7 +207,10 @@ impl Gate {
 }
 
 impl Shared {
-    /// Whether one who leaves says how much the service gets done, though nobody waits.
+    /// Whether a release is a sample of the service rate although no request waits.
+    ///
+    /// The rate is normally measured while requests wait. A gate without a queue has no such time,
+    /// so it learns from the releases that happen while it is full.
     pub(super) fn is_measured(&self) -> bool {
         self.rules.queue == 0 && !self.counter.counts().has_room()
     }
@@ -196,7 +222,9 @@ impl fmt::Debug for Gate {
     }
 }
 
-/// An empty line.
+/// Creates an empty line for a discipline.
+///
+/// Controlled delay differs from `Fifo` only in how long a request may wait, not in the order.
 pub(super) fn line(discipline: &Discipline) -> Box<dyn Line> {
     match discipline {
         Discipline::AdaptiveLifo { .. } => Box::new(Single::adaptive_lifo()),

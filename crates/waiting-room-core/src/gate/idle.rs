@@ -1,4 +1,4 @@
-//! Waiting until nobody is left.
+//! Waiting until a drained gate is idle.
 
 use std::{
     future::Future,
@@ -8,17 +8,21 @@ use std::{
 
 use super::{gate::Gate, locked::Locked};
 
-/// Ready once a gate that is being [drained](Gate::drain) is empty: nobody runs, and nobody waits. Not
-/// while the gate is [open](Gate::open) again; so it goes with a deadline.
+/// A future that is ready once a gate that is being [drained](Gate::drain) is idle: no request runs
+/// or waits.
+///
+/// It stays pending while the gate is [open](Gate::open) again, and for as long as any request
+/// runs. Combine it with a timeout.
 ///
 /// # Cancel safety
 ///
-/// Dropped, it changes nothing: the gate is still being drained.
+/// Dropping the future changes nothing: the gate is still being drained.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are polled"]
 pub struct Idle {
     gate: Gate,
-    /// Under which number the gate knows whom to wake.
+    /// The number under which the gate keeps the waker of this future; `None` before the first poll
+    /// and after the last.
     number: Option<u64>,
 }
 
@@ -32,6 +36,8 @@ impl Future for Idle {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // Cloned before the lock is taken, and the old waker is dropped after it is released: both
+        // run foreign code.
         let waker = cx.waker().clone();
         let number = self.number;
         let now = self.gate.now();
@@ -53,8 +59,10 @@ impl Drop for Idle {
 }
 
 impl Locked<'_> {
-    /// Has somebody woken when the gate is empty, under this number or a new one; says under which,
-    /// or `None` if it is empty now. The waker that is replaced is not to be dropped under the lock.
+    /// Stores a waker to be called when the gate is idle, under this number or a new one.
+    ///
+    /// Returns the number, or `None` if the gate is idle now. The second part is a waker that is no
+    /// longer needed, which the caller must drop after the lock is released.
     pub(super) fn await_idle(
         &mut self,
         number: Option<u64>,
@@ -71,7 +79,8 @@ impl Locked<'_> {
         (Some(number), self.state.idle.insert(number, waker))
     }
 
-    /// Has nobody woken under this number.
+    /// Removes the waker with this number, if it was not called yet. The caller must drop it after
+    /// the lock is released.
     pub(super) fn forget_idle(&mut self, number: u64) -> Option<Waker> {
         self.state.idle.remove(&number)
     }

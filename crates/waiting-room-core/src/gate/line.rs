@@ -1,9 +1,16 @@
-//! The queue of a gate: those who wait, and who of them is next.
+//! The order of the requests that wait at a gate.
 //!
-//! The disciplines differ in three answers only: which *lane* somebody joins, who is next, and who
-//! makes room when the queue is full. A lane is in the order of arrival.
+//! The disciplines differ in three decisions: which *lane* a request joins, which request is next,
+//! and which one is evicted when the queue is full. A lane is a list in the order of arrival.
 //!
-//! A line keeps the order alone; who they are, its callers keep.
+//! ```text
+//! single     ──► o o o o o                one lane
+//! classes    ──► o o | ──► o o o | ──► o   a lane per class, the lowest class first
+//! tenants    ──► o o o | ──► o | ──► o o   a lane per tenant, in turns
+//! ```
+//!
+//! A line keeps only the order. The entries themselves are in the `Waiters` of the gate, and the
+//! bound on their number is the gate's as well.
 
 mod classes;
 mod lane;

@@ -1,7 +1,14 @@
-//! What happens to a gate under its lock.
+//! The lock of a gate: entering it, leaving it, and the wake-ups afterwards.
 //!
-//! Nobody is woken and nothing foreign is called here: whom a change concerns is gathered, to be
-//! woken when the lock is released.
+//! No foreign code runs under the lock. A waker may run a task on the spot, and that task may drop
+//! a permit of the same gate: called under the lock, it would wait for a lock that its own thread
+//! holds. Wakers are therefore collected in a [`WakeList`] and called after the lock is released.
+//! Cloning and dropping a waker are foreign code too, and also happen outside the lock. The clock
+//! is read before the lock is taken.
+//!
+//! ```text
+//! lock ─► change the state, collect wakers ─► check the invariants ─► unlock ─► call the wakers
+//! ```
 
 use std::{
     mem,
@@ -23,6 +30,7 @@ use crate::{Timestamp, sync::unpoisoned};
 pub(super) struct Locked<'a> {
     pub(super) shared: &'a Shared,
     pub(super) state: &'a mut State,
+    /// The time of this critical section, read before the lock was taken.
     pub(super) now: Timestamp,
     wakes: &'a mut WakeList,
 }
@@ -30,13 +38,16 @@ pub(super) struct Locked<'a> {
 /// Wakers to call once the lock is released.
 #[derive(Default)]
 struct WakeList {
-    /// Mostly the only one; so it takes no memory.
+    /// Stored inline: most critical sections wake at most one task, and these do not allocate.
     first: Option<Waker>,
     others: Vec<Waker>,
 }
 
 impl Gate {
-    /// What became of somebody who waits, as [`Waiters::poll`] tells it.
+    /// Polls a waiting request; the result is that of `Waiters::poll`.
+    ///
+    /// This takes the lock without [`critical`](Self::critical): a poll changes only the entry of
+    /// its own request, so no other task has to be woken.
     pub(super) fn poll(
         &self,
         id: Id,
@@ -46,8 +57,11 @@ impl Gate {
         unpoisoned(self.0.state.lock()).waiters.poll(id, waker, clone)
     }
 
-    /// Does something under the lock, and wakes whom it concerns when it is released.
+    /// Runs `act` under the lock, and calls the wakers that it collected after the lock is
+    /// released.
     pub(super) fn critical<T>(&self, now: Timestamp, act: impl FnOnce(&mut Locked<'_>) -> T) -> T {
+        // Declared before the guard, so that the lock is released first even if `act` unwinds: the
+        // wakers are then dropped outside the lock as well.
         let mut wakes = WakeList::default();
         let mut state = unpoisoned(self.0.state.lock());
         let mut critical = Locked::new(&self.0, &mut state, now, &mut wakes);
@@ -69,13 +83,16 @@ impl<'a> Locked<'a> {
         Self { shared, state, now, wakes }
     }
 
-    /// Changes the numbers.
+    /// Changes the numbers, which cannot fail.
     pub(super) fn change<T>(&self, change: impl Fn(&mut Counts) -> T) -> T {
         let changed = self.shared.counter.change(|counts| Some(change(counts)));
-        changed.unwrap_or_else(|| unreachable!("the closure never says no"))
+        changed.unwrap_or_else(|| unreachable!("the closure always returns a value"))
     }
 
-    /// What is to be done before the lock is released.
+    /// Finishes a critical section before the lock is released.
+    ///
+    /// A drained gate becomes idle in a critical section only, because each of its releases is
+    /// handled under the lock. So this is the one place that has to notice.
     fn end(self) {
         let counts = self.counts();
         if counts.is_draining && counts.is_idle() {
@@ -84,7 +101,7 @@ impl<'a> Locked<'a> {
         self.invariants();
     }
 
-    /// Says to somebody who has waited what became of it.
+    /// Stores the outcome of a request that has waited, and collects its waker.
     pub(super) fn tell(&mut self, id: Id, stage: Stage) {
         let waiter = &mut self.state.waiters[id];
         debug_assert!(waiter.is_waiting());
@@ -92,7 +109,10 @@ impl<'a> Locked<'a> {
         waiter.waker.take().into_iter().for_each(|waker| self.wakes.add(waker));
     }
 
-    /// The refusal, with a time to come back where it is for want of capacity.
+    /// Counts and returns a refusal, with a time to come back if it is due to a lack of capacity.
+    ///
+    /// A drained gate does not know when it will open. The client of a request that timed out is
+    /// often gone, so its turn in the schedule is reserved only by [`Gate::retry_after`].
     pub(super) fn refused(&mut self, because: RefusedBecause) -> GateRefused {
         self.count(because);
         let retry_after = match because {
@@ -104,7 +124,7 @@ impl<'a> Locked<'a> {
         GateRefused { because, retry_after }
     }
 
-    /// When the next who is refused is to come back.
+    /// Reserves the next turn in the retry schedule; returns the time until then.
     pub(super) fn retry_after(&mut self) -> Duration {
         let queued = self.state.queued;
         let slots = &mut self.state.slots;
@@ -129,16 +149,17 @@ impl<'a> Locked<'a> {
         self.shared.counter.counts()
     }
 
-    /// Checked after every change, in debug builds.
+    /// Checks the invariants after every critical section, in debug builds.
     fn invariants(&self) {
         let counts = self.counts();
         let queued = self.state.queued;
         debug_assert_eq!(queued as usize, self.state.line.len());
         debug_assert_eq!(queued > 0, counts.has_queue);
         debug_assert!(queued <= self.shared.rules.queue.min(GateRules::MAX_QUEUE));
-        debug_assert!(queued == 0 || !counts.has_room(), "somebody waits for nothing");
+        debug_assert!(queued == 0 || !counts.has_room(), "a request waits, and a permit is free");
         let it = &self.state.outcomes;
-        // Of those who were shed, drained or timed out, some did not wait before.
+        // Each request that joined the queue has left it in one way, or still waits. Some of those
+        // that were drained, shed or timed out never joined it, so these counts only bound the sum.
         let left = it.granted + it.cancelled + it.evicted + u64::from(queued);
         debug_assert!(left <= it.queued);
         debug_assert!(it.queued <= left + it.drained + it.shed + it.timed_out);
@@ -153,11 +174,12 @@ impl WakeList {
         }
     }
 
-    /// WakeList all of them.
+    /// Calls all wakers, each of which may panic.
     ///
-    /// Whoever leaves or comes has no part in it if the waker of another panics, and may be
-    /// unwinding already; and those who are woken after that one have their permits by now. So the
-    /// panic ends here, once its hook has told of it.
+    /// The request that runs this code has no part in a panic of another task's waker. It may
+    /// itself be unwinding, and a second panic would abort the process. The requests that come
+    /// later in the list hold their permits already, which would be lost if they were not woken. So
+    /// a panic ends here, after the panic hook has reported it.
     fn wake(self) {
         let wake = |waker: Waker| drop(catch_unwind(AssertUnwindSafe(|| waker.wake())));
         if let Some(first) = self.first {

@@ -1,32 +1,41 @@
-//! The pace of the service behind a gate: how many requests it serves in a second while some wait,
-//! and how long one of them runs.
+//! The pace of the service behind a gate: requests served per second, and the run time of one.
+//!
+//! Both are measured from releases while other requests wait. They decide whether an arriving
+//! request can be served in time, and when refused clients are asked to come back. Both are unknown
+//! until enough releases were seen, and an unknown estimate refuses no request.
 
 use std::{mem, time::Duration};
 
 use crate::Timestamp;
 
-/// The rate of releases while the queue was not empty, over the last ten seconds or so of that, or
-/// the last sixteen releases, if they took longer. Where there is no queue, as many as may run by
-/// how long they do.
+/// The rate of releases while the queue was not empty.
 ///
-/// Time in which nobody waits does not count: what is measured is what the service can do, not
-/// what is asked of it. So it is right with streams too, of which the average hold says little.
+/// It covers about the last ten seconds of such time, or the last sixteen releases if those took
+/// longer. For a gate without a queue it is the number of running requests divided by their run
+/// time, by Little's law.
+///
+/// Time without waiting requests does not count: the rate is what the service can do, not what is
+/// asked of it. It is also correct for services with long streams, where the mean run time says
+/// little.
 #[derive(Clone, Debug)]
 pub(super) struct ServiceRate {
-    /// Both fade together, so that neither an hour ago nor a single release says much.
+    /// Releases, faded. Both sums fade by the same factor, so that their ratio stays the rate.
     served: f64,
+    /// The time in which they happened, in seconds, faded.
     seconds: f64,
+    /// The end of the time that has been added to `seconds`.
     last: Timestamp,
 }
 
-/// The median of the last holds of those who left while somebody waited.
+/// The median run time of the last requests that ended while others waited.
 ///
-/// Not the mean, which by Little's law would be known already: among calls of a tenth of a second a
-/// few streams of a minute make it seconds, and no call with a deadline would be let into the queue.
+/// A mean would not do: among calls of a tenth of a second, a few streams of a minute raise it to
+/// seconds, and no call with a deadline would be let into the queue.
 #[derive(Clone, Debug)]
 pub(super) struct HoldEstimate {
-    /// The oldest is replaced by the next.
+    /// A ring: the next run time replaces the oldest.
     last: [Duration; HOLDS],
+    /// The run times seen so far.
     count: usize,
 }
 
@@ -35,40 +44,47 @@ impl ServiceRate {
         Self { served: 0.0, seconds: 0.0, last: Timestamp::ZERO }
     }
 
-    /// Somebody waits from now on, and nobody did before; says for how long nobody was served
-    /// who had waited.
+    /// Starts to count time at the first request that waits.
+    ///
+    /// Returns the time since the queue was last known not to be empty.
     pub(super) fn resume(&mut self, now: Timestamp) -> Duration {
         now.since(mem::replace(&mut self.last, now))
     }
 
-    /// One is released, while somebody waits.
+    /// Records a release while requests wait.
     pub(super) fn served(&mut self, now: Timestamp) {
         self.served += 1.0;
         self.waited(now);
     }
 
-    /// One is released where nobody can wait, of so many that ran: by Little's law the service
-    /// took that share of its time for it.
+    /// Records a release at a gate without a queue, after a run of `hold` with `in_flight` requests
+    /// running.
+    ///
+    /// By Little's law, the service spent `hold / in_flight` of its time on each of them.
     pub(super) fn ran(&mut self, hold: Duration, in_flight: u32) {
         self.served += 1.0;
         self.seconds += hold.as_secs_f64() / f64::from(in_flight.max(1));
         self.fade();
     }
 
-    /// Somebody has waited until now.
+    /// Counts the time until `now` as time in which requests waited.
     pub(super) fn waited(&mut self, now: Timestamp) {
         self.seconds += now.since(self.last).as_secs_f64();
         self.last = now;
         self.fade();
     }
 
-    /// The rate by the second, once enough is known.
+    /// The rate in requests per second; `None` until enough releases were seen.
     pub(super) fn per_second(&self) -> Option<f64> {
         (self.served >= ENOUGH_RELEASES && self.seconds > 0.0).then(|| self.served / self.seconds)
     }
 
-    /// Keeps as much as is remembered: whichever of the two bounds lasts longer. How often somebody
-    /// leaves is neither of them, or those who wait in vain would have a slow service forgotten.
+    /// Reduces both sums to the memory of the estimate: ten seconds or sixteen releases, whichever
+    /// is longer.
+    ///
+    /// It fades by time and releases, not by calls. This is also called when a waiting request
+    /// gives up: if each such call faded the sums, impatient clients would erase what is known of a
+    /// slow service.
     fn fade(&mut self) {
         let kept = (MEMORY.as_secs_f64() / self.seconds).max(RELEASES / self.served).min(1.0);
         self.served *= kept;
@@ -81,13 +97,13 @@ impl HoldEstimate {
         Self { last: [Duration::ZERO; HOLDS], count: 0 }
     }
 
-    /// One has run for so long.
+    /// Records the run time of a request that has ended.
     pub(super) fn ran(&mut self, hold: Duration) {
         self.last[self.count % HOLDS] = hold;
         self.count = self.count.wrapping_add(1);
     }
 
-    /// The median, once enough is known.
+    /// The median run time; `None` until enough requests have ended.
     pub(super) fn median(&self) -> Option<Duration> {
         let mut sorted = self.last;
         let known = &mut sorted[..self.count.min(HOLDS)];
@@ -96,19 +112,20 @@ impl HoldEstimate {
     }
 }
 
-/// What is older than this counts little.
+/// The time over which the rate is measured. Older time counts little.
 const MEMORY: Duration = Duration::from_secs(10);
 
-/// So many releases count however long ago they were, or a slow service would never be known.
+/// The releases that count however long ago they were. A service that needs longer than the memory
+/// for a few releases would otherwise never have a rate.
 const RELEASES: f64 = 16.0;
 
-/// From fewer releases nothing is concluded.
+/// The fewest releases that make a rate.
 const ENOUGH_RELEASES: f64 = 8.0;
 
-/// How many holds are remembered: few, so that a change is soon known.
+/// The run times that are remembered: few, so that a change is noticed soon.
 const HOLDS: usize = 15;
 
-/// From fewer nothing is concluded.
+/// The fewest run times that make a median.
 const ENOUGH_HOLDS: usize = 8;
 
 #[cfg(test)]

@@ -1,4 +1,17 @@
-//! The queue of a gate, under its lock: arrivals, turns, and waits that end without a permit.
+//! The queue of a gate, under its lock: arrivals, grants, and waits that end without a permit.
+//!
+//! ```text
+//!             enter                   grant, leave
+//!  arrival ──────────► in the line ──────────────────► granted
+//!     │                     │
+//!     │ drained, shed,      │ time_out, cancel, evicted, drained, or found too late
+//!     ▼ full                ▼
+//!  refused               refused, or gone
+//! ```
+//!
+//! Requests without waiters ahead of them never come here: the fast path admits them without the
+//! lock. While the lock is held, the limit and the flags of the counter do not change, but the
+//! number of running requests may: see [`counter`](super::counter).
 
 use super::{
     arrival::{Arrival, GateRefused, RefusedBecause},
@@ -9,16 +22,20 @@ use super::{
 };
 use crate::Timestamp;
 
-/// What becomes of somebody who comes.
+/// The answer to a request that arrives.
 pub(super) enum Entered {
     Granted(Grant),
-    /// Under this number, until then.
+    /// The request waits, under this id, until this deadline at the latest.
     Queued(Id, Timestamp),
     Refused(GateRefused),
 }
 
 impl Locked<'_> {
-    /// Somebody comes who cannot run at once, or could not a moment ago.
+    /// Decides about a request that found no free permit a moment ago. It may find one now.
+    ///
+    /// The order of the checks is part of the contract. A gate that is being drained refuses first.
+    /// A request that can run at once is never refused for its deadline. One that could not be
+    /// served in time is refused even if there is space in the queue, and evicts no other request.
     pub(super) fn enter(&mut self, arrival: &Arrival) -> Entered {
         let lane = self.state.line.lane(arrival.class, arrival.tenant);
         let (deadline, on_deadline) = self.deadline(arrival);
@@ -26,7 +43,10 @@ impl Locked<'_> {
         let most = self.shared.rules.queue;
         let has_its_turn = arrival.is_inside && self.state.serves_those_inside;
         let (queued, now) = (self.state.queued, self.now);
-        // One look at the numbers decides, since they may change until then.
+        // One atomic change decides. A running request may end at any moment without the lock, so a
+        // decision on numbers that were read earlier could queue this request while a permit is
+        // free, and nothing would wake it. Whatever else the decision needs changes only under the
+        // lock.
         let entered = self.shared.counter.change(|counts| {
             Some(if counts.is_draining && !has_its_turn {
                 Err(RefusedBecause::Drained)
@@ -44,32 +64,40 @@ impl Locked<'_> {
         match entered {
             Some(Ok(Some(grant))) => return Entered::Granted(grant),
             Some(Ok(None)) => self.begin_to_wait(),
+            // The place of the evicted request is free for this one.
             Some(Err(RefusedBecause::Full)) if self.evict_for(lane) => {}
             Some(Err(because)) => return Entered::Refused(self.refused(because)),
-            None => unreachable!("each look decides"),
+            None => unreachable!("the closure always returns a value"),
         }
         self.queue(arrival.class, lane, (deadline, on_deadline))
     }
 
-    /// One who ran since then leaves, which concerns somebody else.
+    /// Takes back the permit of a request that has run since `given_at`, where the counter alone
+    /// could not.
     pub(super) fn leave(&mut self, given_at: Timestamp) {
         let counts = self.counts();
+        // Releases while no request waits say how much is asked of the service, not how much it can
+        // do, so they are not measured. Without a queue, a full gate takes the place of a queue.
         if self.state.queued > 0 {
             self.state.rate.served(self.now);
             self.state.typical_hold.ran(self.now.since(given_at));
         } else if self.shared.rules.queue == 0 && !counts.has_room() {
             self.state.rate.ran(self.now.since(given_at), counts.in_flight);
         }
-        // It goes to the next as it is, unless the limit was lowered meanwhile.
+        // The permit goes to the next waiter without being counted down and up again, so no
+        // newcomer can take it in between. Above a lowered limit it goes to no waiter.
         let heir = if counts.in_flight <= counts.limit { self.next() } else { None };
         if let Some(id) = heir {
             return self.give(id, counts.in_flight);
         }
         self.change(|counts| counts.in_flight -= 1);
+        // Above a lowered limit, other requests may have left without the lock since the numbers
+        // were read. If that brought their number down to the limit, this release frees a permit
+        // that a waiter has to get: no later release would be sure to come.
         self.grant();
     }
 
-    /// Gives permits to those who wait, as far as there are any.
+    /// Grants free permits to waiting requests, until one or the other runs out.
     pub(super) fn grant(&mut self) {
         while self.counts().has_room() {
             let Some(id) = self.next() else { return };
@@ -78,7 +106,10 @@ impl Locked<'_> {
         }
     }
 
-    /// Somebody waits no longer, if it still does; says what became of it.
+    /// Ends the wait of a request whose owner stops waiting, and returns it with its outcome.
+    ///
+    /// A request that was granted a permit before keeps it: the permit and the deadline may come at
+    /// the same instant, and the permit wins.
     pub(super) fn time_out(&mut self, id: Id) -> Waiter {
         if self.leaves_line(id) {
             let refused = self.refused(self.state.waiters[id].on_deadline);
@@ -87,7 +118,9 @@ impl Locked<'_> {
         self.state.waiters.remove(id)
     }
 
-    /// Somebody went away; says what had become of it.
+    /// Ends the wait of a request whose future was dropped, and returns it.
+    ///
+    /// If it was granted a permit before, the caller has to give that permit back.
     pub(super) fn cancel(&mut self, id: Id) -> Waiter {
         if self.leaves_line(id) {
             self.state.outcomes.cancelled += 1;
@@ -95,9 +128,10 @@ impl Locked<'_> {
         self.state.waiters.remove(id)
     }
 
-    /// Refuses all who wait.
+    /// Refuses all waiting requests because the gate is being drained.
     pub(super) fn refuse_all(&mut self) {
         let now = self.now;
+        // All of them go, so the order and the number of running requests do not matter.
         while let State { line, waiters, .. } = &mut *self.state
             && let Some(id) = line.next(now, false, &|_| 0, waiters)
         {
@@ -105,7 +139,10 @@ impl Locked<'_> {
         }
     }
 
-    /// Somebody comes into the queue, perhaps the first.
+    /// Notes the beginning of a standing queue, if this request is the first to wait.
+    ///
+    /// From here on the service rate is measured. The time without a queue shortens the retry
+    /// schedule: the service had capacity that clients who were asked to come back did not use.
     fn begin_to_wait(&mut self) {
         if self.state.queued == 0 {
             self.state.last_empty = self.now;
@@ -114,7 +151,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Puts somebody in line.
+    /// Puts a request in the line. The caller has made sure of a place, and has set the flag of the
+    /// queue.
     fn queue(&mut self, class: u8, lane: u64, deadline: (Timestamp, RefusedBecause)) -> Entered {
         let state = &mut *self.state;
         let id = state.waiters.insert(Waiter::new(lane, class, self.now, deadline));
@@ -124,7 +162,7 @@ impl Locked<'_> {
         Entered::Queued(id, deadline.0)
     }
 
-    /// Takes somebody out of the line, if it is there.
+    /// Takes a request out of the line, if it still waits; returns whether it did.
     fn leaves_line(&mut self, id: Id) -> bool {
         let State { line, waiters, rate, .. } = &mut *self.state;
         let is_waiting = waiters[id].is_waiting();
@@ -136,13 +174,20 @@ impl Locked<'_> {
         is_waiting
     }
 
-    /// Takes out who is next. Whoever is found to be too late is refused.
+    /// Takes the next request out of the line. Requests whose deadline has passed are refused on
+    /// the way.
+    ///
+    /// A future without a timer may not have noticed its deadline yet. A permit at this point would
+    /// go to a request whose client has given up.
+    ///
+    /// The request that is returned is still counted in `queued`; [`give`](Self::give) takes it
+    /// out.
     fn next(&mut self) -> Option<Id> {
         while self.state.queued > 0 {
             let (is_standing, shared) = (self.is_standing(), self.shared);
             let State { line, waiters, .. } = &mut *self.state;
             let next = line.next(self.now, is_standing, &|class| shared.running.of(class), waiters);
-            let Some(id) = next else { unreachable!("as many are in line as are counted") };
+            let Some(id) = next else { unreachable!("the line holds what is counted") };
             let Waiter { deadline, on_deadline, .. } = waiters[id];
             if self.now <= deadline {
                 return Some(id);
@@ -152,7 +197,7 @@ impl Locked<'_> {
         None
     }
 
-    /// Somebody was taken out of the line, and nobody takes the place.
+    /// Counts a request that was taken out of the line and is not replaced by another.
     fn left_line(&mut self) {
         self.state.queued -= 1;
         if self.state.queued == 0 {
@@ -160,27 +205,31 @@ impl Locked<'_> {
         }
     }
 
-    /// Gives a permit, with which so many run, to somebody who was taken out of the line.
+    /// Grants a permit to a request that was taken out of the line. `in_flight` requests run with
+    /// it.
     fn give(&mut self, id: Id, in_flight: u32) {
-        // The permit was counted before, or somebody would take it who finds no queue.
+        // The caller has counted the permit already. If the flag of the queue were cleared first, a
+        // newcomer could find no queue and a free permit, and take this one.
         self.left_line();
         self.shared.running.begins(self.state.waiters[id].class);
         self.state.outcomes.granted += 1;
         self.tell(id, Stage::Granted(Grant { at: self.now, in_flight }));
     }
 
-    /// Has somebody make room in the queue, if the discipline knows whom.
+    /// Evicts a waiting request in favour of one that would join `lane`, if the discipline allows
+    /// it.
     fn evict_for(&mut self, lane: u64) -> bool {
         let State { line, waiters, .. } = &mut *self.state;
         let Some(evicted) = line.evict_for(lane, waiters) else { return false };
         let refused = self.refused(RefusedBecause::Evicted);
-        // Somebody waits at any instant: another takes the place.
+        // The flag of the queue stays set even if this was the only waiter: the newcomer takes the
+        // place within the same critical section.
         self.state.queued -= 1;
         self.tell(evicted, Stage::Refused(refused));
         true
     }
 
-    /// Refuses somebody who was taken out of the line.
+    /// Refuses a request that was taken out of the line.
     fn refuse(&mut self, id: Id, because: RefusedBecause) {
         self.left_line();
         let refused = self.refused(because);

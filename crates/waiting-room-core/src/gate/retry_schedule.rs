@@ -1,8 +1,17 @@
-//! When those who are refused are to come back.
+//! The times at which refused clients are asked to come back.
 //!
-//! Told how long the queue is, all of a crowd would come back at that time, find it full, and come
-//! back again. So each gets a time of its own, at the rate at which the service gets through them:
-//! a place in a line that nobody has to stand in.
+//! If all clients of a crowd were given the length of the queue as their wait, they would all come
+//! back at that time, find the queue full, and be refused again. So each gets a time of its own,
+//! spaced at the rate at which the service serves requests.
+//!
+//! ```text
+//!  now      end of the queue          last time that was given out
+//!   ├──────────────┼──────┼──────┼──────┼──────►
+//!                    one refused client per 1/rate, up to the longest time
+//! ```
+//!
+//! The schedule reserves nothing: a client that comes back may find the gate full again, and one
+//! that does not come back leaves a gap.
 
 use std::time::Duration;
 
@@ -11,58 +20,67 @@ use crate::Timestamp;
 /// Hands out times to come back.
 #[derive(Clone, Debug)]
 pub(super) struct RetrySchedule {
-    /// The last that was handed out.
+    /// The last time that was handed out, before it was rounded.
     last: Timestamp,
+    /// The longest time until a client comes back.
     longest: Duration,
+    /// The state of the generator behind the tosses.
     seed: u64,
 }
 
 impl RetrySchedule {
-    /// `seed` decides who of two neighbours is told a second more.
+    /// Creates an empty schedule. The `seed` decides which clients are given a second more.
     pub(super) const fn new(longest: Duration, seed: u64) -> Self {
         Self { last: Timestamp::ZERO, longest, seed }
     }
 
-    /// In how long the next one is to come back: in whole seconds, as headers have them, and at
-    /// least one. So many are `queued` before it, and `per_second` are served.
+    /// Reserves the next time; returns how long to wait until then.
+    ///
+    /// `queued` requests wait already, and `per_second` are served. The result is in whole seconds,
+    /// as in a `Retry-After` header (RFC 9110 section 10.2.3), and at least one.
     pub(super) fn take(&mut self, now: Timestamp, queued: u32, per_second: f64) -> Duration {
         let in_seconds =
             |served: f64| Duration::try_from_secs_f64(served / per_second).unwrap_or(self.longest);
+        // The next client comes after the queue has been served, and after all clients that were
+        // given a time before.
         let free = self.last.max(now + in_seconds(f64::from(queued)).min(self.longest));
         self.last = (free + in_seconds(1.0)).min(now + self.longest);
         let wait = self.last.since(now);
-        // Rounded up, and for every other one a second more: at the seconds themselves they would
-        // all come at once.
+        // Rounded up, and a second more for about half of the clients. Whole seconds alone would
+        // gather all clients of a second at the same instant.
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0) + u64::from(self.toss());
         Duration::from_secs(seconds.clamp(1, self.longest.as_secs().max(1)))
     }
 
-    /// The same while it is not known how many are served: soon, and whoever is refused once more
-    /// gets a time of its own then.
+    /// Returns one or two seconds, for use while the service rate is unknown.
+    ///
+    /// A client that is refused again gets a time of its own as soon as the rate is known.
     pub(super) fn soon(&mut self) -> Duration {
         let seconds = 1 + u64::from(self.toss());
         Duration::from_secs(seconds.min(self.longest.as_secs().max(1)))
     }
 
-    /// Nobody was served out of the queue for so long: the service is ahead of those who were told
-    /// to come back, and the next ones come back earlier by as much.
+    /// Moves the schedule forward after the queue was empty for `idle`: the service is ahead of the
+    /// clients that were asked to come back, so the next ones may come earlier by as much.
     ///
-    /// Who comes back comes up to two seconds late, and chance alone empties the queue many times a
-    /// second when as many come as are served. So less than that says nothing: others would be told
-    /// the times of those who are still to come.
+    /// Idle times of less than two seconds are ignored. Clients come back up to two seconds after
+    /// their time, and at full load the queue is empty for short moments all the time. If those
+    /// counted, new clients would be given the times of clients that are still to come.
     pub(super) fn relax(&mut self, idle: Duration) {
         if idle >= LATENESS {
             self.last = self.last.before(idle);
         }
     }
 
+    /// Tosses a coin: the top bit of a linear congruential generator with Knuth's multiplier.
     fn toss(&mut self) -> bool {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         self.seed >> 63 == 1
     }
 }
 
-/// A second by rounding up, and another by the toss.
+/// The longest delay of a client that comes back on time: a second by rounding up, and another by
+/// the toss.
 const LATENESS: Duration = Duration::from_secs(2);
 
 #[cfg(test)]

@@ -1,4 +1,7 @@
-//! What a gate must obey.
+//! The rules of a gate: limit, queue, longest wait, and discipline.
+//!
+//! All rules but the limit are fixed when the gate is made. Every rule has a bound, and
+//! [`GateRules::validate`] is the one place that checks it.
 
 use std::time::Duration;
 
@@ -6,6 +9,9 @@ use super::counter::Counts;
 use crate::{ConfigError, ConfigErrorKind};
 
 /// The rules of one gate.
+///
+/// Options are methods on the rules. Nothing is checked until [`validate`](Self::validate), which
+/// [`Gate::new`](super::Gate::new) calls.
 ///
 /// ```
 /// use std::time::Duration;
@@ -17,83 +23,103 @@ use crate::{ConfigError, ConfigErrorKind};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateRules {
+    /// The limit at the start; `None` if there is no limit.
     pub(super) limit: Option<u32>,
+    /// The most requests that wait at once.
     pub(super) queue: u32,
+    /// The longest wait of any request.
     pub(super) max_wait: Duration,
     pub(super) discipline: Discipline,
+    /// The longest time after which a refused client is asked to come back.
     pub(super) longest_retry: Duration,
 }
 
-/// In which order those who wait are let in, and for how long they may wait.
+/// The order in which waiting requests are served, and how long they may wait.
+///
+/// The default, controlled delay, suits most services. For a comparison under overload, bursts and
+/// unequal tenants, see the
+/// [guide](https://github.com/tower-waiting-room/tower-waiting-room/blob/main/docs/which-discipline.md).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Discipline {
-    /// First come, first served, until the queue has not been empty for an `interval`: from then on
-    /// the newest first, and when the queue is full the oldest makes room.
+    /// First come, first served, until the queue has not been empty for an `interval`. From then
+    /// on, the newest request goes first. A full queue always evicts its oldest request.
     ///
-    /// Who is served is served soon, and the others not at all. Nobody can be told a position.
+    /// Under overload, requests are served soon or not at all. A client cannot be given a position
+    /// in the queue, because each new arrival changes it.
     AdaptiveLifo {
-        /// How long a queue may stand before it counts as overload.
+        /// How long the queue may be non-empty before that counts as overload.
         interval: Duration,
     },
-    /// First come, first served. Once the queue has not been empty for an `interval`, whoever
-    /// comes waits no longer than the `target`: a burst is absorbed, and a standing queue is kept
-    /// short ("controlled delay", as in B. Maurer, *Fail at Scale*, ACM Queue 13(8), 2015). From
-    /// `max_wait` to the target it takes half an interval more, so that a burst is not cut off.
+    /// First come, first served. Once the queue has not been empty for an `interval`, new requests
+    /// wait no longer than the `target`.
+    ///
+    /// A burst is absorbed, and a standing queue is kept short ("controlled delay", as in B.
+    /// Maurer, *Fail at Scale*, ACM Queue 13(8), 2015). The longest wait shrinks from `max_wait` to
+    /// the target over a further half interval, so that the end of a burst is not cut off.
     ControlledDelay {
         /// The longest wait under overload.
         target: Duration,
-        /// How long a queue may stand before it counts as overload.
+        /// How long the queue may be non-empty before that counts as overload.
         interval: Duration,
     },
-    /// By turns among the tenants that wait, and within each first come, first served (deficit
-    /// round robin: M. Shreedhar and G. Varghese, SIGCOMM 1995, with a cost of one). When the
-    /// queue is full, the newest of the tenant with the most makes room.
+    /// Tenants that wait take turns; the requests of each are served in the order of arrival
+    /// (deficit round robin with a cost of one: M. Shreedhar and G. Varghese, SIGCOMM 1995). A full
+    /// queue evicts the newest request of the tenant with the most waiting requests.
     ///
-    /// Turns are counted, and not how long each takes: a tenant whose requests run for long holds
-    /// most of the permits. Under overload nobody's wait is made shorter, as controlled delay does,
-    /// so [`max_wait`](GateRules::max_wait) belongs well below the time after which clients give up.
+    /// Turns are counted, not run times: a tenant with long requests holds most of the permits.
+    /// Waits are not shortened under overload as they are with controlled delay, so
+    /// [`max_wait`](GateRules::max_wait) should be well below the time after which clients give up.
     FairByTenant(Tenants),
     /// First come, first served, until `max_wait` is over.
     Fifo,
-    /// By class, the lowest number first. When the queue is full, the newest of the highest number
-    /// makes room for a lower one; but as many of a class as have a reserved permit find a place, and
-    /// keep it.
+    /// Lower class numbers go first. A full queue evicts the newest request of the highest class
+    /// for one of a lower class. Each class can always have as many requests in the queue as it has
+    /// reserved permits.
     Priority {
-        /// For each class, how many of the permits it is served first for, whatever others wait, and
-        /// for however long. What it does not use, others may. They do not shrink with a limit that
-        /// is lowered: where together they are the whole of it, others have only what is left over.
+        /// The reserved permits of each class, in permits. While fewer requests of a class run, its
+        /// waiting requests go before those of all other classes, however long these have waited.
+        /// Reserved permits that are not in use serve other classes.
+        ///
+        /// A lowered limit does not shrink them. If they add up to the whole limit, other requests
+        /// get only what the reserved classes leave over.
         reserved: Vec<u32>,
-        /// After each such time a waiter counts as one class lower, so that nobody starves but for
-        /// the shares of others.
+        /// Each time a request has waited for this long, it counts as one class lower. Without a
+        /// reserved share of others in its way, no request starves.
         aging: Duration,
     },
 }
 
-/// How tenants are told apart in a queue.
+/// The separation of tenants in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tenants {
-    /// Each has a queue to itself: for keys that a client cannot make up.
+    /// Each tenant has a lane of its own. Use this for keys that a client cannot invent, such as
+    /// accounts.
     Each,
-    /// Each is dealt 8 of 128 queues and joins the shortest of them (shuffle sharding). Somebody
-    /// with a thousand names has no more than 128 turns then, and the others are served as if all
-    /// stood in one line, instead of hardly at all; but one with few names has up to eight turns for
-    /// each.
+    /// Each tenant is dealt 8 of 128 lanes, and a request joins the shortest of them (shuffle
+    /// sharding). Use this for keys that a client can invent.
+    ///
+    /// A client with a thousand names then has at most 128 turns, and the others are served about
+    /// as well as in a single line. With [`Each`](Self::Each) they would hardly be served at all.
+    /// In return, a client with few names has up to eight turns for each of them.
     Shuffled,
 }
 
 impl GateRules {
-    /// The highest limit, and how many run at most where there is none.
+    /// The highest limit, 4 194 303. A gate without a limit runs at most this many requests.
     pub const MAX_LIMIT: u32 = Counts::MAX_IN_FLIGHT;
-    /// The longest queue.
+    /// The longest queue, 524 287 requests.
     pub const MAX_QUEUE: u32 = (1 << 19) - 1;
-    /// The longest wait.
+    /// The longest time that any rule may name: one hour.
     pub const MAX_WAIT: Duration = Duration::from_secs(3_600);
-    /// The most classes of priority.
+    /// The most priority classes.
     pub const MAX_CLASSES: usize = 16;
 
-    /// At most `limit` run at once, and 1 024 more wait for at most 5 s.
+    /// Rules for at most `limit` requests at once, and up to 1 024 more that wait for up to 5 s.
+    ///
+    /// The discipline is controlled delay with a target of 100 ms, and refused clients are asked to
+    /// come back after at most 60 s.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self {
@@ -105,70 +131,73 @@ impl GateRules {
         }
     }
 
-    /// How many run at once: none with 0, which closes the gate, and as many as come with `None`.
+    /// Sets the limit of requests that run at once. 0 closes the gate, and `None` removes the
+    /// limit.
     #[must_use]
     pub fn limit(mut self, limit: impl Into<Option<u32>>) -> Self {
         self.limit = limit.into();
         self
     }
 
-    /// How many wait; 1 024 by default. With 0 nobody does.
+    /// Sets the most requests that wait at once; 1 024 by default. With 0, no request waits.
     ///
-    /// A bound on memory, and on the burst that can be served: how long somebody waits is for the
-    /// discipline to say.
+    /// This bounds memory, and the burst that can be absorbed. It is not meant to bound the wait,
+    /// which is the task of the discipline.
     #[must_use]
     pub fn queue(mut self, queue: u32) -> Self {
         self.queue = queue;
         self
     }
 
-    /// How long somebody waits at most; 5 s by default.
+    /// Sets the longest wait of a request; 5 s by default, at most one hour.
     ///
-    /// It belongs below the time after which clients give up: who waits longer is served for
-    /// nothing, and under a steady overload that becomes everybody.
+    /// It should be below the time after which clients give up. A request that is served later is
+    /// served for nothing, and under steady overload that becomes true of all requests.
     #[must_use]
     pub fn max_wait(mut self, max_wait: Duration) -> Self {
         self.max_wait = max_wait;
         self
     }
 
-    /// In which order they go.
+    /// Sets the order in which waiting requests are served; controlled delay by default.
     #[must_use]
     pub fn discipline(mut self, discipline: Discipline) -> Self {
         self.discipline = discipline;
         self
     }
 
-    /// The longest time after which somebody who is refused is told to come back; 60 s by default.
+    /// Sets the longest time after which a refused client is asked to come back; 60 s by default.
+    ///
+    /// Clients that are refused beyond that horizon are all asked back at its end.
     #[must_use]
     pub fn longest_retry(mut self, longest: Duration) -> Self {
         self.longest_retry = longest;
         self
     }
 
-    /// The limit in force.
+    /// The limit of these rules; `None` if there is none.
     #[must_use]
     pub const fn current_limit(&self) -> Option<u32> {
         self.limit
     }
 
-    /// The longest wait in force.
+    /// The longest wait of a request under these rules.
     #[must_use]
     pub const fn current_max_wait(&self) -> Duration {
         self.max_wait
     }
 
-    /// The discipline in force.
+    /// The discipline of these rules.
     #[must_use]
     pub const fn current_discipline(&self) -> &Discipline {
         &self.discipline
     }
 
-    /// The one check that all rules go through.
+    /// Checks every rule.
     ///
     /// # Errors
     ///
-    /// A number that is out of bounds, with the field and both values.
+    /// Returns the first number that is out of bounds, with its field, its value and the bound.
     pub fn validate(&self) -> Result<(), ConfigError> {
         if let Some(limit) = self.limit {
             at_most("limit", limit, Self::MAX_LIMIT)?;
@@ -190,6 +219,7 @@ impl GateRules {
         }
     }
 
+    /// Checks the number of classes, and that the limit covers all reserved permits.
     fn validate_classes(&self, reserved: &[u32]) -> Result<(), ConfigError> {
         let given = format!("{} classes", reserved.len());
         if reserved.is_empty() {
@@ -206,6 +236,7 @@ impl GateRules {
         }
         let all = reserved.iter().map(|&permits| u64::from(permits)).sum::<u64>();
         match self.limit {
+            // A limit of 0 closes the gate, usually for a while, so it contradicts no reservation.
             Some(limit) if limit > 0 && all > limit.into() => {
                 let given = format!("{all} permits in all");
                 let expected = format!("at most the limit, {limit}");
@@ -217,7 +248,7 @@ impl GateRules {
 }
 
 impl Discipline {
-    /// How many classes of priority it knows.
+    /// The number of priority classes; 0 for a discipline that does not use them.
     pub(super) const fn classes(&self) -> usize {
         match self {
             Self::Priority { reserved, .. } => reserved.len(),
@@ -227,8 +258,10 @@ impl Discipline {
 }
 
 impl Default for Discipline {
-    /// Controlled delay with a target of 100 ms and an interval of 1 s: it serves a burst of a
-    /// second whole, and under overload keeps the queue to a tenth of one.
+    /// Controlled delay with a target of 100 ms and an interval of 1 s.
+    ///
+    /// It serves all of a burst that lasts up to a second, and under overload keeps waits to a
+    /// tenth of a second.
     fn default() -> Self {
         Self::ControlledDelay {
             target: Duration::from_millis(100),
@@ -237,6 +270,7 @@ impl Default for Discipline {
     }
 }
 
+/// Checks a count against its upper bound.
 fn at_most(field: &'static str, given: u32, most: u32) -> Result<(), ConfigError> {
     if given <= most {
         return Ok(());
@@ -245,6 +279,7 @@ fn at_most(field: &'static str, given: u32, most: u32) -> Result<(), ConfigError
     Err(ConfigError::new(ConfigErrorKind::TooLarge, field, given, expected))
 }
 
+/// Checks that a time is more than zero and at most `most`.
 fn time(field: &'static str, given: Duration, most: Duration) -> Result<(), ConfigError> {
     let kind = match given {
         Duration::ZERO => ConfigErrorKind::TooSmall,

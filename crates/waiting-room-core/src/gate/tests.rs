@@ -1,6 +1,6 @@
-//! The gate in virtual time, with wakers by hand; against a naive model; and among threads.
+//! The gate in virtual time with hand-made wakers, against a naive model, and with threads.
 
-#![cfg_attr(waiting_room_loom, allow(dead_code, reason = "loom's models need little of this"))]
+#![cfg_attr(waiting_room_loom, allow(dead_code, reason = "the loom models use little of this"))]
 
 #[cfg(not(waiting_room_loom))]
 mod adaptive_lifo;
@@ -45,20 +45,20 @@ use std::{
 use super::*;
 use crate::{ManualClock, Timestamp};
 
-/// A gate, and the clock it goes by.
+/// A gate and its clock.
 struct World {
     gate: Gate,
     clock: ManualClock,
 }
 
-/// Somebody in the queue, who is polled with a waker that counts.
+/// A request in the queue, polled with a waker that counts.
 #[derive(Debug)]
 struct Waiting {
     place: Acquire,
     wakes: Arc<WakeList>,
 }
 
-/// How often somebody was woken.
+/// Counts how often a task was woken.
 #[derive(Debug, Default)]
 struct WakeList(AtomicUsize);
 
@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    /// Time passes.
+    /// Advances the clock.
     fn after(&self, duration: Duration) {
         self.clock.advance(duration);
     }
@@ -115,13 +115,13 @@ impl World {
         self.gate.snapshot(self.gate.now())
     }
 
-    /// How many run, and how many wait.
+    /// The numbers of running and of waiting requests.
     fn counts(&self) -> (u32, u32) {
         let snapshot = self.snapshot();
         (snapshot.in_flight, snapshot.queued)
     }
 
-    /// Has a gate with one permit find out that each request runs for so long.
+    /// Lets a gate with one permit measure that each request runs for `hold`.
     fn learns(&self, hold: Duration) {
         let mut permit = self.admitted();
         for _ in 0..20 {
@@ -134,7 +134,7 @@ impl World {
 }
 
 impl Waiting {
-    /// Polled once, so that it is woken.
+    /// Polls the place once, so that a waker is stored.
     fn new(place: Acquire) -> Self {
         let mut waiting = Self { place, wakes: Arc::default() };
         assert!(waiting.poll().is_none(), "it waits");
@@ -187,7 +187,7 @@ fn poll<F: Future + Unpin>(
     Pin::new(future).poll(&mut Context::from_waker(&waker))
 }
 
-/// In which order those who wait are served, each after the one before.
+/// The order in which waiting requests are served, one after the other.
 fn order<N: Copy>(permit: Permit, mut waiting: Vec<(N, Waiting)>) -> Vec<N> {
     let (mut served, mut running) = (Vec::new(), permit);
     loop {
@@ -204,7 +204,7 @@ fn order<N: Copy>(permit: Permit, mut waiting: Vec<(N, Waiting)>) -> Vec<N> {
     }
 }
 
-/// When all begins.
+/// The time at the start of each test.
 const START: Timestamp = Timestamp::from_secs(1_000);
 const NANO: Duration = Duration::from_nanos(1);
 

@@ -1,16 +1,17 @@
-//! All in the queue of a gate.
+//! The requests in the queue of a gate.
 //!
-//! They are kept side by side, under the lock of the gate, and the line knows them by number. So
-//! nobody who comes takes memory once as many have waited before, and who is handed a permit finds
-//! it with the one lock that everything else is under. It is held for a moment only.
+//! They are kept in one slab under the lock of the gate, and the line refers to them by id. An
+//! arriving request allocates nothing once as many have waited at a time before. A granted permit
+//! is passed on in the entry itself, so waiting needs no lock and no channel of its own.
 //!
 //! ```text
-//! WAITING ─► GRANTED ─► TAKEN
-//!    │          └─ dropped ─► the permit goes to the next
-//!    └─► CANCELLED, DRAINED, EVICTED, EXPIRED, SHED
+//! Waiting ─┬─► Granted ─┬─► poll, time_out: the permit is taken
+//!          │            └─► dropped: the permit goes to the next waiter
+//!          ├─► Refused ───► poll, time_out: the refusal is returned
+//!          └─► time_out, dropped: leaves the queue
 //! ```
 //!
-//! Whoever has been told what became of it is not kept: there is no stage for it.
+//! An entry is removed when its outcome is collected, so there is no stage after that.
 
 use std::{
     mem,
@@ -23,33 +24,35 @@ use slab::Slab;
 use super::arrival::{GateRefused, RefusedBecause};
 use crate::Timestamp;
 
-/// Those who wait, and those who have not heard yet what became of them.
+/// The requests that wait, and those whose outcome has not been collected yet.
 #[derive(Default)]
 pub(super) struct Waiters(Slab<Waiter>);
 
-/// Which of them somebody is, until it hears what became of it.
+/// Identifies an entry until its outcome is collected. The id may be reused afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Id(usize);
 
-/// Somebody who waits for a permit.
+/// A request that waits for a permit, or has an outcome that was not collected yet.
 pub(super) struct Waiter {
-    /// Which part of the queue it stands in.
+    /// The part of the line that the request is in, as the line numbers them.
     pub(super) lane: u64,
     pub(super) class: u8,
+    /// The time at which the request arrived.
     pub(super) since: Timestamp,
     /// The last instant at which a permit is of use.
     pub(super) deadline: Timestamp,
-    /// What it is told if that passes.
+    /// The reason for the refusal after the deadline.
     pub(super) on_deadline: RefusedBecause,
     pub(super) stage: Stage,
-    /// Whom to wake, if it was polled.
+    /// The waker of the last poll; `None` before the first poll, and once it was taken to be
+    /// called.
     pub(super) waker: Option<Waker>,
-    /// Its neighbours in the lane, for the lane alone.
+    /// The neighbours in the lane. Only the lane reads and writes them.
     pub(super) before: Option<Id>,
     pub(super) after: Option<Id>,
 }
 
-/// What became of a waiter.
+/// The state of a request in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Granted(Grant),
@@ -57,11 +60,11 @@ pub(super) enum Stage {
     Waiting,
 }
 
-/// The instant at which somebody is let in.
+/// The instant at which a request was admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grant {
     pub(super) at: Timestamp,
-    /// How many run then, this one included.
+    /// The number of requests that ran then, including this one.
     pub(super) in_flight: u32,
 }
 
@@ -70,19 +73,30 @@ impl Waiters {
         Id(self.0.insert(waiter))
     }
 
-    /// Takes out somebody who is in no lane any more. Its waker is not to be dropped under the
-    /// lock.
+    /// Removes an entry that is no longer in a lane.
+    ///
+    /// It is returned rather than dropped because it may hold a waker, which is foreign code: the
+    /// caller must drop it after the lock is released.
     pub(super) fn remove(&mut self, id: Id) -> Waiter {
         let waiter = self.0.remove(id.0);
+        // A slab never shrinks. After an unusual crowd, its memory is given back at the first
+        // instant at which no entry is left.
         if self.0.is_empty() && self.0.capacity() > KEPT {
             *self = Self::default();
         }
         waiter
     }
 
-    /// What became of somebody, who is taken out then. Whoever still waits is woken when that
-    /// changes: by the clone, which is exchanged for the one that is there. Without a clone it is
-    /// `None` if the one that is there may wake another than `waker` does.
+    /// Polls an entry. `Ready` removes it and returns its outcome.
+    ///
+    /// While the request waits, the result depends on the waker:
+    ///
+    /// - With a `clone` of the waker: it is stored, and `clone` then holds the old one. `Pending`.
+    /// - Without a clone, and the stored waker wakes the same task as `waker`: `Pending`.
+    /// - Without a clone otherwise: `None`. The caller must clone the waker and poll again.
+    ///
+    /// Wakers are cloned and dropped by the caller, outside the lock, since both run foreign code.
+    /// `will_wake` only compares pointers.
     pub(super) fn poll(
         &mut self,
         id: Id,
@@ -95,6 +109,8 @@ impl Waiters {
         }
         let is_woken = clone.is_some()
             || waiter.waker.as_ref().is_some_and(|current| current.will_wake(waker));
+        // A clone is stored without another look at `will_wake`, which may be false even for a
+        // clone of the same waker. Otherwise the caller could make clones for ever.
         if clone.is_some() {
             mem::swap(&mut waiter.waker, clone);
         }
@@ -103,6 +119,7 @@ impl Waiters {
 }
 
 impl Waiter {
+    /// Creates an entry that waits. The deadline comes with the reason for the refusal after it.
     pub(super) const fn new(
         lane: u64,
         class: u8,
@@ -122,7 +139,7 @@ impl Waiter {
         }
     }
 
-    /// Whether it still waits.
+    /// Whether the request still waits, and so is in a lane.
     pub(super) fn is_waiting(&self) -> bool {
         self.stage == Stage::Waiting
     }
@@ -142,7 +159,7 @@ impl IndexMut<Id> for Waiters {
     }
 }
 
-/// For so many the memory is kept when nobody waits; that of a larger crowd is given back.
+/// The number of entries whose memory is kept while no request waits. A larger slab is freed.
 const KEPT: usize = 1_024;
 
 #[cfg(all(test, not(waiting_room_loom)))]
@@ -189,7 +206,7 @@ mod tests {
         let (mut waiters, woken) = (Waiters::default(), Arc::<Woken>::default());
         let (id, waker) = (joins(&mut waiters), Waker::from(Arc::clone(&woken)));
         assert!(waiters.poll(id, &waker, &mut None).is_none());
-        // No waker has to say of its clone that it wakes the same.
+        // `will_wake` may return false for a clone, so the clone is stored in any case.
         let mut clone = Some(waker.clone());
         assert!(matches!(waiters.poll(id, Waker::noop(), &mut clone), Some(Poll::Pending)));
         assert!(clone.is_none());

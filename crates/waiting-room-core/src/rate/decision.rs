@@ -1,33 +1,36 @@
-//! What a rate limit says, in numbers that can be relied on.
+//! The result of asking a rate limit, and the receipt for what was charged.
 
 use std::time::Duration;
 
 use crate::Timestamp;
 
-/// What a rate limit says to one request.
+/// The decision of a rate limit about one request.
 ///
-/// The numbers are promises for a client that nobody competes with: waiting exactly
-/// [`retry_after`](Self::retry_after) is enough, and a nanosecond less is not.
+/// The numbers are exact for a key that is used by no other request in the meantime: waiting for
+/// exactly [`retry_after`](Self::retry_after) is enough, and one nanosecond less is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {
     /// Whether the cost is within the limit. If not, nothing was spent.
     pub allowed: bool,
-    /// The most that can be spent at once.
+    /// The most that can be spent at once: the quota's burst if it has one, else its limit.
     pub limit: u64,
-    /// How much can be spent now, after this request.
+    /// The amount that can still be spent at this time, after this request.
     pub remaining: u64,
-    /// How long until [`remaining`](Self::remaining) grows; zero if it is at the limit.
+    /// The time until [`remaining`](Self::remaining) grows; zero if it equals the limit.
     pub reset: Duration,
-    /// How long until the same cost is allowed: zero if it is now, `None` if it never will be.
+    /// The time until the same cost is allowed: zero if it is allowed now, `None` if it exceeds the
+    /// limit and never will be.
     pub retry_after: Option<Duration>,
-    /// How long to hold an allowed request before it goes on; more than zero for the leaky queue
-    /// alone.
+    /// The time to hold an allowed request before it continues. It is zero for all algorithms but
+    /// the leaky queue.
     pub delay: Duration,
 }
 
 impl Decision {
-    /// A decision with these numbers, for a [`Meter`](crate::Meter) or a store.
+    /// Creates a decision from these numbers, for a [`Meter`](crate::Meter) or a store.
+    ///
+    /// The request is allowed if `retry_after` is zero.
     #[must_use]
     pub const fn new(
         limit: u64,
@@ -39,7 +42,7 @@ impl Decision {
         Self { allowed, limit, remaining, reset, retry_after, delay: Duration::ZERO }
     }
 
-    /// The same decision for a request that is to be held for so long.
+    /// Sets the time for which the request is held before it continues.
     #[must_use]
     pub const fn with_delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
@@ -47,26 +50,30 @@ impl Decision {
     }
 }
 
-/// What was spent, as a receipt: with it the cost can be corrected, or given back.
+/// A receipt for what was spent, with which the cost can be corrected or given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Charge {
-    /// How much.
+    /// The amount that was spent.
     pub cost: u64,
-    /// When.
+    /// The time at which it was spent.
     pub at: Timestamp,
-    /// Where the algorithm stood after it, in its own terms.
+    /// The position of the algorithm after the charge, by which a refund finds what to give back.
+    ///
+    /// It is a time in nanoseconds since the Unix epoch: for the buckets and the leaky queue when
+    /// the state will be empty again, for windows and counters the start of the window, for a log
+    /// the time of the event.
     pub mark: u64,
 }
 
 impl Charge {
-    /// A receipt for this.
+    /// Creates a receipt from these values.
     #[must_use]
     pub const fn new(cost: u64, at: Timestamp, mark: u64) -> Self {
         Self { cost, at, mark }
     }
 
-    /// The receipt for the rest, when `cost` of it has been given back.
+    /// The receipt for what is left after `cost` of it has been given back.
     pub(super) const fn less(self, cost: u64) -> Self {
         Self { cost: self.cost.saturating_sub(cost), ..self }
     }

@@ -1,12 +1,21 @@
-//! An exact sliding log: never more than a limit within *any* window.
+//! An exact sliding log of the new visitors of a room: never more than a limit within *any* window.
 //!
-//! The log remembers the times of what it allowed, oldest first. Whether one more may follow is a
-//! look at a single entry, the one that stands `limit` places from the end: if that has left the
-//! window, so has everything before it. The check is therefore O(1) however large the limit is,
-//! and recording drops at most two entries that have lapsed, so that is O(1) as well. Memory is
-//! one time for each event of the window, grown as needed.
+//! The log stores the times of the events that it allowed, oldest first. To decide about one more
+//! it reads a single entry, the one `limit` places from the end: if that has left the window, so
+//! has every older one. The check is O(1) for any limit. Recording removes at most two lapsed
+//! entries, so it is O(1) as well. Memory is one timestamp per event of the window, allocated as
+//! needed.
+//!
+//! ```text
+//!        ├──────── window ────────┤ now
+//!   │   ││   │       │    │  │    ┆
+//!       ▲ with a limit of 6, one more is allowed once this event has left the window
+//! ```
 //!
 //! A window is half open, `(t, t + window]`: an event that is exactly one window old is outside.
+//!
+//! In contrast to a [`SlidingLog`](super::SlidingLog), the limit is an argument, since the limit of
+//! a room changes and slots can be reserved.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -20,14 +29,16 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    /// An empty log over windows of this length.
+    /// Creates an empty log over windows of this length.
     pub(crate) const fn new(window: Duration) -> Self {
         Self { window, events: VecDeque::new() }
     }
 
-    /// Remembers an event at `now`, which must not lie before the last one.
+    /// Records an event at `now`, or at the time of the last event if that is later.
     pub(crate) fn record(&mut self, now: Timestamp) {
         let now = self.events.back().map_or(now, |&last| last.max(now));
+        // Two removals per event are enough: the log shrinks after a busy period, and no single
+        // call has to remove all of it.
         for _ in 0..2 {
             if self.events.front().is_some_and(|&oldest| self.is_outside(oldest, now)) {
                 self.events.pop_front();
@@ -36,8 +47,8 @@ impl EventLog {
         self.events.push_back(now);
     }
 
-    /// The earliest time at which one more event conforms to `limit`, if `reserved` others go
-    /// first; [`Timestamp::ZERO`] for at once, [`Timestamp::MAX`] for never.
+    /// The earliest time at which one more event conforms to `limit`, if `reserved` other events
+    /// come first: [`Timestamp::ZERO`] for at once, [`Timestamp::MAX`] for never.
     pub(crate) fn conforms_at(&self, limit: u32, reserved: u32) -> Timestamp {
         let Some(places) = limit.checked_sub(reserved).filter(|&places| places > 0) else {
             return Timestamp::MAX;
@@ -49,12 +60,13 @@ impl EventLog {
         }
     }
 
-    /// Whether one more event at `now` conforms to `limit`, if `reserved` others go first.
+    /// Returns whether one more event at `now` conforms to `limit`, if `reserved` other events come
+    /// first.
     pub(crate) fn conforms(&self, limit: u32, reserved: u32, now: Timestamp) -> bool {
         self.conforms_at(limit, reserved) <= now
     }
 
-    /// How many events lie in the window that ends at `now`. O(log n).
+    /// The number of events in the window that ends at `now`. O(log n).
     pub(crate) fn count(&self, now: Timestamp) -> usize {
         self.events.len() - self.events.partition_point(|&event| self.is_outside(event, now))
     }
@@ -72,7 +84,7 @@ mod tests {
 
     const WINDOW: Duration = Duration::from_secs(60);
 
-    /// Keeps everything and counts by walking.
+    /// Counts by visiting all events that ever happened.
     fn naive_count(events: &[Timestamp], now: Timestamp) -> usize {
         events.iter().filter(|&&event| event <= now && now.since(event) < WINDOW).count()
     }

@@ -6,15 +6,17 @@
 //!                 ▲                      ▲
 //! ```
 //!
-//! Simple to explain and known in advance, and the price is the boundary: the whole limit at the
-//! end of one window and again at the start of the next is twice the limit in a moment.
+//! It is simple to explain, and its boundaries are known in advance. The price is paid there: the
+//! whole limit can be used at the end of one window and again at the start of the next, which is
+//! twice the limit within a moment.
 
 use std::time::Duration;
 
 use super::{Alignment, Charge, Meter, Quota};
 use crate::Timestamp;
 
-/// A counter of what was used in the current window.
+/// The [fixed window](super::Algorithm::FixedWindow): a counter of what was used in the current
+/// window.
 ///
 /// ```
 /// use std::time::Duration;
@@ -29,28 +31,31 @@ use crate::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedWindow {
     limit: u64,
-    /// In nanoseconds.
+    /// The length of a window, in nanoseconds.
     window: u64,
     alignment: Alignment,
 }
 
-/// What a [`FixedWindow`] remembers of one key.
+/// The state of one key of a [`FixedWindow`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FixedWindowState {
-    /// When the window began, in nanoseconds since the Unix epoch; of no meaning if nothing was
-    /// used in it.
+    /// The time at which the window began, in nanoseconds since the Unix epoch. It has no meaning
+    /// while `used` is zero.
     start: u64,
+    /// The amount used in the window; more than the limit for a debt.
     used: u64,
 }
 
 impl FixedWindow {
-    /// A counter for a quota that is valid for this algorithm.
+    /// Creates a meter for a quota that is [valid](Quota::validate) for this algorithm.
     #[must_use]
     pub fn new(quota: &Quota, alignment: Alignment) -> Self {
         Self { limit: quota.limit(), window: quota.window_nanos(), alignment }
     }
 
-    /// The window that is open at `now`, or would be opened.
+    /// The window that is open at `now`, or the one that a charge would open.
+    ///
+    /// If the clock has jumped back to before the start of the window, the window stays open.
     fn open(&self, state: &FixedWindowState, now: Timestamp) -> FixedWindowState {
         if state.used > 0 && now.as_nanos().saturating_sub(state.start) < self.window {
             return *state;
@@ -58,7 +63,7 @@ impl FixedWindow {
         FixedWindowState { start: self.start(now), used: 0 }
     }
 
-    /// When a window that is opened at `now` begins.
+    /// The start of a window that is opened at `now`.
     fn start(&self, now: Timestamp) -> u64 {
         match self.alignment {
             Alignment::Epoch => now.as_nanos() - now.as_nanos() % self.window,
@@ -87,7 +92,8 @@ impl Meter for FixedWindow {
         if used <= room {
             return Some(Duration::ZERO);
         }
-        // One of the two differences is zero, unless the clock has jumped back.
+        // The wait lasts until the end of the window. If the clock has jumped back, it is longer by
+        // `ahead`, the time until the window begins. One of the two differences is always zero.
         let (ahead, elapsed) =
             (start.saturating_sub(now.as_nanos()), now.as_nanos().saturating_sub(start));
         Some(Duration::from_nanos(ahead) + Duration::from_nanos(self.window - elapsed))
@@ -108,6 +114,7 @@ impl Meter for FixedWindow {
         cost: u64,
         _: Timestamp,
     ) -> Charge {
+        // A charge of an earlier window has lapsed with it.
         if charge.mark == state.start {
             state.used = state.used.saturating_sub(cost.min(charge.cost));
         }
@@ -124,7 +131,7 @@ impl Meter for FixedWindow {
         if state.used > 0 { end.max(now) } else { now }
     }
 
-    /// As much as the more of the two, in the later of their windows.
+    /// Keeps the greater use of the two, in the later of their windows.
     fn join(&self, state: &mut FixedWindowState, other: &FixedWindowState, now: Timestamp) {
         let (one, other) = (self.open(state, now), self.open(other, now));
         *state = match (one.used, other.used) {
@@ -137,6 +144,8 @@ impl Meter for FixedWindow {
         };
     }
 
+    /// Moves what was used into a window of the new length. If only the limit has changed, the
+    /// window goes on.
     fn take_over(&self, state: &mut FixedWindowState, from: &Self, now: Timestamp) {
         if (self.window, self.alignment) != (from.window, from.alignment) {
             *state = FixedWindowState { start: self.start(now), used: from.used(state, now) };

@@ -1,22 +1,28 @@
 //! The leaky bucket as a meter: the generic cell rate algorithm (ITU-T Recommendation I.371).
 //!
-//! All that is remembered is when the bucket will have run empty, the *theoretical arrival time*
-//! of the next event. An event is allowed while the bucket would not overflow with it.
+//! The state of a key is one time: when the bucket will be empty, which the recommendation calls
+//! the *theoretical arrival time* of the next event. An event is allowed if the bucket does not
+//! overflow with it.
 //!
 //! ```text
 //!      now                      empty at
 //! ──────┼────────────────────────────┼──────► time
 //!       ├── used ───────────────────►│
 //!       ├── capacity ───────────────────────►│
-//!                                    ├ room ►│   so many intervals of it remain
+//!                                    ├ room ►│   the remaining cost, in intervals
 //! ```
+//!
+//! One time per key fits into an atomic integer, so a limiter decides without a lock. The price is
+//! that some windows can contain up to twice the limit, less one: a full bucket, and what leaks out
+//! of it while it is kept full.
 
 use std::time::Duration;
 
 use super::{Charge, Meter, Quota};
 use crate::Timestamp;
 
-/// A leaky bucket that is filled by events and refuses what would overflow it.
+/// The [generic cell rate algorithm](super::Algorithm::Gcra): a leaky bucket that is filled by
+/// events and refuses those that would overflow it.
 ///
 /// ```
 /// use waiting_room_core::{Gcra, Meter, Quota, Timestamp};
@@ -29,29 +35,31 @@ use crate::Timestamp;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gcra {
+    /// The most that can be spent at once.
     capacity: u64,
-    /// In which one of the capacity comes back, in nanoseconds.
+    /// The time in which one unit leaks out, in nanoseconds.
     interval: u64,
-    /// The capacity in nanoseconds.
+    /// The time in which a full bucket leaks empty, in nanoseconds: the capacity times the
+    /// interval.
     span: u64,
 }
 
 impl Gcra {
-    /// A bucket for a quota that is valid for this algorithm.
+    /// Creates a meter for a quota that is [valid](Quota::validate) for this algorithm.
     #[must_use]
     pub fn new(quota: &Quota) -> Self {
         let (capacity, interval) = (quota.capacity(), quota.interval_nanos());
         Self { capacity, interval, span: capacity.saturating_mul(interval) }
     }
 
-    /// How much of the span is used at `now`; more than all of it for a debt.
+    /// The part of the span that is used at `now`, in nanoseconds; more than the span for a debt.
     fn backlog(empty_at: u64, now: Timestamp) -> u64 {
         empty_at.saturating_sub(now.as_nanos())
     }
 }
 
 impl Meter for Gcra {
-    /// When the bucket will be empty, in nanoseconds since the Unix epoch.
+    /// The time at which the bucket will be empty, in nanoseconds since the Unix epoch.
     type State = u64;
 
     fn limit(&self) -> u64 {
@@ -82,7 +90,8 @@ impl Meter for Gcra {
     }
 
     fn refund(&self, empty_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
-        // What has leaked out since is not in the bucket any more.
+        // What has leaked out since the charge is not in the bucket any more. Only the rest can be
+        // taken out, or later charges would be given back in its place.
         let left = Self::backlog(charge.mark, now);
         let room = cost.min(charge.cost).saturating_mul(self.interval);
         *empty_at = empty_at.saturating_sub(room.min(left));
@@ -97,10 +106,12 @@ impl Meter for Gcra {
         Timestamp::from_nanos(*empty_at).max(now)
     }
 
+    /// Keeps the later of the two times.
     fn join(&self, empty_at: &mut u64, other: &u64, _: Timestamp) {
         *empty_at = (*empty_at).max(*other);
     }
 
+    /// A time needs no conversion. It is capped at that of a full bucket of the new quota.
     fn take_over(&self, empty_at: &mut u64, _: &Self, now: Timestamp) {
         *empty_at = (*empty_at).min(now.as_nanos().saturating_add(self.span));
     }

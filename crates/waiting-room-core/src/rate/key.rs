@@ -1,4 +1,14 @@
-//! Keys, as the hash by which a table knows them.
+//! Keys of limits, and their hashes.
+//!
+//! ```text
+//! address, header, … ─► KeyHasher (with a secret) ─► KeyHash: 64 bits of key, 16 bits of network
+//!                                                        │                │
+//!                                     groups of a table ◄┘                └► shared state of the
+//!                                                                            displaced keys
+//! ```
+//!
+//! A table stores only these hashes. It chooses the group of a key by the upper bits of its hash,
+//! and finds the state that displaced keys share by the hash of their network.
 
 use std::{
     fmt,
@@ -9,25 +19,29 @@ use std::{
 use ahash::RandomState;
 use siphasher::sip::SipHasher13;
 
-/// Sixty-four bits that stand for a key.
+/// A 64-bit hash that stands for a key.
 ///
-/// Tables keep nothing else of a key: neither an address nor a name can be read out of them. Two
-/// of a million keys are taken for one another with a probability of 3 in 100 million.
+/// Tables store nothing else about a key, so neither an address nor a name can be read from them.
+/// Among a million keys, the probability that any two share a hash is 3 in 100 million.
 ///
-/// A key can be one [of a network](Self::of_network). It is the same key with and without.
+/// A key may belong to [a network](Self::of_network). The network takes no part in comparisons:
+/// with and without it, the key is the same.
 #[derive(Clone, Copy)]
 pub struct KeyHash {
+    /// Neither zero nor `u64::MAX`, which have a special meaning in a table.
     bits: NonZeroU64,
+    /// A hash of the network; the low bits of the key's own hash if it has none.
     network: u16,
 }
 
 impl KeyHash {
-    /// The same key as one of many in a network, by the hash of which a table knows this one when it
-    /// has to forget the key: a key that has lost its place is judged by its network from then on,
-    /// and so are keys of the network that are new.
+    /// Assigns the key to a network, given by its hash.
     ///
-    /// The network must follow from the key, as that of an address does from the address. A key
-    /// without one is judged by some of the bits of its own hash.
+    /// When a full table takes the place of a key away, it keeps what the key had used under its
+    /// network. From then on that applies to the key itself, and to new keys of the same network.
+    ///
+    /// The network must be determined by the key, as an IP network is by an address. A key without
+    /// a network is grouped by some bits of its own hash.
     ///
     /// ```
     /// use waiting_room_core::KeyHasher;
@@ -41,13 +55,17 @@ impl KeyHash {
         Self { network: low_bits(network.bits), ..self }
     }
 
-    /// The one key that stands for all keys of the same network, apart from each of them, where that
-    /// many networks are told apart.
+    /// Returns a key that stands for all keys of the same network together, where `networks`
+    /// networks are distinguished.
+    ///
+    /// It differs from the keys of the network themselves, up to the probability of a collision.
+    /// All keys of a network have the same one, so their use can be counted in one place.
     #[must_use]
     pub const fn network_key(self, networks: u16) -> Self {
         let network = (self.network as u64 * networks as u64) >> 16;
-        // Spread, since tables look for a key by its greater bits. No product is zero: the factor is
-        // odd, and the network less than 2^16.
+        // The product spreads small numbers over all 64 bits, because tables choose groups by the
+        // upper bits (Fibonacci hashing; the factor is 2^64 divided by the golden ratio). It is
+        // never zero: the factor is odd, and the other operand is at most 2^16.
         let bits = (network + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let bits = match NonZeroU64::new(bits) {
             Some(bits) => bits,
@@ -66,12 +84,14 @@ impl KeyHash {
         self.bits
     }
 
-    /// Sixteen bits that stand for the network of the key, or for the key itself.
+    /// A 16-bit hash of the key's network, or 16 bits of its own hash if it has no network.
     pub(super) const fn network(self) -> u16 {
         self.network
     }
 }
 
+/// The low 16 bits. Tables choose the first group of a key by the upper bits, so the two are
+/// independent.
 const fn low_bits(bits: NonZeroU64) -> u16 {
     let [low, high, ..] = bits.get().to_le_bytes();
     u16::from_le_bytes([low, high])
@@ -97,7 +117,10 @@ impl fmt::Debug for KeyHash {
     }
 }
 
-/// Makes the hashes of keys, with a secret, so that nobody can choose keys that share a hash.
+/// Hashes keys with a secret, so that clients cannot choose keys that share a hash.
+///
+/// Without a secret, a client could find keys that collide with those of a victim, or fill the
+/// groups of a table on purpose.
 ///
 /// ```
 /// use waiting_room_core::KeyHasher;
@@ -109,23 +132,29 @@ impl fmt::Debug for KeyHash {
 #[derive(Clone)]
 pub struct KeyHasher(Function);
 
+/// The hash function behind a hasher.
 #[derive(Clone)]
 enum Function {
+    /// aHash, whose result depends on the instructions that the machine has.
     Own(RandomState),
+    /// SipHash-1-3, whose result is the same on all machines.
     Shared(SipHasher13),
 }
 
 impl KeyHasher {
-    /// A hasher with this secret, which must be random where clients can choose their keys.
+    /// Creates a hasher with this secret, which must be random where clients can choose their keys.
     ///
-    /// The fastest that this machine has; another machine may make other hashes.
+    /// It uses the fastest function for this machine. Another machine, or another release, may
+    /// produce other hashes from the same secret, so they must not leave the process.
     #[must_use]
     pub fn new(secret: [u64; 4]) -> Self {
         let [a, b, c, d] = secret;
         Self(Function::Own(RandomState::with_seeds(a, b, c, d)))
     }
 
-    /// A hasher that makes the same hashes on all machines that have the secret.
+    /// Creates a hasher that produces the same hashes on all machines that have the secret.
+    ///
+    /// It is slower than [`new`](Self::new), and is the one for limits that nodes share.
     ///
     /// ```
     /// use waiting_room_core::KeyHasher;
@@ -139,7 +168,7 @@ impl KeyHasher {
         Self(Function::Shared(SipHasher13::new_with_keys(a, b)))
     }
 
-    /// The hash of a key; of several parts, as a tuple or a slice.
+    /// Returns the hash of a key. A key of several parts is passed as a tuple or a slice.
     #[must_use]
     pub fn hash<K: Hash + ?Sized>(&self, key: &K) -> KeyHash {
         let bits = match &self.0 {
@@ -150,7 +179,7 @@ impl KeyHasher {
                 hasher.finish()
             }
         };
-        // The least and the greatest mean something else to a table.
+        // A table uses zero and `u64::MAX` as marks of places without a key, so a hash is neither.
         let bits = NonZeroU64::new(bits.min(u64::MAX - 1)).unwrap_or(NonZeroU64::MIN);
         KeyHash { bits, network: low_bits(bits) }
     }
@@ -162,7 +191,10 @@ impl fmt::Debug for KeyHasher {
     }
 }
 
-/// Feeds numbers in one order of bytes and one size, whatever the machine.
+/// Writes numbers in little-endian order and `usize` as 64 bits, so that a key has the same hash on
+/// every machine.
+///
+/// The default methods of [`Hasher`] write numbers in the byte order of the machine.
 struct Portable(SipHasher13);
 
 impl Hasher for Portable {
@@ -191,27 +223,31 @@ impl Hasher for Portable {
     }
 }
 
-/// The group of a table that the hash of a key points at first.
+/// The index of the first group of a table in which a key may stand.
 pub(super) fn first_group(key: KeyHash, groups: usize) -> usize {
     group(key.bits().get(), groups)
 }
 
-/// The group of a table for a key that found its first one full.
+/// The index of the group for a key whose first group was full.
+///
+/// It is derived from the other half of the hash, so keys that share their first group rarely share
+/// the second one as well.
 pub(super) fn second_group(key: KeyHash, groups: usize) -> usize {
     group(key.bits().get().rotate_left(32), groups)
 }
 
-/// The group of a table of `groups` that a hash points at, evenly (Lemire, TOMACS 2019).
+/// Maps a hash evenly to one of `groups` groups, by a multiplication in place of a division
+/// (Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 2019).
 fn group(hash: u64, groups: usize) -> usize {
     let group = (u128::from(hash) * groups as u128) >> 64;
-    usize::try_from(group).expect("a product of a hash and a count is less than the count")
+    usize::try_from(group).expect("the upper half of a hash times a count is less than the count")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Were they others tomorrow, nodes of two releases would count by themselves.
+    /// If the hashes changed, nodes of two releases would count the same key separately.
     #[test]
     fn the_hashes_that_nodes_share_stay_what_they_are() {
         let hasher = KeyHasher::shared([3, 1]);

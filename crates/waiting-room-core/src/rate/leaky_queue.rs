@@ -1,8 +1,10 @@
-//! The leaky bucket as a queue: what comes faster than the rate is held until its turn.
+//! The leaky bucket as a queue: requests that arrive faster than the rate are held until their
+//! turn.
 //!
-//! Requests leave one in every interval. All that is remembered is when the next departure is
-//! free: the first request of an idle queue leaves at once, each further one an interval after the
-//! one before, and whoever would be held for the whole capacity or longer is refused.
+//! One request leaves per interval; a request of a higher cost takes as many intervals. The state
+//! of a key is the time of the next free departure. The first request of an idle queue leaves at
+//! once, and each further one leaves an interval after its predecessor. A request that would be
+//! held for the whole capacity or longer is refused.
 //!
 //! ```text
 //!      now                      free at
@@ -12,15 +14,17 @@
 //!       ├── capacity ─────────────────────►│
 //! ```
 //!
-//! So as many are allowed as [GCRA](Gcra) allows, at the same times; the difference is that they
-//! reach the service evenly. The queue holds no requests: it answers *when*, and the caller waits.
+//! It allows exactly the requests that [GCRA](Gcra) allows. The difference is that they reach the
+//! service evenly. The queue itself holds no requests: it returns the *delay* of each, and the
+//! caller waits.
 
 use std::time::Duration;
 
 use super::{Charge, Gcra, Meter, Quota};
 use crate::Timestamp;
 
-/// A queue that tells each request how long to be held, and refuses what does not fit into it.
+/// The [leaky queue](super::Algorithm::LeakyQueue): it assigns a delay to each request, and refuses
+/// requests that do not fit into it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,11 +40,12 @@ use crate::Timestamp;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeakyQueue {
+    /// The meter of the departures that are taken.
     places: Gcra,
 }
 
 impl LeakyQueue {
-    /// A queue for a quota that is valid for this algorithm.
+    /// Creates a meter for a quota that is [valid](Quota::validate) for this algorithm.
     #[must_use]
     pub fn new(quota: &Quota) -> Self {
         Self { places: Gcra::new(quota) }
@@ -48,7 +53,7 @@ impl LeakyQueue {
 }
 
 impl Meter for LeakyQueue {
-    /// When the next departure is free, in nanoseconds since the Unix epoch.
+    /// The time of the next free departure, in nanoseconds since the Unix epoch.
     type State = u64;
 
     fn limit(&self) -> u64 {
@@ -68,7 +73,8 @@ impl Meter for LeakyQueue {
     }
 
     fn refund(&self, free_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
-        // Whoever came later has been told a time already, and the gap before it stays empty.
+        // Only the last request in the queue can give its departure back. Later requests have been
+        // assigned their delays already, so a departure before theirs stays unused.
         if charge.mark == *free_at {
             return self.places.refund(free_at, charge, cost, now);
         }
@@ -83,6 +89,7 @@ impl Meter for LeakyQueue {
         self.places.replenished_at(free_at, now)
     }
 
+    /// The time until the next free departure, which the request takes.
     fn delay(&self, free_at: &u64, now: Timestamp) -> Duration {
         Duration::from_nanos(free_at.saturating_sub(now.as_nanos()))
     }

@@ -1,4 +1,11 @@
-//! One limit, for many keys.
+//! One limit for many keys, in the memory of one process.
+//!
+//! A [`Limiter`] combines an algorithm, the quotas of its tiers, and a table of states that is
+//! bounded by construction. It decides and charges in one atomic step for each key, so concurrent
+//! requests of one key can never spend more than the quota together.
+//!
+//! It does not decide about several limits at once (see [`charge_all`](super::charge_all)), and it
+//! shares nothing with other processes (see [`RateStore`](super::RateStore)).
 
 use std::{
     fmt,
@@ -11,13 +18,13 @@ use super::{
 };
 use crate::{ConfigError, ConfigErrorKind, Timestamp, sync::unpoisoned};
 
-/// A limit with its memory of keys.
+/// A rate limit with its memory of keys.
 ///
-/// Every key has the first of its quotas, unless it is asked for in another *tier*. By the token
-/// bucket, GCRA and the leaky queue, a key that changes its tier keeps what it has used; windows and
-/// logs count in each tier by itself.
+/// Each quota of the limiter is a *tier*, addressed by its index; tier 0 is the usual one. With the
+/// token bucket, GCRA and the leaky queue, a key that moves to another tier keeps what it has used.
+/// With the fixed window, the sliding log and the sliding counter, each tier counts separately.
 ///
-/// Clones are the same limiter.
+/// Clones share all state.
 ///
 /// ```
 /// use waiting_room_core::{Algorithm, KeyHasher, Limiter, Quota, Timestamp};
@@ -33,39 +40,44 @@ use crate::{ConfigError, ConfigErrorKind, Timestamp, sync::unpoisoned};
 #[derive(Clone)]
 pub struct Limiter {
     algorithm: Algorithm,
+    /// The number of keys in use that the memory has room for.
     keys: usize,
-    /// Locked while they are changed.
+    /// The quotas in force, by tier. The lock is held for the whole of a change, so that concurrent
+    /// changes reach the memory in the same order. A charge does not take it.
     quotas: Arc<Mutex<Vec<Quota>>>,
     memory: Arc<dyn Memory>,
 }
 
 impl Limiter {
-    /// The most keys that a limiter remembers.
+    /// The largest number of keys in use that a limiter can be made for.
     pub const MAX_KEYS: usize = 100_000_000;
-    /// The most memory that a limiter may come to take, in bytes: 4 GiB.
+    /// The largest amount of memory that a limiter may grow to, in bytes: 4 GiB.
     pub const MAX_BYTES: u64 = 4 << 30;
-    /// The most tiers.
+    /// The largest number of tiers.
     pub const MAX_TIERS: usize = 64;
 
-    /// A limiter by this algorithm, with a quota for each tier, that remembers so many keys that
-    /// are in use at a time. What it does when there are more is said in the [crate
-    /// docs](crate#rate-limits).
+    /// Creates a limiter with one quota for each tier, and room for `keys` keys in use at a time.
+    ///
+    /// A key is in use until everything that it has spent is replenished. The [crate
+    /// docs](crate#rate-limits) describe what happens when more keys are in use.
     ///
     /// # Errors
     ///
-    /// A quota that the algorithm cannot keep, or a number that is out of bounds, such as the
-    /// product of the keys and the bytes that each can take.
+    /// Returns an error for a quota that the algorithm cannot keep, and for a number that is out of
+    /// bounds. One of the bounds is [`MAX_BYTES`](Self::MAX_BYTES), for the product of the keys and
+    /// the memory that each can take.
     pub fn new(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> Result<Self, ConfigError> {
         Self::validate(algorithm, quotas, keys)?;
         let memory = remember(algorithm, quotas, keys);
         Ok(Self { algorithm, keys, quotas: Arc::new(Mutex::new(quotas.to_vec())), memory })
     }
 
-    /// Checks all that [`new`](Self::new) checks, and makes nothing.
+    /// Checks everything that [`new`](Self::new) checks, and allocates nothing.
     ///
     /// # Errors
     ///
-    /// A quota that the algorithm cannot keep, or a number that is out of bounds.
+    /// Returns an error for a quota that the algorithm cannot keep, and for a number that is out of
+    /// bounds.
     pub fn validate(
         algorithm: Algorithm,
         quotas: &[Quota],
@@ -101,12 +113,12 @@ impl Limiter {
         Ok(())
     }
 
-    /// The memory that such a limiter takes in bytes if as many keys are in use as it has places
-    /// for, and each has used up its quota, in the worst way for its algorithm.
+    /// The most memory that such a limiter can take, in bytes: with `keys` keys in use, each of
+    /// which has used up its quota in the worst way for the algorithm.
     ///
-    /// The token bucket, GCRA and the leaky queue take it from the start; the others as keys come,
-    /// and a sliding log as requests come: it has a place for each time at which something was
-    /// spent. `u64::MAX` if it is more than that.
+    /// The token bucket, GCRA and the leaky queue allocate all of it at once. The other algorithms
+    /// allocate as keys arrive. A sliding log also allocates as requests arrive, because it stores
+    /// each time at which something was spent. The result saturates at `u64::MAX`.
     ///
     /// ```
     /// use waiting_room_core::{Algorithm, Limiter, Quota, Refusals};
@@ -121,7 +133,7 @@ impl Limiter {
         bytes_per_key(algorithm, quotas).saturating_mul(keys as u64)
     }
 
-    /// The algorithm.
+    /// The algorithm that decides about charges.
     #[must_use]
     pub const fn algorithm(&self) -> Algorithm {
         self.algorithm
@@ -133,44 +145,49 @@ impl Limiter {
         self.locked_quotas().clone()
     }
 
-    /// How many keys are remembered at most, if all are in use.
+    /// The number of keys in use that the limiter has room for.
     #[must_use]
     pub const fn max_keys(&self) -> usize {
         self.keys
     }
 
-    /// How many keys have a place at the moment, in use or not. Looks at every place.
+    /// The number of keys that have a place in the table, in use or not.
+    ///
+    /// This visits every place of the table. It is meant for metrics, not for requests.
     #[must_use]
     pub fn len(&self) -> usize {
         self.memory.len()
     }
 
-    /// Whether no key has a place.
+    /// Returns whether no key has a place. Like [`len`](Self::len), this visits every place.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many keys that were in use have lost their places to others so far, because more were in use
-    /// than [`max_keys`](Self::max_keys).
+    /// The number of keys that have lost their places to others while they were in use.
+    ///
+    /// It grows when more keys are in use than [`max_keys`](Self::max_keys). Each of them shares
+    /// the state of its network from then on, and newcomers of that network may be refused.
     #[must_use]
     pub fn displaced(&self) -> u64 {
         self.memory.displaced()
     }
 
-    /// What would be said to a key about this cost. Changes nothing.
+    /// Returns the decision that a charge of `cost` would get now, without charging anything.
     #[must_use]
     pub fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision {
         self.memory.look(key, tier, cost, now)
     }
 
-    /// Spends `cost` for a key, if that is allowed.
+    /// Spends `cost` for a key if that is allowed.
     ///
-    /// A tier that there is none of is taken for the last.
+    /// An index beyond the last tier means the last tier. A cost of zero is always allowed, and
+    /// gives the key no place.
     ///
     /// # Errors
     ///
-    /// The decision to refuse; nothing was spent.
+    /// Returns the decision if the cost exceeds the limit. Nothing was spent.
     pub fn charge(
         &self,
         key: KeyHash,
@@ -184,8 +201,12 @@ impl Limiter {
         self.memory.charge(key, tier, cost, now)
     }
 
-    /// Corrects a charge to what it really cost: gives back the rest, or spends what is missing,
-    /// as a debt if need be.
+    /// Corrects a charge to its actual cost: gives back the difference, or spends it.
+    ///
+    /// A difference that exceeds the limit is spent all the same, as a debt that delays later
+    /// requests of the key. `charge` is replaced by the receipt for `cost`, so a charge can be
+    /// settled repeatedly. A key that has lost its place since gets nothing back, and its receipt
+    /// stays as it is.
     pub fn settle(
         &self,
         key: KeyHash,
@@ -197,17 +218,22 @@ impl Limiter {
         self.memory.settle(key, tier, charge, cost, now);
     }
 
-    /// Forgets what a key has used.
+    /// Forgets what a key has used, in all tiers.
+    ///
+    /// A key without a place is not affected: what it shares with other keys of its network stays.
     pub fn forgive(&self, key: KeyHash) {
         self.memory.forgive(key);
     }
 
-    /// The same limiter with other quotas: what was used stays used, and nobody waits longer than the
-    /// new quotas can make them. Whoever still has the old one goes by the new quotas as well.
+    /// Changes the quotas, and returns the limiter that has them.
+    ///
+    /// What keys have used stays used, but no key waits longer than the new quotas alone could make
+    /// it wait. Other clones of this limiter apply the new quotas as well, for the tiers that both
+    /// have.
     ///
     /// # Errors
     ///
-    /// A quota that the algorithm cannot keep; the old ones stay.
+    /// Returns an error for a quota that the algorithm cannot keep. The old quotas stay in force.
     pub fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Result<Self, ConfigError> {
         Self::validate(self.algorithm, quotas, self.keys)?;
         let mut in_force = self.locked_quotas();
@@ -222,7 +248,7 @@ impl Limiter {
         unpoisoned(self.quotas.lock())
     }
 
-    /// Whether a refusal changes something.
+    /// Returns whether a refused charge changes the state of its key.
     pub(super) fn counts_refusals(&self) -> bool {
         self.algorithm == Algorithm::SlidingLog(super::Refusals::Count)
     }

@@ -1,8 +1,13 @@
-//! The states of many keys, and the meters that read them.
+//! The states of many keys, together with the meters that read them.
 //!
-//! A meter that is replaced must not write in its own units into states that another has taken
-//! over. So the meters in force stand here, beside the states, and a request that began under the
-//! old ones finds out.
+//! Quotas can change while requests are being decided. A replaced meter must not write a state in
+//! its own units after the new meter has taken that state over. So the meters in force are kept
+//! beside the states, and a request that began with the old ones detects the change.
+//!
+//! | memory | algorithms | state | a change of quotas |
+//! |---|---|---|---|
+//! | [`AtomicMemory`] | token bucket, GCRA, leaky queue | one time, common to all tiers | at once |
+//! | [`LockedMemory`] | windows and logs | any, separate for each tier | when next locked |
 
 use std::{
     convert::Infallible,
@@ -22,7 +27,9 @@ use super::{
 };
 use crate::Timestamp;
 
-/// What a limiter remembers, whatever its algorithm.
+/// The memory of a limiter, independent of its algorithm.
+///
+/// The methods are those of [`Limiter`](super::Limiter).
 pub(super) trait Memory: Send + Sync {
     fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision;
     fn charge(
@@ -34,13 +41,13 @@ pub(super) trait Memory: Send + Sync {
     ) -> Result<(Decision, Charge), Decision>;
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp);
     fn forgive(&self, key: KeyHash);
-    /// The same memory by other quotas, which are in force for all that go by it from then on.
+    /// Puts other quotas in force, for all users of this memory, and returns a handle for them.
     fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory>;
     fn len(&self) -> usize;
     fn displaced(&self) -> u64;
 }
 
-/// Memory for valid quotas, of so many keys that are in use at a time.
+/// Creates the memory for valid quotas and `keys` keys in use at a time.
 pub(super) fn remember(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> Arc<dyn Memory> {
     match algorithm {
         Algorithm::FixedWindow(alignment) => {
@@ -58,8 +65,8 @@ pub(super) fn remember(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> A
     }
 }
 
-/// The most memory that one key of such a limit can take, in bytes, with its share of the places
-/// that a table has to spare.
+/// The most memory that one key of such a limit can take, in bytes, including its share of the
+/// table's spare places.
 pub(super) fn bytes_per_key(algorithm: Algorithm, quotas: &[Quota]) -> u64 {
     let of_tiers =
         |bytes: &dyn Fn(&Quota) -> u64| quotas.iter().map(bytes).fold(0, u64::saturating_add);
@@ -76,30 +83,34 @@ pub(super) fn bytes_per_key(algorithm: Algorithm, quotas: &[Quota]) -> u64 {
     }
 }
 
-/// How a quota becomes a meter.
+/// Creates the meter of a quota.
 type Make<M> = Box<dyn Fn(&Quota) -> M + Send + Sync>;
 
-/// Of a list of tiers the one that is meant; the last for one that there is not.
+/// The item of a tier; that of the last tier for a larger index.
 fn of_tier<T>(tiers: &[T], tier: usize) -> &T {
-    tiers.get(tier).or(tiers.last()).expect("a limiter has a quota")
+    tiers.get(tier).or(tiers.last()).expect("a limiter has at least one quota")
 }
 
-/// States of one number, for meters whose numbers mean a time, the same for all of them.
+/// States of one number each, which is a time for all meters, so that all tiers can share it.
 struct AtomicMemory<M> {
-    /// By tier; in force unless others are by now.
+    /// The meters that this handle was created with, by tier. They are in force as long as `age`
+    /// equals the number of changes, so the common path reads them without an atomic pointer.
     meters: Vec<M>,
-    /// How often the meters had been replaced when these came.
+    /// The number of changes, as of the creation of this handle.
     age: u64,
     shared: Arc<SharedAtomicMemory<M>>,
 }
 
-/// What all that goes by the same words has in common.
+/// State shared by all handles of one table of words.
 struct SharedAtomicMemory<M> {
     make: Make<M>,
     words: AtomicTable,
     in_force: ArcSwap<Vec<M>>,
-    /// How often the meters were replaced. Counted after it has happened, and before the words are
-    /// taken over.
+    /// The number of times that the meters were replaced.
+    ///
+    /// It is incremented after `in_force` was replaced and before the words are taken over. So a
+    /// request that reads the same number before and after its work has finished before the take
+    /// over began, which then covers its word.
     changes: AtomicU64,
 }
 
@@ -119,10 +130,12 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
         Self { meters, age: 0, shared: Arc::new(shared) }
     }
 
-    /// Does something to the word of a key by the meter of its tier.
+    /// Runs `act` with the meter of a tier, and makes sure that the word of the key ends up in the
+    /// units of the meters in force.
     ///
-    /// If the meters were replaced meanwhile, the word may have been changed by an old one after
-    /// a new one has taken it over; so it is taken over again.
+    /// If the meters were replaced in the meantime, `act` may have changed the word with an old
+    /// meter after the new one had taken it over. The word is then taken over once more. If that
+    /// was not necessary, it changes nothing, except that a debt beyond the capacity is forgiven.
     fn by_meter<T, E>(
         &self,
         key: KeyHash,
@@ -131,6 +144,10 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
         act: impl FnOnce(&M, &AtomicTable) -> Result<T, E>,
     ) -> Result<T, E> {
         let SharedAtomicMemory { words, in_force, changes, .. } = &*self.shared;
+        // The two loads of `changes` enclose the write to the word, and `with_quotas` increments it
+        // before it visits the words. In the one order of all SeqCst operations, either the write
+        // precedes the visit, which then converts it, or the increment precedes the second load,
+        // which then sees it.
         let before = changes.load(Ordering::SeqCst);
         let given = if before == self.age {
             act(of_tier(&self.meters, tier), words)?
@@ -152,7 +169,9 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
     }
 }
 
-/// A number as the meters take it over. Of whom it is nobody knows, so no tier is favoured.
+/// A word as the meters of all tiers take it over.
+///
+/// The tier of its key is unknown, so the latest of their times applies, and no tier is favoured.
 fn taken_over<M: Meter<State = u64>>(meters: &[M], word: u64, now: Timestamp) -> u64 {
     let words = meters.iter().map(|meter| {
         let mut word = word;
@@ -178,8 +197,9 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
         now: Timestamp,
     ) -> Result<(Decision, Charge), Decision> {
         self.by_meter(key, tier, now, |meter, words| {
-            // As `Meter::check`, but nothing is described before the number is settled: a number
-            // that another thread has changed is tried again.
+            // This is `Meter::check` in two parts. The closure runs again whenever another thread
+            // has changed the number, so it does only what is needed to decide. The decision is
+            // described once, from the number that was stored or refused at last.
             let mut last = 0;
             let is_in_use = |word| meter.used(&word, now) > 0;
             let taken = words.update(key, is_in_use, |word| {
@@ -200,7 +220,8 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {
         let Ok(settled) = self.by_meter(key, tier, now, |meter, words| {
             let settle = |word: &mut u64| settle(meter, word, charge, cost, now);
-            // A key that has lost its place gets nothing back: the place is another's now.
+            // A key that has lost its place gets nothing back: its number is now part of what its
+            // network shares, and a refund from there would also favour other keys.
             if cost < charge.cost {
                 return Ok::<_, Infallible>(words.update_known(key, settle));
             }
@@ -221,6 +242,8 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
     fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory> {
         let SharedAtomicMemory { make, words, in_force, changes } = &*self.shared;
         let meters: Vec<M> = quotas.iter().map(make).collect();
+        // The order matters, see `changes`: first the meters that later requests load, then the
+        // number by which earlier requests detect the change, then the words.
         in_force.store(Arc::new(meters.clone()));
         let age = changes.fetch_add(1, Ordering::SeqCst) + 1;
         words.update_all(|word| taken_over(&meters, word, now));
@@ -236,12 +259,13 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
     }
 }
 
-/// States of any size. Each tier has its own: in another window the same state means another
-/// thing.
+/// States of any size, in a separate table for each tier, because a state has another meaning in a
+/// window of another length.
 struct LockedMemory<M: Meter> {
     make: Arc<Make<M>>,
+    /// The number of keys in use, for which the tables of later tiers are made as well.
     keys: usize,
-    /// By tier.
+    /// The tables, by tier.
     tiers: Vec<Arc<LockedTable<M>>>,
 }
 
@@ -274,7 +298,7 @@ impl<M: Meter + 'static> Memory for LockedMemory<M> {
 
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {
         let shelves = of_tier(&self.tiers, tier);
-        // What was given up with a place is not given back to whoever has it now.
+        // A key that has lost its place gets nothing back, as in `AtomicMemory`.
         if cost < charge.cost && !shelves.knows(key) {
             return;
         }
@@ -305,7 +329,7 @@ impl<M: Meter + 'static> Memory for LockedMemory<M> {
     }
 }
 
-/// Corrects a charge; gives the receipt for what it cost at last.
+/// Corrects a charge to `cost`, and returns the receipt that replaces it.
 fn settle<M: Meter>(
     meter: &M,
     state: &mut M::State,
@@ -319,7 +343,8 @@ fn settle<M: Meter>(
     let spent = meter.spend(state, missing, now);
     match charge.cost {
         0 => spent,
-        // What was spent later is given back as if it had been spent with the first: at most less.
+        // The receipt keeps the mark of the first charge. If all is given back later, the added
+        // part counts as spent at that earlier time, so at most less is given back than was spent.
         _ => Charge { cost, ..*charge },
     }
 }

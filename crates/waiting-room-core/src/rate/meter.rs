@@ -1,4 +1,12 @@
-//! What all algorithms have in common.
+//! The arithmetic that every algorithm provides.
+//!
+//! ```text
+//! wait ──► zero? ─ yes ─► spend ─► Charge ─► refund (later, if the cost was lower)
+//!               └─ no ──► refused, which only a log with penalty counts
+//! ```
+//!
+//! [`Meter::check`] is this path in one call. A meter keeps no state, reads no clock and takes no
+//! lock: all of that is the task of a [`Limiter`](super::Limiter) or a store.
 
 use std::{fmt::Debug, time::Duration};
 
@@ -7,59 +15,63 @@ use crate::Timestamp;
 
 /// The arithmetic of one algorithm with one quota.
 ///
-/// A meter is a value without identity: it holds the numbers of the quota, and is shown the state
-/// of one key. It never reads a clock, and no `now` makes it panic: one that lies before an earlier
-/// one is refused rather than allowed.
+/// A meter is a plain value: it holds the numbers of the quota, and each method receives the state
+/// of one key. It never reads a clock, and no `now` makes it panic. If `now` is earlier than in a
+/// previous call, no more is allowed than at the later time.
 ///
-/// A cost of nothing is always allowed and changes nothing: a way to look.
+/// A cost of zero is always allowed and changes nothing, so it can be used to look.
 pub trait Meter: Clone + Debug + Send + Sync {
-    /// What is remembered of one key. The default stands for a key that was never seen, and means
-    /// the same as one that has not been seen for long.
+    /// The state of one key. The default is that of a key that was never seen, and is equivalent to
+    /// the state of a key that has been idle for long enough.
     type State: Clone + Debug + Default + Send;
 
     /// The most that can ever be spent at once.
     fn limit(&self) -> u64;
 
-    /// How much can be spent at `now`.
+    /// The amount that can be spent at `now`.
     fn remaining(&self, state: &Self::State, now: Timestamp) -> u64;
 
-    /// How long from `now` until `cost` is allowed: zero if it is, `None` if it never will be.
+    /// The time from `now` until `cost` is allowed: zero if it is allowed now, `None` if it exceeds
+    /// the limit and never will be.
     fn wait(&self, state: &Self::State, cost: u64, now: Timestamp) -> Option<Duration>;
 
-    /// Spends `cost`, allowed or not. More than is allowed is a debt, to be worked off before
-    /// anything is allowed again.
+    /// Spends `cost`, whether it is allowed or not. An excess over the limit is a debt, which has
+    /// to be replenished before anything is allowed again.
     fn spend(&self, state: &mut Self::State, cost: u64, now: Timestamp) -> Charge;
 
-    /// Gives back `cost` of a charge, as far as time has not given it back already: afterwards
-    /// never more is allowed than if it had not been spent. What comes back is the receipt for the
-    /// rest, and takes the place of `charge`.
+    /// Gives back `cost` of a charge, except for what time has replenished already. Afterwards
+    /// never more is allowed than if that cost had not been spent. Returns the receipt for the
+    /// rest, which replaces `charge`.
     fn refund(&self, state: &mut Self::State, charge: &Charge, cost: u64, now: Timestamp)
     -> Charge;
 
-    /// How much of the quota a key has used, in numbers that can be compared: of the keys in a
-    /// full table, the one with the least makes room.
+    /// The part of the quota that is used at `now`, in a unit that is the same for all keys of the
+    /// meter; zero if the key is not in use.
     fn used(&self, state: &Self::State, now: Timestamp) -> u64;
 
-    /// When everything that was used will be there again, if nothing more is used; not before `now`.
+    /// The time at which everything will be replenished if nothing more is spent, at the earliest
+    /// `now`.
     fn replenished_at(&self, state: &Self::State, now: Timestamp) -> Timestamp;
 
-    /// How long a request that was allowed at `now` is to be held.
+    /// The time for which a request that is allowed at `now` is to be held. The state is the one
+    /// before the request is charged.
     fn delay(&self, _state: &Self::State, _now: Timestamp) -> Duration {
         Duration::ZERO
     }
 
-    /// Remembers that `cost` was refused, where that counts.
+    /// Records that `cost` was refused, if the algorithm counts refusals.
     fn refused(&self, _state: &mut Self::State, _cost: u64, _now: Timestamp) {}
 
-    /// Takes over a state from a meter with another quota: what was used stays used, and nobody
-    /// waits longer than the new quota can make them.
+    /// Converts a state of a meter with another quota. What was used stays used, but the key waits
+    /// no longer than the new quota alone could make it wait.
     fn take_over(&self, state: &mut Self::State, from: &Self, now: Timestamp);
 
-    /// Makes of a state one that allows nothing, at `now` or later, that it or the `other` does not.
-    /// It takes no more memory than that of a key which was spent from once.
+    /// Merges `other` into a state: the result never allows, at `now` or later, anything that
+    /// either of the two would refuse. It takes no more memory than the state of a key that was
+    /// charged once.
     fn join(&self, state: &mut Self::State, other: &Self::State, now: Timestamp);
 
-    /// What would be said to a request of this cost, if nothing was spent.
+    /// Returns the decision about a request of this cost, without spending anything.
     fn look(&self, state: &Self::State, cost: u64, now: Timestamp) -> Decision {
         let decision = self.describe(state, self.wait(state, cost, now), now);
         match decision.allowed {
@@ -68,11 +80,11 @@ pub trait Meter: Clone + Debug + Send + Sync {
         }
     }
 
-    /// Decides about a request of this cost, and spends it if it is allowed.
+    /// Decides about a request of this cost, and spends the cost if it is allowed.
     ///
     /// # Errors
     ///
-    /// The decision to refuse; nothing was spent.
+    /// Returns the decision if the cost is refused. Nothing was spent.
     fn check(
         &self,
         state: &mut Self::State,
@@ -91,7 +103,10 @@ pub trait Meter: Clone + Debug + Send + Sync {
         }
     }
 
-    /// Spends a cost if it is allowed: how long to hold the request, and the receipt.
+    /// Spends a cost if it is allowed, and returns the time to hold the request and the receipt.
+    ///
+    /// Unlike [`check`](Self::check) it computes no numbers for the client, and does not record a
+    /// refusal.
     fn take(
         &self,
         state: &mut Self::State,
@@ -101,11 +116,12 @@ pub trait Meter: Clone + Debug + Send + Sync {
         if self.wait(state, cost, now) != Some(Duration::ZERO) {
             return None;
         }
+        // Read before the cost is spent: a request waits for those ahead of it, and not for itself.
         let delay = if cost > 0 { self.delay(state, now) } else { Duration::ZERO };
         Some((delay, self.spend(state, cost, now)))
     }
 
-    /// The decision, with the numbers of this state in it.
+    /// Builds a decision with the given wait and the numbers of this state.
     fn describe(&self, state: &Self::State, wait: Option<Duration>, now: Timestamp) -> Decision {
         let (limit, remaining) = (self.limit(), self.remaining(state, now));
         let reset = match remaining < limit {

@@ -1,12 +1,15 @@
-//! How much of something may be used in a time.
+//! Quotas, and the algorithms that apply them.
+//!
+//! A [`Quota`] and an [`Algorithm`] are plain values, which are checked together by
+//! [`Quota::validate`]. The arithmetic is that of the algorithm's [`Meter`](super::Meter).
 
 use std::{fmt, time::Duration};
 
 use crate::{ConfigError, ConfigErrorKind};
 
-/// So much in a window, and for the buckets so much at once.
+/// An amount per window of time, and optionally a smaller or larger amount at once.
 ///
-/// `Quota::per_minute(120)` means 120 a minute and nothing else. A quota of 0 allows nothing; it
+/// `Quota::per_minute(120)` means 120 per minute and nothing else. A quota of 0 allows nothing; it
 /// does not mean "without limit".
 ///
 /// ```
@@ -20,61 +23,67 @@ use crate::{ConfigError, ConfigErrorKind};
 pub struct Quota {
     limit: u64,
     window: Duration,
+    /// The capacity of a bucket, if it differs from the limit.
     burst: Option<u64>,
 }
 
 impl Quota {
-    /// The largest limit: the largest integer that a header can carry (RFC 9651 section 3.3.1).
+    /// The largest limit: the largest integer of a structured header field (RFC 9651 section
+    /// 3.3.1).
     pub const MAX_LIMIT: u64 = 999_999_999_999_999;
     /// The longest window: 366 days.
     pub const MAX_WINDOW: Duration = Duration::from_secs(366 * 86_400);
 
-    /// `limit` in every `window`.
+    /// Creates a quota of `limit` per `window`.
     pub const fn new(limit: u64, window: Duration) -> Self {
         Self { limit, window, burst: None }
     }
 
-    /// `limit` a second.
+    /// Creates a quota of `limit` per second.
     pub const fn per_second(limit: u64) -> Self {
         Self::new(limit, Duration::from_secs(1))
     }
 
-    /// `limit` a minute.
+    /// Creates a quota of `limit` per minute.
     pub const fn per_minute(limit: u64) -> Self {
         Self::new(limit, Duration::from_secs(60))
     }
 
-    /// `limit` an hour.
+    /// Creates a quota of `limit` per hour.
     pub const fn per_hour(limit: u64) -> Self {
         Self::new(limit, Duration::from_secs(3_600))
     }
 
-    /// `limit` a day of 24 hours.
+    /// Creates a quota of `limit` per day of 24 hours.
     pub const fn per_day(limit: u64) -> Self {
         Self::new(limit, Duration::from_secs(86_400))
     }
 
-    /// At most so much at once, instead of the whole limit. For the token bucket and GCRA the
-    /// capacity of the bucket, for the leaky queue how many may be in it; the other algorithms
-    /// have none.
+    /// Sets the amount that may be used at once. The default is the whole limit.
+    ///
+    /// For the token bucket and GCRA this is the capacity of the bucket, for the leaky queue the
+    /// number of requests that it holds. The other algorithms have no burst, and
+    /// [`validate`](Self::validate) rejects one.
     pub const fn burst(mut self, burst: u64) -> Self {
         self.burst = Some(burst);
         self
     }
 
-    /// The limit for each window.
+    /// The amount per window.
     #[must_use]
     pub const fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// The window.
+    /// The length of the window.
     #[must_use]
     pub const fn window(&self) -> Duration {
         self.window
     }
 
-    /// How much may be used at once: the burst, or else the limit.
+    /// The amount that may be used at once: the burst if one is set, else the limit.
+    ///
+    /// A limit of 0 has the capacity 0, even with a burst.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         match self.burst {
@@ -83,8 +92,10 @@ impl Quota {
         }
     }
 
-    /// In which time the capacity is there again once it was used: the window, unless a burst was
-    /// set.
+    /// The time in which the whole capacity is replenished after it was used up.
+    ///
+    /// That is the window, unless a burst is set: then it is the capacity times the
+    /// [`interval`](Self::interval).
     #[must_use]
     pub fn replenished_in(&self) -> Duration {
         if self.burst.is_none() || self.limit == 0 {
@@ -93,11 +104,11 @@ impl Quota {
         Duration::from_nanos(self.interval_nanos().saturating_mul(self.capacity()))
     }
 
-    /// Checks that `algorithm` can keep this quota.
+    /// Checks whether `algorithm` can keep this quota.
     ///
     /// # Errors
     ///
-    /// The field that it cannot keep, with its value.
+    /// Returns an error that names the field which the algorithm cannot keep, and its value.
     pub fn validate(&self, algorithm: Algorithm) -> Result<(), ConfigError> {
         let wrong = |kind, field, given: String, expected: &str| {
             Err(ConfigError::new(kind, field, given, expected))
@@ -128,19 +139,21 @@ impl Quota {
         algorithm.validate(self)
     }
 
-    /// The time in which one of the limit comes back, rounded up to a whole nanosecond, so that the
-    /// limit is never exceeded for it.
+    /// The time in which one unit of the limit is replenished: the window divided by the limit.
+    ///
+    /// It is rounded up to a whole nanosecond, so that rounding never lets more than the limit
+    /// through.
     #[must_use]
     pub fn interval(&self) -> Duration {
         Duration::from_nanos(self.interval_nanos())
     }
 
-    /// The same in nanoseconds.
+    /// The [`interval`](Self::interval) in nanoseconds. For a limit of 0 it is the whole window.
     pub(crate) fn interval_nanos(&self) -> u64 {
         self.window_nanos().div_ceil(self.limit.max(1))
     }
 
-    /// The window in nanoseconds.
+    /// The window in nanoseconds, saturating for quotas that were not validated.
     pub(crate) fn window_nanos(&self) -> u64 {
         u64::try_from(self.window.as_nanos()).unwrap_or(u64::MAX)
     }
@@ -156,35 +169,40 @@ impl fmt::Display for Quota {
     }
 }
 
-/// How a quota is meant at the edges.
+/// The rule by which a quota is applied: what a window is, and how much may be used at once.
 ///
 /// See the [guide](https://github.com/tower-waiting-room/tower-waiting-room/blob/main/docs/which-algorithm.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
     /// A counter that starts again with each window. Around the boundary of two windows, twice the
-    /// limit may pass in a moment.
+    /// limit may pass within a moment.
     FixedWindow(Alignment),
-    /// A leaky bucket as a meter: the generic cell rate algorithm (ITU-T I.371). The capacity at
-    /// once, then one in every interval.
+    /// A leaky bucket as a meter: the generic cell rate algorithm (ITU-T I.371). It allows the
+    /// capacity at once, and then one unit per interval.
     #[default]
     Gcra,
-    /// A leaky bucket as a queue: what arrives faster than the rate is held until its turn.
+    /// A leaky bucket as a queue: requests that arrive faster than the rate are held until their
+    /// turn.
     LeakyQueue,
-    /// The counters of this window and the one before, weighted: nearly exact for large limits.
+    /// The weighted counters of the current and the previous window. It is nearly exact for large
+    /// limits.
     SlidingCounter,
-    /// The times of all events within the window: never more than the limit in any window.
+    /// The times of all events within the window. It never allows more than the limit in any
+    /// window.
     SlidingLog(Refusals),
-    /// Tokens that come at the rate and are kept up to the capacity.
+    /// Tokens that arrive at a constant rate and are saved up to the capacity.
     TokenBucket,
 }
 
 impl Algorithm {
-    /// The largest limit of a sliding log: it can take 16 MB for each key, of which
-    /// [`Limiter::MAX_BYTES`](crate::Limiter::MAX_BYTES) bounds the number.
+    /// The largest limit of a sliding log.
+    ///
+    /// At this limit a key can take 16 MB, so [`Limiter::MAX_BYTES`](crate::Limiter::MAX_BYTES)
+    /// bounds the number of keys.
     pub const MAX_LOG: u64 = 1_000_000;
 
-    /// The name in configuration files and metrics.
+    /// The name of the algorithm in configuration files and metrics.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
@@ -197,13 +215,14 @@ impl Algorithm {
         }
     }
 
-    /// Whether what is remembered is a level that falls as time goes by; then a quota may have a
+    /// Returns whether the state is a level that falls as time passes. Only then may a quota have a
     /// burst.
     #[must_use]
     pub const fn is_bucket(self) -> bool {
         matches!(self, Self::Gcra | Self::LeakyQueue | Self::TokenBucket)
     }
 
+    /// Checks the bounds that depend on the algorithm.
     fn validate(self, quota: &Quota) -> Result<(), ConfigError> {
         let too_large = |given: String, expected: &str| {
             Err(ConfigError::new(ConfigErrorKind::TooLarge, "limit", given, expected))
@@ -218,6 +237,8 @@ impl Algorithm {
             let expected = "at most one a nanosecond; count in larger units";
             return too_large(quota.to_string(), expected);
         }
+        // The interval is rounded up to whole nanoseconds. With very high rates this would slow a
+        // bucket down noticeably, so an error of more than one in a thousand is rejected.
         let passed_in = quota.interval_nanos().saturating_mul(quota.limit());
         let excess = passed_in.saturating_sub(quota.window_nanos());
         if self.is_bucket() && excess > quota.window_nanos() / 1_000 {
@@ -232,25 +253,30 @@ impl Algorithm {
     }
 }
 
-/// When the windows of a [`FixedWindow`](Algorithm::FixedWindow) begin.
+/// The time at which the windows of a [`FixedWindow`](Algorithm::FixedWindow) begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "the clock or the client begins a window")]
+#[expect(clippy::exhaustive_enums, reason = "a window begins by the clock or with a request")]
 pub enum Alignment {
-    /// At multiples of the window since the Unix epoch: known in advance, and the same for all, who
-    /// may then all come at once.
+    /// Windows begin at multiples of their length since the Unix epoch.
+    ///
+    /// The times are known in advance and the same for all keys, so clients that were refused may
+    /// all return at once.
     #[default]
     Epoch,
-    /// With the first request of a key after its last window: no herd, and no time known before.
+    /// The window of a key begins with its first request after its previous window.
+    ///
+    /// Clients do not return all at once, but they cannot know the boundaries in advance.
     FirstHit,
 }
 
-/// Whether a [`SlidingLog`](Algorithm::SlidingLog) counts what it refuses.
+/// The treatment of refused requests by a [`SlidingLog`](Algorithm::SlidingLog).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "they count or they do not")]
+#[expect(clippy::exhaustive_enums, reason = "refusals either count or do not")]
 pub enum Refusals {
-    /// They count like the rest: who does not stop asking is not allowed again.
+    /// Refused requests count like allowed ones: a client that does not pause is never allowed
+    /// again.
     Count,
-    /// They leave no trace.
+    /// Refused requests leave no trace.
     #[default]
     Ignore,
 }

@@ -1,62 +1,72 @@
-//! Several limits at once: either all are charged or none.
+//! Charging several limits at once: either all of them or none.
+//!
+//! ```text
+//! look at each ─┬─ all allow ──► charge each ─┬─ all allow ──► allowed
+//!               │                             └─ one refuses ► give back the others ─► refused
+//!               └─ one refuses ────────────────────────────────────────────────────► refused
+//! ```
 
 use super::{Charge, Decision, KeyHash, Limiter};
 use crate::Timestamp;
 
-/// What one request asks of one limit, and what it is told.
+/// A charge that one request asks of one limit, and its outcome.
 #[derive(Clone, Debug)]
 pub struct LimiterCharge<'a> {
     limiter: &'a Limiter,
     key: KeyHash,
     tier: usize,
     cost: u64,
+    /// `None` until the limit was looked at.
     decision: Option<Decision>,
+    /// `None` unless the cost is spent at present.
     charge: Option<Charge>,
 }
 
 impl<'a> LimiterCharge<'a> {
-    /// Asks for `cost` for a key, in a tier of this limit.
+    /// Creates a request for `cost` for a key, in a tier of this limit.
     #[must_use]
     pub const fn new(limiter: &'a Limiter, key: KeyHash, tier: usize, cost: u64) -> Self {
         Self { limiter, key, tier, cost, decision: None, charge: None }
     }
 
-    /// For whom.
+    /// The key that is charged.
     #[must_use]
     pub const fn key(&self) -> KeyHash {
         self.key
     }
 
-    /// In which tier.
+    /// The tier of the limit.
     #[must_use]
     pub const fn tier(&self) -> usize {
         self.tier
     }
 
-    /// How much.
+    /// The amount that is charged.
     #[must_use]
     pub const fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// What it was told, by [`charge_all`].
+    /// The decision of the limit; `None` before [`charge_all`].
     #[must_use]
     pub const fn decision(&self) -> Option<&Decision> {
         self.decision.as_ref()
     }
 
-    /// What was spent; nothing, if any limit refused.
+    /// The receipt for what was spent; `None` if any limit refused.
     #[must_use]
     pub const fn charge(&self) -> Option<&Charge> {
         self.charge.as_ref()
     }
 
+    /// Asks for the decision without spending; returns whether the limit allows the cost.
     fn look(&mut self, now: Timestamp) -> bool {
         let decision = self.limiter.look(self.key, self.tier, self.cost, now);
         self.decision = Some(decision);
         decision.allowed
     }
 
+    /// Spends the cost if the limit allows it; returns whether it does.
     fn spend(&mut self, now: Timestamp) -> bool {
         match self.limiter.charge(self.key, self.tier, self.cost, now) {
             Ok((decision, charge)) => {
@@ -70,6 +80,7 @@ impl<'a> LimiterCharge<'a> {
         }
     }
 
+    /// Gives back what was spent, and renews the decision, whose numbers have changed with it.
     fn give_back(&mut self, now: Timestamp) {
         if let Some(mut charge) = self.charge.take() {
             self.limiter.settle(self.key, self.tier, &mut charge, 0, now);
@@ -78,21 +89,26 @@ impl<'a> LimiterCharge<'a> {
     }
 }
 
-/// Charges all limits, or none if any of them refuses; says which it was.
+/// Charges all limits, or none if any of them refuses; returns whether all were charged.
 ///
-/// All are looked at before any is charged, so a client that is refused by one limit takes nothing
-/// from the others, not even for a moment. Only when two requests meet within the few nanoseconds
-/// between a look and its charge is something charged and given back.
+/// All limits are looked at before any is charged, so a request that one limit refuses takes
+/// nothing from the others, not even for a moment. Only if a concurrent request spends the rest of
+/// a limit between the look and the charge are the limits before it charged and given back.
 ///
-/// A [log that counts refusals](super::Refusals::Count) counts its own, as it is meant to.
+/// A [log that counts refusals](super::Refusals::Count) still records the requests that it refuses
+/// itself.
 pub fn charge_all(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> bool {
     if let [only] = asks {
         return only.spend(now);
     }
+    // All limits are looked at, also after a refusal, because the client is told about each of
+    // them.
     let refused = asks.iter_mut().map(|ask| ask.look(now)).filter(|allowed| !allowed).count();
     if refused > 0 {
         let refusals = asks.iter_mut().filter(|ask| ask.limiter.counts_refusals());
         for ask in refusals.filter(|ask| ask.decision.is_some_and(|decision| !decision.allowed)) {
+            // A look leaves no trace, so the refusal is recorded by trying to spend. If a
+            // concurrent refund has made room since, the cost is spent, and has to be given back.
             ask.spend(now);
             ask.give_back(now);
         }
@@ -100,6 +116,8 @@ pub fn charge_all(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> bool {
     }
     for index in 0..asks.len() {
         if !asks[index].spend(now) {
+            // In reverse order, because a leaky queue takes back only the last of its charges. The
+            // same limit and key may occur twice.
             asks[..index].iter_mut().rev().for_each(|ask| ask.give_back(now));
             return false;
         }
@@ -143,7 +161,7 @@ mod tests {
     }
 
     proptest! {
-        /// Beside limits that are asked one by one after all were looked at.
+        /// Compared with limits that are charged one by one after all were looked at.
         #[test]
         fn either_all_are_charged_or_none(
             limits in prop::collection::vec(1u64..6, 1..6),

@@ -1,7 +1,7 @@
-//! The sliding counter: the counts of this window and the one before, weighted.
+//! The sliding counter: the weighted counts of the current and the previous window.
 //!
-//! The window that ends now covers all of the current one and a part of the previous one. What was
-//! used in that part is not known, so it is taken as if it had come evenly.
+//! The window that ends now covers all of the current window so far and a part of the previous one.
+//! The use in that part is not known, so it is estimated as if requests had arrived evenly.
 //!
 //! ```text
 //!   ├── previous ─────────┼── current ──────────┤
@@ -10,15 +10,17 @@
 //!             ├─ weight ─►┤
 //! ```
 //!
-//! Nearly exact where many requests come evenly. Who knows the boundaries can use the limit at the
-//! end of one window and again as the previous one fades: twice the limit in less than a window.
+//! The estimate is nearly exact if many requests arrive evenly. A client that knows the boundaries
+//! can use the limit at the end of one window and again while that window fades, which is twice the
+//! limit in less than the length of a window.
 
 use std::time::Duration;
 
 use super::{Charge, Meter, Quota};
 use crate::Timestamp;
 
-/// An estimate of what was used in the window that ends now, from two counters.
+/// The [sliding counter](super::Algorithm::SlidingCounter): an estimate of what was used in the
+/// window that ends now, from two counters.
 ///
 /// ```
 /// use waiting_room_core::{Meter, Quota, SlidingCounter, Timestamp};
@@ -33,28 +35,30 @@ use crate::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlidingCounter {
     limit: u64,
-    /// In nanoseconds.
+    /// The length of a window, in nanoseconds.
     window: u64,
 }
 
-/// What a [`SlidingCounter`] remembers of one key.
+/// The state of one key of a [`SlidingCounter`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlidingCounterState {
-    /// When the current window began, in nanoseconds since the Unix epoch; a multiple of the
-    /// window.
+    /// The time at which the current window began, in nanoseconds since the Unix epoch. It is a
+    /// multiple of the window, so the windows of all keys coincide.
     start: u64,
+    /// The amount used in the window before the current one.
     previous: u64,
+    /// The amount used in the current window.
     current: u64,
 }
 
 impl SlidingCounter {
-    /// Two counters for a quota that is valid for this algorithm.
+    /// Creates a meter for a quota that is [valid](Quota::validate) for this algorithm.
     #[must_use]
     pub fn new(quota: &Quota) -> Self {
         Self { limit: quota.limit(), window: quota.window_nanos() }
     }
 
-    /// The counters as they are at `now`; those of the state if the clock has jumped back.
+    /// The counters in the window of `now`. They are unchanged if the clock has jumped back.
     fn turned(&self, state: &SlidingCounterState, now: Timestamp) -> SlidingCounterState {
         let elapsed = Self::elapsed(state, now);
         if elapsed < self.window {
@@ -65,12 +69,13 @@ impl SlidingCounter {
         SlidingCounterState { start, previous, current: 0 }
     }
 
-    /// How much of the current window has passed.
+    /// The time since the start of the current window, in nanoseconds.
     fn elapsed(state: &SlidingCounterState, now: Timestamp) -> u64 {
         now.as_nanos().saturating_sub(state.start)
     }
 
-    /// How far into the window after theirs `count` events weigh no more than `room`.
+    /// The time in nanoseconds, from the end of the window of `count` events, after which these
+    /// events weigh no more than `room`.
     fn fades_at(&self, count: u64, room: u64) -> u64 {
         match count.checked_sub(room) {
             None | Some(0) => 0,
@@ -99,7 +104,8 @@ impl Meter for SlidingCounter {
         let state = self.turned(state, now);
         let allowed_at = match room.checked_sub(state.current) {
             Some(room) => self.fades_at(state.previous, room),
-            // The current window alone is too much, and begins to fade only when it is over.
+            // The count of the current window alone leaves no room. It begins to fade only when the
+            // window is over, as the previous window of the next one.
             None => self.window + self.fades_at(state.current, room),
         };
         match allowed_at.saturating_sub(Self::elapsed(&state, now)) {
@@ -128,6 +134,8 @@ impl Meter for SlidingCounter {
     ) -> Charge {
         *state = self.turned(state, now);
         let cost = cost.min(charge.cost);
+        // The mark is the start of the window of the charge, so the difference tells which of the
+        // two counters has it. In any older window it does not count any more.
         match state.start.checked_sub(charge.mark) {
             Some(0) => state.current = state.current.saturating_sub(cost),
             Some(age) if age == self.window => {
@@ -138,7 +146,10 @@ impl Meter for SlidingCounter {
         charge.less(cost)
     }
 
-    /// The estimate. What it rounds down to nothing will never count again.
+    /// The estimate, rounded down.
+    ///
+    /// Once it is zero it stays zero until something is spent, because the weight only falls. So
+    /// the state of such a key can be dropped.
     fn used(&self, state: &SlidingCounterState, now: Timestamp) -> u64 {
         let state = self.turned(state, now);
         let weight = self.window - Self::elapsed(&state, now);
@@ -155,8 +166,10 @@ impl Meter for SlidingCounter {
         Timestamp::from_nanos(state.start.saturating_add(windows)).max(now)
     }
 
-    /// As much as the more of the two, in each window. States whose windows differ, because the clock
-    /// has jumped back, count in the later one.
+    /// Keeps the greater count of the two in each window.
+    ///
+    /// The windows of the two differ only if the clock has jumped back. The earlier state then
+    /// counts in the windows of the later one, where its counts fade no sooner.
     fn join(&self, state: &mut SlidingCounterState, other: &SlidingCounterState, now: Timestamp) {
         let (one, other) = (self.turned(state, now), self.turned(other, now));
         let start = one.start.max(other.start);
@@ -179,13 +192,14 @@ impl Meter for SlidingCounter {
             let start = now.as_nanos() - now.as_nanos() % self.window;
             SlidingCounterState { start, previous: 0, current: from.used(state, now) }
         };
-        // What is over the new limit would only be waited for in the window after this one.
+        // A count above the new limit would make the key wait for longer than the new quota alone
+        // could, since it also weighs in the next window.
         state.current = state.current.min(self.limit);
     }
 }
 
-/// `value × part / whole`, rounded down, for a part of the whole.
+/// Returns `value × part / whole`, rounded down, where `part` is at most `whole`.
 fn scale(value: u64, part: u64, whole: u64) -> u64 {
     let scaled = u128::from(value) * u128::from(part) / u128::from(whole);
-    u64::try_from(scaled).expect("a part of a u64 is no greater than it")
+    u64::try_from(scaled).expect("a part of a u64 fits into a u64")
 }

@@ -1,8 +1,8 @@
 //! The sliding log: never more than the limit in *any* window.
 //!
-//! The log remembers the times of the last events, no more of them than the limit. Whether another
-//! may follow is a look at a single one: with it, the event that stands `limit` places before must
-//! have left the window, and then so has everything older.
+//! The log stores the times of the last events, up to the limit. To decide about one more it reads
+//! a single entry, the one `limit` places from the end: if that has left the window, so has every
+//! older one.
 //!
 //! ```text
 //!           ├──────── window ────────┤ now
@@ -10,19 +10,22 @@
 //!        ▲ with a limit of 6, another is allowed because this one is outside
 //! ```
 //!
-//! Events of one time are one run of eight bytes, whatever their number, so a cost of a million
-//! takes no more memory than a cost of one. Time is counted in ticks of the smallest power of ten
-//! of nanoseconds with which the window is less than 2³¹ of them: 100 ns for a minute, 10 µs for an
-//! hour. Times are rounded up when they are remembered and down when they are looked at, and the
-//! window is rounded up, so that no window of real time ever holds more than the limit, and no
-//! request waits longer for it than two ticks.
+//! All events of one time form a run of eight bytes, so a cost of a million takes no more memory
+//! than a cost of one.
+//!
+//! Time is counted in ticks. A tick is the smallest power of ten of nanoseconds for which the
+//! window has less than 2³¹ ticks: 100 ns for a window of a minute, 10 µs for one of an hour. Times
+//! are rounded up when they are stored and down when they are compared, and the window is rounded
+//! up. So no window of real time ever contains more than the limit, at the price that a request
+//! waits up to two ticks longer than necessary.
 
 use std::{mem, time::Duration};
 
 use super::{Charge, Meter, Quota, Refusals, TickLog};
 use crate::Timestamp;
 
-/// The times of all events within the window, for a limit that is exact.
+/// The [sliding log](super::Algorithm::SlidingLog): the times of all events within the window, for
+/// a limit that is exact.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,14 +43,14 @@ use crate::Timestamp;
 pub struct SlidingLog {
     limit: u32,
     refusals: Refusals,
-    /// In nanoseconds.
+    /// The length of a tick, in nanoseconds.
     tick: u64,
-    /// In ticks, rounded up.
+    /// The length of the window, in ticks, rounded up.
     window: u64,
 }
 
 impl SlidingLog {
-    /// A log for a quota that is valid for this algorithm.
+    /// Creates a meter for a quota that is [valid](Quota::validate) for this algorithm.
     #[must_use]
     pub fn new(quota: &Quota, refusals: Refusals) -> Self {
         let limit = u32::try_from(quota.limit()).unwrap_or(u32::MAX);
@@ -58,12 +61,13 @@ impl SlidingLog {
         Self { limit, refusals, tick, window: quota.window_nanos().div_ceil(tick) }
     }
 
-    /// The most memory that the runs of one key can take, in bytes: each event at its own time.
+    /// The most memory that the runs of one key can take, in bytes: that of as many events as the
+    /// limit, each at its own time.
     pub(super) fn bytes(quota: &Quota) -> u64 {
         quota.limit().saturating_mul(TickLog::BYTES_PER_RUN as u64)
     }
 
-    /// Remembers `cost` events.
+    /// Records `cost` events at `now`, after removing those that have left the window.
     fn record(&self, log: &mut TickLog, cost: u64, now: Timestamp) {
         log.drop_before(self.since(now));
         log.push(now.as_nanos().div_ceil(self.tick), cost, self.limit);
@@ -94,9 +98,11 @@ impl Meter for SlidingLog {
         let Some(in_the_way) = u64::from(log.len()).checked_sub(room + 1) else {
             return Some(Duration::ZERO);
         };
-        let in_the_way = u32::try_from(in_the_way).expect("it is less than the length of the log");
+        let in_the_way = u32::try_from(in_the_way).expect("an index is less than the log's length");
         let (event, tick) = (log.tick(in_the_way), now.as_nanos() / self.tick);
-        // One of the two differences is zero.
+        // The event leaves the window when it is `window` ticks old. `ahead` is the part of the
+        // wait until the event itself, after the clock has jumped back. One of the two is always
+        // zero.
         let (ahead, age) = (event.saturating_sub(tick), tick.saturating_sub(event));
         let nanos = match ahead.saturating_add(self.window).saturating_sub(age) {
             0 => 0,
@@ -113,7 +119,9 @@ impl Meter for SlidingLog {
     }
 
     fn refund(&self, log: &mut TickLog, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
-        // What the newest has outlived is not remembered, even if the clock jumps back.
+        // Events that had left the window when the newest event was recorded are gone for good,
+        // also if the clock has jumped back since. None of them can take the place of a removed
+        // event.
         let newest = log.newest().saturating_sub(self.window);
         let since = self.since(now).max(newest);
         log.remove(charge.mark.div_ceil(self.tick), cost.min(charge.cost), since, self.limit);
@@ -138,7 +146,9 @@ impl Meter for SlidingLog {
         Timestamp::from_nanos(last).max(now)
     }
 
-    /// As many events as the more of the two, all at the latest time.
+    /// Keeps the greater number of events of the two, all at the latest time of either.
+    ///
+    /// This takes one run, so that the shared states of a table stay small.
     fn join(&self, log: &mut TickLog, other: &TickLog, now: Timestamp) {
         let events = self.used(log, now).max(self.used(other, now));
         let newest = log.newest().max(other.newest());
@@ -150,7 +160,9 @@ impl Meter for SlidingLog {
 
     fn take_over(&self, log: &mut TickLog, from: &Self, now: Timestamp) {
         let old = mem::take(log);
-        // Coarser ticks than ours may have rounded an event up to a time that is yet to come.
+        // The other meter may have coarser ticks, by which an event can be rounded up to a time
+        // after `now`. Without the cap the key would wait for longer than the new quota can make it
+        // wait.
         let latest = now.as_nanos().div_ceil(self.tick);
         for (tick, events) in old.runs() {
             let tick = tick.saturating_mul(from.tick).div_ceil(self.tick).min(latest);
@@ -161,5 +173,8 @@ impl Meter for SlidingLog {
     }
 }
 
-/// So many ticks are more than a window has: with as many again, times of four bytes still differ.
+/// An upper bound of the number of ticks of a window, which no window reaches.
+///
+/// A log stores the low 32 bits of ticks. Those of two ticks differ as long as the ticks are less
+/// than twice this number apart, so even an event that is one window overdue is read correctly.
 const MAX_WINDOW_TICKS: u64 = 1 << 31;

@@ -1,4 +1,4 @@
-//! Limits that many nodes share: asked in one place, all of a request at once.
+//! Limits that several nodes share, counted in one place.
 //!
 //! ```text
 //! node ─► ChargeRequest, ChargeRequest, … ─┐
@@ -6,57 +6,62 @@
 //! node ─► ChargeRequest, …  ──────────┘     (one round trip, all or nothing)
 //! ```
 //!
-//! A [`Limiter`](super::Limiter) is the same in one process, without a round trip. This is the
-//! seam at which a server takes its place; it is asked through a trait object, since which one it
-//! is is decided once at start-up.
+//! All limits of a request are charged in one round trip. A [`Limiter`](super::Limiter) does the
+//! same within one process and without a round trip. [`RateStore`] is the interface through which a
+//! server replaces it. It is object-safe, because the server is chosen once at start-up and should
+//! not add a type parameter to the layer.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use super::{Algorithm, Charge, Decision, KeyHash, KeyHasher, Quota};
 use crate::StoreError;
 
-/// One place where the limits of many nodes are counted.
+/// A server that counts limits for several nodes.
 ///
 /// # Contract
 ///
-/// - **Atomic**: what is asked at once is decided at one instant, in some total order over all
-///   nodes. Of the [hard](ChargeRequest::is_soft) asks either all are charged or none.
-/// - **The same arithmetic**: a reply is that of the algorithm's [`Meter`](super::Meter), with
-///   durations rounded up to the resolution of the store, which is a microsecond or finer.
-/// - **Owns its time**, which is one for all nodes and never runs backwards for any key.
-/// - **In order**: what one node has settled is counted before what it asks afterwards.
-/// - **Bounded**: an answer or an error comes within a deadline, and no more wait for one than
-///   there is a bound for. After an error the asks may have been charged, or not.
-/// - **Cancel safe**: dropping a future leaves the limits as if it had been awaited, or had never
-///   been made.
+/// - **Atomic**: the requests of one call are decided at one instant, in some total order over all
+///   nodes. The [hard](ChargeRequest::is_soft) ones are either all charged or none of them is.
+/// - **The same arithmetic**: a reply equals that of the algorithm's [`Meter`](super::Meter), with
+///   durations rounded up to the resolution of the store, which is one microsecond or finer.
+/// - **Owns its time**, which is common to all nodes and never runs backwards for any key.
+/// - **In order**: a settlement by one node takes effect before the charges that the same node
+///   requests after it.
+/// - **Bounded**: a reply or an error arrives within a deadline, and the number of calls that wait
+///   has a bound. After an error, the limits may have been charged or not.
+/// - **Cancel safe**: dropping a future leaves the limits as if it had been completed, or had never
+///   been created.
 pub trait RateStore: fmt::Debug + Send + Sync + 'static {
-    /// Makes the hashes of keys, the same on all nodes.
+    /// The hasher of keys, which is the same on all nodes.
     fn hasher(&self) -> KeyHasher;
 
-    /// Charges all hard limits or none; and, if all of them allow it, each soft one by itself.
-    /// The replies are in the order of the asks, of which no two are about the same limit.
+    /// Charges all hard limits or none of them, and, if all of them allow it, each soft limit
+    /// separately.
+    ///
+    /// `asks` must not name a limit twice. The replies have the order of `asks`.
     ///
     /// # Errors
     ///
-    /// The store could not decide.
+    /// Returns an error if the store could not decide. The limits may have been charged or not.
     fn charge_all(
         &self,
         asks: &[ChargeRequest],
     ) -> Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>>;
 
-    /// Corrects a charge to what it really cost: gives back the rest, or spends what is missing,
-    /// as a debt if need be. What comes back is the receipt that takes the place of `charge`.
+    /// Corrects a charge to its actual cost: gives back the difference, or spends it, as a debt if
+    /// it exceeds the limit. Returns the receipt that replaces `charge`.
     ///
-    /// Does not wait for the store: a correction that is lost on its way leaves what was charged.
+    /// This does not wait for the store. If the correction is lost on its way, the original charge
+    /// stands.
     ///
     /// # Errors
     ///
-    /// The store is not asked for now. The charge stays as it is.
+    /// Returns an error if the store is not called at present. The charge stays as it is.
     fn settle(&self, ask: &ChargeRequest, charge: &Charge, cost: u64)
     -> Result<Charge, StoreError>;
 }
 
-/// A limit as a store knows it: by its name, which is the same on all nodes.
+/// A limit that is counted in a store, identified by a name that is the same on all nodes.
 ///
 /// ```
 /// use waiting_room_core::{Algorithm, RatePolicy, Quota};
@@ -64,7 +69,7 @@ pub trait RateStore: fmt::Debug + Send + Sync + 'static {
 /// let tiers = [Quota::per_day(10_000), Quota::per_day(100_000)];
 /// let policy = RatePolicy::new("daily", Algorithm::Gcra, tiers);
 /// assert_eq!(policy.quota(1), Quota::per_day(100_000));
-/// // Who is in a tier that there is none of is taken to be in the last.
+/// // An index beyond the last tier means the last tier.
 /// assert_eq!(policy.quota(2), Quota::per_day(100_000));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,11 +81,14 @@ pub struct RatePolicy {
 }
 
 impl RatePolicy {
-    /// A limit of this name, with a quota for each tier, all of which the algorithm can keep.
+    /// Creates a limit of this name, with one quota for each tier.
+    ///
+    /// The quotas are expected to be [valid](Quota::validate) for the algorithm; this is not
+    /// checked.
     ///
     /// # Panics
     ///
-    /// There is no quota.
+    /// Panics if `quotas` is empty.
     #[must_use]
     pub fn new(
         name: impl Into<Arc<str>>,
@@ -88,25 +96,27 @@ impl RatePolicy {
         quotas: impl Into<Box<[Quota]>>,
     ) -> Self {
         let quotas = quotas.into();
-        assert!(!quotas.is_empty(), "a limit has a quota");
+        assert!(!quotas.is_empty(), "a limit needs at least one quota");
         Self { name: name.into(), algorithm, quotas, is_adjustable: false }
     }
 
-    /// Charges of it may be given back, so that who is refused now may be allowed earlier than
-    /// it was told.
+    /// Declares that charges of this limit may be given back.
+    ///
+    /// A refused client may then be allowed earlier than its decision announced, so a store must
+    /// not remember refusals of this limit in order to skip calls.
     #[must_use]
     pub fn adjustable(mut self) -> Self {
         self.is_adjustable = true;
         self
     }
 
-    /// The name.
+    /// The name that identifies the limit in the store.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The algorithm.
+    /// The algorithm that decides about charges.
     #[must_use]
     pub const fn algorithm(&self) -> Algorithm {
         self.algorithm
@@ -117,68 +127,77 @@ impl RatePolicy {
         &self.quotas
     }
 
-    /// The quota of a tier.
+    /// The quota of a tier; that of the last tier for a larger index.
     pub fn quota(&self, tier: usize) -> Quota {
         self.quotas[self.tier(tier)]
     }
 
-    /// The tier that is meant: the last for one that there is not.
+    /// The tier that an index means: the index itself, or the last tier if there are fewer.
     #[must_use]
     pub const fn tier(&self, tier: usize) -> usize {
         if tier < self.quotas.len() { tier } else { self.quotas.len() - 1 }
     }
 
-    /// Whether charges of it may be given back.
+    /// Returns whether charges of this limit may be given back.
+    ///
+    /// That is always so for a leaky queue: a request that is cancelled while it is held gives its
+    /// turn back.
     #[must_use]
     pub fn is_adjustable(&self) -> bool {
         self.is_adjustable || self.algorithm == Algorithm::LeakyQueue
     }
 }
 
-/// What one request asks of one limit in a store.
+/// A charge that one request asks of one limit in a store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChargeRequest {
-    /// Of which limit.
+    /// The limit.
     pub policy: Arc<RatePolicy>,
-    /// For whom.
+    /// The key that is charged.
     pub key: KeyHash,
-    /// In which tier.
+    /// The tier of the limit; an index beyond the last tier means the last.
     pub tier: usize,
-    /// How much.
+    /// The amount that is charged.
     pub cost: u64,
-    /// Whether it is charged by itself, and refuses nobody.
+    /// Whether the limit only marks what exceeds it, and is charged independently of other limits.
+    /// A limit that is not soft is hard: it refuses what exceeds it.
     pub is_soft: bool,
 }
 
 impl ChargeRequest {
-    /// Asks for `cost` for a key, in a tier of this limit, which refuses what exceeds it.
+    /// Creates a request for `cost` for a key, in a tier of a hard limit.
     #[must_use]
     pub const fn new(policy: Arc<RatePolicy>, key: KeyHash, tier: usize, cost: u64) -> Self {
         Self { policy, key, tier, cost, is_soft: false }
     }
 
-    /// The same of a limit that refuses nobody: charged if it allows it, once all others do.
+    /// Makes the limit soft: it refuses no request, and is charged if it allows the cost, after all
+    /// hard limits have allowed theirs.
     #[must_use]
     pub fn soft(mut self) -> Self {
         self.is_soft = true;
         self
     }
 
-    /// The quota that it is about.
+    /// The quota of the tier.
     pub fn quota(&self) -> Quota {
         self.policy.quota(self.tier)
     }
 
-    /// The receipt for a charge that has been corrected to this cost, as far as can be told
-    /// without the state: by it never more is given back than was spent. A leaky queue may then give
-    /// back less, if it has kept a part of what was given back before.
+    /// The receipt for a charge that has been corrected to this cost, computed without the state.
+    ///
+    /// A node needs it before the store has replied. Later refunds by this receipt never give back
+    /// more than was spent. For a leaky queue they may give back less, since the queue may have
+    /// kept a part of an earlier refund.
     #[must_use]
     pub fn settled(&self, charge: &Charge, cost: u64) -> Charge {
         let is_bucket = self.policy.algorithm.is_bucket();
         let mark = match charge.cost.checked_sub(cost) {
-            // What is spent anew stands at a time that the store alone knows.
+            // Everything was given back, and this is a new charge. Only the store knows its mark;
+            // with zero, a later refund gives back nothing.
             None if charge.cost == 0 => 0,
+            // The mark of a bucket is the time at which it will be empty, so a refund moves it.
             Some(less) if is_bucket => {
                 let room = less.saturating_mul(self.quota().interval_nanos());
                 charge.mark.saturating_sub(room)
@@ -189,18 +208,19 @@ impl ChargeRequest {
     }
 }
 
-/// What a store says about one limit.
+/// The reply of a store about one limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChargeReply {
-    /// What the limit says; nothing if it was not asked, because another has refused before.
+    /// The decision of the limit; `None` if it was not consulted, because another limit has
+    /// refused.
     pub decision: Option<Decision>,
-    /// What was spent; nothing, if any hard limit refused.
+    /// The receipt for what was spent; `None` if any hard limit refused.
     pub charge: Option<Charge>,
 }
 
 impl ChargeReply {
-    /// What a limit says, and what was spent of it.
+    /// Creates a reply from the decision of a limit and the receipt for what was spent.
     #[must_use]
     pub const fn new(decision: Decision, charge: Option<Charge>) -> Self {
         Self { decision: Some(decision), charge }

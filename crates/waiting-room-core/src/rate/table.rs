@@ -1,21 +1,33 @@
-//! What is remembered of many keys, in memory that is bounded by construction.
+//! The states of many keys, in memory that is bounded by construction.
 //!
-//! A table has a fixed number of places, in small groups; the hash of a key names the groups in
-//! which it may stand. There is no sweeper, and no key is ever taken out. A key that finds its
-//! groups full takes the place of the one that has used the least, and what that one had used is
-//! remembered *of its network*: every key of the network that has no place starts with the most that
-//! one without a place has used. For keys that are replenished this is nothing, so nothing is lost.
-//! When more keys are in use than there are places, as in a flood, the newcomers of a network share
-//! what its displaced keys have left: the table then counts too much, never too little, and no
-//! offender is forgiven by being forgotten. Newcomers of other networks begin anew, unless theirs is
-//! one of the same number: there is one for every eight places, and there are 65 536 at most.
+//! A table has a fixed number of places in small groups. The hash of a key determines the groups in
+//! which it may stand. There is no background task, and no key is removed before another needs its
+//! place. A key whose groups are full takes the place of the least used key in them. The use of
+//! that displaced key is kept *for its network*: every key of the network that has no place starts
+//! with the greatest use of any key that lost its place.
 //!
-//! A key without a network is judged by a part of its own hash: newcomers of such keys share what
-//! the displaced have left as if they were of many networks. (It is the rule of the *space-saving*
-//! algorithm of Metwally, Agrawal and El Abbadi, ICDT 2005, applied to networks in place of places.)
+//! ```text
+//! key ─► a place in its groups? ─ yes ─► its own state
+//!               │ no
+//!               ▼
+//!        the state shared by displaced keys of its network ─► its own state, once it is charged
+//!               ▲                                                │
+//!               └───────── the use of the displaced key ◄────────┘
+//! ```
 //!
-//! Two kinds of tables keep this law: [`AtomicTable`] without locks, for the algorithms whose state is
-//! one number, and [`LockedTable`] with many small locks, for the others.
+//! If the displaced key was replenished, its use is zero and nothing is lost. If more keys are in
+//! use than there are places, as in a flood, the newcomers of a network share what its displaced
+//! keys have left. The table then counts too much, never too little, so no offender is forgiven by
+//! losing its place. Newcomers of other networks start with nothing used, unless the hash of their
+//! network is the same: a table distinguishes one network for every eight places, at most 65 536.
+//!
+//! A key without a network is grouped by a part of its own hash, as if such keys belonged to many
+//! networks at random. (The rule is that of the *space-saving* algorithm of Metwally, Agrawal and
+//! El Abbadi, ICDT 2005, applied to networks in place of single counters.)
+//!
+//! Two tables follow this rule: [`AtomicTable`] takes no lock for a known key, and serves the
+//! algorithms whose state is one number. [`LockedTable`] has many small locks, and serves the
+//! others.
 
 mod atomic;
 mod locked;
@@ -27,6 +39,8 @@ fn networks(places: usize) -> usize {
     (places / 8).clamp(LEAST_NETWORKS, 1 << u16::BITS)
 }
 
-/// Few enough for the smallest table, and enough that a flood from some networks leaves most others
-/// alone.
+/// The smallest number of networks that a table distinguishes.
+///
+/// It is small enough for the smallest table, and large enough that a flood from a few networks
+/// leaves most of the others alone.
 const LEAST_NETWORKS: usize = 64;

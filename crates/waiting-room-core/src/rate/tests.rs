@@ -1,4 +1,4 @@
-//! What all six algorithms promise, and that each does what its definition says.
+//! Properties that all six algorithms share, and a comparison of each with its definition.
 
 mod bursts;
 mod described;
@@ -17,8 +17,8 @@ use proptest::{prelude::*, test_runner::TestCaseResult};
 use super::*;
 use crate::Timestamp;
 
-/// Calls `law(&meter, …)` with each of the six algorithms, in all their variants, and ends the
-/// calling function with the first failure.
+/// Calls `law(&meter, …)` for each variant of each of the six algorithms. The first failure is
+/// returned from the calling function.
 macro_rules! holds_for_all {
     ($law:ident, $quota:expr $(, $argument:expr)*) => {{
         let quota: &Quota = $quota;
@@ -34,22 +34,22 @@ macro_rules! holds_for_all {
 }
 use holds_for_all;
 
-/// A request: how long after the one before, and what it costs.
+/// A request: the time since the previous one, and its cost.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     gap: Duration,
     cost: u64,
 }
 
-/// Quotas in which one of the limit comes back in a whole number of nanoseconds, so that exact
-/// definitions and intervals in nanoseconds agree.
+/// Quotas whose interval is a whole number of nanoseconds, so that the exact definitions agree with
+/// the arithmetic in nanoseconds.
 fn whole_quotas() -> impl Strategy<Value = Quota> {
     (1u64..=8, 1u64..400_000, bursts()).prop_map(|(limit, interval, burst)| {
         with_burst(Quota::new(limit, Duration::from_nanos(limit * interval)), burst)
     })
 }
 
-/// Any small quotas, with windows that the limit need not divide; the least allow nothing.
+/// Small quotas, with windows that need not be multiples of the limit. A limit may be 0.
 fn quotas() -> impl Strategy<Value = Quota> {
     let windows = prop_oneof![
         1_000_000u64..1_000_100,
@@ -69,7 +69,8 @@ fn with_burst(quota: Quota, burst: Option<u64>) -> Quota {
     burst.map_or(quota, |burst| quota.burst(burst))
 }
 
-/// Requests that come at once, a little later, after about an interval, or after some windows.
+/// Requests that arrive at once, within an interval, after some intervals, about a window later, or
+/// up to three windows later.
 fn steps(quota: Quota, lengths: Range<usize>) -> impl Strategy<Value = Vec<Step>> {
     let (window, interval) = (quota.window_nanos(), quota.interval_nanos());
     let gaps = prop_oneof![
@@ -84,12 +85,12 @@ fn steps(quota: Quota, lengths: Range<usize>) -> impl Strategy<Value = Vec<Step>
     prop::collection::vec(steps, lengths)
 }
 
-/// A quota and requests that make something of it.
+/// A quota, and requests whose gaps and costs suit it.
 fn traffic(quotas: impl Strategy<Value = Quota>) -> impl Strategy<Value = (Quota, Vec<Step>)> {
     quotas.prop_flat_map(|quota| (Just(quota), steps(quota, 1..80)))
 }
 
-/// Times to begin with: the epoch, where a time before it would underflow, and later ones.
+/// Start times: the epoch, where an earlier time would underflow, and later ones.
 fn starts() -> impl Strategy<Value = Timestamp> {
     prop_oneof![Just(0), 0..10_000_000_000u64, Just(1_800_000_000_000_000_000)]
         .prop_map(Timestamp::from_nanos)

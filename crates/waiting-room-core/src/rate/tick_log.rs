@@ -1,35 +1,43 @@
-//! A log of events, in order, with eight bytes for each run of events at one time.
+//! A log of events in the order of time, with eight bytes for each run of events at one time.
 //!
-//! Time is counted in ticks. Events of one tick are one run, however many they are, so that a cost
-//! of a million takes no more memory than a cost of one. Only the newest run has its tick in full;
-//! the others have the low half of theirs, and stand for the last tick before the newest that ends
-//! in these bits. That is unambiguous as long as no event is older than 2³² ticks, which the owner
-//! of the log sees to.
+//! Time is counted in ticks. All events of one tick form a run, so a cost of a million takes no
+//! more memory than a cost of one. The log stores the newest tick in full, and of each run the low
+//! 32 bits of its tick. They mean the last tick, up to the newest, that ends in these bits. That is
+//! unambiguous as long as no event is older than 2³² ticks, which the owner of the log ensures.
 //!
-//! A run also says how many events there were up to and with it, so that the run of an event is
-//! found by halves. The Redis script of the same log keeps the same runs.
+//! ```text
+//!  before = 7     run             run             run
+//!              ┌──────┬───────┬──────┬───────┬──────┬───────┐
+//!              │ tick │  8    │ tick │  11   │ tick │  12   │   totals, up to and with the run
+//!              └──────┴───────┴──────┴───────┴──────┴───────┘
+//!                 1 event        3 events        1 event
+//! ```
+//!
+//! A run also stores the total number of events up to its end, so the run of the n-th event is
+//! found by binary search. The Redis script of the same log keeps the same runs.
 
 use std::collections::VecDeque;
 
-/// What a [`SlidingLog`](crate::SlidingLog) remembers of one key.
+/// The state of one key of a [`SlidingLog`](crate::SlidingLog).
 #[derive(Clone, Debug, Default)]
 pub struct TickLog {
-    /// The tick of the newest event.
+    /// The tick of the newest event; 0 if there is none.
     newest: u64,
-    /// Events before this tick were pushed out by newer ones; 0 if none was.
+    /// The tick after the last event that was pushed out by newer ones; 0 if none was.
     pushed_out_before: u64,
-    /// How many events there were before the first of the runs, modulo 2³².
+    /// The number of events before the first run, modulo 2³².
     before: u32,
-    /// Each has at least one event, and no two have the same tick.
+    /// The runs, oldest first. Each has at least one event, and no two have the same tick.
     runs: VecDeque<Run>,
 }
 
-/// Events at one tick.
+/// All events of one tick.
 #[derive(Clone, Copy, Debug)]
 struct Run {
-    /// The low half of the tick.
+    /// The low 32 bits of the tick.
     tick: u32,
-    /// How many events there were up to and with this run, modulo 2³².
+    /// The number of events up to the end of this run, modulo 2³². Only differences of totals are
+    /// used, and a log has fewer than 2³² events, so the wrap-around does no harm.
     total: u32,
 }
 
@@ -37,8 +45,10 @@ impl TickLog {
     /// The memory of one run, in bytes.
     pub(super) const BYTES_PER_RUN: usize = size_of::<Run>();
 
-    /// Adds `count` events at `tick`, or at the newest if that is later. If more than `limit`
-    /// remain, the oldest are pushed out.
+    /// Adds `count` events at `tick`, or at the newest tick if that is later.
+    ///
+    /// The log keeps the newest `limit` events. Older ones are pushed out, and if `count` exceeds
+    /// the limit, so is the excess.
     pub(super) fn push(&mut self, tick: u64, count: u64, limit: u32) {
         if count == 0 {
             return;
@@ -61,8 +71,9 @@ impl TickLog {
 
     /// Removes up to `count` of the events at `tick`.
     ///
-    /// The places of those that were pushed out, and would not have been without these, are taken
-    /// by as many events at the latest tick that they can have had, if that is `since` or later.
+    /// If the log was full, these events may have pushed out older ones that would otherwise still
+    /// count. Their exact ticks are lost. So as many events are put back at the latest tick that
+    /// they can have had, which never allows too much, unless that tick lies before `since`.
     pub(super) fn remove(&mut self, tick: u64, count: u64, since: u64, limit: u32) {
         let index = self.runs_before(tick);
         let found = self.runs.get(index).filter(|run| self.in_full(run.tick) == tick);
@@ -80,7 +91,7 @@ impl TickLog {
         }
     }
 
-    /// Drops all events before `tick`; with the last of them the memory is released.
+    /// Removes all events before `tick`. The memory is released if no event remains.
     pub(super) fn drop_before(&mut self, tick: u64) {
         if self.newest < tick {
             *self = Self::default();
@@ -89,7 +100,7 @@ impl TickLog {
         }
     }
 
-    /// How many events there are.
+    /// The number of events.
     pub(super) fn len(&self) -> u32 {
         self.runs.back().map_or(0, |last| last.total.wrapping_sub(self.before))
     }
@@ -99,7 +110,7 @@ impl TickLog {
         self.newest
     }
 
-    /// The tick of the event in this place, counted from the oldest. O(log n), and O(1) where each
+    /// The tick of the event at index `place`, where 0 is the oldest. O(log n), or O(1) if each
     /// event has a tick of its own.
     pub(super) fn tick(&self, place: u32) -> u64 {
         let index = match self.len() as usize == self.runs.len() {
@@ -109,7 +120,7 @@ impl TickLog {
         self.in_full(self.runs[index].tick)
     }
 
-    /// The ticks at which there are events, from the oldest, and how many there are.
+    /// The ticks at which there are events, oldest first, each with the number of its events.
     pub(super) fn runs(&self) -> impl Iterator<Item = (u64, u32)> {
         let mut before = self.before;
         self.runs.iter().map(move |run| {
@@ -119,40 +130,40 @@ impl TickLog {
         })
     }
 
-    /// How many events lie before `tick`. O(log n).
+    /// The number of events before `tick`. O(log n).
     pub(super) fn count_before(&self, tick: u64) -> u32 {
         self.total_before(self.runs_before(tick)).wrapping_sub(self.before)
     }
 
-    /// How many runs lie before `tick`.
+    /// The number of runs before `tick`.
     fn runs_before(&self, tick: u64) -> usize {
         self.runs.partition_point(|run| self.in_full(run.tick) < tick)
     }
 
-    /// How many runs end with the first `events` events or earlier.
+    /// The number of runs that consist only of the first `events` events.
     fn runs_within(&self, events: u32) -> usize {
         self.runs.partition_point(|run| run.total.wrapping_sub(self.before) <= events)
     }
 
-    /// The total before a run.
+    /// The total before the run at `index`, which may be one past the last run.
     fn total_before(&self, index: usize) -> u32 {
         index.checked_sub(1).map_or(self.before, |last| self.runs[last].total)
     }
 
-    /// Forgets the oldest events.
+    /// Removes the oldest events. A run of which only a part is removed stays, with a later start.
     fn push_out(&mut self, events: u32) {
         let before = self.before.wrapping_add(events);
         self.drop_runs(self.runs_within(events));
         self.before = before;
     }
 
-    /// Forgets the oldest runs.
+    /// Removes the oldest runs.
     fn drop_runs(&mut self, runs: usize) {
         self.before = self.total_before(runs);
         self.runs.drain(..runs);
     }
 
-    /// Adds events at a tick that is the newest, or a newer one.
+    /// Adds events at the newest tick, or at a later one.
     fn append(&mut self, tick: u64, added: u32, limit: u32) {
         match self.runs.back_mut() {
             Some(last) if tick == self.newest => last.total = last.total.wrapping_add(added),
@@ -164,7 +175,10 @@ impl TickLog {
         }
     }
 
-    /// Takes events from a run. Of the totals on both sides of it the fewer are corrected.
+    /// Removes events from a run.
+    ///
+    /// The totals on one side of it have to be corrected. As only their differences matter, the
+    /// side with fewer runs is chosen.
     fn take(&mut self, index: usize, count: u32) {
         let is_used_up = self.runs[index].total.wrapping_sub(self.total_before(index)) == count;
         if index < self.runs.len() / 2 {
@@ -180,7 +194,7 @@ impl TickLog {
         }
     }
 
-    /// Puts events before all others, at the last tick that those pushed out can have had.
+    /// Adds events before all others, at the latest tick that the events pushed out can have had.
     fn stand_in(&mut self, count: u32, limit: u32) {
         let tick = low_half(self.pushed_out_before - 1);
         if self.runs.front().is_none_or(|first| first.tick != tick) {
@@ -190,7 +204,10 @@ impl TickLog {
         self.before = self.before.wrapping_sub(count);
     }
 
-    /// Makes room for another run, in steps that double, and never for more than `limit`.
+    /// Makes room for another run.
+    ///
+    /// The capacity doubles, as in a `Vec`, but never exceeds `limit`, which the bound on the
+    /// memory of a key relies on.
     fn reserve(&mut self, limit: u32) {
         let (runs, capacity) = (self.runs.len(), self.runs.capacity());
         if runs == capacity {
@@ -199,11 +216,13 @@ impl TickLog {
         }
     }
 
+    /// The last tick, up to the newest, that ends in these 32 bits.
     fn in_full(&self, tick: u32) -> u64 {
         self.newest - u64::from(low_half(self.newest).wrapping_sub(tick))
     }
 }
 
+/// The low 32 bits of a tick.
 fn low_half(tick: u64) -> u32 {
     let [a, b, c, d, ..] = tick.to_le_bytes();
     u32::from_le_bytes([a, b, c, d])

@@ -1,7 +1,8 @@
-//! The token bucket: tokens come at the rate, are kept up to the capacity, and pay for events.
+//! The token bucket: tokens arrive at a constant rate, are saved up to the capacity, and pay for
+//! events.
 //!
-//! Nobody counts tokens. All that is remembered is when the bucket will be full again; as many
-//! tokens are missing as there are intervals until then.
+//! Tokens are not counted one by one. The state of a key is the time at which the bucket will be
+//! full again. One token is missing for each interval until then.
 //!
 //! ```text
 //!           now                    full at
@@ -11,20 +12,21 @@
 //! ├── capacity ──────────────────────►│
 //! ```
 //!
-//! Seen from the other side this is [GCRA](Gcra): what leaks out of its bucket is a token in this
-//! one, and its room is our tokens. Both allow the same events at the same times, so there is one
-//! arithmetic for both. The name is for those who think in tokens, and for configurations that
-//! come from elsewhere.
+//! This is [GCRA](Gcra) seen from the other side: what leaks out of its bucket is a token that
+//! arrives in this one, and the room in its bucket equals the tokens here. Both allow the same
+//! events at the same times, so they share one implementation. The separate name serves readers who
+//! think in tokens, and configurations that were written for other software.
 
 use std::time::Duration;
 
 use super::{Charge, Gcra, Meter, Quota};
 use crate::Timestamp;
 
-/// A bucket of tokens that come one in every interval, and not at the end of each minute.
+/// The [token bucket](super::Algorithm::TokenBucket): one token arrives per interval, rather than
+/// all of them at the end of a window.
 ///
-/// A bucket that has been full for long holds no more than the capacity, and so does that of a key
-/// that was never seen.
+/// A bucket never holds more than the capacity, for however long it is not used. The bucket of a
+/// key that was never seen is full.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,11 +41,12 @@ use crate::Timestamp;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
+    /// The meter of the tokens that are missing.
     missing: Gcra,
 }
 
 impl TokenBucket {
-    /// A bucket for a quota that is valid for this algorithm.
+    /// Creates a meter for a quota that is [valid](Quota::validate) for this algorithm.
     #[must_use]
     pub fn new(quota: &Quota) -> Self {
         Self { missing: Gcra::new(quota) }
@@ -51,7 +54,7 @@ impl TokenBucket {
 }
 
 impl Meter for TokenBucket {
-    /// When the bucket will be full, in nanoseconds since the Unix epoch.
+    /// The time at which the bucket will be full, in nanoseconds since the Unix epoch.
     type State = u64;
 
     fn limit(&self) -> u64 {

@@ -1,44 +1,55 @@
-//! How long will it take? Measured, with a range, and honest about not knowing.
+//! The expected wait of a visitor: measured, with a range, or unknown.
 //!
-//! Admissions are counted in slices of ten seconds over the last three minutes. A wait for the
-//! `k`-th admission from now is `k` divided by the measured rate; its spread is that of a renewal
+//! Admissions are counted in slices of ten seconds over the last three minutes. The wait for the
+//! `k`-th admission from now is `k` divided by the measured rate. Its spread is that of a renewal
 //! process with the measured index of dispersion, so a rate that comes in bursts widens the range.
-//! Until there is enough to measure, the configured limits stand in for the rate.
+//! Until 30 seconds have been measured, the configured limits stand in for the rate.
 //!
-//! First tickets are counted in the same slices.
+//! ```text
+//!  admissions   3  0  4  2  …  3  1     18 complete slices of 10 s, and the current one
+//!               └────────────────┘└► now
+//!  rate = sum / time,  dispersion = variance / mean of the complete slices
+//! ```
+//!
+//! First tickets are counted in the same slices, the last six of them.
+//!
+//! The estimate does not know the future: it takes no account of sessions that are about to lapse,
+//! or of visitors who will come back to places ahead.
 
 use std::{collections::VecDeque, time::Duration};
 
 use crate::Timestamp;
 
-/// How long a wait is expected to be: a median with the middle half around it.
+/// An expected wait: the median, with the middle half of the distribution around it.
 ///
-/// In whole seconds, rounded up, as every client gets them.
+/// All values are in whole seconds, rounded up, as every client gets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitEstimate {
-    /// A quarter of the visitors waits less than this.
+    /// A quarter of all visitors wait for less than this.
     pub p25: Duration,
-    /// Half of the visitors waits less than this.
+    /// Half of all visitors wait for less than this.
     pub p50: Duration,
-    /// Three quarters of the visitors wait less than this.
+    /// Three quarters of all visitors wait for less than this.
     pub p75: Duration,
 }
 
 impl WaitEstimate {
-    /// The longest wait that is stated; a longer one is told as this.
+    /// The longest wait that is reported: one day. A longer one is reported as this.
     pub const MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// A wait with this range, each rounded up to whole seconds and cut at [`MAX`](Self::MAX).
+    /// Creates an estimate from its quartiles, each rounded up to whole seconds and cut at
+    /// [`MAX`](Self::MAX).
     #[must_use]
     pub fn new(p25: Duration, p50: Duration, p75: Duration) -> Self {
         Self { p25: whole(p25), p50: whole(p50), p75: whole(p75) }
     }
 
-    /// The wait for the admission after `ahead` others, where so many are let in per second.
+    /// The wait for the admission after `ahead` others, at `per_second` admissions. `None` if the
+    /// rate is zero.
     ///
-    /// The dispersion is the variance of the admissions in equal times over their mean: 1 if they
-    /// come independently, more if they come in bursts. `None` if nobody is being let in.
+    /// The dispersion is the variance of admissions in equal spans of time, divided by their mean:
+    /// 1 if they are independent, more if they come in bursts.
     #[must_use]
     pub fn behind(ahead: u32, per_second: f64, dispersion: f64) -> Option<Self> {
         if per_second <= 0.0 {
@@ -46,45 +57,50 @@ impl WaitEstimate {
         }
         let count = f64::from(ahead) + 1.0;
         let mean = count / per_second;
+        // The number of admissions in a time has a variance of dispersion × mean, so the time until
+        // a given number has a standard deviation of √(count × dispersion) / rate.
         let spread = QUARTILE * (count * dispersion).sqrt() / per_second;
         Some(Self::new(seconds(mean - spread), seconds(mean), seconds(mean + spread)))
     }
 
-    /// The wait of one among `present` equals whose order is drawn by lot, where so many are let
-    /// in per second. `None` if nobody is.
+    /// The wait of one of `present` visitors whose order is drawn by lot, at `per_second`
+    /// admissions. `None` if the rate is zero.
     #[must_use]
     pub fn by_lot(present: u32, per_second: f64) -> Option<Self> {
         if per_second <= 0.0 {
             return None;
         }
+        // Each position is equally likely, so the wait is uniform up to that of the last visitor.
         let all = (f64::from(present) + 1.0) / per_second;
         Some(Self::new(seconds(all * 0.25), seconds(all * 0.5), seconds(all * 0.75)))
     }
 }
 
-/// The normal quantile of 0.75.
+/// The 0.75 quantile of the standard normal distribution.
 const QUARTILE: f64 = 0.674_489_75;
 
-/// The measured rates of admissions and of first tickets.
+/// The counts of admissions and of first tickets, and the rates measured from them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Estimate {
-    /// Admissions per slice, oldest first; the last is the current one.
+    /// Admissions per slice, oldest first. The last slice is the current one.
     slices: VecDeque<u32>,
-    /// First tickets in the last slices, the current one first.
+    /// First tickets in the last six slices, the current one first.
     first_touches: [u32; 6],
-    /// The index of the current slice since the epoch.
+    /// The index of the current slice, counted from the epoch.
     current: u64,
-    /// When counting began.
+    /// The time at which counting began; `None` before the first call.
     began: Option<Timestamp>,
 }
 
 impl Estimate {
+    /// The length of a slice.
     const SLICE: Duration = Duration::from_secs(10);
+    /// The complete slices that are kept: three minutes.
     const SLICES: usize = 18;
-    /// Measured for less than this, the rate is not trusted.
+    /// The shortest measurement that yields a rate.
     const TRUSTED_AFTER: Duration = Duration::from_secs(30);
 
-    /// Counts one admission at `now`.
+    /// Counts an admission at `now`.
     pub(crate) fn record(&mut self, now: Timestamp) {
         self.roll(now);
         if let Some(slice) = self.slices.back_mut() {
@@ -92,19 +108,19 @@ impl Estimate {
         }
     }
 
-    /// Counts one first ticket at `now`.
+    /// Counts a first ticket at `now`.
     pub(crate) fn record_first_touch(&mut self, now: Timestamp) {
         self.roll(now);
         self.first_touches[0] = self.first_touches[0].saturating_add(1);
     }
 
-    /// First tickets in the current slice and the five before: the last 50 to 60 seconds.
+    /// First tickets in the current slice and the five before it: the last 50 to 60 seconds.
     pub(crate) fn first_touches_in_last_minute(&mut self, now: Timestamp) -> u32 {
         self.roll(now);
         self.first_touches.iter().fold(0, |sum, touches| sum.saturating_add(*touches))
     }
 
-    /// First tickets per second over the current slice and the one before.
+    /// First tickets per second over the current slice and the one before it.
     pub(crate) fn first_touches_per_second(&mut self, now: Timestamp) -> f64 {
         self.roll(now);
         let touches = f64::from(self.first_touches[0]) + f64::from(self.first_touches[1]);
@@ -112,9 +128,9 @@ impl Estimate {
         touches / covered.as_secs_f64()
     }
 
-    /// Admissions per second over the last three minutes, or `fallback` while that is not known.
+    /// Admissions per second over the last three minutes, or `fallback` until enough is measured.
     ///
-    /// Zero if nobody was let in for three minutes.
+    /// Zero if no visitor was admitted in these three minutes.
     pub(crate) fn rate(&mut self, now: Timestamp, fallback: f64) -> f64 {
         self.roll(now);
         match self.measured_for(now) {
@@ -123,7 +139,7 @@ impl Estimate {
         }
     }
 
-    /// The wait for the admission after `ahead` others, or `None` if nobody is being let in.
+    /// The wait for the admission after `ahead` others; `None` if no visitor is being admitted.
     pub(crate) fn wait(
         &mut self,
         ahead: u32,
@@ -133,7 +149,7 @@ impl Estimate {
         WaitEstimate::behind(ahead, self.rate(now, fallback), self.dispersion())
     }
 
-    /// The wait of one among `present` equals whose order is drawn by lot.
+    /// The wait of one of `present` visitors whose order is drawn by lot.
     pub(crate) fn lottery(
         &mut self,
         present: u32,
@@ -143,7 +159,9 @@ impl Estimate {
         WaitEstimate::by_lot(present, self.rate(now, fallback))
     }
 
-    /// Variance over mean of the slices that are complete; 1 for independent arrivals.
+    /// The variance of the complete slices divided by their mean; 1 for independent admissions.
+    ///
+    /// It is at least 1. A steadier rate in the past is no promise that the range will be narrower.
     fn dispersion(&self) -> f64 {
         let complete = self.slices.len().saturating_sub(1);
         let total: u32 = self.slices.iter().take(complete).sum();
@@ -161,7 +179,7 @@ impl Estimate {
         self.slices.iter().sum()
     }
 
-    /// The time that the slices cover, once it is long enough to be trusted.
+    /// The time that the slices cover; `None` until it is long enough for a rate.
     fn measured_for(&self, now: Timestamp) -> Option<Duration> {
         let kept = Self::SLICE * u32::try_from(self.slices.len().saturating_sub(1)).unwrap_or(0)
             + Duration::from_nanos(now.as_nanos() % nanos(Self::SLICE));
@@ -169,7 +187,7 @@ impl Estimate {
         (elapsed >= Self::TRUSTED_AFTER).then_some(elapsed)
     }
 
-    /// Makes the slice of `now` the current one, and forgets those that left the three minutes.
+    /// Makes the slice of `now` the current one, and drops slices older than three minutes.
     fn roll(&mut self, now: Timestamp) {
         let index = now.as_nanos() / nanos(Self::SLICE);
         if self.began.is_none() {
@@ -177,6 +195,7 @@ impl Estimate {
             self.current = index;
             self.slices.push_back(0);
         }
+        // After a long quiet time, all slices are empty: there is no need to roll through each.
         let steps = index.saturating_sub(self.current).min(Self::SLICES as u64 + 1);
         for _ in 0..steps {
             self.slices.push_back(0);
@@ -186,19 +205,23 @@ impl Estimate {
             self.first_touches.rotate_right(1);
             self.first_touches[0] = 0;
         }
+        // A clock that goes backwards changes nothing: the event is counted in the current slice.
         self.current = self.current.max(index);
     }
 }
 
+/// Rounds a wait up to whole seconds, and cuts it at the longest that is reported.
 fn whole(duration: Duration) -> Duration {
     let up = u64::from(duration.subsec_nanos() > 0);
     Duration::from_secs(duration.as_secs().saturating_add(up)).min(WaitEstimate::MAX)
 }
 
+/// A wait of this many seconds. Less than zero is zero, and too much is the longest wait.
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(WaitEstimate::MAX)
 }
 
+/// The nanoseconds of a duration in whole seconds.
 const fn nanos(duration: Duration) -> u64 {
     duration.as_secs() * 1_000_000_000
 }

@@ -1,7 +1,7 @@
-//! The visitors who wait, in order.
+//! The waiting visitors, in order.
 //!
-//! A place is *present* while its visitor checks in as asked, then *away*, and gone when it has
-//! not been heard of for as long as places are kept:
+//! A place is *present* while its visitor checks in as asked. Without a check-in it becomes *away*,
+//! and is given up after the time for which places are kept:
 //!
 //! ```text
 //!            check-in                    1.5 intervals                place_retention
@@ -11,9 +11,13 @@
 //!                                      check-in
 //! ```
 //!
-//! Who is away keeps the place and holds up nobody: only the present are counted.
+//! A visitor who is away keeps the place and delays no other visitor: only present visitors are
+//! counted.
 //!
-//! The places of each network are counted as well: an id says which one its visitor came from.
+//! The places of each network are counted as well. The network of a visitor is part of its id.
+//!
+//! A place is stored by id, and appears once in each of two orders: by rank, and by its next
+//! deadline. Each change keeps the three in step.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -29,12 +33,14 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     places: HashMap<VisitorId, Place>,
+    /// The order of the places, with a count of those that are present.
     ranks: Ranks,
+    /// The next deadline of each place: the end of its presence, or of the place itself.
     deadlines: Deadlines,
     networks: Networks,
 }
 
-/// How many places each known network has, of those that have any.
+/// The number of places of each known network. Networks without places have no entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Networks(HashMap<NonZeroU32, u32>);
 
@@ -42,22 +48,25 @@ struct Networks(HashMap<NonZeroU32, u32>);
 #[derive(Clone, Copy, Debug)]
 struct Place {
     rank: Rank,
+    /// The time of the visitor's first touch.
     first_seen: Timestamp,
+    /// The time at which the place is given up.
     kept_until: Timestamp,
-    /// Until when the visitor is present; `None` while it is away.
+    /// The end of the visitor's presence; `None` while it is away.
     present_until: Option<Timestamp>,
 }
 
 impl Place {
-    /// When the next thing happens to this place by itself.
+    /// The time of the next change to this place without a check-in.
     fn deadline(&self) -> Timestamp {
         self.present_until.unwrap_or(self.kept_until)
     }
 }
 
 impl Line {
-    /// Puts a visitor who has checked in at its rank, or leaves it there: present until
-    /// `present_until`, kept until `kept_until`.
+    /// Gives a visitor that has checked in a place at `rank`, or moves the one that it has.
+    ///
+    /// The visitor is present until `present_until`, or until `kept_until` if that comes first.
     pub(super) fn stand(
         &mut self,
         rank: Rank,
@@ -71,6 +80,7 @@ impl Line {
         match self.places.insert(id, place) {
             Some(old) => {
                 self.deadlines.cancel(old.deadline(), id);
+                // A check-in rarely changes the rank, and marking it is cheaper than moving it.
                 if old.rank == rank {
                     self.ranks.mark(rank, true);
                 } else {
@@ -86,7 +96,7 @@ impl Line {
         self.deadlines.set(place.deadline(), id);
     }
 
-    /// Gives up a place, if there is one.
+    /// Gives up the place of a visitor; returns whether it had one.
     pub(super) fn remove(&mut self, id: VisitorId) -> bool {
         let Some(place) = self.places.remove(&id) else {
             return false;
@@ -97,7 +107,10 @@ impl Line {
         true
     }
 
-    /// Marks who has not come back in time as away, and gives up who has stayed away for too long.
+    /// Marks visitors that have not checked in as away, and gives up places that were kept for long
+    /// enough.
+    ///
+    /// After a long pause, a place may pass both deadlines in one call.
     pub(super) fn reap(&mut self, now: Timestamp) {
         while let Some(id) = self.deadlines.pop_due(now) {
             let Some(place) = self.places.get_mut(&id) else {
@@ -115,7 +128,7 @@ impl Line {
         }
     }
 
-    /// Orders everybody anew.
+    /// Orders all places anew. Presence and deadlines stay as they are.
     pub(super) fn reorder(&mut self, rank: impl Fn(VisitorId, Timestamp) -> u64) {
         self.ranks = Ranks::default();
         for (&id, place) in &mut self.places {
@@ -124,37 +137,38 @@ impl Line {
         }
     }
 
-    /// When the visitor arrived whose place this is, if it has one.
+    /// The time of the visitor's first touch, if it has a place.
     pub(super) fn arrival(&self, id: VisitorId) -> Option<Timestamp> {
         self.places.get(&id).map(|place| place.first_seen)
     }
 
-    /// How many present visitors stand before this rank.
+    /// The number of present visitors before this rank.
     pub(super) fn present_before(&self, rank: Rank) -> u32 {
         self.ranks.present_before(rank)
     }
 
-    /// How many visitors are present.
+    /// The number of present visitors.
     pub(super) fn present(&self) -> u32 {
         self.ranks.present()
     }
 
-    /// How many places there are, with those of visitors who are away.
+    /// The number of places, including those of visitors who are away.
     pub(super) fn len(&self) -> u32 {
         u32::try_from(self.places.len()).unwrap_or(u32::MAX)
     }
 
-    /// How many places the network of this visitor has; none if it is not known.
+    /// The number of places of this visitor's network; 0 if the network is unknown.
     pub(super) fn of_network(&self, id: VisitorId) -> u32 {
         id.network().and_then(|network| self.networks.0.get(&network)).copied().unwrap_or(0)
     }
 
-    /// When the first in line arrived.
+    /// The time of the first touch of the first visitor in line, present or away.
     pub(super) fn first_arrival(&self) -> Option<Timestamp> {
         let (_, id) = self.ranks.first()?;
         self.places.get(&id).map(|place| place.first_seen)
     }
 
+    /// Checks the invariants, in debug builds.
     pub(super) fn invariants(&self) {
         debug_assert_eq!(self.places.len(), self.ranks.len(), "each place has one rank");
         debug_assert_eq!(self.places.len(), self.deadlines.len(), "each place has one deadline");
@@ -167,15 +181,17 @@ impl Line {
 }
 
 impl Networks {
-    /// In a longer line, a check does not count them again.
+    /// The longest line in which the invariants count all places again, which takes O(n).
     const CHECKED: usize = 64;
 
+    /// Counts a place that was made.
     fn add(&mut self, id: VisitorId) {
         if let Some(network) = id.network() {
             *self.0.entry(network).or_default() += 1;
         }
     }
 
+    /// Takes back the count of a place that was given up.
     fn take(&mut self, id: VisitorId) {
         if let Some(network) = id.network()
             && let Entry::Occupied(mut places) = self.0.entry(network)

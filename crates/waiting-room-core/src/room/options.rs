@@ -1,29 +1,32 @@
-//! The rules of a room that are a choice between a few.
+//! The rules of a room that are a choice between a few options.
 
 /// Whether requests prolong a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
-#[expect(clippy::exhaustive_enums, reason = "they do or they do not")]
+#[expect(clippy::exhaustive_enums, reason = "requests prolong a session or they do not")]
 pub enum SessionRenewal {
-    /// A session ends this long after it began; who still wants something is a new visitor.
+    /// A session ends one session duration after its admission, whatever its requests. The visitor
+    /// is a newcomer then.
     Fixed,
-    /// A session ends this long after its last request.
+    /// A session lasts for at least one session duration after its last request.
     Sliding,
 }
 
-/// Who is let in next.
+/// The order in which waiting visitors are admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum QueueingMethod {
-    /// In order of arrival.
+    /// Visitors are admitted in the order of their first touch.
     Fifo,
-    /// Everybody at once, up to [`RoomRules::MAX_USERS`](crate::RoomRules::MAX_USERS): the limits
-    /// count, but do not bind.
+    /// All visitors are admitted at once, up to
+    /// [`RoomRules::MAX_USERS`](crate::RoomRules::MAX_USERS). Visitors are counted, and the limits
+    /// have no effect.
     Passthrough,
-    /// By lot among those who wait, drawn again every minute.
+    /// Visitors are admitted by lot. The lots are drawn again every minute.
     Random,
-    /// Nobody waits: who finds the room full is refused. A line from before is still served.
+    /// Visitors that find the room full are refused, and none joins the line. Visitors that have a
+    /// place from before are still served.
     Reject,
 }
 
@@ -34,11 +37,11 @@ pub enum QueueingMethod {
 pub enum RoomMode {
     /// The limits decide.
     Auto,
-    /// Who has a place is served, nobody joins the line.
+    /// Visitors with a place are served, and newcomers are refused.
     Drain,
-    /// Nobody is let in; sessions go on.
+    /// No visitor is admitted. Sessions that have begun continue.
     QueueAll,
-    /// There is no room: requests pass untouched and uncounted.
+    /// The room is switched off: requests pass it and are not counted.
     Suspended,
 }
 
@@ -47,36 +50,38 @@ pub enum RoomMode {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum CookieTest {
-    /// While at least this share of the slots is taken, in percent.
+    /// Clients are tested while at least this share of the slots is in use, in percent.
     ///
-    /// A first touch then gets a ticket and is asked back after a second.
+    /// A newcomer then receives a ticket even if a slot is free, and is asked back after a second.
+    /// Clients that keep no cookies thus take no slots.
     AboveUtilization(u8),
-    /// Never: a first touch takes a free slot.
+    /// Clients are never tested: a newcomer takes a free slot.
     Off,
 }
 
-/// How many places in the line the clients of one network may hold at once.
+/// The number of places in the line that the clients of one network may hold at once.
 ///
-/// A network is what the caller of the room says that it is ([`VisitorId::of_network`]): for the layer,
-/// an IPv4 address or the /64 of an IPv6 one. A visitor of no known network is not counted.
+/// The caller of the room defines the networks ([`VisitorId::of_network`]). For the layer, a
+/// network is an IPv4 address, or the /64 of an IPv6 address. Visitors without a known network are
+/// not counted.
 ///
 /// [`VisitorId::of_network`]: crate::VisitorId::of_network
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum PlacesPerNetwork {
-    /// No more than this. For one more, a visitor is refused, and stands at the back if it gets a place
-    /// later.
+    /// At most this many. A further visitor is refused, and joins at the back of the line if it
+    /// gets a place later.
     Limit(u32),
     /// As many as the line has.
     Off,
-    /// As many as the line has; each over this number is told of by its reason,
+    /// As many as the line has. Visitors over this number are reported with the reason
     /// [`Reason::QueuedNetworkFull`](crate::Reason::QueuedNetworkFull).
     Shadow(u32),
 }
 
 impl PlacesPerNetwork {
-    /// The number that is not to be exceeded, if there is one.
+    /// The number of places per network, enforced or only counted; `None` if there is none.
     #[must_use]
     pub const fn number(self) -> Option<u32> {
         match self {
@@ -87,29 +92,30 @@ impl PlacesPerNetwork {
 }
 
 impl Default for PlacesPerNetwork {
-    /// 1 000: carriers put as many people behind one address.
+    /// A limit of 1 000 places, since carriers put that many people behind one address.
     fn default() -> Self {
         Self::Limit(1_000)
     }
 }
 
-/// What a room that has lost its memory does first.
+/// The behaviour of a room that has lost its state.
 ///
-/// After a restart the passes of before are still valid, and the room does not know how many there
-/// are. Each is counted again as soon as it is seen.
+/// After a restart, older passes are still valid, and the room does not know how many there are.
+/// Each is counted again as soon as it is presented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum Recovery {
-    /// Lets new visitors in up to the limit, counting only the passes it has seen again: nobody is
-    /// queued early, but until the old passes lapse more than the limit may be active.
+    /// Admits newcomers up to the limit, counting only the passes that were presented again. No
+    /// visitor waits while a slot seems free, but more visitors than the limit may be active until
+    /// the older passes have expired.
     AdmitAtOnce,
-    /// Lets no newcomers in for as long as a pass of before can live, and for a minute at least:
-    /// never above a limit, but new visitors wait for that long after each start.
+    /// Admits no newcomers for the longest lifetime of an older pass, and for at least a minute.
+    /// The limits are never exceeded, but newcomers wait for that long after each start.
     ///
-    /// That is the longest lifetime which the room knows of: by the rules that it has had, by
-    /// [`longest_session_duration`](crate::RoomRules::longest_session_duration), and by the passes
-    /// that are shown. A pass of before that is shown after the hold goes on only if a slot is free
-    /// for it.
+    /// The longest lifetime is taken from all rules that the room has had, from
+    /// [`longest_session_duration`](crate::RoomRules::with_longest_session_duration), and from the
+    /// passes that are presented. An older pass that is first presented after this hold is accepted
+    /// only if a slot is free.
     Pause,
 }

@@ -1,39 +1,51 @@
-//! The orders that visitors are kept in: by rank, with a count of those present, and by deadline.
+//! The orders in which visitors are kept: by rank, with a count of those present, and by deadline.
 
 use std::collections::BTreeSet;
 
 use crate::{Timestamp, VisitorId};
 
-/// The place of a visitor in the order: lower goes first. The id breaks ties.
+/// The position of a visitor in the order of the line: lower goes first. The id breaks ties.
 pub(super) type Rank = (u64, VisitorId);
 
-/// Ranks in order, each present or away: how many of the present stand before a given rank?
+/// Ranks in order, each present or away, to count the present ones before a given rank.
 ///
-/// The ranks lie sorted in chunks of a few hundred, each with the number of present among them. A
-/// question adds the counts of the chunks before and walks one chunk; a change moves within one
-/// chunk. For a hundred thousand ranks both touch a few kilobytes that lie side by side, which a
-/// balanced tree of nodes does not.
+/// The ranks are kept sorted in chunks of a few hundred, each with the number of present ranks in
+/// it. A query adds the counts of the chunks before and walks one chunk. A change moves entries
+/// within one chunk. For a hundred thousand ranks, both touch a few kilobytes of contiguous memory,
+/// which a balanced tree of nodes would not.
+///
+/// ```text
+///  chunks   [ o · o o ] [ · · o ] [ o o o · ] [ o ]      o present, · away
+///  present        3         1          3        1
+/// ```
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranks {
+    /// The ranks and whether each is present, sorted within and across chunks. No chunk is empty.
     chunks: Vec<Vec<(Rank, bool)>>,
+    /// The number of present ranks of each chunk.
     present: Vec<u32>,
+    /// The ranks in all chunks.
     len: usize,
 }
 
-/// One deadline for each of many visitors, soonest first. The owner remembers which, to move or to cancel it.
+/// One deadline per visitor, soonest first.
+///
+/// The owner remembers the time of each deadline, and passes it to move or cancel the deadline.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Deadlines(BTreeSet<(Timestamp, VisitorId)>);
 
 impl Ranks {
-    /// A chunk that grows over this is split in two.
+    /// The most ranks of a chunk. One that grows over this is split in two. It is small in tests,
+    /// so that a few ranks make many chunks.
     const CHUNK: usize = if cfg!(test) { 16 } else { 512 };
 
-    /// Adds a rank that is not in the set.
+    /// Adds a rank that is not there yet.
     pub(super) fn insert(&mut self, rank: Rank, present: bool) {
         if self.chunks.is_empty() {
             self.chunks.push(Vec::with_capacity(Self::CHUNK));
             self.present.push(0);
         }
+        // A rank after all others goes into the last chunk.
         let chunk = self.chunk_of(rank).min(self.chunks.len() - 1);
         let entries = &mut self.chunks[chunk];
         let index = entries.partition_point(|(other, _)| *other < rank);
@@ -63,7 +75,7 @@ impl Ranks {
         }
     }
 
-    /// Marks a rank that is in the set as present or away.
+    /// Marks a rank as present or away, if it is there.
     pub(super) fn mark(&mut self, rank: Rank, present: bool) {
         let Some((chunk, index)) = self.find(rank) else {
             return;
@@ -79,7 +91,7 @@ impl Ranks {
         }
     }
 
-    /// How many present ranks come before this one, which need not be in the set.
+    /// The number of present ranks before this one, which need not be there itself.
     pub(super) fn present_before(&self, rank: Rank) -> u32 {
         let chunk = self.chunk_of(rank);
         let before: u32 = self.present[..chunk].iter().sum();
@@ -89,7 +101,7 @@ impl Ranks {
         before + within
     }
 
-    /// How many ranks are present.
+    /// The number of present ranks.
     pub(super) fn present(&self) -> u32 {
         self.present.iter().sum()
     }
@@ -103,11 +115,13 @@ impl Ranks {
         self.len
     }
 
-    /// The chunk in which this rank is or would be; the number of chunks if it comes after all.
+    /// The index of the chunk in which this rank is or would be; the number of chunks if it comes
+    /// after all ranks.
     fn chunk_of(&self, rank: Rank) -> usize {
         self.chunks.partition_point(|entries| entries.last().is_some_and(|(last, _)| *last < rank))
     }
 
+    /// The chunk and the index in it of a rank, if it is there.
     fn find(&self, rank: Rank) -> Option<(usize, usize)> {
         let chunk = self.chunk_of(rank);
         let index = self.chunks.get(chunk)?.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
@@ -116,7 +130,7 @@ impl Ranks {
 }
 
 impl Deadlines {
-    /// Sets a deadline for a visitor who has none.
+    /// Sets the deadline of a visitor that has none.
     pub(super) fn set(&mut self, at: Timestamp, id: VisitorId) {
         self.0.insert((at, id));
     }
@@ -126,7 +140,7 @@ impl Deadlines {
         self.0.remove(&(at, id));
     }
 
-    /// Takes a visitor whose deadline has come, the one that is longest past first.
+    /// Takes out a visitor whose deadline has come, the earliest deadline first.
     pub(super) fn pop_due(&mut self, now: Timestamp) -> Option<VisitorId> {
         if self.0.first()?.0 > now {
             return None;
@@ -134,7 +148,7 @@ impl Deadlines {
         self.pop_first()
     }
 
-    /// Takes the visitor with the soonest deadline, due or not.
+    /// Takes out the visitor with the earliest deadline, due or not.
     pub(super) fn pop_first(&mut self) -> Option<VisitorId> {
         self.0.pop_first().map(|(_, id)| id)
     }
@@ -144,6 +158,7 @@ impl Deadlines {
     }
 }
 
+/// The number of present ranks among these.
 fn count_present(entries: &[(Rank, bool)]) -> u32 {
     entries.iter().map(|(_, present)| u32::from(*present)).sum()
 }

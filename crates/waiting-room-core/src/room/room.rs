@@ -1,27 +1,40 @@
-//! The room: the verbs, each at one instant.
+//! The verbs of a room, each at one instant.
 //!
-//! Every verb first drops what has lapsed, then decides on what is left. So there is no background
-//! task: a room that nobody asks does nothing, and needs nothing.
+//! Each verb first drops everything that has lapsed, and then decides on the rest. So a room needs
+//! no background task, and does nothing between calls.
 //!
 //! # Admission
 //!
-//! `free` is what both limits leave: slots, and places in the last 60 seconds. A visitor is let in
-//! if and only if fewer than `free` *present* visitors stand before it. Whoever stands before has a
-//! slot reserved in this way without being called: it is still there at the next check-in.
-//! A newcomer stands behind everybody who is present.
+//! The limits leave a number of `free` admissions: slots, and new visitors in the last 60 seconds.
+//! A visitor is admitted if, and only if, fewer than `free` *present* visitors are ahead of it.
+//! Visitors ahead thus have a slot reserved without being called: it is still free at their next
+//! check-in. A newcomer is behind all present visitors.
+//!
+//! ```text
+//!  in order of arrival     present    away    present    present    newcomer
+//!  present visitors ahead     0        1         1          2          3
+//!  with free = 2           admitted     –     admitted    waits      waits
+//! ```
 //!
 //! # Two touches
 //!
-//! [`enter`](Room::enter) never makes a place in the line: the first ticket is only handed out. A
-//! client that does not return it leaves no trace. [`check_in`](Room::check_in) makes the place,
-//! in the order of the *first* touch. A newcomer is asked back after a second or two, and a first
-//! ticket keeps its order for [a while](RoomRules::first_ticket_lifetime) only: otherwise a client
-//! could claim the front of the line with requests alone, and bring the tickets back when it likes.
+//! [`enter`](Room::enter) never makes a place in the line. It only hands out a first ticket, so a
+//! client that does not return it leaves no trace. [`check_in`](Room::check_in) makes the place, in
+//! the order of the *first* touch. A newcomer is asked back after a second or two, and a first
+//! ticket keeps its order for a [limited time](RoomRules::first_ticket_lifetime). Otherwise a
+//! client could collect claims on the front of the line with single requests, and use them at any
+//! later time.
 //!
-//! A client that does return its tickets fills the line with two requests for each place. So the
-//! places of one network are [bounded](RoomRules::places_per_network). Over the bound, the second
-//! touch is refused, and its order of arrival begins anew: otherwise the tickets that a network holds
-//! in reserve would take each place that it gives back, at the front, and get all admissions.
+//! A client that does return its tickets gets a place for every two requests. The places of one
+//! network are therefore [bounded](RoomRules::places_per_network). Over the bound, the second touch
+//! is refused and its order of arrival starts again. Otherwise the tickets that a network holds in
+//! reserve would take over each place that it gives up, at the front, and with it all admissions.
+//!
+//! # What it does not do
+//!
+//! A room does not check that a pass or ticket is genuine: callers unseal and verify them first. It
+//! calls no visitor, but decides only when asked. It draws no random numbers: ids are random, and
+//! jitter and lots are derived from them.
 
 use std::time::Duration;
 
@@ -35,35 +48,42 @@ use crate::{
 
 /// One room: its rules and its state.
 ///
-/// See the [crate docs](crate) for the words and an example.
+/// See the [crate docs](crate) for the terms and an example.
 #[derive(Clone, Debug)]
 pub struct Room {
     rules: RoomRules,
+    /// The active visitors, and the sessions that have ended recently.
     sessions: Sessions,
+    /// The waiting visitors.
     line: Line,
+    /// The admissions of the last 60 seconds, for the limit of new visitors.
     minute: EventLog,
     estimate: Estimate,
-    /// When the memory of the room began, if passes of before may be about.
+    /// The time at which state was lost; zero if it never was. Passes issued earlier may be
+    /// unknown.
     recovered_at: Timestamp,
+    /// The end of the hold after a loss of state, during which no newcomer is admitted.
     hold_until: Timestamp,
-    /// The longest that a pass can live under any rules that this room has had.
+    /// The longest lifetime of a pass under any rules that this room has had.
     longest_lifetime: Duration,
+    /// The number of the lots by which the line is ordered, if it is ordered at random.
     lottery: u64,
 }
 
 impl Room {
-    /// A visitor is present until this many halves of its interval have passed.
+    /// The time after a check-in for which a visitor is present, in halves of its interval. The
+    /// third half is the delay that a client and its network may add.
     const PRESENT_FOR_HALVES: u32 = 3;
-    /// The first ticket of a client that only has to show that it keeps cookies.
+    /// The interval on the first ticket of a client that only has to prove that it returns cookies.
     const COOKIE_TEST_INTERVAL: Duration = Duration::from_secs(1);
-    /// How long the lots of [`QueueingMethod::Random`] stand.
+    /// The time for which the lots of [`QueueingMethod::Random`] are valid.
     const LOTTERY: Duration = Duration::from_secs(60);
 
-    /// An empty room.
+    /// Creates an empty room.
     ///
     /// # Errors
     ///
-    /// The first rule that cannot be obeyed.
+    /// Returns the first rule that is out of bounds or contradicts another.
     pub fn new(rules: RoomRules) -> Result<Self, ConfigError> {
         let rules = rules.validate()?;
         Ok(Self {
@@ -79,22 +99,28 @@ impl Room {
         })
     }
 
-    /// A visitor without a pass or a ticket asks for a slot.
+    /// Requests a slot for a visitor that has neither a pass nor a ticket.
+    ///
+    /// The visitor is admitted if a slot is free for it. Otherwise it receives a first ticket, or
+    /// is refused if the rules allow no waiting. A visitor that is active already keeps its
+    /// session.
     pub fn enter(&mut self, id: VisitorId, now: Timestamp) -> Verdict {
         self.reap(now);
         self.active(id, now).unwrap_or_else(|| self.newcomer(id, now))
     }
 
-    /// A waiting visitor asks again.
+    /// Requests a slot for a waiting visitor, and confirms that it is still there.
     ///
-    /// A visitor with a place keeps it, whichever of its tickets it shows. A place that this room
-    /// has never heard of, because it was restarted, is taken up where the ticket says. A ticket
-    /// that has lapsed puts its holder at the back.
+    /// A visitor with a place keeps it, whichever of its tickets it presents. A place that is
+    /// unknown to this room, because the room was restarted, is restored in the order of the
+    /// ticket. A ticket that has lapsed puts its visitor at the back of the line.
     pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp) -> Verdict {
         self.reap(now);
         if let Some(verdict) = self.active(ticket.id, now) {
             return verdict;
         }
+        // The ticket was used up by a session that has ended. Its order of arrival does not count
+        // again.
         if self.sessions.is_ticket_void(ticket.id, ticket.first_seen) {
             return self.newcomer(ticket.id, now);
         }
@@ -102,20 +128,25 @@ impl Room {
         let has_lapsed = self.rules.has_lapsed(&ticket, now);
         match self.line.arrival(ticket.id) {
             Some(arrival) => {
-                // A place may be of a check-in that came to a store too late, when the ticket of then
-                // had lapsed; one that has not lapsed still proves the order.
+                // The place may come from a check-in that reached the store late, after its ticket
+                // had lapsed, and so have a later arrival. A ticket that has not lapsed proves the
+                // earlier one.
                 ticket.first_seen = match has_lapsed {
                     true => arrival,
                     false => arrival.min(ticket.first_seen),
                 };
-                // What a first ticket says was estimated.
+                // The position on a first ticket was an estimate, and does not bind the next one.
                 ticket.shown_position = ticket.shown_position.filter(|_| ticket.placed);
                 ticket.placed = true;
             }
             None if has_lapsed => ticket = Ticket::new(ticket.id, now, now, now),
             None => {}
         }
+        // A clock that was set back may have stamped the ticket in the future. It must not sort its
+        // visitor behind newcomers.
         ticket.first_seen = ticket.first_seen.min(now);
+        // In drain mode, only visitors with a place are served. This one is refused like a
+        // newcomer.
         if !ticket.placed && self.rules.mode == RoomMode::Drain {
             return self.newcomer(ticket.id, now);
         }
@@ -127,11 +158,11 @@ impl Room {
         }
     }
 
-    /// An admitted visitor is still there.
+    /// Extends the session of an admitted visitor.
     ///
-    /// A valid pass that this room has never heard of, because it was restarted, is taken up:
-    /// a session that has begun is not broken off. The one exception is a pass of before that is shown
-    /// after a [hold](crate::Recovery::Pause), when every slot is taken.
+    /// A valid pass that is unknown to this room, because the room was restarted, is accepted: a
+    /// session that has begun is not interrupted. The one exception is an old pass that is first
+    /// presented after the end of a [hold](crate::Recovery::Pause), when every slot is taken.
     pub fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
         self.reap(now);
         let known = match self.sessions.pass(pass.id) {
@@ -142,30 +173,36 @@ impl Room {
             None => *pass,
         };
         let renewed = self.prolonged(&known, now);
+        // A visitor holds a slot or a place, never both. After a restart, an old ticket may have
+        // made a place before the pass was seen.
         self.line.remove(pass.id);
         self.sessions.hold(renewed);
         self.invariants();
         Renewal::Renew(renewed)
     }
 
-    /// A visitor goes: the slot or the place is free at once.
+    /// Ends the session of a visitor, or gives up its place. The slot or the place is free at once.
     ///
-    /// Copies of the pass or of an older ticket are void from now on.
+    /// Copies of its pass and of its tickets are void from then on.
     pub fn leave(&mut self, id: VisitorId, now: Timestamp) {
         self.reap(now);
         self.line.remove(id);
+        // The visitor's proofs are valid for at most this long, so it is remembered for as long.
         let longest = self.rules.pass_lifetime().max(self.rules.place_retention);
         self.sessions.end(id, now, now + longest);
         self.invariants();
     }
 
-    /// Drops what has lapsed. The other verbs do the same first; this one is for quiet times.
+    /// Removes lapsed sessions and places.
+    ///
+    /// The other verbs do the same before they decide, so this one matters only while there are no
+    /// requests.
     pub fn sweep(&mut self, now: Timestamp) {
         self.reap(now);
         self.invariants();
     }
 
-    /// The room in numbers.
+    /// The numbers of the room at `now`, after everything that has lapsed was dropped.
     pub fn snapshot(&mut self, now: Timestamp) -> RoomSnapshot {
         self.reap(now);
         let mut snapshot = RoomSnapshot::empty(now, &self.rules);
@@ -181,14 +218,15 @@ impl Room {
         snapshot
     }
 
-    /// Puts new rules in force, for visitors already inside as well.
+    /// Applies new rules, also to visitors that are active or waiting already.
     ///
-    /// Nobody is put out: a lower limit is reached as sessions end. Passes keep the lifetime they
-    /// were issued with.
+    /// No session is ended: a lower limit takes effect as sessions lapse. Passes keep the lifetime
+    /// that they were issued with.
     ///
     /// # Errors
     ///
-    /// The first rule that cannot be obeyed, or another name; the old rules stay.
+    /// Returns the first rule that is out of bounds or contradicts another, or an error if the name
+    /// differs from that of the room. The old rules stay in force.
     pub fn configure(&mut self, rules: RoomRules, now: Timestamp) -> Result<(), ConfigError> {
         let rules = rules.validate()?;
         if rules.name != self.rules.name {
@@ -207,8 +245,10 @@ impl Room {
         Ok(())
     }
 
-    /// Takes note that the memory was lost at `now` and passes of before may be about: what
-    /// follows is for [`RoomRules::recovery`] to say.
+    /// Records that state was lost at `now`: passes issued earlier may still be in use.
+    ///
+    /// [`RoomRules::with_recovery`] decides what follows. With [`Recovery::Pause`], no newcomer is
+    /// admitted until the last of those passes has expired.
     pub fn recover(&mut self, now: Timestamp) {
         self.recovered_at = now;
         if self.rules.recovery == Recovery::Pause {
@@ -216,7 +256,7 @@ impl Room {
         }
     }
 
-    /// How many visitors wait and check in as they were asked to, as of the last verb.
+    /// The number of waiting visitors that check in as asked, as of the last verb.
     #[must_use]
     pub fn present(&self) -> u32 {
         self.line.present()
@@ -228,19 +268,20 @@ impl Room {
         &self.rules
     }
 
-    /// The passes of all who are active, in no order. Some may have lapsed since the last verb.
+    /// The passes of all active visitors, in no particular order. Some may have lapsed since the
+    /// last verb.
     pub fn passes(&self) -> impl Iterator<Item = &Pass> {
         self.sessions.passes()
     }
 
-    /// The verdict for a visitor who is active already: the same session, prolonged.
+    /// The verdict about a visitor that is active already: the same session, renewed.
     fn active(&mut self, id: VisitorId, now: Timestamp) -> Option<Verdict> {
         let pass = self.prolonged(&self.sessions.pass(id)?, now);
         self.sessions.hold(pass);
         Some(Verdict::Admit { pass, reason: Reason::AdmittedSlot })
     }
 
-    /// A visitor who stands behind everybody present, and has shown nothing yet.
+    /// Decides about a visitor that is behind all present visitors and has proved nothing yet.
     fn newcomer(&mut self, id: VisitorId, now: Timestamp) -> Verdict {
         if self.rules.mode == RoomMode::Drain {
             return refuse(None, Reason::RefusedDraining, Some(self.rules.refresh_interval));
@@ -261,7 +302,8 @@ impl Room {
         }
     }
 
-    /// A ticket without a place, which says how many are ahead.
+    /// Hands out a ticket without a place. Its position is an estimate: the number of present
+    /// visitors plus one.
     fn first_ticket(
         &mut self,
         id: VisitorId,
@@ -271,13 +313,18 @@ impl Room {
     ) -> Verdict {
         self.estimate.record_first_touch(now);
         let mut ticket = Ticket::new(id, now, now, now + interval);
+        // An order that is drawn anew each minute has no positions to show.
         if self.rules.queueing_method != QueueingMethod::Random {
             ticket.show(self.line.present().saturating_add(1), true);
         }
         Verdict::Wait { ticket, reason }
     }
 
-    /// Whether a visitor with this many present visitors before it may enter now, and why.
+    /// Whether a visitor with `ahead` present visitors before it may enter now. Both results are
+    /// reasons, for the admission or for the wait.
+    ///
+    /// The checks go from the most general reason to the most specific one. Only the last of them
+    /// depends on the visitor, so a visitor that waits behind others knows that something is free.
     fn may_enter(&self, ahead: u32, now: Timestamp) -> Result<Reason, Reason> {
         if self.rules.mode == RoomMode::QueueAll {
             return Err(Reason::QueueAll);
@@ -308,9 +355,11 @@ impl Room {
         Ok(Reason::AdmittedSlot)
     }
 
-    /// Whether a pass that is unknown here is taken up. Under [`Recovery::Pause`], one of before the
-    /// room lost its memory shows for how long others may live, so the hold is prolonged to that; one
-    /// that is shown after the hold needs a free slot.
+    /// Whether a pass that is unknown here is accepted.
+    ///
+    /// With [`Recovery::Pause`], a pass from before the loss of state shows for how long other
+    /// passes may be valid, so the hold is extended accordingly. After the hold, newcomers may have
+    /// taken the slots, so such a pass needs a free one.
     fn can_take_up(&mut self, pass: &Pass, now: Timestamp) -> bool {
         let is_of_before = pass.last_check_in < self.recovered_at;
         if self.rules.recovery != Recovery::Pause || !is_of_before {
@@ -325,6 +374,7 @@ impl Room {
             || self.sessions.active() < self.rules.total_active_users
     }
 
+    /// Begins a session and counts the admission. Any place of the visitor is given up.
     fn admit(
         &mut self,
         id: VisitorId,
@@ -342,14 +392,15 @@ impl Room {
         Verdict::Admit { pass, reason }
     }
 
-    /// Sends a visitor away: for good, unless the room is closed and will be opened.
+    /// Refuses a visitor of a room without a line. There is a time to come back only if the room is
+    /// closed, because it will be opened then.
     fn reject(&self, reason: &Reason) -> Verdict {
         let retry_after = is_closed(reason).then_some(self.rules.refresh_interval);
         refuse(None, Reason::RefusedReject, retry_after)
     }
 
-    /// Gives a visitor who checked in a place at its rank, or leaves it the one it has, behind
-    /// `ahead` others.
+    /// Gives a visitor a place at its rank, or confirms the one that it has, behind `ahead` present
+    /// visitors. Refuses a new place that the rules do not allow.
     fn stand(
         &mut self,
         mut ticket: Ticket,
@@ -362,14 +413,17 @@ impl Room {
             return self.reject(&reason);
         }
         let over_share = self.over_share(&ticket);
+        // The ticket loses its order of arrival: see "Two touches" in the module docs.
         if over_share == Some(Reason::RefusedNetworkFull) {
             let interval = self.interval(ticket.id, u32::MAX, &reason, now);
             let ticket = Ticket::new(ticket.id, now, now, now + interval);
             return refuse(Some(ticket), Reason::RefusedNetworkFull, Some(interval));
         }
         ticket.last_check_in = now;
-        // A ticket with a place outlives the memory of the room by no more than the place itself,
-        // so there are no more of them than there were places.
+        // The capacity applies to new places only. A ticket that proves a place is accepted even if
+        // the room has lost its state: it is valid no longer than the place was, so there are no
+        // more such tickets than there were places. A ticket without a place keeps its order of
+        // arrival.
         if !ticket.placed && self.line.len() >= self.rules.line_capacity {
             let interval = self.interval(ticket.id, u32::MAX, &reason, now);
             ticket.next_check_in = now + interval;
@@ -392,7 +446,9 @@ impl Room {
         Verdict::Wait { ticket, reason: over_share.unwrap_or(reason) }
     }
 
-    /// What is to be said if a place for this ticket is one too many for its network.
+    /// The reason to report if a place for this ticket would exceed the share of its network.
+    ///
+    /// In shadow mode the reason is reported, and the visitor gets the place all the same.
     fn over_share(&self, ticket: &Ticket) -> Option<Reason> {
         let share = self.rules.places_per_network;
         let is_over = |places| !ticket.placed && self.line.of_network(ticket.id) >= places;
@@ -402,7 +458,7 @@ impl Room {
         })
     }
 
-    /// The same session under a pass of `now`.
+    /// The pass of the same session, renewed at `now`. A renewal never shortens a pass.
     fn prolonged(&self, pass: &Pass, now: Timestamp) -> Pass {
         let expires_at = match self.rules.session_renewal {
             SessionRenewal::Fixed => pass.expires_at,
@@ -411,6 +467,7 @@ impl Room {
         Pass { last_check_in: now, expires_at, ..*pass }
     }
 
+    /// The expected wait behind `ahead` visitors; `None` if no visitor is being admitted.
     fn wait(&mut self, ahead: u32, reason: &Reason, now: Timestamp) -> Option<WaitEstimate> {
         if is_closed(reason) {
             return None;
@@ -422,7 +479,9 @@ impl Room {
         }
     }
 
-    /// When to ask again, in whole seconds so that every client can obey it to the letter.
+    /// The time until the next check-in of a visitor with `ahead` visitors before it.
+    ///
+    /// It is in whole seconds, so that each client can follow it exactly.
     fn interval(&mut self, id: VisitorId, ahead: u32, reason: &Reason, now: Timestamp) -> Duration {
         let jitter = id.draw(now.as_nanos());
         if is_closed(reason) {
@@ -432,6 +491,7 @@ impl Room {
         self.rules.check_in_interval(ahead, per_second, jitter)
     }
 
+    /// Whether a newcomer has to return a cookie before it gets a free slot.
     fn is_cookie_tested(&self) -> bool {
         match self.rules.cookie_test {
             CookieTest::Off => false,
@@ -442,6 +502,7 @@ impl Room {
         }
     }
 
+    /// The place of a visitor in the order of the line: by lot, or by arrival.
     fn rank(&self, id: VisitorId, first_seen: Timestamp, now: Timestamp) -> Rank {
         match self.rules.queueing_method {
             QueueingMethod::Random => (id.draw(lottery(now)), id),
@@ -449,6 +510,7 @@ impl Room {
         }
     }
 
+    /// Drops everything that has lapsed, and draws new lots if it is time.
     fn reap(&mut self, now: Timestamp) {
         let retention = self.rules.place_retention;
         self.sessions.reap(now, |pass| pass.accepted_at + retention);
@@ -458,13 +520,16 @@ impl Room {
         }
     }
 
+    /// Orders the whole line anew, by the present method and lots.
     fn draw_lots(&mut self, now: Timestamp) {
         self.lottery = lottery(now);
+        // The line is taken out because the closure needs the rest of the room.
         let mut line = std::mem::take(&mut self.line);
         line.reorder(|id, first_seen| self.rank(id, first_seen, now).0);
         self.line = line;
     }
 
+    /// Checks the invariants after each change, in debug builds.
     fn invariants(&self) {
         self.sessions.invariants();
         self.line.invariants();
@@ -472,12 +537,13 @@ impl Room {
     }
 }
 
-/// Whether nobody is let in whatever becomes free, so that there is nothing to expect.
+/// Whether the reason is that the room is closed. No visitor is admitted then, whatever becomes
+/// free, so there is no wait to estimate.
 const fn is_closed(reason: &Reason) -> bool {
     matches!(reason, Reason::QueueAll | Reason::QueuedRecovery)
 }
 
-/// Which lots are valid at `now`.
+/// The number of the lots that are valid at `now`.
 fn lottery(now: Timestamp) -> u64 {
     now.as_secs() / Room::LOTTERY.as_secs()
 }

@@ -1,7 +1,12 @@
-//! What a room must obey.
+//! The rules of a room: its limits, its line, its sessions, and the intervals that follow from
+//! them.
 //!
-//! The names are the ones Cloudflare's product gave to the field; where the meaning is stricter
-//! here, the method says so.
+//! The names are those of Cloudflare's waiting room, which gave the field its terms. Where the
+//! meaning is stricter here, the docs of the method say so.
+//!
+//! All intervals that a client is given are computed here, so that every store gives the same ones.
+//! They are whole seconds, since that is what a `Retry-After` header can express (RFC 9110 section
+//! 10.2.3).
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
@@ -31,20 +36,28 @@ use crate::{
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 pub struct RoomRules {
     pub(crate) name: String,
+    /// The limit on slots.
     pub(crate) total_active_users: u32,
+    /// The limit on admissions in any 60 seconds; `None` if there is none.
     pub(crate) new_users_per_minute: Option<u32>,
+    /// The time that a session lasts after its last request, or after its admission if it is fixed.
     pub(crate) session_duration: Duration,
     pub(crate) session_renewal: SessionRenewal,
     pub(crate) queueing_method: QueueingMethod,
     pub(crate) mode: RoomMode,
+    /// The most places in the line.
     pub(crate) line_capacity: u32,
+    /// The time for which a place is kept after the last check-in.
     pub(crate) place_retention: Duration,
+    /// The longest interval between check-ins, before it is spread.
     pub(crate) refresh_interval: Duration,
     pub(crate) cookie_test: CookieTest,
     pub(crate) recovery: Recovery,
+    /// The longest session duration of earlier releases, if it was longer.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub(crate) longest_session_duration: Option<Duration>,
-    // What is not written is read as before there was such a rule, and as the same rules.
+    // A missing field is read as the default, and the default is not written. So rules of a release
+    // without this field can be read, and equal rules have the same form in both releases.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_default"))]
     pub(crate) places_per_network: PlacesPerNetwork,
 }
@@ -56,24 +69,25 @@ impl RoomRules {
     pub const MAX_NAME_LEN: usize = 64;
     /// The highest limit of active visitors and of new visitors a minute.
     ///
-    /// A bound on memory: the sliding minute remembers one time for each new visitor in it.
+    /// This bounds memory: the sliding minute stores one timestamp per new visitor.
     pub const MAX_USERS: u32 = 10_000_000;
-    /// A visitor at the very front is asked to check in this often.
+    /// The shortest interval between check-ins, for visitors at the front of the line.
     pub const SHORTEST_INTERVAL: Duration = Duration::from_secs(2);
     /// The highest capacity of the line.
     pub const MAX_LINE_CAPACITY: u32 = 10_000_000;
     /// The shortest and the longest session.
     pub const SESSION_DURATION: (Duration, Duration) =
         (Duration::from_secs(1), Duration::from_secs(24 * 60 * 60));
-    /// The shortest and the longest time a place outlives the last check-in.
+    /// The shortest and the longest time for which a place may be kept after the last check-in.
     pub const PLACE_RETENTION: (Duration, Duration) =
         (Duration::from_secs(5), Duration::from_secs(24 * 60 * 60));
-    /// The shortest and the longest time between two check-ins of a visitor far back.
+    /// The shortest and the longest interval between check-ins of a visitor far back in line.
     pub const REFRESH_INTERVAL: (Duration, Duration) =
         (Duration::from_secs(2), Duration::from_secs(10 * 60));
 
-    /// A room of this `name` for `total_active_users` visitors at a time; the other rules have
-    /// the defaults that their methods state.
+    /// Creates rules for a room with this name and limit on slots.
+    ///
+    /// The other rules have the defaults that their methods state.
     #[must_use]
     pub fn new(name: impl Into<String>, total_active_users: u32) -> Self {
         Self {
@@ -94,107 +108,119 @@ impl RoomRules {
         }
     }
 
-    /// At most this many visitors are active at any instant. A cap, not a target.
+    /// Sets the most visitors that are active at any instant.
+    ///
+    /// This is a cap, not a target: it is never exceeded in order to fill slots faster.
     #[must_use]
     pub fn with_total_active_users(mut self, users: u32) -> Self {
         self.total_active_users = users;
         self
     }
 
-    /// At most this many visitors are let in within any 60 seconds. Unlimited by default.
+    /// Sets the most visitors that are admitted within any 60 seconds; unlimited by default.
     ///
-    /// The minute slides: a window `(t, t + 60 s]` that begins anywhere holds no more.
+    /// The minute slides: each window `(t, t + 60 s]` holds at most this many, wherever it begins.
     #[must_use]
     pub fn with_new_users_per_minute(mut self, users: impl Into<Option<u32>>) -> Self {
         self.new_users_per_minute = users.into();
         self
     }
 
-    /// A visitor stays active for at least this long after the last request. 5 minutes.
+    /// Sets the time for which a visitor stays active after its last request; 5 minutes by default.
+    ///
+    /// With [`SessionRenewal::Fixed`], the time counts from the admission instead.
     #[must_use]
     pub fn with_session_duration(mut self, duration: Duration) -> Self {
         self.session_duration = duration;
         self
     }
 
-    /// Whether requests prolong a session. [`SessionRenewal::Sliding`].
+    /// Sets whether requests prolong a session; [`SessionRenewal::Sliding`] by default.
     #[must_use]
     pub fn with_session_renewal(mut self, renewal: SessionRenewal) -> Self {
         self.session_renewal = renewal;
         self
     }
 
-    /// Who is let in next. [`QueueingMethod::Fifo`].
+    /// Sets the order in which waiting visitors are admitted; [`QueueingMethod::Fifo`] by default.
     #[must_use]
     pub fn with_queueing_method(mut self, method: QueueingMethod) -> Self {
         self.queueing_method = method;
         self
     }
 
-    /// The operator's mode. [`RoomMode::Auto`].
+    /// Sets the operator's mode; [`RoomMode::Auto`] by default.
     #[must_use]
     pub fn with_mode(mut self, mode: RoomMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// The line has at most this many places; over it, visitors are refused. 100 000.
+    /// Sets the most places in the line; 100 000 by default. Over it, visitors are refused.
     #[must_use]
     pub fn with_line_capacity(mut self, places: u32) -> Self {
         self.line_capacity = places;
         self
     }
 
-    /// The clients of one network hold at most this many of the places at once, on all nodes together.
-    /// [`PlacesPerNetwork::Limit`] of 1 000.
+    /// Sets the most places that the clients of one network hold at once, on all nodes together; a
+    /// [`PlacesPerNetwork::Limit`] of 1 000 by default.
     ///
-    /// A client with a cookie jar gets a place with two requests, and would otherwise fill the line within
-    /// seconds. A visitor who is let in at once needs no place, and one with a place keeps it.
+    /// A client that returns cookies gets a place for every two requests, and could otherwise fill
+    /// the line within seconds. A visitor that is admitted at once needs no place, and one with a
+    /// place keeps it.
     #[must_use]
     pub fn with_places_per_network(mut self, places: PlacesPerNetwork) -> Self {
         self.places_per_network = places;
         self
     }
 
-    /// A place outlives the last check-in by this long. 5 minutes.
+    /// Sets the time for which a place is kept after the last check-in; 5 minutes by default.
+    ///
+    /// It must be at least twice the [refresh interval](Self::with_refresh_interval), so that a
+    /// visitor that checks in on time never loses its place.
     #[must_use]
     pub fn with_place_retention(mut self, duration: Duration) -> Self {
         self.place_retention = duration;
         self
     }
 
-    /// A visitor far back is asked to check in this often; one near the front more often, down to
-    /// every 2 seconds. 20 seconds.
+    /// Sets the interval between check-ins of a visitor far back in line; 20 seconds by default.
+    ///
+    /// Visitors near the front check in more often, down to every 2 seconds.
     #[must_use]
     pub fn with_refresh_interval(mut self, interval: Duration) -> Self {
         self.refresh_interval = interval;
         self
     }
 
-    /// Whether a slot is given only to clients that return a cookie. [`CookieTest::Off`].
+    /// Sets whether clients must return a cookie before they get a slot; [`CookieTest::Off`] by
+    /// default.
     #[must_use]
     pub fn with_cookie_test(mut self, test: CookieTest) -> Self {
         self.cookie_test = test;
         self
     }
 
-    /// What a room that has lost its memory does first. [`Recovery::AdmitAtOnce`].
+    /// Sets the behaviour after a loss of state; [`Recovery::AdmitAtOnce`] by default.
     #[must_use]
     pub fn with_recovery(mut self, recovery: Recovery) -> Self {
         self.recovery = recovery;
         self
     }
 
-    /// The longest [`session_duration`](Self::session_duration) of earlier releases of this room, for
-    /// [`Recovery::Pause`]. None by default: no longer than the one in force. A room in memory knows no
-    /// rules of before a restart, so a release that shortens sessions states the old duration here.
+    /// Sets the longest [session duration](Self::with_session_duration) of earlier releases of this
+    /// room; `None` by default, for no longer than the current one.
+    ///
+    /// It matters to [`Recovery::Pause`]. A room in memory does not know its rules from before a
+    /// restart, so a release that shortens sessions has to state the old duration here.
     #[must_use]
     pub fn with_longest_session_duration(mut self, duration: impl Into<Option<Duration>>) -> Self {
         self.longest_session_duration = duration.into();
         self
     }
 
-    /// The room's name.
+    /// The name of the room.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -206,7 +232,8 @@ impl RoomRules {
         self.total_active_users
     }
 
-    /// The maximum number of visitors admitted within any 60 seconds; `None` if there is no such limit.
+    /// The maximum number of visitors admitted within any 60 seconds; `None` if there is no such
+    /// limit.
     #[must_use]
     pub const fn new_users_per_minute(&self) -> Option<u32> {
         self.new_users_per_minute
@@ -230,46 +257,49 @@ impl RoomRules {
         self.session_renewal
     }
 
-    /// How many places the line can have.
+    /// The most places in the line.
     #[must_use]
     pub const fn line_capacity(&self) -> u32 {
         self.line_capacity
     }
 
-    /// How many places one network can hold.
+    /// The most places that one network can hold.
     #[must_use]
     pub const fn places_per_network(&self) -> PlacesPerNetwork {
         self.places_per_network
     }
 
-    /// Whether a slot is given only to clients that return a cookie.
+    /// Whether clients must return a cookie before they get a slot.
     #[must_use]
     pub const fn cookie_test(&self) -> CookieTest {
         self.cookie_test
     }
 
-    /// How long a place outlives the last check-in.
+    /// The time for which a place is kept after the last check-in.
     #[must_use]
     pub const fn place_retention(&self) -> Duration {
         self.place_retention
     }
 
-    /// How often a visitor far back is asked to check in.
+    /// The interval between check-ins of a visitor far back in line.
     #[must_use]
     pub const fn refresh_interval(&self) -> Duration {
         self.refresh_interval
     }
 
-    /// From which age on a pass is renewed: an eighth of the session.
+    /// The age from which a pass is renewed: an eighth of the session duration.
+    ///
+    /// Renewing at each request would cost a store call per request. An eighth bounds this to one
+    /// call per visitor and eighth, and lets a slot outlive its visitor by no more than that.
     #[must_use]
     pub fn renew_after(&self) -> Duration {
         self.session_duration / 8
     }
 
-    /// How long a pass and its slot live from an issue or a renewal.
+    /// The lifetime of a pass and its slot, from its issue or renewal.
     ///
-    /// A sliding session gets its duration and an eighth more, so that a visitor whose pass is
-    /// not yet due for renewal still has the full duration from the last request on.
+    /// A sliding session gets its duration and an eighth more. A visitor whose pass is not yet due
+    /// for renewal thus still has the full duration after its last request.
     #[must_use]
     pub fn pass_lifetime(&self) -> Duration {
         match self.session_renewal {
@@ -278,7 +308,10 @@ impl RoomRules {
         }
     }
 
-    /// Admissions per second if everybody used up the whole session.
+    /// Admissions per second if each visitor stayed for the lifetime of one pass.
+    ///
+    /// It stands in for the measured rate until there is one, and is the lowest rate that check-in
+    /// intervals are based on.
     #[must_use]
     pub fn configured_rate(&self) -> f64 {
         let slots = f64::from(self.total_active_users);
@@ -288,41 +321,55 @@ impl RoomRules {
         by_slots.min(by_minute)
     }
 
-    /// When a visitor with so many before it is to ask again, where so many are let in per second:
-    /// after an eighth of what the others take, within bounds, spread by up to 30 %.
+    /// The interval until the next check-in of a visitor with `ahead` visitors before it, at
+    /// `per_second` admissions.
     ///
-    /// In whole seconds, so that every client can obey it to the letter.
+    /// It is an eighth of the expected wait, between [`SHORTEST_INTERVAL`](Self::SHORTEST_INTERVAL)
+    /// and the refresh interval, plus up to 30 % by `jitter` so that visitors do not check in all
+    /// at once. It is in whole seconds, rounded up, so that each client can follow it exactly.
     #[must_use]
     pub fn check_in_interval(&self, ahead: u32, per_second: f64, jitter: u64) -> Duration {
+        // After a quiet time the measured rate may be near zero. Intervals based on it would be
+        // long at the moment when slots become free.
         let per_second = per_second.max(self.configured_rate());
         let pace = Duration::try_from_secs_f64((f64::from(ahead) + 1.0) / per_second);
         let base = pace.unwrap_or(Duration::MAX) / 8;
         spread(base.clamp(Self::SHORTEST_INTERVAL, self.refresh_interval), jitter)
     }
 
-    /// When a newcomer is to ask for the second time, which makes its place: after 1 to 2 s while up
-    /// to a thousand come per second, and later, spread over longer, if there are more.
+    /// The interval until the second touch of a newcomer, which makes its place.
     ///
-    /// So each newcomer costs one request more than if it were asked back when anybody far back in
-    /// line is: 10⁵ newcomers within a minute, the requests of which are three instead of two then.
+    /// It is 1 to 2 s for up to a thousand newcomers per second. With more of them it grows in
+    /// proportion and is spread over as long again, so that a burst of newcomers does not come back
+    /// as a burst. It never exceeds the longest interval of a check-in.
+    ///
+    /// Each newcomer thus costs one request more in its first minute than if it were asked back as
+    /// late as a visitor far back in line.
     #[must_use]
     pub fn second_touch_after(&self, newcomers_per_second: f64, jitter: u64) -> Duration {
+        // Doubled by the spread, this is the longest interval of a check-in: 1.3 refresh intervals.
         let longest = self.refresh_interval.as_secs_f64() * 0.65;
         let base = (newcomers_per_second / 1_000.0).min(longest).max(1.0);
         let thousandths = u32::try_from(jitter % SPREAD).unwrap_or(0);
         let spread = base * (1.0 + f64::from(thousandths) / 300.0);
+        // Rounded to the nearest second. Rounded up, all but a few newcomers would come after 2 s.
         Duration::from_secs_f64((spread + 0.5).floor())
     }
 
-    /// How long a ticket without a place keeps its order of arrival: for half as long again as any
-    /// client is asked to stay away.
+    /// The time for which a ticket without a place keeps its order of arrival: one and a half
+    /// refresh intervals.
+    ///
+    /// A client is asked to stay away for at most 1.3 of them, so a client that comes back on time
+    /// keeps its order. A longer lifetime would let clients collect tickets and use them later.
     #[must_use]
     pub fn first_ticket_lifetime(&self) -> Duration {
         self.refresh_interval * 3 / 2
     }
 
-    /// Whether a ticket no longer keeps its order of arrival at `now`: for `place_retention` after the
-    /// last check-in it does, and a first ticket for [less](Self::first_ticket_lifetime).
+    /// Whether a ticket no longer keeps its order of arrival at `now`.
+    ///
+    /// A ticket with a place keeps it for [`place_retention`](Self::place_retention) after the last
+    /// check-in, and a first ticket for [`first_ticket_lifetime`](Self::first_ticket_lifetime).
     #[must_use]
     pub fn has_lapsed(&self, ticket: &Ticket, now: Timestamp) -> bool {
         let lifetime = match ticket.placed {
@@ -332,21 +379,24 @@ impl RoomRules {
         ticket.last_check_in + lifetime <= now
     }
 
-    /// When a visitor of a room that lets nobody in is to ask again: as late as anybody is.
+    /// The interval until the next check-in in a room that admits no visitor: the longest there is.
     #[must_use]
     pub fn longest_check_in_interval(&self, jitter: u64) -> Duration {
         spread(self.refresh_interval, jitter)
     }
 
-    /// The longest that a pass lives which was issued under these rules or, as they say, before.
+    /// The longest lifetime of a pass that was issued under these rules, or before them as far as
+    /// they state it.
     #[must_use]
     pub fn longest_pass_lifetime(&self) -> Duration {
         let before = self.longest_session_duration.unwrap_or_default();
         self.pass_lifetime().max(before + before / 8)
     }
 
-    /// For how long a room that has lost its memory lets no newcomers in: until every pass of before has
-    /// expired, as far as these rules say, and the minute of before is over.
+    /// The time for which a room that has lost its state admits no newcomers.
+    ///
+    /// After it, each older pass has expired, as far as these rules state their lifetime, and the
+    /// 60 seconds before the loss no longer count. Zero with [`Recovery::AdmitAtOnce`].
     #[must_use]
     pub fn recovery_pause(&self) -> Duration {
         match self.recovery {
@@ -355,12 +405,14 @@ impl RoomRules {
         }
     }
 
-    /// Whether a pass is due for renewal: at the age of [`renew_after`](Self::renew_after), or a
-    /// ninth of its own lifetime if that comes first. A pass keeps the lifetime that it was issued
-    /// with, so a session that was made longer since then must not be waited for.
+    /// Whether a pass is due for renewal at `now`.
     ///
-    /// With [`SessionRenewal::Fixed`] a renewal prolongs nothing, and is due after each eighth: the
-    /// room is asked whether the session has ended elsewhere.
+    /// It is due at the age of [`renew_after`](Self::renew_after), or after a ninth of its own
+    /// lifetime if that comes first. A pass keeps the lifetime that it was issued with. If sessions
+    /// were made longer since then, an eighth of the new duration might come after its expiry.
+    ///
+    /// With [`SessionRenewal::Fixed`], a renewal does not prolong the session. It is due after each
+    /// eighth of it, to find out whether the session has been ended elsewhere.
     #[must_use]
     pub fn is_renewal_due(&self, pass: &Pass, now: Timestamp) -> bool {
         let own_part = match self.session_renewal {
@@ -370,8 +422,8 @@ impl RoomRules {
         now.since(pass.last_check_in) >= self.renew_after().min(own_part)
     }
 
-    /// The rules for one of so many nodes while none of them knows of the others: its share of the
-    /// limits, rounded down. `None` if that is nothing.
+    /// Returns the rules for one of `nodes` nodes that decide without each other: its share of the
+    /// limits, rounded down. `None` if a share is zero.
     #[must_use]
     pub fn share(mut self, nodes: NonZeroU32) -> Option<Self> {
         let share = |limit: u32| Some(limit / nodes).filter(|&share| share > 0);
@@ -382,11 +434,12 @@ impl RoomRules {
         Some(self)
     }
 
-    /// Checks every rule, alone and against the others.
+    /// Checks each rule, alone and against the others.
     ///
     /// # Errors
     ///
-    /// The first rule that cannot be obeyed, with its value and what would do.
+    /// Returns the first rule that is out of bounds or contradicts another, with its value and the
+    /// bound.
     pub fn validate(self) -> Result<Self, ConfigError> {
         check_name(&self.name)?;
         at_least_one("total_active_users", self.total_active_users)?;
@@ -430,16 +483,17 @@ fn is_default(places: &PlacesPerNetwork) -> bool {
     *places == PlacesPerNetwork::default()
 }
 
-/// A time with up to 30 % more, in whole seconds.
+/// Adds up to 30 % to an interval, and rounds it up to whole seconds.
 fn spread(base: Duration, jitter: u64) -> Duration {
     let thousandths = u32::try_from(jitter % SPREAD).unwrap_or(0);
     let spread = base + base * thousandths / 1_000;
     Duration::from_secs(spread.as_secs() + u64::from(spread.subsec_nanos() > 0))
 }
 
-/// An interval is spread by up to 300 thousandths.
+/// The number of possible spreads of an interval, from 0 to 300 thousandths.
 const SPREAD: u64 = 301;
 
+/// Checks the name, which becomes part of keys in a store and of metric labels.
 fn check_name(name: &str) -> Result<(), ConfigError> {
     let malformed = |expected: fmt::Arguments<'_>| {
         Err(ConfigError::new(
@@ -473,6 +527,7 @@ fn at_most(field: &'static str, given: u32, limit: u32) -> Result<(), ConfigErro
     Ok(())
 }
 
+/// Checks that a time is between two bounds, inclusive.
 fn within(
     field: &'static str,
     given: Duration,

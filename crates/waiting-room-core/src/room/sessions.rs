@@ -1,8 +1,16 @@
-//! Who is active, until when, and whose session is over although its proofs are not.
+//! The active visitors, and the sessions that have ended while their proofs are still valid.
 //!
-//! A session holds one slot until its pass expires or the visitor leaves. Copies of the pass, and
-//! of the ticket that led to it, may outlive the session in the hands of the client. They must not
-//! bring it back, so an ended session is remembered until the last of them is void.
+//! A session holds one slot until its pass expires or its visitor leaves. Clients may keep copies
+//! of the pass, and of the ticket that led to it, for longer than that. Such a copy must not bring
+//! the session back, so an ended session is remembered until its last proof is void.
+//!
+//! ```text
+//!          hold                 expired, or end                forget_at
+//!  (none) ──────► live, a slot ─────────────────► ended, no slot ────────► (none)
+//!                   ▲    │ hold                        │
+//!                   └────┘ renewal       a new session │
+//!                   ▲──────────────────────────────────┘
+//! ```
 
 use std::collections::HashMap;
 
@@ -11,23 +19,29 @@ use crate::{Pass, Timestamp, VisitorId, room::orders::Deadlines};
 /// The sessions of a room.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sessions {
+    /// The current pass of each active visitor.
     live: HashMap<VisitorId, Pass>,
+    /// The expiry of each live session.
     lapses: Deadlines,
     ended: HashMap<VisitorId, Ended>,
+    /// The time at which each ended session is forgotten.
     forgets: Deadlines,
 }
 
 /// A session that is over while proofs of it may still be valid.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
+    /// The end of the session: the time of leaving, or the expiry of the pass.
     at: Timestamp,
-    /// Whether its visitor went, rather than stay away for too long.
+    /// Whether the visitor left, as opposed to a pass that expired.
     has_left: bool,
+    /// The time from which no proof of the session is valid.
     forget_at: Timestamp,
 }
 
 impl Sessions {
-    /// So many ended sessions are remembered; over it, the one to be forgotten next goes early.
+    /// The most ended sessions that are remembered, a bound on memory. Over it, the session that is
+    /// the next to be forgotten is forgotten early.
     const MAX_ENDED: usize = 1_000_000;
 
     /// Begins a session, or continues it under a new pass.
@@ -36,12 +50,15 @@ impl Sessions {
             self.lapses.cancel(old.expires_at, old.id);
         }
         self.lapses.set(pass.expires_at, pass.id);
+        // The visitor is active again. What it proves from now on is judged by this session.
         self.forget(pass.id);
     }
 
-    /// Ends a session, if there is one, and voids every proof of `id` made until `now`.
+    /// Ends a session, if there is one, and voids each proof of `id` made up to and including
+    /// `now`.
     ///
-    /// They are void until `forget_at`, and until the pass of the session has expired.
+    /// The end is remembered until `forget_at` and until the pass of the session has expired,
+    /// whichever is later.
     pub(super) fn end(&mut self, id: VisitorId, now: Timestamp, mut forget_at: Timestamp) {
         if let Some(pass) = self.live.remove(&id) {
             self.lapses.cancel(pass.expires_at, id);
@@ -50,8 +67,8 @@ impl Sessions {
         self.remember(id, Ended { at: now, has_left: true, forget_at });
     }
 
-    /// Drops the sessions that have lapsed. A ticket older than its session is void for as long as
-    /// `ticket_void_at` says.
+    /// Ends the sessions that have expired. `ticket_void_at` is the time until which a ticket that
+    /// led to a session could be valid, and so the time until which the end is remembered.
     pub(super) fn reap(&mut self, now: Timestamp, ticket_void_at: impl Fn(&Pass) -> Timestamp) {
         while let Some(id) = self.forgets.pop_due(now) {
             self.ended.remove(&id);
@@ -59,6 +76,7 @@ impl Sessions {
         while let Some(id) = self.lapses.pop_due(now) {
             if let Some(pass) = self.live.remove(&id) {
                 let forget_at = ticket_void_at(&pass);
+                // The session ended when its pass expired, not when this verb noticed it.
                 if forget_at > now {
                     self.remember(id, Ended { at: pass.expires_at, has_left: false, forget_at });
                 }
@@ -66,41 +84,44 @@ impl Sessions {
         }
     }
 
-    /// The pass of a visitor who is active.
+    /// The pass of this visitor, if it is active.
     pub(super) fn pass(&self, id: VisitorId) -> Option<Pass> {
         self.live.get(&id).copied()
     }
 
-    /// The passes of all who are active.
+    /// The passes of all active visitors.
     pub(super) fn passes(&self) -> impl Iterator<Item = &Pass> {
         self.live.values()
     }
 
-    /// Whether a ticket of somebody who was first seen at `seen_at` led to a session that is over.
-    /// One of the same instant did.
+    /// Whether a ticket of a visitor that was first seen at `seen_at` led to a session that is
+    /// over. A ticket from the very instant of the end counts as void.
     pub(super) fn is_ticket_void(&self, id: VisitorId, seen_at: Timestamp) -> bool {
         self.ended.get(&id).is_some_and(|ended| seen_at <= ended.at)
     }
 
-    /// Whether a pass that was made at `made_at` is of a session that its visitor has left.
+    /// Whether a pass that was issued or renewed at `made_at` belongs to a session that its visitor
+    /// has left.
     ///
-    /// That a session has lapsed voids no pass, which knows itself how long it lasts: what prolonged
-    /// it may have been forgotten here.
+    /// A session that has expired here voids no pass. The pass itself states how long it is valid,
+    /// and a renewal of it may be unknown here.
     pub(super) fn is_pass_void(&self, id: VisitorId, made_at: Timestamp) -> bool {
         self.ended.get(&id).is_some_and(|ended| ended.has_left && made_at <= ended.at)
     }
 
-    /// How many slots are taken.
+    /// The number of slots in use.
     pub(super) fn active(&self) -> u32 {
         u32::try_from(self.live.len()).unwrap_or(u32::MAX)
     }
 
+    /// Checks the invariants, in debug builds.
     pub(super) fn invariants(&self) {
         debug_assert_eq!(self.live.len(), self.lapses.len(), "each session lapses once");
         debug_assert_eq!(self.ended.len(), self.forgets.len(), "each end is forgotten once");
         debug_assert!(self.ended.len() <= Self::MAX_ENDED, "ended sessions are bounded");
     }
 
+    /// Remembers the end of a session, within the bound.
     fn remember(&mut self, id: VisitorId, ended: Ended) {
         self.forget(id);
         if self.ended.len() >= Self::MAX_ENDED
@@ -112,6 +133,7 @@ impl Sessions {
         self.forgets.set(ended.forget_at, id);
     }
 
+    /// Forgets the end of a session, if one is remembered.
     fn forget(&mut self, id: VisitorId) {
         if let Some(old) = self.ended.remove(&id) {
             self.forgets.cancel(old.forget_at, id);

@@ -1,42 +1,43 @@
-//! A room in numbers, for the operator.
+//! The numbers of a room, for metrics, status pages and the operator.
 
 use std::time::Duration;
 
 use crate::{RoomMode, RoomRules, Timestamp};
 
-/// A room in numbers, all of one instant.
+/// The numbers of a room, all of one instant.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RoomSnapshot {
-    /// The instant.
+    /// The instant, on the clock of the store.
     pub at: Timestamp,
-    /// Slots taken.
+    /// Slots in use: visitors with a session that has not ended.
     pub active: u32,
-    /// Slots there are.
+    /// The limit on slots. After it was lowered, more of them may be in use for a while.
     pub total_active_users: u32,
-    /// Visitors let in within the last 60 seconds.
+    /// Visitors admitted within the last 60 seconds.
     pub new_in_last_minute: u32,
-    /// How many that may be; `None` if it is not limited.
+    /// The limit on them; `None` if there is none.
     pub new_users_per_minute: Option<u32>,
-    /// Clients that were given a first ticket within the last 50 to 60 seconds. They have no place
-    /// until they bring it back, and may never do so.
+    /// First tickets handed out within the last 50 to 60 seconds. A client has no place until it
+    /// returns its ticket, which it may never do.
     pub first_touches_in_last_minute: u32,
-    /// Places in the line, with those of visitors who are away.
+    /// Places in the line, including those of visitors that are away.
     pub waiting: u32,
-    /// Visitors in the line who check in as they were asked to.
+    /// Visitors in the line that check in as asked.
     pub present: u32,
-    /// Places the line can have.
+    /// The most places that the line can have.
     pub line_capacity: u32,
-    /// How long the first in line has waited; zero for an empty line.
+    /// The time that the first visitor in line has waited; zero for an empty line.
     pub oldest_wait: Duration,
-    /// Admissions per minute, measured over the last three minutes.
+    /// Admissions per minute, measured over the last three minutes, or expected from the limits
+    /// until 30 seconds have been measured.
     pub admissions_per_minute: f64,
-    /// The operator's mode.
+    /// The mode that the operator has set.
     pub mode: RoomMode,
 }
 
 impl RoomSnapshot {
-    /// A room without visitors, under these rules.
+    /// The numbers of a room without visitors, under these rules.
     #[must_use]
     pub fn empty(at: Timestamp, rules: &RoomRules) -> Self {
         let total_active_users = rules.total_active_users();

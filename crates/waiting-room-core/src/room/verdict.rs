@@ -1,31 +1,39 @@
-//! What a room says to a visitor, and the two proofs it hands out.
+//! The answers of a room to a visitor, the two proofs that it hands out, and the reasons.
+//!
+//! A pass proves a session, and a ticket proves an order of arrival. Both are plain values here; a
+//! layer seals them before a client gets them, and verifies them before it presents them again.
 
 use std::{borrow::Cow, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use crate::{Timestamp, room::estimate::WaitEstimate};
 
-/// Who a visitor is: 128 random bits, drawn by the caller at the first touch.
+/// Identifies a visitor: 128 random bits, drawn by the caller at the first touch.
 ///
-/// The room never draws chance itself. Jitter and lottery ranks are derived from the id, so ids
-/// must be unpredictable and must not be shown to the client.
+/// The room draws no random numbers itself. Jitter and lottery ranks are derived from the id, so
+/// ids must be unpredictable and must not be shown to the client.
 ///
-/// Of the bits, 32 may say [which network](Self::of_network) the visitor came from; then the other 96
-/// are random. They are neither the first, which break ties in the line, nor the last, so that visitors of
-/// one network are spread like any others.
+/// 32 of the bits may hold the [network](Self::of_network) of the visitor; then the other 96 are
+/// random. Those 32 are neither the highest bits, which break ties in the line, nor the lowest, so
+/// visitors of one network are spread like any others.
+///
+/// ```text
+///  127          96 95          64 63                          0
+/// ├─── random ────┼── network ───┼────────── random ───────────┤
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VisitorId(u128);
 
 impl VisitorId {
-    /// The visitor with these random bits.
+    /// Creates an id from random bits.
     #[must_use]
     pub const fn new(bits: u128) -> Self {
         Self(bits)
     }
 
-    /// The same visitor as one of this network, which bits 64 to 95 stand for; of none that is known
-    /// with `None`.
+    /// Returns the id with this network in bits 64 to 95, or with an unknown one for `None`.
     ///
-    /// The number is to be a hash with a secret, so that nobody can choose networks that share one.
+    /// The number should be a hash with a secret. Otherwise a client could look for networks with
+    /// the same number as another one, and use up the places of that network.
     ///
     /// ```
     /// use std::num::NonZeroU32;
@@ -44,20 +52,23 @@ impl VisitorId {
         Self(self.0 & !(Self::NETWORK << Self::SHIFT) | (network as u128) << Self::SHIFT)
     }
 
-    /// The network that the visitor came from, if it is known.
+    /// The network of the visitor; `None` if it is unknown.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "these bits are meant")]
     pub const fn network(self) -> Option<NonZeroU32> {
         NonZeroU32::new((self.0 >> Self::SHIFT) as u32)
     }
 
-    /// The bits, to be sealed.
+    /// The bits, for a token. They must be sealed before a client gets them.
     #[must_use]
     pub const fn bits(self) -> u128 {
         self.0
     }
 
-    /// Sixty-four well mixed bits of this id and `salt`: the same for the same arguments.
+    /// Derives 64 well-mixed bits from this id and `salt`, always the same for the same arguments.
+    ///
+    /// This replaces random numbers in a room. Clients do not know their ids, so they can neither
+    /// predict the bits nor choose them.
     #[must_use]
     pub fn draw(self, salt: u64) -> u64 {
         let bytes = self.0.to_le_bytes();
@@ -67,12 +78,15 @@ impl VisitorId {
         mix(half(low) ^ mix(half(high) ^ mix(salt)))
     }
 
+    /// The bits of a network, before they are shifted to their place.
     const NETWORK: u128 = u32::MAX as u128;
+    /// The lowest bit of the network.
     const SHIFT: u32 = 64;
 }
 
 impl fmt::Debug for VisitorId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A log must not reveal the id, from which the visitor's lots could be predicted.
         write!(f, "{:08x}…", self.draw(0) >> 32)
     }
 }
@@ -85,27 +99,27 @@ fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// Proof that a visitor was let in.
+/// Proof that a visitor was admitted.
 ///
-/// The room itself knows the visitor by [`id`](Self::id); the rest lets a pass be checked, and the
-/// session be taken up again after a restart, without asking the room.
+/// The room knows its active visitors by [`id`](Self::id). The other fields let a pass be checked
+/// without a call to the room, and let a session continue after the room has lost its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pass {
-    /// Whose pass it is.
+    /// The visitor that holds the pass.
     pub id: VisitorId,
     /// The minute of arrival, as a count of minutes since the Unix epoch.
     pub bucket: u32,
-    /// When the visitor was let in.
+    /// The time at which the visitor was admitted.
     pub accepted_at: Timestamp,
-    /// When the pass was last issued or renewed.
+    /// The time at which the pass was issued or last renewed.
     pub last_check_in: Timestamp,
-    /// From when on the pass is void. The slot is held exactly as long.
+    /// The time from which the pass is void. The slot is held until exactly then.
     pub expires_at: Timestamp,
 }
 
 impl Pass {
-    /// A pass with these contents, as issued or as unsealed.
+    /// Creates a pass with these contents, as issued or as unsealed.
     #[must_use]
     pub const fn new(
         id: VisitorId,
@@ -118,35 +132,36 @@ impl Pass {
     }
 }
 
-/// Proof of a place in line.
+/// Proof of a place in line, or of a first touch.
 ///
-/// Everything needed to resume the place is in it, so a place survives a restart of the room.
-/// A first ticket ([`placed`](Self::placed) is false) has no place yet; presenting it makes one.
+/// A ticket holds everything that is needed to restore the place, so places survive a restart of
+/// the room. A first ticket ([`placed`](Self::placed) is false) has no place yet; presenting it
+/// makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ticket {
-    /// Whose ticket it is.
+    /// The visitor that holds the ticket.
     pub id: VisitorId,
-    /// When the visitor first asked. With the id, this is the order of the line.
+    /// The time of the visitor's first touch. Together with the id, this is the order of the line.
     pub first_seen: Timestamp,
-    /// When this ticket was issued.
+    /// The time at which this ticket was issued.
     pub last_check_in: Timestamp,
-    /// The earliest time at which asking again can change anything.
+    /// The time of the next check-in. An earlier one changes nothing.
     pub next_check_in: Timestamp,
-    /// The position last shown, counted from 1; `None` where chance decides the order. Before the
-    /// first check-in it is the one at which a newcomer would have stood.
+    /// The position last shown, counted from 1; `None` if the order is random. Before the first
+    /// check-in, it is the position that a newcomer would have had.
     pub shown_position: Option<u32>,
-    /// Whether the shown position is approximate: before the first check-in, where it is estimated,
-    /// and when visitors have come back to places ahead.
+    /// Whether the shown position is approximate. It is so before the first check-in, when it is
+    /// estimated, and after visitors have come back to places ahead.
     pub is_approximate: bool,
-    /// How long the wait was expected to be when this ticket was issued, if that was known.
+    /// The expected wait when this ticket was issued; `None` if it was unknown.
     pub wait: Option<WaitEstimate>,
-    /// Whether the visitor has shown that it returns its ticket, and so holds a place.
+    /// Whether the visitor has returned a ticket before, and so holds a place.
     pub placed: bool,
 }
 
 impl Ticket {
-    /// A first ticket: no place, no position, nothing known about the wait.
+    /// Creates a first ticket, without a place, a position, or an expected wait.
     #[must_use]
     pub const fn new(
         id: VisitorId,
@@ -166,11 +181,11 @@ impl Ticket {
         }
     }
 
-    /// Shows a position, which is exact unless it is `estimated`.
+    /// Sets the position to show, which is exact unless it is `estimated`.
     ///
-    /// A position may rise, when visitors who were away come back to their places. It is then said
-    /// to be approximate, and so a rise of up to a sixteenth need not be shown. What was shown to a
-    /// newcomer without a place binds nothing.
+    /// A position may rise when visitors that were away come back to their places. It is then
+    /// marked as approximate, and a rise of up to a sixteenth is not shown, so that the number does
+    /// not flutter. The position shown to a newcomer without a place has no effect on later ones.
     pub fn show(&mut self, position: u32, estimated: bool) {
         let shown = self.shown_position.filter(|_| self.placed);
         self.is_approximate = estimated || shown.is_some_and(|shown| position > shown);
@@ -184,13 +199,13 @@ impl Ticket {
         bucket(self.first_seen)
     }
 
-    /// How long to wait from `now` before asking again.
+    /// The time from `now` until the next check-in; zero if it is due.
     #[must_use]
     pub fn retry_after(&self, now: Timestamp) -> Duration {
         self.next_check_in.since(now)
     }
 
-    /// Whether asking at `now` is too early to change anything.
+    /// Whether a check-in at `now` would be too early to change anything.
     #[must_use]
     pub fn is_early(&self, now: Timestamp) -> bool {
         now < self.next_check_in
@@ -202,37 +217,37 @@ pub(crate) fn bucket(at: Timestamp) -> u32 {
     u32::try_from(at.as_secs() / 60).unwrap_or(u32::MAX)
 }
 
-/// What the room says to a visitor who asks for a slot.
+/// The answer of a room to a visitor that requests a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a visitor gets in, waits or goes: there is no fourth")]
+#[expect(clippy::exhaustive_enums, reason = "a visitor is admitted, waits or is refused")]
 pub enum Verdict {
     /// The visitor is active from now on.
     Admit {
-        /// The proof of it.
+        /// The proof of admission.
         pass: Pass,
-        /// Why.
+        /// The reason for the admission.
         reason: Reason,
     },
-    /// The visitor gets nothing; asking again before `retry_after` is useless.
+    /// The visitor gets neither a slot nor a place.
     Refuse {
-        /// The ticket that keeps the order of arrival, for a visitor who had one.
+        /// A ticket for the next attempt, for a visitor that has presented one.
         ticket: Option<Ticket>,
-        /// Why.
+        /// The reason for the refusal.
         reason: Reason,
-        /// How long to stay away; `None` if coming back is pointless.
+        /// The time before which a retry is useless; `None` if coming back is pointless.
         retry_after: Option<Duration>,
     },
-    /// The visitor waits, and asks again with this ticket.
+    /// The visitor waits, and checks in with this ticket.
     Wait {
         /// The proof of the place, or the first ticket that leads to one.
         ticket: Ticket,
-        /// Why.
+        /// The reason for the wait.
         reason: Reason,
     },
 }
 
 impl Verdict {
-    /// Why the room said so.
+    /// The reason for the verdict.
     #[must_use]
     pub const fn reason(&self) -> &Reason {
         match self {
@@ -243,95 +258,101 @@ impl Verdict {
     }
 }
 
-/// What became of a request to renew a pass.
+/// The answer of a room to a request to renew a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a session goes on or is over")]
+#[expect(clippy::exhaustive_enums, reason = "a session continues or is over")]
 pub enum Renewal {
-    /// The session is over: it was ended, or it lapsed before the renewal arrived.
+    /// The session is over: it was ended, or it expired before the renewal arrived.
     End,
-    /// The session goes on under this pass.
+    /// The session continues under this pass.
     Renew(Pass),
 }
 
-/// Why a stage said what it said.
+/// The reason for a decision about a request, whichever stage has made it.
 ///
-/// The [`Display`](fmt::Display) form is stable: it stands in logs, metrics and the debug header.
+/// The [`Display`](fmt::Display) form is stable. It is used in logs, metrics and the debug header.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// `admitted:limits`: there is no room, and every rate limit allowed it.
+    /// `admitted:limits`: no room is configured, and all rate limits allowed the request.
     AdmittedLimits,
-    /// `admitted:local_share`: while a store was away, out of this node's share of its limits.
+    /// `admitted:local_share`: during an outage of a store, the request was within this node's
+    /// share of its limits.
     AdmittedLocalShare,
-    /// `admitted:pass`: a valid pass.
+    /// `admitted:pass`: the client has a valid pass.
     AdmittedPass,
-    /// `admitted:passthrough`: the room counts, but does not limit.
+    /// `admitted:passthrough`: the room counts visitors, but does not limit them.
     AdmittedPassthrough,
-    /// `admitted:slot`: a slot and a place in the minute were free, and nobody was ahead.
+    /// `admitted:slot`: the limits left an admission that no visitor ahead was entitled to.
     AdmittedSlot,
-    /// `admitted:unlimited`: there is no room, and the store of the limits could not decide.
+    /// `admitted:unlimited`: no room is configured, and the store of the rate limits could not
+    /// decide.
     AdmittedUnlimited,
-    /// `bypass:<rule>`: the request does not concern the room.
+    /// `bypass:<rule>`: the request is exempt from the room by a rule of the operator.
     Bypass(Cow<'static, str>),
     /// `prequeue`: the event has not begun.
     Prequeue,
-    /// `queue_all`: the operator lets nobody in.
+    /// `queue_all`: the operator has stopped all admissions.
     QueueAll,
-    /// `queued:active_limit`: every slot is taken.
+    /// `queued:active_limit`: all slots are in use.
     QueuedActiveLimit,
-    /// `queued:behind_others`: what is free belongs to visitors who stand before.
+    /// `queued:behind_others`: the free slots are reserved for visitors ahead.
     QueuedBehindOthers,
-    /// `queued:cookie_test`: a slot is free, for a client that returns its cookie.
+    /// `queued:cookie_test`: a slot is free, but the client has to return a cookie first.
     QueuedCookieTest,
-    /// `queued:early`: asked before its time; answered from the ticket alone.
+    /// `queued:early`: the check-in came before its time, and was answered from the ticket alone.
     QueuedEarly,
-    /// `queued:network_full`: the network of the client has as many places as it may, by a number that is
-    /// [only counted](crate::PlacesPerNetwork::Shadow); it gets this one too.
+    /// `queued:network_full`: the network of the client has all its places in the line, by a limit
+    /// that is [only counted](crate::PlacesPerNetwork::Shadow). The visitor gets a place all the
+    /// same.
     QueuedNetworkFull,
-    /// `queued:rate`: the last minute took as many new visitors as it may.
+    /// `queued:rate`: the limit of new visitors in 60 seconds is used up.
     QueuedRate,
-    /// `queued:recovery`: after a restart, until every pass from before is known or void.
+    /// `queued:recovery`: the room has lost its state, and waits until all older passes are known
+    /// or void.
     QueuedRecovery,
-    /// `queued:store_busy`: the store answers, but this node has more to ask than it decides in time.
+    /// `queued:store_busy`: the store answers, but more slowly than this node receives requests.
     QueuedStoreBusy,
-    /// `refused:address_unknown`: the server does not tell the layer the address of the client, which
-    /// a limit or a gate needs.
+    /// `refused:address_unknown`: a limit or a gate needs the address of the client, which the
+    /// server does not provide to the layer.
     RefusedAddressUnknown,
-    /// `refused:challenged`: a newcomer was answered by the closure of the application that may ask it
-    /// for a proof first.
+    /// `refused:challenged`: the application answered a newcomer itself, to ask for a proof first.
     RefusedChallenged,
-    /// `refused:draining`: the line is served, nobody joins it.
+    /// `refused:draining`: the room serves its line and admits no new visitors to it.
     RefusedDraining,
-    /// `refused:gate_cancelled`: the client left while its request waited for a permit.
+    /// `refused:gate_cancelled`: the client disconnected while its request waited for a permit.
     RefusedGateCancelled,
-    /// `refused:gate_drained`: the gate is being emptied.
+    /// `refused:gate_drained`: the gate is being drained.
     RefusedGateDrained,
-    /// `refused:gate_full`: too many requests run and wait already.
+    /// `refused:gate_full`: the queue of the gate is full.
     RefusedGateFull,
-    /// `refused:gate_shed`: under overload, the request would wait or has waited for too long.
+    /// `refused:gate_shed`: the request would have waited for too long, or has under overload.
     RefusedGateShed,
-    /// `refused:gate_timeout`: the request waited too long for a permit.
+    /// `refused:gate_timeout`: the request waited for the longest time that the gate or its client
+    /// allows.
     RefusedGateTimeout,
-    /// `refused:gate_unknown`: there is a gate for each value of a key that the request does not have.
+    /// `refused:gate_unknown`: there is one gate per value of a key, which the request does not
+    /// have.
     RefusedGateUnknown,
-    /// `refused:key_missing:<policy>`: the client has left out what a rate limit tells clients apart
-    /// by.
+    /// `refused:key_missing:<policy>`: the request lacks the key of a rate limit.
     RefusedKeyMissing(Arc<str>),
-    /// `refused:limits_busy`: the store of the limits answers, but this node has more to ask than it
-    /// decides in time.
+    /// `refused:limits_busy`: the store of the rate limits answers, but more slowly than this node
+    /// receives requests.
     RefusedLimitsBusy,
-    /// `refused:limits_unavailable`: the store of the limits could not decide.
+    /// `refused:limits_unavailable`: the store of the rate limits could not decide.
     RefusedLimitsUnavailable,
-    /// `refused:line_full`: the line has as many places as it may.
+    /// `refused:line_full`: the line has no free place.
     RefusedLineFull,
-    /// `refused:network_full`: the network of the client has as many places in the line as one
-    /// [may have](crate::PlacesPerNetwork).
+    /// `refused:network_full`: the network of the client has [all its
+    /// places](crate::PlacesPerNetwork) in the line.
     RefusedNetworkFull,
     /// `refused:rate:<policy>`: a rate limit is exhausted.
     RefusedRate(Arc<str>),
-    /// `refused:reject`: the room is full, and its method is not to keep a line.
+    /// `refused:reject`: the room is full, and is configured to refuse visitors instead of queueing
+    /// them.
     RefusedReject,
-    /// `refused:too_often`: a ticket is shown more often than any client that obeys shows it.
+    /// `refused:too_often`: a ticket was presented more often than a client that follows its
+    /// intervals would.
     RefusedTooOften,
     /// `store_unavailable`: the store could not decide.
     StoreUnavailable,

@@ -1,4 +1,16 @@
-//! What is asked of limits, as the script reads it.
+//! The calls of the script of the limits: their keys and arguments.
+//!
+//! An *ask* is one [`ChargeRequest`] as the script receives it: one limit, for one client key.
+//!
+//! ```text
+//!  charge   1, the number of asks, then each ask
+//!  settle   2, one ask with the corrected cost, the cost that was charged, its two marks
+//!  ask      meter, limit, period, per_us, highest, version, cost, is_soft, largest block
+//! ```
+//!
+//! Each ask has one key, `{prefix:group}:limits:<limit>:<kind>:<hash>`. A client key is only ever
+//! stored as its hash. The quota travels with every ask, so the server needs no configuration, and
+//! a limit whose quota changes takes over the state of its clients.
 
 use std::iter;
 
@@ -9,42 +21,52 @@ use super::{
     meter::{Meter, whole},
 };
 
-/// The keys and the arguments of one request, for the script.
+/// One or more calls of a node, encoded for the script.
+///
+/// Requests are independent of each other: the script takes any number of them in sequence.
 #[derive(Debug, Default)]
 pub(super) struct Request {
+    /// One key for each ask.
     pub(super) keys: Vec<String>,
     pub(super) arguments: Vec<i64>,
 }
 
 impl Request {
-    /// Asks all of these, and for blocks that are no larger than this; for none where nothing is
-    /// said of them.
+    /// Encodes a charge of these limits, all or none.
+    ///
+    /// `blocks` is the size of the largest block that the script may charge in addition, for each
+    /// ask; an ask without a size gets no block.
     pub(super) fn charge_all(group: &str, asks: &[ChargeRequest], blocks: &[u64]) -> Self {
         let mut request = Self::default();
         request.arguments.extend([CHARGE, whole(asks.len() as u64)]);
         let blocks = blocks.iter().copied().chain(iter::repeat(0));
         for (ask, block) in asks.iter().zip(blocks) {
-            // What is more than the limit is refused, however much more it is.
+            // A cost above the limit is always refused, so its exact value does not matter. Cut off
+            // here, it stays within the numbers that Lua holds exactly.
             let most = ask.quota().capacity().saturating_add(1);
             request.ask(group, ask, ask.cost.min(most), block);
         }
         request
     }
 
-    /// Corrects a charge to this cost.
+    /// Encodes the correction of a charge to this cost.
     pub(super) fn settle(group: &str, ask: &ChargeRequest, charge: &Charge, cost: u64) -> Self {
         let mut request = Self::default();
         request.correct(group, ask, charge, cost);
         request
     }
 
-    /// Gives back what was charged and not spent.
+    /// Encodes the return of units that were charged and not spent.
     pub(super) fn give_back(group: &str, unspent: &[Unspent]) -> Self {
         let mut request = Self::default();
         unspent.iter().for_each(|it| request.correct(group, &it.ask, &it.charge, 0));
         request
     }
 
+    /// Appends the correction of one charge.
+    ///
+    /// The marks tell the script where the charge stands in the state of the key, so that it gives
+    /// back no more than time has left of it.
     fn correct(&mut self, group: &str, ask: &ChargeRequest, charge: &Charge, cost: u64) {
         self.arguments.push(SETTLE);
         self.ask(group, ask, cost, 0);
@@ -53,6 +75,8 @@ impl Request {
         self.arguments.extend([whole(charge.cost), first, second]);
     }
 
+    /// Appends one ask, with its key. The order of the arguments is that of `read_ask` in
+    /// `lua/charge.lua`.
     fn ask(&mut self, group: &str, ask: &ChargeRequest, cost: u64, block: u64) {
         let meter = Meter::of(&ask.policy, ask.tier);
         let (name, key) = (ask.policy.name(), ask.key);
@@ -71,5 +95,7 @@ impl Request {
     }
 }
 
+/// The first argument of a charge.
 const CHARGE: i64 = 1;
+/// The first argument of a correction.
 const SETTLE: i64 = 2;

@@ -1,4 +1,22 @@
-//! One request of a node: decided here if it can be, or else on its way to the store and back.
+//! The decision about one request: made by this node where it can be, and by the store otherwise.
+//!
+//! ```text
+//!  charge_all ─► Refused::refuse ─ known to be refused ──────────────────────────► reply
+//!                      │
+//!                      ▼
+//!                Leases::pay ───── all limits can be paid from blocks ───────────► reply
+//!                      │
+//!                      ▼
+//!                Leases::plan      which blocks to request, which to give back
+//!                      │
+//!                      ▼
+//!                script ────────── refused because of this node's own blocks? ─┬─► reply
+//!                      ▲                  gives them back, calls once more     │
+//!                      └───────────────────────────────────────────────────────┘
+//! ```
+//!
+//! The first two steps take no round trip, and no lock that another request holds for long. They
+//! run before the future is made, so a request that this node decides never waits.
 
 use std::{future::Future, pin::Pin, time::Duration};
 
@@ -17,9 +35,11 @@ use super::{
 };
 use crate::{connections::patience, store::BREAKER_IS_OPEN};
 
-/// Where what is said to a request comes from.
+/// The receiver of the store's reply to one call.
 type Replied = oneshot::Receiver<Result<Said, StoreError>>;
 
+// The trait documents the contract. Its order holds because the charges and corrections of a node
+// go through one channel, so a correction counts before any later charge.
 impl RateStore for RedisLimits {
     fn hasher(&self) -> KeyHasher {
         self.shared.hasher()
@@ -31,10 +51,13 @@ impl RateStore for RedisLimits {
     ) -> Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>> {
         let now = self.shared.now();
         let leases = self.leases.as_ref();
+        // Refusals come first: a request that one limit refuses must not spend blocks of others.
         let refused = self.shared.refused.refuse(asks, now);
         if let Some(known) = refused.or_else(|| leases?.pay(asks, now)) {
             return Box::pin(std::future::ready(Ok(known)));
         }
+        // The call is sent now rather than when the future is first polled, so the order of calls
+        // is the order in which the layer made them.
         match self.ask(asks, self.plan(asks)) {
             Ok(replied) => Box::pin(self.clone().replied(asks.to_vec(), replied)),
             Err(error) => Box::pin(std::future::ready(Err(error))),
@@ -51,20 +74,26 @@ impl RateStore for RedisLimits {
             let request = Request::settle(&self.shared.group, ask, charge, cost);
             self.send(Call::settlement(request))?;
         }
+        // The receipt is computed here; the store sends no reply to a correction.
         Ok(ask.settled(charge, cost))
     }
 }
 
 impl RedisLimits {
-    /// What to do about blocks for these.
+    /// Decides which blocks to request and which to give back; nothing on a node without leases.
     fn plan(&self, asks: &[ChargeRequest]) -> Plan {
         let plan = self.leases.as_ref().map(|leases| leases.plan(asks, self.shared.now()));
         plan.unwrap_or_default()
     }
 
-    /// Asks the store about all of these, and does what is planned about blocks.
+    /// Sends a charge of these limits to the store, after the blocks that are to be given back.
+    ///
+    /// # Errors
+    ///
+    /// The breaker is open, or the channel is full.
     fn ask(&self, asks: &[ChargeRequest], plan: Plan) -> Result<Replied, StoreError> {
         let Plan { wanted, ended } = plan;
+        // In front of the charge, so that units which this node holds do not count against it.
         if !ended.is_empty() {
             self.send(Call::settlement(Request::give_back(&self.shared.group, &ended)))?;
         }
@@ -76,7 +105,11 @@ impl RedisLimits {
         Ok(replied)
     }
 
-    /// Waits for the reply to these, and remembers what is refused.
+    /// Awaits the reply to a charge, and remembers the refusals in it.
+    ///
+    /// # Errors
+    ///
+    /// The script fails or takes too long. The limits may have been charged.
     async fn replied(
         self,
         asks: Vec<ChargeRequest>,
@@ -84,12 +117,14 @@ impl RedisLimits {
     ) -> Result<Vec<ChargeReply>, StoreError> {
         let (mut replies, mut said) = self.said(&asks, replied).await?;
         if let Some(leases) = &self.leases {
-            // What this node holds itself is no reason to refuse.
+            // A block of this node may be the only reason for a refusal. It is given back and the
+            // store is asked once more, without a plan for new blocks, so this does not repeat.
             let ended = leases.withdraw(refusing(&asks, &replies));
             if !ended.is_empty() {
                 let replied = self.ask(&asks, Plan { ended, ..Plan::default() })?;
                 (replies, said) = self.said(&asks, replied).await?;
             }
+            // The store counts blocks as spent, but the client can still use what this node holds.
             let now = self.shared.now();
             for (ask, decision) in allowed(&asks, &mut replies) {
                 let remaining = decision.remaining.saturating_add(leases.left(ask, now));
@@ -99,12 +134,18 @@ impl RedisLimits {
                 }
             }
         }
+        // With leases, a refusal may be due to blocks of other nodes, which they give back within
+        // about a lease; it is not remembered for longer.
         let longest = self.leases.as_ref().map_or(LONGEST, |leases| leases.lease().min(LONGEST));
         self.shared.refused.remember(&asks, &replies, (said.sent, said.received), longest);
         Ok(replies)
     }
 
-    /// Waits for what the store says.
+    /// Awaits and decodes the reply to a charge.
+    ///
+    /// # Errors
+    ///
+    /// The script fails, takes too long, or sends a reply that cannot be decoded.
     async fn said(
         &self,
         asks: &[ChargeRequest],
@@ -113,15 +154,19 @@ impl RedisLimits {
         let said = match timeout(patience(self.shared.deadline), replied).await {
             Ok(Ok(said)) => said?,
             Ok(Err(_)) => return Err(StoreError::new(StoreErrorKind::Unavailable)),
-            // Whether the server fails, its scripts tell: one slow script is not as many failures as
-            // there are requests that wait for it.
+            // The breaker is left alone: the lane counts its own failure, and one slow script is
+            // not as many failures as there are requests that wait for it.
             Err(_) => return Err(self.shared.breaker.overdue()),
         };
         let told = reply::decode_all(asks, &said)?;
         Ok((told.into_iter().map(|told| told.reply).collect(), said))
     }
 
-    /// Sends a call on its way.
+    /// Sends a call to the lane.
+    ///
+    /// # Errors
+    ///
+    /// The breaker is open, or the channel is full.
     fn send(&self, call: Call) -> Result<(), StoreError> {
         let breaker = &self.shared.breaker;
         if breaker.is_open() {
@@ -131,7 +176,7 @@ impl RedisLimits {
     }
 }
 
-/// Which of these refuse a request.
+/// Returns the hard limits that have refused the request.
 fn refusing<'a>(
     asks: &'a [ChargeRequest],
     replies: &'a [ChargeReply],
@@ -142,7 +187,7 @@ fn refusing<'a>(
         .map(|(ask, _)| ask)
 }
 
-/// What those say that allow it.
+/// Returns the decisions of the limits that have allowed the request.
 fn allowed<'a>(
     asks: &'a [ChargeRequest],
     replies: &'a mut [ChargeReply],

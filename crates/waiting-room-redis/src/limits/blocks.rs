@@ -1,36 +1,36 @@
-//! What a user may choose about blocks.
+//! The options of leased blocks, and what a block can cost in accuracy.
 
 use std::time::Duration;
 
 use waiting_room_core::{ConfigError, ConfigErrorKind};
 
-/// How much of a limit a node may take at once, to spend it without asking.
+/// How many units of a limit a node may charge at once, to spend them without a round trip.
 ///
-/// A node of [`RedisLimits`](crate::RedisLimits) that leases a block spares the store one question
-/// for each unit of it. A block is taken for a key that is asked about again within a lease, in the
-/// round trip that decides a request; it is never more than an eighth of what that request leaves of
-/// the limit, so that close to the limit each request is decided by the store alone. What is unspent
-/// when the lease ends is given back, as far as time has not done so.
+/// A node of [`RedisLimits`](crate::RedisLimits) that leases a block saves one decision of the
+/// store for each unit of it. The node requests a block for a key that it charges again within a
+/// lease, in the round trip that decides a request. A block has at most an eighth of what that
+/// request leaves of the limit, so close to the limit the store decides each request. Units that
+/// are unspent when the lease ends are given back, as far as time has not given them back already.
 ///
 /// # What it costs
 ///
-/// A unit of a block is charged when the block is taken, and may be spent until its lease ends. A
-/// node has one block of a key at most. Hence, for each key:
+/// The units of a block are charged when it is leased, and may be spent until the lease ends. A
+/// node has at most one block of a key. So, for each key:
 ///
-/// - **Over-admission**: in any window at most *nodes × block* more than the limit, which were taken
-///   before the window and spent in it. A fixed window is kept exactly, since a lease ends with it.
-/// - **Refused early**: a request may be refused for the sake of units that other nodes hold, which
-///   are at most *(nodes - 1) × block*; for at most a lease and an eighth, until they are given back,
-///   and as much as another lease for a cost that the node has been refused and does not ask for
-///   again before.
-/// - A node that stops, or a reply that does not come within the deadline, leaves its block charged
-///   until time gives it back.
-/// - A server that has forgotten the limits does not know of blocks that are leased: *nodes × block*
-///   more may pass.
+/// - **Over-admission**: any window may admit up to *nodes × block* more than the limit, from units
+///   that were leased before it and spent within it. A fixed window is exact, because a lease ends
+///   with it.
+/// - **Early refusals**: a request may be refused because other nodes hold units, at most
+///   *(nodes - 1) × block*. This lasts for a lease and an eighth at most, until the units are given
+///   back. A node that has been refused remembers that for up to another lease.
+/// - A node that stops, or a reply that is later than the deadline, leaves its block charged until
+///   time gives it back.
+/// - A server that has lost the limits does not know of leased blocks: up to *nodes × block* more
+///   are admitted.
 ///
-/// The leaky queue leases nothing, since each of its requests is told another delay; nor does a
-/// sliding log that counts refusals, which would punish who is refused early. A request with such a
-/// limit is decided by the store, and takes no blocks of its other limits.
+/// The leaky queue leases nothing, because each of its requests has another delay. Neither does a
+/// sliding log that counts refusals, because an early refusal would count against the client. A
+/// request with such a limit is decided by the store, and leases no blocks of its other limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Blocks {
@@ -39,22 +39,30 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The smallest and the greatest size of the largest block.
+    /// The bounds of the largest block, in units: 1 to 1 000 000.
     pub const LARGEST: (u64, u64) = (1, 1_000_000);
     /// The shortest and the longest [`lease`](Self::lease).
     pub const LEASE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(10));
 
-    /// Blocks of no more than this, each for a second.
+    /// Blocks of at most `largest` units, each leased for a second.
     pub const fn max(largest: u64) -> Self {
         Self { largest, lease: Duration::from_secs(1) }
     }
 
-    /// How long a block may be spent. 10 ms to 10 s.
+    /// How long a node may spend a block: 10 ms to 10 s, 1 s by default.
+    ///
+    /// A longer lease saves more round trips for keys with few requests, and returns unspent units
+    /// later.
     pub const fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
         self
     }
 
+    /// Checks both numbers.
+    ///
+    /// # Errors
+    ///
+    /// The first number that is out of bounds, with its value.
     pub(super) fn validate(self) -> Result<Self, ConfigError> {
         let (smallest, greatest) = Self::LARGEST;
         if let Some(kind) = outside(&self.largest, &smallest, &greatest) {
@@ -71,6 +79,7 @@ impl Blocks {
     }
 }
 
+/// Returns how a value is out of bounds; `None` if it is within them.
 fn outside<T: Ord>(given: &T, least: &T, most: &T) -> Option<ConfigErrorKind> {
     match given {
         _ if given < least => Some(ConfigErrorKind::TooSmall),

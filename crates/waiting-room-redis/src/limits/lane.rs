@@ -1,4 +1,12 @@
-//! Requests that come while others are under way share the next script.
+//! The lane: one channel and one task through which all calls of a node reach the store.
+//!
+//! Calls that arrive while a script is in flight share the next one, as the verbs of a room do. A
+//! room has one lane for each verb; limits have a single one, so that charges and corrections keep
+//! their order: a correction counts before whatever the node charges after it.
+//!
+//! Two more tasks belong to a node: [`probe`] tests whether a server that has failed is back, and
+//! [`give_back`] returns blocks whose leases have ended. All three end when the last handle on the
+//! limits is dropped.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,27 +29,32 @@ use super::{
 };
 use crate::{batches::again, connections::Connections, reply::malformed};
 
-/// One request on its way to the script.
+/// One call on its way to the script.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) request: Request,
-    /// Where what is said goes; nowhere, for what is only settled.
+    /// Where the reply goes; `None` for a correction, which has none.
     pub(super) reply: Option<oneshot::Sender<Result<Said, StoreError>>>,
-    /// Who keeps the blocks that come with it, even if the caller has gone.
+    /// Receives the blocks that come with the reply, even if the caller has stopped waiting.
     pub(super) lessee: Option<Lessee>,
 }
 
 impl Call {
-    /// One that nobody waits for.
+    /// Creates a correction, whose outcome no caller waits for: a correction that is lost leaves
+    /// what was charged.
     pub(super) const fn settlement(request: Request) -> Self {
         Self { request, reply: None, lessee: None }
     }
 }
 
-/// Serves the requests of a node, in order, until nobody can make any.
+/// Serves the calls of a node, in order, until every handle on the limits has been dropped.
 ///
-/// A script runs for as many as it can take in well under a millisecond. Who has gone meanwhile is
-/// not asked for.
+/// A batch has at most [`MAX_BATCH`] calls, so that a script blocks the server for well under a
+/// millisecond. Charges whose callers have stopped waiting are dropped unsent; corrections are
+/// always sent.
+///
+/// The next batch is read only after the reply to the last one, so there is at most one script of
+/// a node in flight.
 pub(super) async fn serve<C: ConnectionLike + Clone>(
     mut calls: mpsc::Receiver<Call>,
     connections: Arc<Connections<C>>,
@@ -49,6 +62,7 @@ pub(super) async fn serve<C: ConnectionLike + Clone>(
 ) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while calls.recv_many(&mut batch, MAX_BATCH).await > 0 {
+        // A charge for a caller who has gone would use up the limit for no request.
         batch.retain(|call| !call.reply.as_ref().is_some_and(oneshot::Sender::is_closed));
         if batch.is_empty() {
             continue;
@@ -63,6 +77,8 @@ pub(super) async fn serve<C: ConnectionLike + Clone>(
                 shared.succeeded();
                 deliver(batch.drain(..), &said);
             }
+            // The corrections in a failed batch are lost, and their charges stay as they were. They
+            // are not sent again, because the script may have run and nothing would tell.
             Err(error) => {
                 shared.failed(&error);
                 batch.drain(..).for_each(|call| tell(call, Err(again(&error))));
@@ -71,20 +87,25 @@ pub(super) async fn serve<C: ConnectionLike + Clone>(
     }
 }
 
-/// Looks each second whether a server answers again that has not answered lately; if it does not, it
-/// may be for the connection.
+/// Probes the server once a second while the breaker is open.
+///
+/// A failed probe may be due to the connection, so another one is opened and tried at once. The
+/// first probe that succeeds closes the breaker. No request of a client is used as a probe.
 pub(super) async fn probe<C: ConnectionLike + Clone>(
     connections: Arc<Connections<C>>,
     shared: Arc<Shared>,
     calls: WeakSender<Call>,
 ) {
     let mut seconds = interval(EVERY);
+    // After a probe that took long, the next one waits for a whole second again.
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         seconds.tick().await;
+        // A weak reference, so that this task does not keep the channel open.
         if calls.upgrade().is_none() {
             return;
         }
+        // While calls succeed, they show that the server answers.
         if !shared.breaker.is_open() {
             continue;
         }
@@ -98,7 +119,10 @@ pub(super) async fn probe<C: ConnectionLike + Clone>(
     }
 }
 
-/// Asks only whether the server answers.
+/// Runs the script without any call, to see whether the server answers.
+///
+/// It also compares the secret, so a server that has lost the limits is noticed before the first
+/// request.
 async fn ask_nothing<C: ConnectionLike + Clone>(
     connections: &Connections<C>,
     shared: &Shared,
@@ -106,52 +130,63 @@ async fn ask_nothing<C: ConnectionLike + Clone>(
     shared.run(std::iter::empty(), &mut connections.current()?).await.map(drop)
 }
 
-/// Gives back what is unspent when its lease ends.
+/// Gives back the unspent units of each block when its lease ends, within an eighth of a lease.
+///
+/// Units that a request will not use until then would otherwise be missing on the other nodes. A
+/// block that cannot pay for a request is given back by that request, without waiting for this
+/// task.
 pub(super) async fn give_back(leases: Arc<Leases>, shared: Arc<Shared>, calls: WeakSender<Call>) {
     let mut looks = interval(leases.lease() / LOOKS);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         looks.tick().await;
         let Some(calls) = calls.upgrade() else { return };
+        // While the server is away, blocks whose leases have ended stay in their slots and pay for
+        // nothing. A later round gives back what time has left of them.
         if shared.breaker.is_open() {
             continue;
         }
         for unspent in leases.ended(shared.now()).chunks(MAX_GIVEN_BACK) {
             let request = Request::give_back(&shared.group, unspent);
-            // What cannot be given back is given back by time.
+            // If the channel is full, the units stay charged until time gives them back.
             _ = calls.try_send(Call::settlement(request));
         }
     }
 }
 
-/// Tells each what was said to it.
+/// Hands each caller its part of a reply, and each lessee its blocks.
 fn deliver(batch: impl Iterator<Item = Call>, said: &Said) {
+    // The reply has `PER_ASK` numbers for each ask of a charge, in order, and none for corrections.
     let mut numbers = said.numbers.as_slice();
     for call in batch.filter(|call| call.reply.is_some()) {
         let told = match numbers.split_at_checked(PER_ASK * call.request.keys.len()) {
             Some((own, others)) => {
                 numbers = others;
+                // The lessee comes first, so that the blocks are in place when the caller wakes up
+                // and adds what is left of them to its decisions.
                 let said = Said { numbers: own.to_vec(), ..*said };
                 call.lessee.iter().for_each(|lessee| lessee.learn(&said));
                 Ok(said)
             }
+            // The reply is too short: what is left of it belongs to no call.
             None => Err(malformed("a limit is missing".to_owned())),
         };
         tell(call, told);
     }
 }
 
-/// The caller may have gone; there is nobody else to tell.
+/// Hands a reply or an error to a caller, if the call has one that still waits.
 fn tell(call: Call, told: Result<Said, StoreError>) {
     if let Some(reply) = call.reply {
         _ = reply.send(told);
     }
 }
 
-/// So many requests share a script at most.
+/// The most calls that share a script.
 const MAX_BATCH: usize = 64;
-/// So many blocks are given back by one of them.
+/// The most blocks that one call gives back.
 const MAX_GIVEN_BACK: usize = 16;
-/// So often in a lease it is looked for some that have ended.
+/// How often in a lease a node looks for blocks whose leases have ended.
 const LOOKS: u32 = 8;
+/// The time between two probes.
 const EVERY: Duration = Duration::from_secs(1);

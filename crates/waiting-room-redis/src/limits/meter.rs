@@ -1,24 +1,44 @@
-//! The meter of a limit as the script knows it, in whole numbers that Lua holds exactly.
+//! The meter of a limit as the script knows it, in integers that Lua holds exactly.
+//!
+//! Lua has only doubles, which are exact up to 2^53. That is enough for microseconds since the Unix
+//! epoch until the year 2255, but not for nanoseconds. So the script keeps absolute times in
+//! microseconds, and the level of a bucket separately, relative to such a time and in nanoseconds
+//! where the bucket allows it:
+//!
+//! | algorithm | `period` | `per_us` |
+//! |---|---|---|
+//! | token bucket, GCRA, leaky queue | the interval of one event | 1 000; 1 from 26 days on |
+//! | windows, counter, logs | the window in microseconds | 1 |
+//!
+//! The 26 days are the time in which the largest bucket of the limit fills: 2^51 ns, a quarter of
+//! the range, so that a level and what is added to it stay exact.
 
 use std::time::Duration;
 
 use waiting_room_core::{Algorithm, Alignment, KeyHasher, Quota, RatePolicy, Refusals};
 
-/// The meter of a limit, in the numbers of the script.
+/// The meter of a limit in one tier, in the integers of the script.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meter {
+    /// The algorithm, see [`code`].
     pub(super) code: i64,
-    /// Of a bucket the interval, else the window.
+    /// The interval of a bucket, in units of which a microsecond has `per_us`; otherwise the
+    /// window, in microseconds.
     pub(super) period: u64,
-    /// So many units of the period are a microsecond.
+    /// The units of `period` in a microsecond: 1 000 or 1.
     pub(super) per_us: u64,
-    /// The most that a bucket of any tier holds.
+    /// The highest level that a bucket of any tier allows; zero for other algorithms.
     pub(super) highest: u64,
-    /// Stands for the quotas of all tiers.
+    /// A hash of the quotas of all tiers, by which the script notices that they have changed; zero
+    /// for algorithms other than buckets.
     pub(super) version: u64,
 }
 
 impl Meter {
+    /// Returns the meter of a tier.
+    ///
+    /// The tiers of a bucket share one state, so they must agree on its unit: nanoseconds only if
+    /// the buckets of all tiers are small enough.
     pub(super) fn of(policy: &RatePolicy, tier: usize) -> Self {
         let (algorithm, quota) = (policy.algorithm(), policy.quota(tier));
         let code = code(algorithm);
@@ -36,8 +56,10 @@ impl Meter {
         Self { code, period, per_us, highest: highest.unwrap_or(0), version: version & MOST }
     }
 
-    /// What the names of its keys have of it: what is counted in other numbers, or in each tier by
-    /// itself, has other keys.
+    /// Returns the part of the name of a key that identifies the encoding of its state.
+    ///
+    /// States that another algorithm or another unit could misread have different keys. So have the
+    /// tiers of a window, a counter or a log, since these count each tier separately.
     pub(super) fn kind(self, policy: &RatePolicy, tier: usize) -> String {
         let kind = match policy.algorithm() {
             Algorithm::FixedWindow(Alignment::Epoch) => "w",
@@ -55,18 +77,24 @@ impl Meter {
         }
     }
 
-    /// What a receipt is marked with: a time in nanoseconds, for a bucket with its level added.
+    /// Encodes the two numbers of the script's receipt as the mark of a charge, in nanoseconds.
+    ///
+    /// For a bucket that is the time at which the level would be zero; for the others the level is
+    /// zero, and the mark a time.
     pub(super) fn mark(self, at_us: u64, level: u64) -> u64 {
         at_us.saturating_mul(NANOS).saturating_add(level.saturating_mul(NANOS / self.per_us))
     }
 
-    /// The same as the script reads it.
+    /// Decodes a mark into the two numbers that the script takes.
+    ///
+    /// They need not be those that it returned, as long as their sum is the same: the level falls
+    /// at the rate of time.
     pub(super) fn marks(self, mark: u64) -> (i64, i64) {
         (whole(mark / NANOS), whole(mark % NANOS / (NANOS / self.per_us)))
     }
 }
 
-/// The place of a meter among those of the script.
+/// Returns the index of an algorithm in `families` in `lua/charge.lua`.
 fn code(algorithm: Algorithm) -> i64 {
     match algorithm {
         Algorithm::LeakyQueue => 2,
@@ -79,11 +107,13 @@ fn code(algorithm: Algorithm) -> i64 {
     }
 }
 
-/// The time in which one comes back, in units of which a microsecond has so many; rounded up.
+/// Returns the time in which a bucket gives one event back, in units of which a microsecond has
+/// `per_us`; rounded up, so that the limit is never too lax.
 fn interval(quota: &Quota, per_us: u64) -> u64 {
     nanos(quota.interval()).div_ceil(NANOS / per_us)
 }
 
+/// Returns the level of a full bucket, in the same units.
 fn span(quota: &Quota, per_us: u64) -> u64 {
     quota.capacity().saturating_mul(interval(quota, per_us))
 }
@@ -92,12 +122,13 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A number as a script can hold it exactly.
+/// Converts a number for the script; one that Lua cannot hold exactly becomes the greatest that it
+/// can.
 pub(super) fn whole(number: u64) -> i64 {
     i64::try_from(number.min(MOST)).expect("it is smaller than 2^53")
 }
 
-/// Nanoseconds of a microsecond.
+/// The nanoseconds in a microsecond.
 const NANOS: u64 = 1_000;
-/// The greatest number that a script counts to.
+/// The greatest integer that a double holds together with all below it.
 const MOST: u64 = (1 << 53) - 1;

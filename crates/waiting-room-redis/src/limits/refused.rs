@@ -1,8 +1,20 @@
-//! Who was refused lately, so that the store need not be asked to refuse it again.
+//! A negative cache: recent refusals, so that a node can repeat them without the store.
 //!
-//! A client that is over its limit and does not stop is most of what a limiter has to do. Until the
-//! store may allow it, its node refuses it by itself. There is a fixed number of places, one for
-//! each hash: who is crowded out is refused by the store.
+//! Most of the work of a limiter is caused by clients that are over their limits and do not stop.
+//! Until the store could allow such a request, the node refuses it by itself.
+//!
+//! A refusal counts from two different times, because the node does not know at which instant
+//! between them the store has decided:
+//!
+//! ```text
+//!       sent                received
+//!  ───────●────────────────────●──────────────────────────────────────────► time
+//!         ├── retry_after ─────┼─────────┤  until here the node refuses
+//!                              ├── retry_after ─────────────────┤  what the client is given
+//! ```
+//!
+//! The number of entries is fixed, and a key has exactly one of them, by its hash. An entry that is
+//! overwritten by another key only costs a round trip.
 
 use std::{sync::Mutex, time::Duration};
 
@@ -12,23 +24,27 @@ use waiting_room_core::{
 
 use crate::sync::unpoisoned;
 
-/// The refusals that are remembered.
+/// The refusals that a node remembers.
 #[derive(Debug)]
 pub(super) struct Refused(Box<[Mutex<Option<Entry>>]>);
 
-/// A refusal.
+/// One refusal. Times are those of this node's own clock.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
+    /// A hash of the limit, its tier and its quota.
     policy: u64,
+    /// The hash of the client key.
     key: u64,
-    /// This much was refused.
+    /// The cost that was refused; another cost may be allowed.
     cost: u64,
     limit: u64,
     remaining: u64,
-    /// Until then the store refuses it too, by any clock that is not slower than [`DRIFT`] says.
+    /// The time until which the store refuses it too, if this node's clock is no slower than
+    /// [`DRIFT`] allows for.
     until: Timestamp,
-    /// When the numbers are another: reckoned from the reply, so that nobody is told too early.
+    /// When `remaining` grows. Counted from the reply, so that no client is told too early a time.
     reset_at: Timestamp,
+    /// When the cost is allowed, counted in the same way.
     retry_at: Timestamp,
 }
 
@@ -37,13 +53,16 @@ impl Refused {
         Self((0..PLACES).map(|_| Mutex::default()).collect())
     }
 
-    /// Refuses all that is asked, if one of the limits is known to.
+    /// Refuses a request if one of its limits is known to refuse it; `None` if the store has to
+    /// decide.
+    ///
+    /// The replies have a decision for each limit that is known to refuse, and none for the others.
     pub(super) fn refuse(
         &self,
         asks: &[ChargeRequest],
         now: Timestamp,
     ) -> Option<Vec<ChargeReply>> {
-        // Where refusals count, the store has to hear of each, whoever refuses.
+        // A log that counts refusals has to record this request too, whichever limit refuses it.
         if asks.iter().any(counts_refusals) {
             return None;
         }
@@ -54,7 +73,9 @@ impl Refused {
         Some(asks.iter().map(reply).collect())
     }
 
-    /// Remembers what was refused between these times, for no longer than this.
+    /// Remembers the refusals in the replies to a call, for `longest` at most.
+    ///
+    /// `sent` and `received` are the times of the call and of its reply.
     pub(super) fn remember(
         &self,
         asks: &[ChargeRequest],
@@ -67,6 +88,7 @@ impl Refused {
                 && !decision.allowed
                 && let Some(retry_after) = decision.retry_after
             {
+                // After `reset` the refusal may stand, but its `remaining` would be out of date.
                 let lasts = retry_after.min(decision.reset).min(longest);
                 let entry = Entry {
                     policy: policy(ask),
@@ -83,7 +105,7 @@ impl Refused {
         }
     }
 
-    /// What is known to be said about one limit.
+    /// Returns the decision of one limit, if it is known to refuse.
     fn decide(&self, ask: &ChargeRequest, now: Timestamp) -> Option<Decision> {
         if !can_be_remembered(ask) {
             return None;
@@ -99,33 +121,40 @@ impl Refused {
         })
     }
 
+    /// Returns the entry of a limit and a key. The hash of the key has a secret, so clients cannot
+    /// choose keys that share an entry.
     fn place(&self, ask: &ChargeRequest) -> &Mutex<Option<Entry>> {
         let place = (ask.key.as_u64() ^ policy(ask)) % self.0.len() as u64;
         &self.0[usize::try_from(place).expect("it is smaller than a length")]
     }
 }
 
-/// Whether a refusal of it stands until the time that it names. Where refusals count, each is for
-/// the store; and what is given back may allow something earlier.
+/// Whether a refusal of this limit stands until its `retry_after`.
+///
+/// A soft limit refuses no request. A log that counts refusals has to record each of them. And a
+/// limit whose charges may be given back can allow a request earlier than it has said.
 fn can_be_remembered(ask: &ChargeRequest) -> bool {
     !ask.is_soft && !counts_refusals(ask) && !ask.policy.is_adjustable()
 }
 
+/// Whether a refusal changes the state of this limit.
 fn counts_refusals(ask: &ChargeRequest) -> bool {
     ask.policy.algorithm() == Algorithm::SlidingLog(Refusals::Count)
 }
 
-/// Stands for a limit, its tier and its quota.
+/// Returns a hash of a limit, its tier and its quota, so that a refusal ends with its quota.
 fn policy(ask: &ChargeRequest) -> u64 {
     let policy = (ask.policy.name(), ask.policy.tier(ask.tier), ask.quota());
     KeyHasher::shared([0, 0]).hash(&policy).as_u64()
 }
 
-/// So many refusals are remembered.
+/// The most refusals that a node remembers, in about 1.5 MB.
 const PLACES: usize = 1 << 14;
-/// For no longer than this, so that a limit that an operator has raised is in force soon.
+/// The longest time for which a refusal is remembered, so that a limit that an operator has raised
+/// takes effect soon.
 pub(super) const LONGEST: Duration = Duration::from_secs(10);
-/// A node's clock may be slow by one part in so many.
+/// The reciprocal of the error that is allowed for in a node's clock: it may be slow by one part in
+/// this many.
 pub(super) const DRIFT: u32 = 1_000;
 
 #[cfg(test)]
@@ -145,7 +174,7 @@ mod tests {
         ChargeRequest::new(Arc::new(policy), KeyHasher::shared([3, 1]).hash(&key), 0, 1)
     }
 
-    /// Refused for so long, by a reply that took 20 ms.
+    /// Records a refusal from a reply that took 20 ms.
     fn refuse(refused: &Refused, ask: &ChargeRequest, reset: Duration, retry_after: Duration) {
         let decision = Decision::new(10, 0, reset, Some(retry_after));
         let reply = ChargeReply::new(decision, None);
@@ -165,7 +194,7 @@ mod tests {
         let told = said(&refused, &ann, 500 * MILLI).unwrap();
         assert_eq!(told.retry_after, Some(520 * MILLI));
         assert_eq!(told.reset, 520 * MILLI);
-        // A clock that is slow by a thousandth has not told more than a second by then.
+        // On a clock that is slow by a thousandth, a full second has passed by then.
         assert!(said(&refused, &ann, 998 * MILLI).is_some());
         assert_eq!(said(&refused, &ann, 999 * MILLI), None);
     }

@@ -1,4 +1,15 @@
-//! What the script says, as replies and as what a node learns from it.
+//! The replies of the script of the limits.
+//!
+//! ```text
+//!  now_us, then for each ask of a charge:
+//!    status        1 allowed, 0 refused, -1 not asked
+//!    remaining, reset_us, retry_us or -1, delay_us
+//!    two marks     where the state stands after the charge, for the receipt
+//!    block         the units that were charged in addition
+//! ```
+//!
+//! A correction has no numbers in the reply. If the node has hashed the keys with another secret
+//! than the other nodes, the reply is only the right secret, and the script has done nothing.
 
 use std::time::Duration;
 
@@ -10,30 +21,37 @@ use crate::{clock::from_micros, reply::malformed};
 
 /// A whole reply of the script.
 pub(super) enum Reply {
-    /// The keys of this group are hashed with another secret.
+    /// The secret with which the keys of this group are hashed; this node has used another one.
     OtherSecret(String),
-    /// When it was decided, and the numbers of each ask.
+    /// The time of the decision, in microseconds, and the numbers of all asks.
     Said(u64, Vec<i64>),
 }
 
-/// What was said to some requests, one after the other.
+/// The reply to one or more charges, with the times between which the script ran.
 #[derive(Debug)]
 pub(super) struct Said {
-    /// By the clock of the server.
+    /// The time of the decision by the server's clock, in microseconds since the Unix epoch.
     pub(super) now_us: u64,
-    /// By that of this node, when it was asked and when it was answered.
+    /// When the script was sent, by this node's own clock.
     pub(super) sent: Timestamp,
+    /// When its reply arrived, by the same clock.
     pub(super) received: Timestamp,
+    /// [`PER_ASK`] numbers for each ask.
     pub(super) numbers: Vec<i64>,
 }
 
-/// So many numbers are said to an ask.
+/// The number of values in the reply to one ask.
 pub(super) const PER_ASK: usize = 8;
 
-/// Reads a reply.
+/// Decodes a reply.
+///
+/// # Errors
+///
+/// The value is not an array, or has an element of another type than it should.
 pub(super) fn parse(value: Value) -> Result<Reply, StoreError> {
     let Value::Array(values) = value else { return Err(unexpected(&value)) };
     match values.as_slice() {
+        // A reply to a probe has one element too, but that is a number.
         [Value::BulkString(secret)] => {
             let secret = String::from_utf8_lossy(secret).into_owned();
             Ok(Reply::OtherSecret(secret))
@@ -46,20 +64,26 @@ pub(super) fn parse(value: Value) -> Result<Reply, StoreError> {
     }
 }
 
-/// What was said to one ask.
+/// The reply to one ask.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     pub(super) reply: ChargeReply,
-    /// The receipt for a block that was charged besides.
+    /// The receipt for the block that was charged in addition, if there was one.
     pub(super) block: Option<Charge>,
 }
 
-/// What was said to these asks.
+/// Decodes the reply to one charge.
+///
+/// # Errors
+///
+/// The numbers are too few, out of range, or contradict each other.
 pub(super) fn decode_all(asks: &[ChargeRequest], said: &Said) -> Result<Vec<Told>, StoreError> {
     let each = asks.iter().zip(said.numbers.chunks(PER_ASK));
     let mut told = each
         .map(|(ask, numbers)| decode(ask, said.now_us, numbers))
         .collect::<Result<Vec<_>, _>>()?;
+    // All or none: if a hard limit has refused, the limits that would have allowed the request were
+    // not charged either, and must not return receipts.
     let is_refused =
         |(ask, told): (&ChargeRequest, &Told)| !ask.is_soft && told.reply.charge.is_none();
     if asks.iter().zip(&told).any(is_refused) {
@@ -68,11 +92,12 @@ pub(super) fn decode_all(asks: &[ChargeRequest], said: &Said) -> Result<Vec<Told
     Ok(told)
 }
 
-/// What was said to one ask at this time.
+/// Decodes the reply to one ask, for a decision at `now_us`.
 fn decode(ask: &ChargeRequest, now_us: u64, said: &[i64]) -> Result<Told, StoreError> {
     let [status, remaining, reset_us, retry_us, delay_us, first, second, block] = *said else {
         return Err(malformed(format!("{} numbers for an ask", said.len())));
     };
+    // A soft limit is not asked if a hard one has refused.
     if status < 0 {
         return Ok(Told { reply: ChargeReply::default(), block: None });
     }
@@ -91,7 +116,8 @@ fn decode(ask: &ChargeRequest, now_us: u64, said: &[i64]) -> Result<Told, StoreE
         _ => Meter::of(&ask.policy, ask.tier).mark(positive(first)?, positive(second)?),
     };
     let all = Charge::new(cost, from_micros(now_us), mark);
-    // The request has spent first, and the block stands upon it.
+    // One charge covered both. The request has the lower units, and the block those above them,
+    // with the mark of the whole charge.
     let (own, block) = match block {
         0 => (all, None),
         _ => (ask.settled(&all, ask.cost), Some(Charge::new(block, all.at, mark))),
@@ -106,6 +132,7 @@ fn integer(value: &Value) -> Result<i64, StoreError> {
     }
 }
 
+/// Checks that a number is not negative.
 fn positive(number: i64) -> Result<u64, StoreError> {
     u64::try_from(number).map_err(|_| malformed(format!("{number} is out of range")))
 }

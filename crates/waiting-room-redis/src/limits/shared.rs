@@ -1,4 +1,21 @@
-//! What a node knows of the limits that it shares.
+//! The state of a node in a group of limits: the script, the secret, the clock, recent refusals.
+//!
+//! One [`Shared`] serves all handles of [`RedisLimits`](super::RedisLimits) and the tasks of the
+//! lane. Running the script is here too, because it needs all of that state but no channel.
+//!
+//! # The secret
+//!
+//! Nodes have to agree on the hashes of client keys. The first node of a group stores a random
+//! secret on the server, and later ones adopt it. A server that loses its data loses the secret
+//! too, and a node that starts then stores a new one:
+//!
+//! ```text
+//!  node A (old secret) ─► script ─► "the secret is another one", nothing is done
+//!         │                              │
+//!         └── adopts the new secret ◄────┘   this batch fails, the next one succeeds
+//! ```
+//!
+//! The counts under the old hashes are gone with the server's data, so nothing is counted twice.
 
 use std::{
     sync::{Arc, RwLock},
@@ -20,22 +37,26 @@ use crate::{
     sync::unpoisoned,
 };
 
+/// The state that all handles and tasks of a node share.
 #[derive(Debug)]
 pub(super) struct Shared {
+    /// The name of the group, for logs.
     name: String,
-    /// The key of what the limits share, and what all other keys begin with.
+    /// The key of the state that the limits of the group share, and the prefix of all other keys.
     pub(super) group: String,
     script: Script,
     clock: ServerClock,
-    /// How long a request waits, and how long the server has for a script.
+    /// The longest time that a script may take, and about as long a caller waits for it.
     pub(super) deadline: Duration,
-    /// Another one if the server has lost it, and another node was the first to make one.
+    /// The secret for hashes of keys, as this node knows it. It changes if the server has lost it
+    /// and another node has stored a new one.
     secret: RwLock<Arc<Secret>>,
     pub(super) breaker: Breaker,
     pub(super) refused: Refused,
 }
 
 impl Shared {
+    /// Creates the state of a node that has joined the group, or starts without its server.
     pub(super) fn new(
         name: String,
         group: String,
@@ -56,22 +77,32 @@ impl Shared {
         }
     }
 
+    /// Returns the hasher of client keys, with the present secret.
     pub(super) fn hasher(&self) -> KeyHasher {
         self.secret().hasher()
     }
 
-    /// The time by this node's clock.
+    /// The time by this node's own clock, for leases and refusals.
+    ///
+    /// The server's time is not needed here: decisions carry durations, which count from the
+    /// sending or the arrival of their reply.
     pub(super) fn now(&self) -> Timestamp {
         self.clock.own()
     }
 
-    /// Runs the script for these requests.
+    /// Runs the script once for all these requests.
+    ///
+    /// # Errors
+    ///
+    /// The server does not answer in time or fails, or the keys were hashed with another secret.
+    /// In the last case nothing was charged, and the node has adopted the right secret.
     pub(super) async fn run<'a, C: ConnectionLike>(
         &self,
         requests: impl Iterator<Item = &'a Request> + Clone,
         connection: &mut C,
     ) -> Result<Said, StoreError> {
         let secret = self.secret();
+        // Before the call, so that a lease or a refusal never counts from after the decision.
         let sent = self.now();
         let asked = self.invoke(&secret, requests, connection);
         let value = answered(self.deadline, asked).await?;
@@ -83,24 +114,29 @@ impl Shared {
             Reply::OtherSecret(text) => {
                 tracing::warn!(limits = %self.name, "the store has lost the limits");
                 let other = Secret::parse(text)?;
+                // The requests cannot be sent again: their keys are hashed already, and the
+                // client keys themselves are not kept.
                 *unpoisoned(self.secret.write()) = Arc::new(other);
                 Err(StoreError::new(StoreErrorKind::Unavailable).with_source(HASHED_ANEW))
             }
         }
     }
 
+    /// Records a reply, which closes the breaker.
     pub(super) fn succeeded(&self) {
         if self.breaker.succeeded() {
             tracing::info!(limits = %self.name, "the store answers again");
         }
     }
 
+    /// Records a failed script, the fifth of which in a row opens the breaker.
     pub(super) fn failed(&self, error: &StoreError) {
         if self.breaker.failed() {
             tracing::warn!(limits = %self.name, %error, "the store is asked no more for now");
         }
     }
 
+    /// Sends the script with the keys and arguments of all requests, in order.
     async fn invoke<'a, C: ConnectionLike>(
         &self,
         secret: &Secret,
@@ -108,6 +144,7 @@ impl Shared {
         connection: &mut C,
     ) -> RedisResult<Value> {
         let mut invocation = self.script.prepare_invoke();
+        // The first key and two arguments belong to the group; then follow those of each request.
         invocation.key(&self.group).arg(self.clock.argument()).arg(secret.as_str());
         for request in requests {
             request.keys.iter().for_each(|key| _ = invocation.key(key));
@@ -116,13 +153,17 @@ impl Shared {
         invocation.invoke_async(connection).await
     }
 
+    /// Returns the secret, so that the lock is not held while a script runs.
     fn secret(&self) -> Arc<Secret> {
         Arc::clone(&*unpoisoned(self.secret.read()))
     }
 }
 
-/// The script. The meters are the bodies of functions: to make those of all algorithms for each
-/// call would take longer than the call.
+/// The parts of the script.
+///
+/// The file of each family of meters becomes the body of a function, which runs only if a call has
+/// a limit of that family. To create the meters of all algorithms for each call would take longer
+/// than the call itself.
 const SOURCES: [&str; 11] = [
     include_str!("lua/meters.lua"),
     "local function buckets()\n",
@@ -137,4 +178,5 @@ const SOURCES: [&str; 11] = [
     include_str!("lua/charge.lua"),
 ];
 
-const HASHED_ANEW: &str = "the keys are hashed with another secret from now on";
+/// The cause of the error that the callers of that batch receive.
+const HASHED_ANEW: &str = "the secret of the keys has changed; this node uses the new one now";

@@ -1,4 +1,6 @@
-//! The limits of many nodes, on one server.
+//! `RedisLimits`: the handle on the limits of many nodes, and how a node joins their group.
+//!
+//! The decision about a request is in `asking.rs`; the task that runs the scripts is in `lane.rs`.
 
 use std::{fmt, future::Future, sync::Arc};
 
@@ -20,7 +22,8 @@ use crate::{
     reply::Fields,
 };
 
-/// Rate limits on a Redis or Valkey server, for any number of nodes.
+/// A [`RateStore`](waiting_room_core::RateStore) on a Redis or Valkey server, for any number of
+/// nodes.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,36 +39,40 @@ use crate::{
 /// # }
 /// ```
 ///
-/// All nodes that name the same group share its limits: what one node is asked counts for all, to
-/// the unit. The limits of a group are charged all or none, and lie on one node of a cluster.
+/// All nodes that name the same group share its limits exactly: a charge on one node counts on all
+/// of them. The limits of a request are charged all or none. In a cluster, a group is stored on one
+/// node of the cluster.
 ///
-/// A request is one round trip, whatever the number of its limits; requests that come while one is
-/// under way share the next. Who was refused is refused again without a question, until the store
-/// may allow it. A node may take [blocks](Blocks) of a limit, and then need not ask for each request.
+/// A request takes one round trip, whatever the number of its limits, and requests that arrive
+/// while one is in flight share the next. A client that was refused is refused again without a
+/// round trip, until the store could allow its request. A node may lease [blocks](Blocks) of a
+/// limit, and then decides most requests by itself.
 ///
-/// Clones are the same limits.
+/// Clones share the connection and all state of the node.
 ///
 /// # Cancel safety
 ///
-/// A charge that is dropped may have been made.
+/// Dropping the future of a charge does not undo the charge, which may have been made.
 #[derive(Clone)]
 pub struct RedisLimits {
     pub(super) shared: Arc<Shared>,
+    /// The channel to the lane.
     pub(super) calls: mpsc::Sender<Call>,
+    /// `None` on a node that leases no blocks.
     pub(super) leases: Option<Arc<Leases>>,
 }
 
 impl RedisLimits {
-    /// A node of the group of this name: letters, digits, `-` and `_`.
+    /// Joins the group of this name: 1 to 64 letters, digits, `-` and `_`.
     ///
-    /// `open` is called now, and again when the server has not answered for a while. A node starts also
-    /// while its server is away, after 5 s at most: the failure policy of the layer decides until it
-    /// is reached.
+    /// `open` is called now, and again while the server does not answer. If the server cannot be
+    /// reached within 5 s, the node starts without it: the failure policy of the layer decides
+    /// until it is reached.
     ///
     /// # Errors
     ///
-    /// A name that cannot be used, options that cannot be obeyed, a server that is there and refuses
-    /// the node, or one that may evict keys.
+    /// An invalid name or invalid options, a server that is reached and refuses the node, or one
+    /// that may evict keys.
     pub async fn connect<C, F>(
         open: impl Fn() -> F + Send + Sync + 'static,
         name: impl Into<String>,
@@ -80,11 +87,11 @@ impl RedisLimits {
         Self::start(connections, name, options).await
     }
 
-    /// The same on a connection that is there, and that sees to it itself when it breaks.
+    /// Joins the group on an existing connection, which has to reconnect by itself.
     ///
     /// # Errors
     ///
-    /// As [`connect`](Self::connect).
+    /// The same as [`connect`](Self::connect).
     pub async fn with_connection<C>(
         connection: C,
         name: impl Into<String>,
@@ -97,6 +104,7 @@ impl RedisLimits {
         Self::start(Connections::only(connection), name, options).await
     }
 
+    /// Joins the group and starts the tasks, with a name and options that are valid.
     async fn start<C>(
         connections: Arc<Connections<C>>,
         name: String,
@@ -112,7 +120,7 @@ impl RedisLimits {
         };
         let (secret, breaker) = match joined {
             Ok(secret) => (secret, Breaker::default()),
-            // That of the others, if there is one, comes with the first answer.
+            // The secret of the group, if there is one, comes with the first reply.
             Err(error) if is_away(&error) => {
                 tracing::warn!(limits = name, %error, "the store is away: the node starts without it");
                 (Secret::random(), Breaker::opened())
@@ -127,10 +135,10 @@ impl RedisLimits {
         Ok(Self { shared, calls, leases: None })
     }
 
-    /// The same limits, of which this node takes blocks, and spends them without asking; see
+    /// Lets this node lease blocks of the limits, and spend them without round trips; see
     /// [`Blocks`] for what that costs.
     ///
-    /// Each node may do so or not. Clones that were made before go on asking each time.
+    /// Each node of a group may lease or not. Clones that were made before this call do not lease.
     ///
     /// # Errors
     ///
@@ -138,7 +146,7 @@ impl RedisLimits {
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime.
+    /// If called outside of a tokio runtime.
     pub fn leasing(self, blocks: Blocks) -> Result<Self, ConfigError> {
         let leases = Arc::new(Leases::new(blocks.validate()?, self.shared.deadline));
         let (shared, calls) = (Arc::clone(&self.shared), self.calls.downgrade());
@@ -153,7 +161,11 @@ impl fmt::Debug for RedisLimits {
     }
 }
 
-/// Learns the secret of the group, and whether the server can be trusted with limits.
+/// Learns the secret of the group, or stores a new one if there is none.
+///
+/// # Errors
+///
+/// The server does not answer within 5 s, refuses the node, or may evict keys.
 async fn join<C: ConnectionLike>(connection: &mut C, group: &str) -> Result<Secret, StoreError> {
     let script = Script::new(JOIN);
     let mut invocation = script.prepare_invoke();
@@ -168,5 +180,5 @@ async fn join<C: ConnectionLike>(connection: &mut C, group: &str) -> Result<Secr
 
 const JOIN: &str = include_str!("lua/join.lua");
 
-/// So many requests wait for those that are under way.
+/// The most requests that wait while a batch is in flight; others fail at once.
 const MAX_WAITING: usize = 4_096;

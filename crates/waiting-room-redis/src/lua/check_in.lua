@@ -1,22 +1,33 @@
--- Waiting visitors ask again.
+-- Waiting visitors check in with their tickets.
 --
--- ARGV for each: id, first_seen_us, last_check_in_us, placed, jitter in thousandths, lot
+-- KEYS  those of the room, see head.lua
+-- ARGV for each visitor: id, first_seen_us, last_check_in_us, 1 if it has a place, jitter in
+--       thousandths, lot
+-- reply for each visitor, one of:
+--       {'admit', reason, bucket, accepted_us, expires_us}
+--       {'wait', reason, 1 if the ticket had lapsed, first_seen_us, interval_s, present visitors
+--        ahead, 1 if its network is over its share in shadow mode}
+--       {'full', 1 if the ticket had lapsed, first_seen_us, interval_s}
+--       {'network_full', interval_s}
+--       {'first', reason, interval_s}
+--       {'refuse', reason, retry_us or -1}
+-- time  the room's own
 
--- Gives a visitor who checked in a place, or leaves it the one it has.
+-- Decides about a visitor who may not enter: gives it a place, or keeps the one it has.
 local function stand(id, ticket, ahead, reason)
     if not ticket.placed and room.method == 'reject' then
         redis.call('ZREM', PRESENT, id)
         return reject(reason)
     end
     local is_over = not ticket.placed and is_network_full(id)
-    -- Its order of arrival begins anew, or the tickets that a network holds in reserve would take each
-    -- place that it gives back, at the front.
+    -- Its order of arrival starts again. Otherwise a network could hold tickets in reserve, and
+    -- take each place that it gives back, at the front of the line.
     if is_over and not room.is_share_in_shadow then
         redis.call('ZREM', PRESENT, id)
         return {'network_full', interval_s(math.huge, reason, ticket.jitter)}
     end
-    -- A ticket with a place outlives the memory of the room by no more than the place itself, so
-    -- there are no more of them than there were places.
+    -- A ticket with a place is not checked. After a loss it may be unknown to the room, but it
+    -- outlives the place by nothing, so there are no more such tickets than there were places.
     if not ticket.placed and redis.call('ZCARD', PLACES) >= room.capacity then
         redis.call('ZREM', PRESENT, id)
         local interval = interval_s(math.huge, reason, ticket.jitter)
@@ -28,12 +39,13 @@ local function stand(id, ticket, ahead, reason)
     return {'wait', reason, ticket.is_new, ticket.first_seen_us, interval, ahead, is_told}
 end
 
--- How long a ticket keeps its order of arrival: without a place, for half as long again as any client
--- is asked to stay away.
+-- Returns how long a ticket keeps its order of arrival. Without a place, that is one and a half of
+-- the longest interval after which a visitor is asked to return.
 local function ticket_lifetime_us(ticket)
     return ticket.placed and room.retention_us or room.refresh_us * 1.5
 end
 
+-- Decides about one visitor: admits it, gives it a place, or refuses it.
 local function check_in(id, ticket)
     local again = admit_again(id)
     if again then
@@ -46,8 +58,8 @@ local function check_in(id, ticket)
     local has_lapsed = ticket.last_check_in_us + ticket_lifetime_us(ticket) <= room.now_us
     if arrival_us then
         arrival_us = tonumber(arrival_us)
-        -- A place may be of a check-in that came too late, when the ticket of then had lapsed; one
-        -- that has not lapsed still proves the order.
+        -- The place may come from a check-in that arrived too late, with a ticket that had lapsed
+        -- by then. A ticket that has not lapsed still proves the earlier arrival.
         if has_lapsed or arrival_us < ticket.first_seen_us then
             ticket.first_seen_us = arrival_us
         end
@@ -64,7 +76,7 @@ local function check_in(id, ticket)
     local ahead = redis.call('ZRANK', PRESENT, id)
     local enters, reason = may_enter(ahead)
     if enters then
-        -- Without a place yet, it would stay among the present.
+        -- `admit` removes it only together with a place, which the visitor may not have yet.
         redis.call('ZREM', PRESENT, id)
         return admit(id, ticket.first_seen_us, reason)
     end

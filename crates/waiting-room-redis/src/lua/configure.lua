@@ -1,19 +1,23 @@
--- Puts rules in force: those that a node was started with, or those that an operator has changed.
+-- Opens a room or changes its rules: to those of a node that starts, or as an operator wants.
 --
--- A node that starts brings the rules it was configured with. If the room was opened with the
--- same, what operators have changed since stays; otherwise this is a new release, and its rules
--- are in force. An operator changes the rules of a version, and is told if they are another's.
+-- The room keeps the rules that the node which opened it was configured with. A node that starts
+-- with the same rules changes nothing, so changes by operators stay. A node that starts with others
+-- is a new release, and its rules replace those in force. An operator's change applies only to the
+-- version of the rules for which it was made.
 --
+-- KEYS  those of the room, see head.lua
 -- ARGV  [2] the version that is changed; 'start' for a node that starts, 'again' for one that has
 --           found the room gone
---       [3] the time as the node knows it, behind which the room does not begin
+--       [3] the time as the node knows it, in microseconds; a new room does not start before it
 --       [4] the rules that the node was configured with
---       [5] the rules, to be read by nodes; [6...] the same, to be read by scripts
--- reply for the one call: 1 if they are in force now, the rules that are, the longest that a pass may
---       live that was issued under any rules so far, and for a node that starts how much memory the
---       server may use and what it does about it
+--       [5] the rules, in the form for nodes; [6...] the same, in the form for scripts
+-- reply for the one call: 1 if these rules are in force now; the rules in force; the longest
+--       lifetime of a pass under any rules so far, in microseconds; and for a node that starts the
+--       server's maxmemory and its policy
+-- time  the room's own
 
--- A room on hold waits for the longest pass that was ever issued, not only for those of these rules.
+-- Makes a pause after a loss last for the longest lifetime of any pass that was ever issued, not
+-- only of those under the present rules.
 local function hold_for_the_longest(before_us)
     local longest_us = tonumber(redis.call('HGET', ROOM, 'longest_us') or 0)
     longest_us = math.max(longest_us, before_us, room.lifetime_us)
@@ -23,6 +27,7 @@ local function hold_for_the_longest(before_us)
     redis.call('HSET', ROOM, 'longest_us', digits(longest_us), 'hold_us', digits(room.hold_us))
 end
 
+-- Puts the rules in ARGV in force, under a new version.
 local function set_rules()
     local old_method, before_us = room.method, room.lifetime_us or 0
     local values = {unpack(ARGV, 6)}
@@ -35,13 +40,14 @@ local function set_rules()
     read_rules(values)
     hold_for_the_longest(before_us)
     room.version = next_version()
-    -- Lots are drawn at the next check-in. The order of arrival is in force at once again.
+    -- A room that becomes random draws each lot at the visitor's next check-in. One that is random
+    -- no longer returns to the order of arrival at once.
     if old_method == 'random' and room.method ~= 'random' then
         redis.call('ZINTERSTORE', PRESENT, 2, PRESENT, PLACES, 'WEIGHTS', 0, 1)
     end
 end
 
--- Opens a room that was not there, or has been lost.
+-- Opens a room that has never been there, or was lost.
 local function create()
     redis.call('DEL', unpack(KEYS))
     redis.call('HSET', ROOM, 'origin', ARGV[4])
@@ -54,7 +60,7 @@ local function create()
     room.hold_until_us = room.now_us + room.hold_us
 end
 
--- Whether these rules replace those of a room that is there.
+-- Whether these rules replace those of an existing room.
 local function replaces()
     if ARGV[2] == 'again' then
         return false

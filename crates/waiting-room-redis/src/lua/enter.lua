@@ -1,8 +1,15 @@
 -- Visitors without a pass or a ticket ask for a slot.
 --
--- ARGV for each: id, jitter in thousandths, until when its asker waits for the answer
+-- KEYS  those of the room, see head.lua
+-- ARGV for each visitor: id, jitter in thousandths, the time until which its node waits for the
+--       reply, in microseconds
+-- reply for each visitor, one of:
+--       {'admit', reason, bucket, accepted_us, expires_us}, {'first', reason, interval_s},
+--       {'refuse', reason, retry_us or -1}, {'late'}
+-- time  the room's own
 
--- A question may come late, on a connection that was given up, after what it took was given back.
+-- Decides about one visitor. A call may run late, from the buffer of a connection that its node has
+-- given up, and after the node has given the visitor's slot back; it must not take a slot then.
 local function enter(id, jitter, until_us)
     if room.now_us > until_us then
         return {'late'}

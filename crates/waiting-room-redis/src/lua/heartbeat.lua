@@ -1,8 +1,11 @@
--- Waiting visitors far back were here: a node has answered them from what it knows.
+-- Keeps the places of visitors far back in the line, whose check-ins a node has answered by itself.
 --
--- ARGV for each: id, first_seen_us, the seconds after which it was asked to come back
+-- KEYS  those of the room, see head.lua
+-- ARGV for each visitor: id, first_seen_us, the seconds after which it was asked to return
+-- reply nothing for the visitors
+-- time  the room's own
 
--- Whoever was let in or has gone meanwhile has no place.
+-- Keeps the place of one visitor. One who was admitted or has left meanwhile gets no place.
 local function heartbeat(id, first_seen_us, interval)
     if session(id) or ended(id, first_seen_us) then
         return

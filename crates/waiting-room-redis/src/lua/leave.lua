@@ -1,6 +1,11 @@
--- Visitors go: the slots and the places are free at once, and older proofs are void.
+-- Visitors leave: their slots and places are free at once, and their proofs are void.
 --
--- ARGV for each: id
+-- The end of a session is remembered until every proof that was issued before it has lapsed.
+--
+-- KEYS  those of the room, see head.lua
+-- ARGV for each visitor: id
+-- reply for each visitor: {'left'}, whether the room knew it or not
+-- time  the room's own
 
 if not open() then
     return {}

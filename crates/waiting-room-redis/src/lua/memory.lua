@@ -1,7 +1,9 @@
 -- What the server does when its memory is full.
 --
--- KEYS  [1] a key on the server that is meant
--- reply {how much memory the server may use, what it does about it}
+-- KEYS  [1] any key on the node of the cluster that is meant; it is not read
+-- ARGV  none
+-- reply {maxmemory in bytes, 0 if there is no bound; maxmemory-policy}
+-- time  none
 
 local memory = redis.call('INFO', 'memory')
 return {

@@ -1,8 +1,13 @@
--- Admitted visitors are still there.
+-- Active visitors renew their passes.
 --
--- ARGV for each: id, bucket, accepted_us, last_check_in_us, expires_us
+-- KEYS  those of the room, see head.lua
+-- ARGV for each visitor: id, bucket, accepted_us, last_check_in_us, expires_us
+-- reply for each visitor: {'renew', bucket, accepted_us, expires_us}, or {'end'} if its session is
+--       over
+-- time  the room's own
 
--- A valid pass that this room has never heard of, because it lost its memory, is taken up.
+-- Renews one pass. The session of a valid pass that the room does not know, because it has lost its
+-- memory, is resumed.
 local function renew(id, shown, last_check_in_us)
     local pass = session(id)
     if not pass then

@@ -1,30 +1,33 @@
--- A node says what it has of a gate that all nodes share, and what it wants; it is told its share.
+-- A node renews its share of a gate that all nodes share: it reports its demand and gets a share.
 --
--- What a node holds is the greatest of its share, of the limit that it has in force and of what
--- still runs from before that: so much may run there. The sum over all nodes is never more than
--- the total, because nobody is given more than the others leave. A node that is told less gives the
--- rest away by having it in force when it comes again.
+-- A node holds the greatest of three numbers: its share, the limit that it has in force, and its
+-- requests in flight, some of which may run from before that limit. This is how many may run there.
+-- No node is given more than the others leave of the total, so the sum of what all nodes hold never
+-- exceeds it. A node whose share shrinks releases the difference when it reports the lower limit as
+-- in force.
 --
--- KEYS  [1] hash: {hold, wanted, expires_us, renewal} of each node, and the clock
--- ARGV  [1] node [2] total [3] the limit in force [4] in flight [5] in flight and waiting
---       [6] lease_us [7] which renewal of this node it is
--- reply the share
+-- KEYS  [1] a hash: {hold, wanted, expires_us, renewal} of each node, and the clock of the gate
+-- ARGV  [1] node [2] total [3] limit in force [4] in flight [5] in flight and waiting
+--       [6] lease_us [7] the number of this renewal, which grows with each of the node
+-- reply the share; 0 for a renewal that arrives after a later one
+-- time  the server's; it never runs backwards
 
 local SHARES = KEYS[1]
 local node, total, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local in_flight, wanted, lease_us = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local renewal = tonumber(ARGV[7])
--- When nobody has come for so many leases there is nothing left to know.
+-- The number of leases after which a hash that no node has renewed expires.
 local KEPT_LEASES = 10
 
--- One that was sent on a connection that is given up by now may come after those that follow it.
+-- A renewal on a connection that the node has given up may arrive after later ones. It is ignored,
+-- and no caller waits for its reply.
 local entry = redis.call('HGET', SHARES, node)
 if entry and cmsgpack.unpack(entry)[4] > renewal then
     return 0
 end
 
--- The time of the server, which goes on from where it was if the clock is set back, or if another
--- server takes over whose clock is behind.
+-- The server's clock may be set back, or a server whose clock is behind may take over. The time of
+-- the gate then continues from where it was.
 local clock, time = redis.call('HMGET', SHARES, 'last_us', 'skew_us'), redis.call('TIME')
 local last_us, skew_us = tonumber(clock[1] or 0), tonumber(clock[2] or 0)
 skew_us = math.max(skew_us, last_us - time[1] * 1000000 - time[2])
@@ -43,8 +46,9 @@ for i = 1, #entries, 2 do
     end
 end
 
--- While there is enough, each gets what it wants and the same part of the rest, for what comes
--- next; otherwise in proportion to what each wants.
+-- If the total is enough for all, each node gets what it wants and an equal part of the rest, for
+-- requests that arrive before its next renewal. Otherwise it gets a part in proportion to what it
+-- wants, and at least 1. In either case it gets no more than the others leave.
 local share
 if wanted_by_all <= total then
     share = wanted + math.floor((total - wanted_by_all) / nodes)

@@ -1,18 +1,23 @@
--- The room in numbers, and its rules if they are not those of the version that is known. As long as
--- somebody looks, the room is kept.
+-- The room in numbers, and its rules if the node does not know them yet. Renews the expiry of the
+-- room's keys, so a room is kept while any node looks at it.
 --
--- ARGV  [2] the version that is known
--- reply for the one call: active, new_in_last_minute, waiting, first_arrival_us or -1, rules or '',
---       the frontier or -1, {arrivals of the present, evenly spaced}, 1 if more is to be swept,
---       first tickets in about the last minute
+-- KEYS  those of the room, see head.lua
+-- ARGV  [2] the version of the rules that the node knows
+-- reply for the one call: active, new_in_last_minute, waiting, first_arrival_us or -1,
+--       rules or '', frontier_us or -1, {arrivals of present visitors, evenly spaced},
+--       1 if there is more to sweep, first tickets in the last 50 to 60 seconds
+-- time  the room's own
 
--- A node answers by this for so long.
+-- How long a node uses a snapshot to answer check-ins.
 local HORIZON_US = 2 * 1000000
--- So many more than are expected to enter by then have to ask, for sessions that end by themselves.
+-- The least margin between the visitors who are expected to enter by then and the frontier, because
+-- visitors may end their sessions early.
 local AT_LEAST_MORE = 32
+-- The number of arrivals from which a node interpolates positions.
 local SAMPLES = 32
 
--- How many may enter before the next snapshot at most, as far as can be foreseen.
+-- Returns how many visitors may enter before the next snapshot, as far as can be foreseen, with a
+-- margin of half as many, or AT_LEAST_MORE.
 local function foreseen()
     local later_us = room.now_us + HORIZON_US
     local free = room.slots - redis.call('ZCOUNT', ACTIVE, '(' .. digits(later_us), '+inf')
@@ -23,8 +28,9 @@ local function foreseen()
     return free + math.max(AT_LEAST_MORE, math.floor(free / 2))
 end
 
--- Who arrived later than this cannot be let in before the next snapshot, but will be later. Where
--- chance decides, or nobody is let in, each is told so.
+-- Returns the arrival of the visitor at the frontier: visitors who arrived later cannot be admitted
+-- before the next snapshot. Returns -1 if the line is shorter than that, and for a room that is
+-- random or closed or that admits every visitor: there the server decides each check-in.
 local function frontier_us()
     local is_closed = room.mode == 'queue_all' or room.now_us < room.hold_until_us
     if is_closed or room.method == 'random' or room.method == 'passthrough' then
@@ -35,6 +41,7 @@ local function frontier_us()
     return at[2] and tonumber(at[2]) or -1
 end
 
+-- Returns the arrivals of up to SAMPLES present visitors, at equal distances in the line.
 local function arrivals_us()
     local samples, present = {}, redis.call('ZCARD', PRESENT)
     for i = 0, SAMPLES - 1 do
@@ -47,7 +54,9 @@ local function arrivals_us()
     return samples
 end
 
--- Leaves what was seen for the nodes that look within the next second: they read it by one command.
+-- Leaves a copy of this reply in the room, for nodes that look within the next second: they read it
+-- with one command instead of a script. The numbers are separated by spaces; `revive` in reply.rs
+-- reads them.
 local function leave_glance(head, numbers, frontier, samples)
     local said = {}
     for _, part in ipairs({head, numbers, {frontier}, samples}) do

@@ -1,6 +1,9 @@
--- Drops what has lapsed, up to a bound.
+-- Clears what has lapsed, up to a bound.
 --
--- reply for the one call: 1 if there may be more
+-- KEYS  those of the room, see head.lua
+-- ARGV  none but the time
+-- reply for the one call: 1 if there may be more, else 0
+-- time  the room's own
 
 if not open() then
     return {}

@@ -14,8 +14,8 @@ use axum::{Router, body::Body, http::Request, response::Response, routing::get};
 use tokio::task::JoinSet;
 use tower::ServiceExt;
 use tower_waiting_room::{
-    Key, KeyRing, PeerAddr, Quota, RateLimit, RateStoreFailure, StoreFailure, TokenKey,
-    WaitingRoomConfig, WaitingRoomLayer, reason_of,
+    Key, KeyRing, Quota, RateLimit, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer,
+    rate::RateStoreFailure, request::PeerAddr, respond::reason_of,
 };
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisLimits, RedisStoreOptions};
@@ -95,7 +95,7 @@ async fn room(server: &EngineServer, ran: &Arc<AtomicU32>) -> Router {
         .keys(KeyRing::new(TokenKey::random()))
         .build()
         .unwrap();
-    let rules = config.rules().clone();
+    let rules = config.room().unwrap().clone();
     let store = connect(server, rules, options()).await.unwrap();
     let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Admit);
     service(ran, |router| router.layer(layer))

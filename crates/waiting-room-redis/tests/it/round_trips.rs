@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::{Router, body::Body, http::Request, response::Response, routing::get};
 use tower::ServiceExt;
 use tower_waiting_room::{
-    KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer, reason_of,
+    KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer, respond::reason_of,
 };
 use waiting_room_core::{ManualClock, Timestamp};
 use waiting_room_engines::Engine;
@@ -28,7 +28,7 @@ async fn node(link: &Link, clock: &ManualClock) -> Router {
         .unwrap();
     // Time enough on a busy machine; what is tried is the round trip.
     let options = RedisStoreOptions::new().deadline(Duration::from_secs(5)).clock(clock.clone());
-    let store = connect_to(link.port, config.rules().clone(), options).await.unwrap();
+    let store = connect_to(link.port, config.room().unwrap().clone(), options).await.unwrap();
     let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
     Router::new().route("/", get(|| async { "inside" })).layer(layer)
 }

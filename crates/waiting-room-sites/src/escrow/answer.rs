@@ -1,60 +1,61 @@
-//! What a site's ledger answers, and what it asks its caller to do.
+//! The results of a site's ledger, and the actions that it requests from its caller.
 
 use waiting_room_core::{Timestamp, VisitorId};
 
 use crate::escrow::{SitePass, ToGlobal};
 
-/// What a site says to a new visitor.
+/// The decision of a site about a new visitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Admission {
-    /// Come in.
+    /// The visitor is admitted, with this pass.
     Admit(SitePass),
-    /// No slot here, but there may be one elsewhere. A [`SiteAction`] says what became of it.
+    /// The site has no slot, but another one may have. The visitor waits, and a later
+    /// [`SiteAction`] reports the outcome.
     Borrow {
-        /// The wait is over then at the latest.
+        /// The latest time at which the wait ends.
         until: Timestamp,
-        /// To be sent, if it says anything new.
+        /// The message to send; `None` if a request is under way already.
         ask: Option<ToGlobal>,
     },
-    /// No slot here, and nobody may wait for one.
+    /// The site has no slot, and the visitor cannot wait for one.
     Full,
 }
 
-/// What a site says to a visitor with a pass.
+/// The decision of a site about a visitor with a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Prolonged {
-    /// The visitor is from elsewhere and lacks a slot here. The pass stands until its end, and a
-    /// [`SiteAction`] says whether there is another.
+    /// The visitor has no slot on this site's account. Its pass stays valid until it expires, and a
+    /// later [`SiteAction`] reports whether there is a new one.
     Borrow {
-        /// The wait is over then at the latest.
+        /// The latest time at which the wait ends.
         until: Timestamp,
-        /// To be sent, if it says anything new.
+        /// The message to send; `None` if a request is under way already.
         ask: Option<ToGlobal>,
     },
     /// The pass is void, or the visitor has left.
     End,
-    /// There is no new pass for now; this one stands until its end.
+    /// No new pass can be made at present. The old one stays valid until it expires.
     Keep,
-    /// A new pass.
+    /// The session is extended.
     Renew {
-        /// The pass.
+        /// The new pass.
         pass: SitePass,
-        /// To be sent, if the visitor is from elsewhere: its slot there may be free.
+        /// The message to send if the visitor is from another site, where its slot may be claimed.
         claim: Option<ToGlobal>,
     },
 }
 
-/// Something for the caller to do.
+/// An action that the caller has to carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SiteAction {
-    /// A visitor who waited has a slot.
+    /// A visitor that waited is admitted, with this pass.
     Admit(SitePass),
-    /// A visitor has waited in vain: one who is new is shown the queue, one who returns goes on with
-    /// the pass it has.
+    /// The wait of a visitor has ended without a slot. A new visitor is queued; a returning one
+    /// continues with the pass that it has.
     GiveUp(VisitorId),
-    /// A message for the global ledger.
+    /// A message has to be sent to the global ledger.
     Send(ToGlobal),
 }

@@ -1,5 +1,5 @@
-//! The demand at a site: how many new visitors come, as a moving average, and the visitors
-//! who wait because no slot is left.
+//! The demand at a site: the rate of new visitors, as a moving average, and the visitors that wait
+//! because no slot is left.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -7,25 +7,28 @@ use waiting_room_core::{Timestamp, VisitorId};
 
 use crate::escrow::EscrowRules;
 
-/// An exponentially weighted moving average of arrivals, in thousandths a second.
+/// An exponentially weighted moving average of arrivals per 1000 seconds.
 ///
-/// Integers, since only the proportions between sites matter and a ledger has to be comparable.
+/// It is an integer, because only the proportions between sites matter, and because ledgers are
+/// compared and hashed by the model checker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Demand {
     per_1000_s: u64,
+    /// The arrivals that the average does not contain yet.
     arrivals: u64,
+    /// The time of the last update of the average.
     since: Timestamp,
 }
 
-/// Visitors who are kept for a moment while a slot is fetched from elsewhere, in the order of
-/// arrival; those who return before those who are new.
+/// Visitors that are held for a moment while a slot is requested from elsewhere, in the order of
+/// arrival. Returning visitors come before new ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Borrowers {
     new: VecDeque<Borrower>,
     returning: VecDeque<Borrower>,
 }
 
-/// One who waits, until its wait is over.
+/// A visitor that waits, and the time at which its wait ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Borrower {
     visitor: VisitorId,
@@ -33,21 +36,21 @@ struct Borrower {
 }
 
 impl Demand {
-    /// An arrival counts for about this long.
+    /// The time constant of the average: an arrival counts for about this long.
     const MEMORY: Duration = Duration::from_secs(10);
-    /// A shorter time is too short to be averaged.
+    /// The shortest interval between two updates. Shorter ones would lose precision by rounding.
     const SHORTEST: Duration = Duration::from_millis(100);
 
     pub(super) const fn new(now: Timestamp) -> Self {
         Self { per_1000_s: 0, arrivals: 0, since: now }
     }
 
-    /// Somebody came.
+    /// Records an arrival.
     pub(super) const fn arrived(&mut self) {
         self.arrivals = self.arrivals.saturating_add(1);
     }
 
-    /// Arrivals in a thousand seconds.
+    /// Updates the average if enough time has passed, and returns it as arrivals per 1000 seconds.
     pub(super) fn rate(&mut self, now: Timestamp) -> u64 {
         let elapsed = now.since(self.since);
         if elapsed >= Self::SHORTEST {
@@ -63,7 +66,8 @@ impl Demand {
 }
 
 impl Borrowers {
-    /// Lets a new visitor wait. Says until when, or nothing if that time is over or too many wait.
+    /// Lets a visitor wait: in the line of returning visitors if it is there already, else as a new
+    /// one. Returns the end of its wait; `None` if `until` has passed or the line is full.
     pub(super) fn wait(
         &mut self,
         visitor: VisitorId,
@@ -75,7 +79,7 @@ impl Borrowers {
         Self::join(line, Borrower { visitor, until }, now)
     }
 
-    /// Lets a visitor wait who has a pass from elsewhere.
+    /// Lets a visitor wait that is on the account already and lacks a slot, ahead of new visitors.
     pub(super) fn wait_returning(
         &mut self,
         visitor: VisitorId,
@@ -86,17 +90,17 @@ impl Borrowers {
         Self::join(&mut self.returning, Borrower { visitor, until }, now)
     }
 
-    /// The new visitor who is next.
+    /// Removes and returns the next new visitor.
     pub(super) fn next_new(&mut self) -> Option<VisitorId> {
         self.new.pop_front().map(|borrower| borrower.visitor)
     }
 
-    /// The returning visitor who is next.
+    /// Removes and returns the next returning visitor.
     pub(super) fn next_returning(&mut self) -> Option<VisitorId> {
         self.returning.pop_front().map(|borrower| borrower.visitor)
     }
 
-    /// Takes somebody whose wait is over.
+    /// Removes and returns a visitor whose wait has ended.
     pub(super) fn pop_late(&mut self, now: Timestamp) -> Option<VisitorId> {
         for line in [&mut self.returning, &mut self.new] {
             if let Some(place) = line.iter().position(|borrower| borrower.until <= now) {
@@ -106,18 +110,18 @@ impl Borrowers {
         None
     }
 
-    /// Somebody does not wait any more.
+    /// Removes a visitor that does not wait any more.
     pub(super) fn leave(&mut self, visitor: VisitorId) {
         self.returning.retain(|borrower| borrower.visitor != visitor);
         self.new.retain(|borrower| borrower.visitor != visitor);
     }
 
-    /// When the first wait is over.
+    /// The time at which the first wait ends.
     pub(super) fn next_late(&self) -> Option<Timestamp> {
         self.returning.iter().chain(&self.new).map(|borrower| borrower.until).min()
     }
 
-    /// How many new visitors wait.
+    /// The number of new visitors that wait.
     pub(super) fn new_count(&self) -> u64 {
         self.new.len() as u64
     }
@@ -130,6 +134,8 @@ impl Borrowers {
         line.iter().any(|borrower| borrower.visitor == visitor)
     }
 
+    /// Adds a visitor to the end of a line. A visitor that is in it already keeps its position, and
+    /// the earlier end of its two waits.
     fn join(
         line: &mut VecDeque<Borrower>,
         borrower: Borrower,

@@ -1,4 +1,4 @@
-//! What both ledgers must agree on.
+//! The rules on which both ledgers must agree.
 
 use std::time::Duration;
 
@@ -21,24 +21,27 @@ use waiting_room_core::{ConfigError, ConfigErrorKind};
 pub struct EscrowRules {
     pub(super) session: Duration,
     pub(super) lease: Duration,
+    /// `None` for the default, which depends on the lease and the session.
     pub(super) drift_margin: Option<Duration>,
     pub(super) heartbeat: Duration,
     pub(super) borrow_wait: Duration,
 }
 
 impl EscrowRules {
-    /// At most so many visitors of a site wait for a slot from elsewhere at a time.
+    /// The largest number of new visitors, and of returning visitors, that wait at a site for a
+    /// slot from elsewhere at a time.
     pub const MAX_BORROWERS: usize = 1024;
-    /// The longest session, lease, heartbeat or wait.
+    /// The longest session, lease, drift margin, heartbeat or wait: 24 hours.
     pub const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-    /// The shortest heartbeat. With a shorter one a site would do nothing but say how it is.
+    /// The shortest heartbeat: 10 ms. With a shorter one, a site would be busy with heartbeats
+    /// alone.
     pub const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(10);
-    /// While somebody waits, a site sends this many times as many heartbeats.
+    /// The factor by which a site sends heartbeats more often while a visitor waits for a slot.
     pub const HASTE: u32 = 5;
-    /// Two clocks may drift apart by one part in this many.
+    /// The default drift margin is this fraction of the time: one part in 256.
     const DRIFT: u32 = 256;
 
-    /// The rules for active visitors; the methods state the defaults.
+    /// Creates the rules for a limit of active visitors. The methods state the defaults.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -50,59 +53,61 @@ impl EscrowRules {
         }
     }
 
-    /// The rules for a limit of new visitors in any sixty seconds: a slot is taken for a minute and
-    /// never renewed.
+    /// Creates the rules for a limit of new visitors in any sixty seconds: a slot is taken for one
+    /// minute, and never extended.
     #[must_use]
     pub const fn rolling_minute() -> Self {
         Self::new().session(Duration::from_secs(60))
     }
 
-    /// How long a slot is taken by a visitor who does not come back. 300 s by default.
+    /// Sets how long a slot stays taken after the last request of its visitor. 300 s by default.
     #[must_use]
     pub const fn session(mut self, session: Duration) -> Self {
         self.session = session;
         self
     }
 
-    /// How long a site may go on without the global ledger. 120 s by default.
+    /// Sets how long a site may continue without the global ledger. 120 s by default.
     ///
-    /// Longer is safe, and means that the slots of a dead site are missed for longer. It should be
-    /// shorter than a session, since only passes that outlive the lease of their home can be claimed.
+    /// A longer lease is safe, but the slots of a dead site are unavailable for longer. The lease
+    /// should be shorter than a session, because only passes that outlive the lease of their home
+    /// can be claimed.
     #[must_use]
     pub const fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
         self
     }
 
-    /// How far the clocks of two machines drift apart in the time of a lease and a session. By
-    /// default a 256th of that time.
+    /// Sets how far the clocks of two machines may drift apart in the time of a lease and a
+    /// session. By default one part in 256 of that time.
     #[must_use]
     pub const fn drift_margin(mut self, margin: Duration) -> Self {
         self.drift_margin = Some(margin);
         self
     }
 
-    /// How often a site says how things stand, at most every 10 ms. 1 s by default, and
-    /// [`HASTE`](Self::HASTE) times as often while somebody waits.
+    /// Sets the interval of a site's heartbeats, at least 10 ms. 1 s by default.
+    ///
+    /// While a visitor waits for a slot, heartbeats are [`HASTE`](Self::HASTE) times as frequent.
     #[must_use]
     pub const fn heartbeat(mut self, heartbeat: Duration) -> Self {
         self.heartbeat = heartbeat;
         self
     }
 
-    /// How long a visitor may be kept while a slot is fetched from elsewhere, before it is shown
-    /// the queue. 1.2 s by default.
+    /// Sets how long a visitor is held while a slot is requested from elsewhere, before it is
+    /// queued. 1.2 s by default.
     #[must_use]
     pub const fn borrow_wait(mut self, wait: Duration) -> Self {
         self.borrow_wait = wait;
         self
     }
 
-    /// Checks the rules.
+    /// Checks the rules, and returns them unchanged.
     ///
     /// # Errors
     ///
-    /// The first rule that cannot be obeyed.
+    /// Returns the first rule that is invalid.
     pub fn validate(self) -> Result<Self, ConfigError> {
         let too_small = |field, given: Duration, expected| {
             let given = format!("{given:?}");
@@ -136,18 +141,19 @@ impl EscrowRules {
         Ok(self)
     }
 
-    /// How long after the last heartbeat of a site all its slots are free again.
+    /// The time after the last heartbeat of a site until all its slots are free again: a lease, the
+    /// drift margin and a session.
     #[must_use]
     pub fn reclaim_after(&self) -> Duration {
         self.lease.saturating_add(self.margin()).saturating_add(self.session)
     }
 
-    /// How long is waited before something is said again, while somebody waits for a slot.
+    /// The time before a message is repeated while a visitor waits for a slot.
     pub(super) fn pause(&self) -> Duration {
         self.heartbeat / Self::HASTE
     }
 
-    /// How far two clocks may drift apart in the time of a lease and a session.
+    /// The most that two clocks may drift apart in the time of a lease and a session.
     pub(super) fn margin(&self) -> Duration {
         self.drift_margin.unwrap_or(self.lease.saturating_add(self.session) / Self::DRIFT)
     }

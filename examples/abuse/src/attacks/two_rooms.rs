@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use anyhow::Result;
 use http_body_util::Empty;
 use tokio::time::{Instant, sleep};
-use tower_waiting_room::TOKEN_HEADER;
+use tower_waiting_room::token::TOKEN_HEADER;
 
 use crate::{
     client::{Answer, Client, get},

@@ -12,7 +12,9 @@ use clap::Parser;
 use serde_json::Value;
 use tower::ServiceExt;
 use tower_waiting_room::{
-    ManualClock, MemoryStore, PeerAddr, StoreFailure, Timestamp, WaitingRoomHandle,
+    WaitingRoomHandle,
+    request::PeerAddr,
+    time::{ManualClock, Timestamp},
 };
 
 use super::*;
@@ -35,8 +37,7 @@ impl Api {
         let cli = Cli::try_parse_from([&["api"], arguments].concat()).unwrap();
         let (config, clock) =
             (cli.config().unwrap(), ManualClock::new(Timestamp::from_secs(1_700_000_000)));
-        let store = MemoryStore::with_clock(config.rules().clone(), clock.clone()).unwrap();
-        let limits = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
+        let limits = WaitingRoomLayer::with_clock(config, clock.clone());
         Self { handle: limits.handle(), app: app(limits), clock }
     }
 

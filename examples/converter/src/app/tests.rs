@@ -8,7 +8,7 @@ use std::{
 use axum::{body::Body, http::Request, response::Response};
 use tokio::{task::yield_now, time::Instant};
 use tower::ServiceExt;
-use tower_waiting_room::{DrainQueue, WaitingRoomHandle};
+use tower_waiting_room::{WaitingRoomHandle, gate::DrainQueue};
 
 use super::*;
 
@@ -26,7 +26,7 @@ async fn send(app: Router, path: &'static str, body: impl Into<Body>) -> Respons
 }
 
 fn in_flight(handle: &WaitingRoomHandle) -> u32 {
-    handle.gates()[0].1[0].in_flight
+    handle.gates()[0].snapshots()[0].in_flight
 }
 
 /// Lets others run until nobody holds a permit.

@@ -6,13 +6,14 @@ use axum::{
 };
 use tower::ServiceExt;
 use tower_waiting_room::{
-    Bypass, COMMAND_HEADER, CookieSettings, WaitingRoomConfig, WaitingRoomHandle,
+    WaitingRoomConfig, handle::RoomHandle, request::Bypass, respond::COMMAND_HEADER,
+    token::CookieSettings,
 };
 
 use super::*;
 
 /// A shop for one visitor at a time.
-fn small_shop() -> (Router, WaitingRoomHandle) {
+fn small_shop() -> (Router, RoomHandle) {
     let config = WaitingRoomConfig::builder("shop")
         .total_active_users(1)
         .session_duration(Duration::from_secs(60))
@@ -21,7 +22,7 @@ fn small_shop() -> (Router, WaitingRoomHandle) {
         .build()
         .unwrap();
     let room = WaitingRoomLayer::new(config);
-    let handle = room.handle();
+    let handle = room.handle().room().unwrap();
     (app(room), handle)
 }
 

@@ -7,7 +7,7 @@ use reqwest::{
     header::{CONTENT_TYPE, HeaderMap, REFRESH, RETRY_AFTER, SET_COOKIE},
 };
 use serde::Deserialize;
-use tower_waiting_room::{REASON_HEADER, TOKEN_HEADER, Timestamp};
+use tower_waiting_room::{respond::REASON_HEADER, time::Timestamp, token::TOKEN_HEADER};
 use waiting_room_sim::ShownPosition;
 
 /// What an answer says to the one who gets it.

@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use tower_waiting_room::Timestamp;
+use tower_waiting_room::time::Timestamp;
 use waiting_room_sim::{Limits, Seen, VisitorNo};
 
 /// The passes and the places in the hands of the visitors.

@@ -7,7 +7,7 @@ use reqwest::{
     header::{ACCEPT, ACCEPT_LANGUAGE, HeaderValue},
     redirect,
 };
-use tower_waiting_room::{POLL_HEADER, TOKEN_HEADER};
+use tower_waiting_room::{request::POLL_HEADER, token::TOKEN_HEADER};
 
 use super::plan::{Kind, Memory};
 

@@ -6,7 +6,7 @@ use std::{fmt, io::IsTerminal, sync::Arc, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::{select, sync::watch, time};
-use tower_waiting_room::{RoomSnapshot, WaitingRoomHandle};
+use tower_waiting_room::{handle::RoomHandle, room::RoomSnapshot};
 
 use super::witness::{Glimpse, Witness};
 
@@ -15,7 +15,7 @@ use super::witness::{Glimpse, Witness};
 #[non_exhaustive]
 pub struct Scene {
     /// The room as it is now, if one can look into it; after a restart it is another.
-    pub room: Option<WaitingRoomHandle>,
+    pub room: Option<RoomHandle>,
     /// What has just happened.
     pub news: String,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tower_waiting_room::{Clock, Timestamp};
+use tower_waiting_room::time::{Clock, Timestamp};
 use waiting_room_sim::{Seen, VisitorNo};
 
 use super::witness::{Trouble, View, Witness};

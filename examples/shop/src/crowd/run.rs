@@ -3,7 +3,7 @@
 use std::{error::Error, pin::pin, time::Duration};
 
 use tokio::{select, sync::watch, time::sleep};
-use tower_waiting_room::{KeyRing, TokenKey, WaitingRoomConfig};
+use tower_waiting_room::{KeyRing, TokenKey, WaitingRoomConfig, room::RoomRules};
 
 use super::{
     display::Scene,
@@ -30,7 +30,7 @@ pub(crate) async fn run(room: &RoomArgs, order: CrowdOrder) -> Result<Outcome, B
 
     let (seed, witness) = (crowd.seed(), crowd.witness());
     let news = format!("{} on http://{}, seed {seed}", crowd.story(), server.address());
-    let (scene, shown) = watch::channel(Scene { room: Some(server.handle()), news });
+    let (scene, shown) = watch::channel(Scene { room: server.handle().room(), news });
     let crowd = crowd.visit(server.address(), shown);
     match restart {
         None => crowd.await,
@@ -67,7 +67,7 @@ async fn again(
         "the server was killed, and its memory is gone".clone_into(&mut scene.news)
     });
     sleep(DOWN).await;
-    let hold = config.rules().recovery_pause();
+    let hold = config.room().map_or(Duration::ZERO, RoomRules::recovery_pause);
     let room = Closed::new(config);
     while !witness.restarted(hold) {
         // What is under way has nowhere to go, and fails within a moment.
@@ -75,7 +75,7 @@ async fn again(
     }
     let server = room.open(address)?;
     let news = format!("another serves on http://{address} with the same keys");
-    scene.send_replace(Scene { room: Some(server.handle()), news });
+    scene.send_replace(Scene { room: server.handle().room(), news });
     Ok(server)
 }
 

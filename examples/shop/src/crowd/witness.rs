@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use tower_waiting_room::{Clock, SystemClock, Timestamp};
+use tower_waiting_room::time::{Clock, SystemClock, Timestamp};
 use waiting_room_sim::{Limits, Oracle, Report, VisitorNo};
 
 use super::{claims::Claims, latencies::Latencies};

@@ -46,7 +46,7 @@ async fn axe_finds_nothing_to_complain_about() {
     browser.text_when("h1", |text| text == "You are next in line").await;
     expect_no_violations(&browser, "with a place").await;
 
-    house.handle().drain().await.unwrap();
+    house.handle().room().unwrap().drain().await.unwrap();
     browser.client().delete_all_cookies().await.unwrap();
     browser.goto(&house.url("/")).await;
     assert_eq!(browser.text("h1").await.unwrap(), "The line is closed");

@@ -5,7 +5,7 @@ use http::{HeaderName, Method};
 use serde_json::json;
 use tests::{Browser, House, config};
 use tower_http::cors::{Any, CorsLayer};
-use tower_waiting_room::EXPOSED_HEADERS;
+use tower_waiting_room::respond::EXPOSED_HEADERS;
 
 /// Asks as a script does, and tells what it can see.
 const ASK: &str = "async (address, headers) => {

@@ -1,7 +1,7 @@
 //! What the page looks like.
 
 use tests::{Browser, House, config};
-use tower_waiting_room::Page;
+use tower_waiting_room::respond::Page;
 
 #[tokio::test]
 async fn dark_mode_has_colours_of_its_own_and_both_can_be_read() {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tests::{Browser, House, Visitor, config};
-use tower_waiting_room::CookieSettings;
+use tower_waiting_room::token::CookieSettings;
 
 #[tokio::test]
 async fn the_place_falls_and_the_visitor_is_let_in_without_a_reload_by_hand() {

@@ -115,8 +115,10 @@ async fn a_caller_of_grpc_gets_resource_exhausted_with_pushback_where_there_is_n
     assert!((1..=60_000).contains(&pushback), "{refused:?}");
     assert_eq!(pushback, retry_delay(&refused).as_nanos().div_ceil(1_000_000));
     drop(stream);
-    until("the stream is over", async || (handle.gates()[0].1[0].in_flight == 0).then_some(()))
-        .await;
+    until("the stream is over", async || {
+        (handle.gates()[0].snapshots()[0].in_flight == 0).then_some(())
+    })
+    .await;
     client.check(HealthCheckRequest::default()).await.unwrap();
 }
 
@@ -126,7 +128,7 @@ async fn a_caller_of_grpc_gets_resource_exhausted_with_pushback_where_there_is_n
 async fn a_caller_of_grpc_with_little_time_is_answered_before_it_is_over() {
     let (process, handle) = serve(WaitingRoomConfig::builder("api").concurrency(gate(1)));
     let mut client = connect(&process).await;
-    let snapshot = || handle.gates()[0].1[0];
+    let snapshot = || handle.gates()[0].snapshots()[0];
     // One after the other, each for a sixth of a second.
     let is_slow = || snapshot().oldest_wait >= Duration::from_millis(167);
     let mut stream = begun(&mut client).await;

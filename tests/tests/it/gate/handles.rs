@@ -11,7 +11,7 @@ use futures_util::{SinkExt, StreamExt};
 use tests::until;
 use tokio::{net::TcpStream, runtime::Handle, task, time};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async, tungstenite::Message};
-use tower_waiting_room::PermitHandle;
+use tower_waiting_room::gate::PermitHandle;
 
 use super::{works::PATIENCE, *};
 

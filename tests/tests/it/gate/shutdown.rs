@@ -8,7 +8,7 @@ use axum::{
 };
 use tests::Process;
 use tokio::{sync::oneshot, time};
-use tower_waiting_room::DrainQueue;
+use tower_waiting_room::gate::DrainQueue;
 
 use super::{
     handles::{connect, echoes, sockets},

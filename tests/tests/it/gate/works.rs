@@ -22,7 +22,8 @@ use tokio::{
     time::{self, Instant},
 };
 use tower_waiting_room::{
-    Concurrency, Discipline, GateSnapshot, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer,
+    Concurrency, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer,
+    gate::{Discipline, GateSnapshot},
 };
 
 use super::Wire;
@@ -100,7 +101,7 @@ impl Works {
 
     /// The only gate in numbers.
     pub(super) fn gate(&self) -> GateSnapshot {
-        self.handle.gates()[0].1[0]
+        self.handle.gates()[0].snapshots()[0]
     }
 
     /// Returns when so many hold a permit and so many wait; says how long that took.

@@ -15,8 +15,9 @@ use axum::{
 };
 use tests::{Process, application};
 use tower_waiting_room::{
-    Clock, Quota, RateLimit, SystemClock, Timestamp, WaitingRoomConfig, WaitingRoomConfigBuilder,
-    WaitingRoomHandle, WaitingRoomLayer,
+    Quota, RateLimit, WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer,
+    config::WaitingRoomConfigBuilder,
+    time::{Clock, SystemClock, Timestamp},
 };
 
 /// An application behind the layer, on a port of the loopback.

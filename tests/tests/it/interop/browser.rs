@@ -4,7 +4,9 @@ use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
 use tests::{Browser, House, application, config};
 use tower_http::cors::{Any, CorsLayer};
-use tower_waiting_room::{EXPOSED_HEADERS, Preflight, Quota, RateHeaders, WaitingRoomLayer};
+use tower_waiting_room::{
+    Quota, WaitingRoomLayer, config::Preflight, rate::RateHeaders, respond::EXPOSED_HEADERS,
+};
 
 use super::api::{Api, limited};
 

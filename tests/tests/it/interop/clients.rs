@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use tests::{Program, config, until, workspace};
-use tower_waiting_room::{ClientKind, Quota};
+use tower_waiting_room::{Quota, request::ClientKind};
 
 use super::api::{Api, limited};
 use crate::curl::curl;
@@ -86,7 +86,7 @@ pub(super) async fn obeys_a_room(client: impl AsyncFnOnce(&Api) -> String) {
     let api = Api::open(config().status(ClientKind::Json, refusal));
     let second_slot = async {
         until("a refusal", async || (api.visits().len() == 2).then_some(())).await;
-        api.handle().set_limits(2, None).await.unwrap();
+        api.handle().room().unwrap().set_limits(2, None).await.unwrap();
     };
     let (said, ()) = tokio::join!(client(&api), second_slot);
     assert_eq!(said, "200\n200\n");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tower_waiting_room::{Quota, Timestamp};
+use tower_waiting_room::{Quota, time::Timestamp};
 
 use super::{
     api::{Api, limited},

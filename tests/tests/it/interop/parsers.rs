@@ -4,7 +4,7 @@ use http::HeaderMap;
 use rate_limits::{RateLimit as Read, ResetTime};
 use serde_json::{Value, json};
 use tests::Visitor;
-use tower_waiting_room::{Quota, RateHeaders, RateLimit};
+use tower_waiting_room::{Quota, RateLimit, rate::RateHeaders};
 
 use super::{
     api::{Api, limited},

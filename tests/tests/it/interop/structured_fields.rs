@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sfv::{BareItem, List, ListEntry, Parser};
 use tests::Visitor;
-use tower_waiting_room::{Key, Quota, RateHeaders, RateLimit};
+use tower_waiting_room::{Key, Quota, RateLimit, rate::RateHeaders};
 
 use super::{
     api::{Api, limited},

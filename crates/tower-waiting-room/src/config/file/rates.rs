@@ -1,4 +1,7 @@
-//! Rate limits in a configuration file: all of a [`RateLimit`] that needs no closure.
+//! Rate limits in a configuration file: everything about a [`RateLimit`] that needs no closure.
+//!
+//! Tiers, costs by closure, conditions by closure and keys by closure can only be configured in
+//! code. An algorithm has its default options here; a rules file can set them.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -14,45 +17,66 @@ use crate::{
     request::{ClientIp, Key, MissingKey, TrustedProxies},
 };
 
-/// The fields that are about rate limits.
+/// The fields of a configuration file that concern rate limits.
 #[derive(Default)]
 pub(super) struct Rates {
     pub(super) limits: Vec<RateLimitFile>,
     pub(super) file: Option<PathBuf>,
     pub(super) headers: Option<RateHeaders>,
     pub(super) client_ip: Option<ClientIpFile>,
+    /// The maximum number of requests in all leaky queues together.
     pub(super) max_held: Option<usize>,
 }
 
+/// One rate limit. An absent field has the default of [`RateLimit`].
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RateLimitFile {
+    /// The name in headers, logs and metrics. Required, and unique among all limits.
     name: String,
+    /// How much is allowed in which time. Required.
     quota: QuotaFile,
+    /// The part of a request that identifies a client to the limit. Required.
     key: KeyFile,
+    /// The algorithm: `gcra` by default.
     algorithm: Option<AlgorithmName>,
+    /// The methods of the requests that are limited. All of them if empty.
     #[serde(default)]
     methods: Vec<String>,
+    /// The path of the requests that are limited; all paths by default. If `path_prefix` is given
+    /// as well, a request must match both.
     path: Option<String>,
+    /// The beginning of the paths of the requests that are limited.
     path_prefix: Option<String>,
+    /// The cost of each request: 1 by default.
     cost: Option<u64>,
+    /// The unit of the quota, as stated in headers: `requests` by default, or `content_bytes`.
     unit: Option<QuotaUnit>,
+    /// What happens to requests over the limit: `refuse` by default, `mark` or `shadow`.
     over_limit: Option<OverLimit>,
+    /// What happens to requests without the key: `address` by default, `bypass` or `refuse`.
     missing_key: Option<MissingKey>,
+    /// The maximum number of keys that are remembered: 65 536 by default.
     max_keys: Option<usize>,
+    /// Whether the application may correct the cost of a request afterwards. False by default.
     adjustable: Option<bool>,
 }
 
+/// The quota of a limit.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct QuotaFile {
+    /// How much is allowed in each window. 0 allows nothing.
     limit: u64,
+    /// The length of the window, from `1ms` to 366 days.
     #[serde(with = "friendly")]
     window: Duration,
+    /// How much is allowed at once, for algorithms that have a burst: `limit` by default.
     burst: Option<u64>,
 }
 
-/// `address`, or several in a list.
+/// The name of a key such as `address`, or a list of names. Requests share a key of several parts
+/// only if they share every part.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "key is neither a name nor a list of names")]
 pub(super) enum KeyFile {
@@ -60,30 +84,47 @@ pub(super) enum KeyFile {
     Several(Vec<String>),
 }
 
+/// Where the address of a client is read from. Without any field, it is the address of the
+/// connection.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClientIpFile {
-    /// In which header the proxies say it; in none, the address of the connection is the client's.
+    /// The header in which the proxies report the address. It requires `trusted` or `hops`: if the
+    /// header were trusted from any sender, clients could choose their address.
     header: Option<String>,
     /// The networks of the proxies.
     trusted: Option<Vec<String>>,
-    /// How many proxies there are, instead of where.
+    /// The number of proxies in front of the service, as an alternative to their networks.
     hops: Option<u8>,
+    /// The length of the IPv6 prefix that identifies a client, in bits: 64 by default.
     ipv6_prefix: Option<u8>,
 }
 
+/// The names of the [`Algorithm`]s.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum AlgorithmName {
+    /// A counter per window, aligned to the Unix epoch.
     FixedWindow,
+    /// A bucket as a meter: the burst at once, and then one request per interval.
     Gcra,
+    /// A bucket as a queue: requests that come too fast are held until their turn.
     LeakyQueue,
+    /// The weighted counters of the current and the previous window.
     SlidingCounter,
+    /// The time of every allowed request. Refused requests are not counted.
     SlidingLog,
+    /// Tokens that arrive at a constant rate and are saved up to the burst.
     TokenBucket,
 }
 
 impl Rates {
+    /// Applies every field that is given to a builder.
+    ///
+    /// # Errors
+    ///
+    /// If a key, a method or a network is malformed, or if fields of `client_ip` contradict each
+    /// other. Everything else is checked when the configuration is built.
     pub(super) fn apply(
         self,
         mut builder: WaitingRoomConfigBuilder,
@@ -101,6 +142,7 @@ impl Rates {
 }
 
 impl RateLimitFile {
+    /// Turns the fields into a limit of the builder.
     fn rate_limit(self) -> Result<RateLimit, ConfigError> {
         let methods = self.methods.iter().map(|name| method("rate_limit", &self.name, name));
         let methods = methods.collect::<Result<Vec<_>, _>>()?;
@@ -119,6 +161,11 @@ impl RateLimitFile {
 }
 
 impl KeyFile {
+    /// Turns the names into a key. `limit` is the name of the limit or the gate, for errors.
+    ///
+    /// # Errors
+    ///
+    /// If a name is unknown, or if the list is empty.
     pub(super) fn key(self, limit: &str) -> Result<Key, ConfigError> {
         let names = match self {
             Self::One(name) => vec![name],
@@ -136,7 +183,8 @@ impl KeyFile {
     }
 }
 
-/// The key that is displayed as this name.
+/// Returns the key with this name; `None` if there is none. The names are those that keys are
+/// displayed with.
 fn key(name: &str) -> Option<Key> {
     Some(match name {
         "address" => Key::address(),
@@ -153,6 +201,12 @@ fn key(name: &str) -> Option<Key> {
 }
 
 impl ClientIpFile {
+    /// Turns the fields into an option of the builder.
+    ///
+    /// # Errors
+    ///
+    /// If a network is malformed, if the proxies are given in both ways, or if only one of the
+    /// header and the proxies is given: neither of them has a meaning without the other.
     fn client_ip(self) -> Result<ClientIp, ConfigError> {
         let wrong =
             |kind, given, expected: &str| Err(ConfigError::new(kind, "client_ip", given, expected));
@@ -169,13 +223,15 @@ impl ClientIpFile {
         };
         let client_ip = match (self.header, trusted) {
             (None, None) => ClientIp::peer(),
+            // These two are chains to which each proxy adds an entry. Every other header has one
+            // address.
             (Some(header), Some(trusted)) => match &*header.to_ascii_lowercase() {
                 "forwarded" => ClientIp::forwarded(trusted),
                 "x-forwarded-for" => ClientIp::x_forwarded_for(trusted),
                 _ => ClientIp::header(header, trusted),
             },
             (Some(_), None) => {
-                let expected = "trusted or hops as well: a header is believed of proxies only";
+                let expected = "trusted or hops as well: only proxies are trusted with a header";
                 return wrong(ConfigErrorKind::Missing, "a header alone", expected);
             }
             (None, Some(_)) => {
@@ -206,9 +262,10 @@ impl From<AlgorithmName> for Algorithm {
     }
 }
 
+/// The names of all keys, for errors.
 const KEYS: &str = "address, everyone, method, path, visitor, cookie.<name> or header.<name>";
 
-/// Sets what is given, and leaves the default of what is not.
+/// Sets an option if a value is given, and leaves its default otherwise.
 pub(super) fn with<B, T>(builder: B, given: Option<T>, set: impl FnOnce(B, T) -> B) -> B {
     match given {
         Some(value) => set(builder, value),
@@ -216,7 +273,11 @@ pub(super) fn with<B, T>(builder: B, given: Option<T>, set: impl FnOnce(B, T) ->
     }
 }
 
-/// A method; `field` and `rule` are named in the error.
+/// Parses a method. `field` and `rule` are named in the error.
+///
+/// # Errors
+///
+/// If the text is not a token (RFC 9110 section 9.1).
 pub(super) fn method(field: &'static str, rule: &str, text: &str) -> Result<Method, ConfigError> {
     Method::from_bytes(text.as_bytes()).map_err(|_| {
         let given = format!("{text:?} in the rule {rule:?}");

@@ -1,4 +1,4 @@
-//! Limits on concurrency in a file are those of the builder.
+//! Gates from a file equal those of the builder.
 
 use waiting_room_core::{
     AdaptiveRules, Aimd, ConfigErrorKind, Discipline, Gradient2, Tenants, Vegas,
@@ -75,7 +75,7 @@ fn no_limit_has_to_be_said_so_that_a_slip_is_none() {
         (r#"{ "queue": 8 }"#, format!("limit is missing, expected {either}")),
         (
             r#"{ "limit": 4, "adaptive": { "vegas": {} } }"#,
-            format!("limit is there beside adaptive, expected {either}"),
+            format!("limit is given beside adaptive, expected {either}"),
         ),
         (r#"{ "limit": "many" }"#, "limit is neither a number".to_owned()),
         (r#"{ "limit": -1 }"#, "limit is neither a number".to_owned()),

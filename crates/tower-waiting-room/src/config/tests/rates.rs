@@ -1,4 +1,4 @@
-//! Rate limits in a file are those of the builder.
+//! Rate limits from a file equal those of the builder.
 
 use http::Method;
 use waiting_room_core::{Algorithm, Alignment, Quota, Refusals};
@@ -10,7 +10,8 @@ use crate::{
     request::{Key, MissingKey, TrustedProxies},
 };
 
-/// What limits and client addresses come to; they have no equality of their own.
+/// Returns the limits and the address rules of a configuration as text, since they cannot be
+/// compared themselves.
 fn rates_of(config: &WaitingRoomConfig) -> String {
     let RateConfig { limits, client_ip, headers, max_held, shared } = &config.rates;
     assert!(shared.is_none());
@@ -19,7 +20,7 @@ fn rates_of(config: &WaitingRoomConfig) -> String {
     format!("{limits:#?} {client_ip:#?} {headers:?} {path:?} {max_held}")
 }
 
-/// All that a limit says without a closure.
+/// Returns everything about a limit that is not a closure.
 fn all_of(limit: &RateLimit) -> impl std::fmt::Debug {
     let cost = match &limit.cost {
         Cost::By(_) => None,
@@ -89,7 +90,7 @@ fn rate_limits_in_a_file_and_in_code_mean_the_same() {
         .build()
         .unwrap();
     assert_eq!(rates_of(&from_file), rates_of(&built));
-    assert!(!from_file.has_room);
+    assert!(from_file.room.is_none());
 }
 
 #[test]
@@ -129,13 +130,13 @@ fn every_name_in_a_file_is_that_of_the_variant_in_code() {
     }
 }
 
-/// A config with these fields and a limit.
+/// Returns a configuration with a limit and these further fields.
 fn beside_a_limit(fields: &str) -> serde_json::Result<WaitingRoomConfig> {
     let limit = r#"{ "name": "x", "key": "path", "quota": { "limit": 5, "window": "1m" } }"#;
     serde_json::from_str(&format!(r#"{{ "name": "api", "rate_limits": [{limit}], {fields} }}"#))
 }
 
-/// A config with a limit that has these fields besides a name and a quota.
+/// Returns a configuration with a limit that has these fields in addition to a name and a quota.
 fn with_limit(fields: &str) -> serde_json::Result<WaitingRoomConfig> {
     let limit = r#""name": "x", "quota": { "limit": 5, "window": "1m" }"#;
     let limits = format!(r#""rate_limits": [{{ {limit}, {fields} }}]"#);
@@ -236,7 +237,7 @@ fn what_all_limits_can_come_to_remember_together_is_bounded() {
     let message = "max_keys is 131072 keys with 6313345024 bytes for all limits together, expected at \
                    most 4294967296 bytes";
     assert_eq!(error, message);
-    // Where all requests have one key, it may have a large log.
+    // If all requests share one key, its log may be large.
     let all = RateLimit::global(Quota::per_hour(1_000_000));
     assert!(build(&[all.algorithm(Algorithm::SlidingLog(Refusals::Ignore))]).is_ok());
 }

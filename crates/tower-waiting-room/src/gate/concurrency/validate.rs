@@ -1,4 +1,11 @@
-//! Which gates can be kept, and which are probably not meant.
+//! Validation of the gates in a configuration.
+//!
+//! Settings that a gate cannot obey, or that contradict each other, are errors: the layer is not
+//! built. Settings that a gate can obey but that rarely do what their author wants are reported as
+//! [`Misconfiguration`] and stay in force. The rules of core ([`GateRules`]) check their own
+//! bounds; checked here is what this crate adds to them.
+//!
+//! [`GateRules`]: waiting_room_core::GateRules
 
 use std::time::Duration;
 
@@ -13,11 +20,17 @@ use crate::{
 };
 
 impl Concurrency {
-    /// A permit that is free earlier was hardly held.
+    /// The shortest `body_stall`, `body_read_timeout` and `max_hold`. Below it, requests that run
+    /// normally would lose their permits, and the sweeper would run more than 40 times a second.
     const SHORTEST_HOLD: Duration = Duration::from_millis(100);
-    /// A permit that is free later might as well be held for ever, and that can be said.
+    /// The longest of these times. A longer one has hardly any effect; `None` states the intention.
     const LONGEST_HOLD: Duration = Duration::from_secs(24 * 3_600);
 
+    /// Checks every setting of one gate.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first violation, with the field, the given value and the expected one.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         validate_name("concurrency", &self.name)?;
         let too_large = |field, given: String, expected: String| {
@@ -37,6 +50,8 @@ impl Concurrency {
         self.for_each.iter().chain(&self.fair_by).try_for_each(|key| key.validate(&self.name))?;
         self.deadlines.iter().try_for_each(ClientDeadline::validate)?;
         self.scope.iter().try_for_each(|it| Scope::validate(it, "concurrency", &self.name))?;
+        // Each gate would need an adaptive limit of its own, and an adaptive limit does not move
+        // below about ten requests a minute.
         if self.adaptive.is_some() && self.for_each.is_some() {
             let (kind, given) = (ConfigErrorKind::Contradicts, "an adaptive limit");
             let expected = "a number: the values of a key have too few requests to learn from";
@@ -46,7 +61,7 @@ impl Concurrency {
         self.rules.validate()
     }
 
-    /// After how long a permit is free.
+    /// Checks a time after which a permit or a read is given up; `None` means never.
     fn validate_hold(field: &'static str, time: Option<Duration>) -> Result<(), ConfigError> {
         let Some(time) = time else { return Ok(()) };
         let (kind, expected) = if time < Self::SHORTEST_HOLD {
@@ -59,7 +74,11 @@ impl Concurrency {
         Err(ConfigError::new(kind, field, format!("{time:?}"), expected))
     }
 
-    /// Turns and classes are of no use to a discipline that does not know them.
+    /// Checks that the discipline matches the options that tell its waiters apart: `fair_by`
+    /// belongs to turns by tenant, and `classes` to priorities.
+    ///
+    /// Both options set their discipline. So a mismatch means that another call has replaced it
+    /// later, or that the discipline was set alone and cannot tell its waiters apart.
     fn validate_discipline(&self) -> Result<(), ConfigError> {
         let (has_turns, has_classes) = match self.rules.current_discipline() {
             Discipline::FairByTenant(_) => (true, false),
@@ -72,13 +91,16 @@ impl Concurrency {
             (true, true) => "either turns by a key or classes",
             (true, false) => "the one that fair_by has chosen",
             (false, true) => "the one that classes has chosen",
-            (false, false) => "fair_by or classes instead, which say by what",
+            (false, false) => "fair_by or classes instead, which also state the key or the class",
         };
         Err(ConfigError::new(ConfigErrorKind::Contradicts, "discipline", given, expected))
     }
 }
 
-/// What is probably not meant about these gates.
+/// The settings of these gates that are allowed but probably not intended, each at most once.
+///
+/// `NoCommonGate` concerns all gates together: gates by a key that clients can make up protect
+/// nothing alone, because each new value gets a gate of its own.
 pub(in crate::gate) fn suspects(gates: &[Concurrency]) -> impl Iterator<Item = Misconfiguration> {
     let is_long = gates.iter().any(has_long_wait);
     let is_open = !gates.iter().any(is_for_everybody)
@@ -87,10 +109,13 @@ pub(in crate::gate) fn suspects(gates: &[Concurrency]) -> impl Iterator<Item = M
     long.into_iter().chain(is_open.then_some(Misconfiguration::NoCommonGate))
 }
 
-/// Whether requests may wait for so long that nothing is served in time under overload.
+/// Whether requests may wait for so long that under overload every response comes too late: the
+/// queue then holds only requests whose clients have given up.
 fn has_long_wait(gate: &Concurrency) -> bool {
     let wait = gate.rules.current_max_wait();
-    // Who says first come, first served has been told that nothing else bounds the wait.
+    // These disciplines do not shorten the wait under overload, which is easy to miss. Plain first
+    // come, first served is not reported: it is chosen explicitly, and `max_wait` is its only
+    // bound.
     let is_without_shedding = matches!(
         gate.rules.current_discipline(),
         Discipline::FairByTenant(_) | Discipline::Priority { .. }
@@ -98,7 +123,8 @@ fn has_long_wait(gate: &Concurrency) -> bool {
     wait >= LONG_WAIT || is_without_shedding && wait > LONG_PLAIN_WAIT
 }
 
-/// Whether nobody gets past it by another value of a key.
+/// Whether this gate bounds all requests, also those of a client that sends a new value of a key
+/// each time: it covers every request, and is a single gate with a limit, or one by address.
 fn is_for_everybody(gate: &Concurrency) -> bool {
     let is_common = match &gate.for_each {
         Some(key) => key.is_by_address() || key.is_constant(),
@@ -107,9 +133,9 @@ fn is_for_everybody(gate: &Concurrency) -> bool {
     is_common && gate.is_for_all()
 }
 
-/// Waits that are no shorter are longer than common proxies wait for a response.
+/// From this `max_wait` on, common proxies give up on a response before the request is served.
 const LONG_WAIT: Duration = Duration::from_secs(15);
 
-/// Where nobody is shed, every wait is as long as may be under overload; and people leave sooner
-/// than proxies.
+/// The longest `max_wait` that is not reported for a discipline without shedding. Under overload
+/// each of its waits takes all of `max_wait`, and people give up sooner than proxies.
 const LONG_PLAIN_WAIT: Duration = Duration::from_secs(1);

@@ -162,7 +162,7 @@ fn only_get_and_head_are_safe() {
     }
 }
 
-/// The same by asking for each header by its name.
+/// The naive implementation of [`ClientKind::of`], which looks up each header by its name.
 fn looked_up(headers: &HeaderMap) -> ClientKind {
     let first = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
     let (mode, dest) = (first("sec-fetch-mode"), first("sec-fetch-dest"));

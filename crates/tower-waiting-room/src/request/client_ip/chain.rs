@@ -1,4 +1,15 @@
-//! The hops that a header lists, from the nearest to the farthest.
+//! The hops that a forwarding header lists, from the nearest to the farthest.
+//!
+//! Proxies append, so the last entry of the last line is the nearest hop. The lines and the entries
+//! are read in reverse, without joining or splitting them first:
+//!
+//! ```text
+//!  x-forwarded-for: 8.8.8.8, 203.0.113.9      third, second
+//!  x-forwarded-for: 10.0.0.2                  first
+//! ```
+//!
+//! This file finds the entries. `entry.rs` reads the address in each of them, and `trusted.rs`
+//! decides how far the chain is believed.
 
 use std::net::IpAddr;
 
@@ -9,7 +20,7 @@ use http::{
 
 use super::entry;
 
-/// How the entries of a list are written.
+/// The notation of the entries in a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Syntax {
     /// `Forwarded`: `for=192.0.2.7;proto=https, for="[2001:db8::1]"`
@@ -18,14 +29,20 @@ pub(super) enum Syntax {
     Nodes,
 }
 
-/// Reads all lines of a header from the end, so that what stands left of an entry cannot change
-/// how it is read. An entry that is no address is `None`, and so is everything beyond the bounds.
+/// An iterator over the entries of all lines of a header, from the last to the first.
+///
+/// Reading from the end guarantees that an entry is never affected by anything to its left, which
+/// the client may have written. The item is `None` for an entry that is not an address, and for an
+/// entry beyond [`MAX_ENTRIES`] or [`MAX_LEN`]; the walk ends there.
 pub(super) struct Chain<'a> {
-    /// What is left of the line that is being read.
+    /// The unread part of the current line; `None` before the first line and between two lines.
     line: Option<&'a [u8]>,
+    /// The lines that were not reached yet.
     lines: ValueIter<'a, HeaderValue>,
     syntax: Syntax,
+    /// The number of entries that may still be read.
     entries_left: usize,
+    /// The number of bytes that may still be read, over all lines.
     bytes_left: usize,
 }
 
@@ -40,15 +57,19 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Takes the last entry off the line; `None` if it begins out of bounds.
+    /// Takes the last entry off `line` and keeps the part before its comma for the next call.
+    /// Returns `None` if the entry does not begin within the bounds.
     fn take_last(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
         self.entries_left = self.entries_left.checked_sub(1)?;
+        // Only the part of the line within the bound is searched, so that a long line costs no
+        // more.
         let beyond = line.len().saturating_sub(self.bytes_left);
         let within = &line[beyond..];
         let comma = match self.syntax {
             Syntax::Elements => entry::last_comma(within),
             Syntax::Nodes => within.iter().rposition(|byte| *byte == b','),
         };
+        // Without a comma, the entry begins with the line, or beyond the bound.
         let Some(comma) = comma else {
             self.bytes_left -= within.len();
             return (beyond == 0).then_some(within);
@@ -75,8 +96,9 @@ impl Iterator for Chain<'_> {
     }
 }
 
-/// How many entries are looked at. No path through the internet has as many proxies.
+/// The number of entries that are read. No real path of a request has as many proxies.
 pub(super) const MAX_ENTRIES: usize = 32;
 
-/// How many bytes are looked at, from the end, over all lines.
+/// The number of bytes that are read from the end, over all lines: enough for 32 entries of 128
+/// bytes.
 const MAX_LEN: usize = 4096;

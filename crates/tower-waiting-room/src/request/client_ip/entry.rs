@@ -1,29 +1,37 @@
-//! One entry of a header that proxies write: an element of `Forwarded` (RFC 7239 section 4), such as
-//! `for="[2001:db8::1]";proto=https`, and an address in it, with or without a port, which section 6
-//! calls a node.
+//! One entry of a forwarding header, and the address in it.
+//!
+//! An entry of `X-Forwarded-For` is a *node* (RFC 7239 section 6): an address with or without a
+//! port. An element of `Forwarded` (RFC 7239 section 4), such as `for="[2001:db8::1]";proto=https`,
+//! contains a node as the value of `for`.
+//!
+//! The parsers accept what real proxies write, such as an IPv6 address without the required quotes.
+//! Anything else is no address, rather than a guess: the walk over the entries then ends before it.
+//! All of them work on bytes, copy nothing, and take linear time.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The address in `192.0.2.7`, `192.0.2.7:80`, `2001:db8::1`, `[2001:db8::1]` and
+/// Returns the address in `192.0.2.7`, `192.0.2.7:80`, `2001:db8::1`, `[2001:db8::1]` or
 /// `[2001:db8::1]:80`.
 ///
-/// `None` for everything else, such as `unknown`, a name (`_gateway`), or an address with a zone,
-/// which means something on the sender's machine only.
+/// Returns `None` for anything else, such as `unknown`, an obfuscated name (`_gateway`), or an
+/// address with a zone, which is meaningful only on the machine of the sender.
 pub(super) fn address(node: &[u8]) -> Option<IpAddr> {
     let node = text(node)?;
     match node.rsplit_once(':') {
-        // Any other colon is part of an IPv6 address.
+        // Without brackets, the last of several colons is part of an IPv6 address.
         Some((host, port)) if host.ends_with(']') || !host.contains(':') => with_port(host, port),
         _ => without_port(node),
     }
 }
 
-/// The address before the last colon, which must be there: `2001:db8::1:443` is `2001:db8::1`.
+/// Returns the address before the last colon, which is required: `2001:db8::1:443` is `2001:db8::1`
+/// with the port 443. This is the notation of `CloudFront-Viewer-Address`.
 pub(super) fn address_before_port(node: &[u8]) -> Option<IpAddr> {
     let (host, port) = text(node)?.rsplit_once(':')?;
     with_port(host, port)
 }
 
+/// Returns the node as text without the space around it, or `None` if it is too long or not UTF-8.
 fn text(node: &[u8]) -> Option<&str> {
     let node = node.trim_ascii();
     if node.len() > MAX_NODE_LEN {
@@ -32,33 +40,37 @@ fn text(node: &[u8]) -> Option<&str> {
     str::from_utf8(node).ok()
 }
 
+/// Returns the address of a host whose port is valid: 1 to 5 digits, or obfuscated.
 fn with_port(host: &str, port: &str) -> Option<IpAddr> {
     let is_port = match port.strip_prefix('_') {
-        // A port may be obfuscated while the address is not.
+        // RFC 7239 section 6 allows an obfuscated port beside an address that is not.
         Some(name) => name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)),
         None => (1..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit()),
     };
     is_port.then(|| without_port(host))?
 }
 
+/// Parses an address, which may have brackets only if it is IPv6, into its canonical form.
 fn without_port(host: &str) -> Option<IpAddr> {
     let address = match host.strip_prefix('[') {
         Some(bracketed) => IpAddr::V6(bracketed.strip_suffix(']')?.parse::<Ipv6Addr>().ok()?),
         None => host.parse::<IpAddr>().ok()?,
     };
-    // The same client in IPv4 and in IPv4-mapped IPv6 notation is the same client.
+    // A client must not get a second key by the IPv4-mapped IPv6 notation of its IPv4 address.
     Some(address.to_canonical())
 }
 
-/// How long an address may be with everything around it.
+/// The longest node that is parsed, in bytes, without the space around it. The longest IPv6 address
+/// in brackets with a numeric port has 53.
 const MAX_NODE_LEN: usize = 64;
 
-/// Where the last element of a list begins: after this comma. `None` if there is no other element.
+/// Returns the index of the comma before the last element of a list, or `None` if the list has only
+/// one element.
 ///
-/// A comma in a quoted string separates nothing. Read from the end, a quotation mark closes a
-/// string, and the next one opens it unless a backslash stands before it: where a string opens,
-/// there stands an equals sign. So what a proxy has written is read as it was meant, whatever
-/// somebody has opened to the left of it and not closed.
+/// A comma in a quoted string is not a separator. Read from the end, a quotation mark closes a
+/// string, and the next one opens it unless it follows a backslash: an opening mark follows an
+/// equals sign. An element that a proxy wrote is therefore always found, even if the client has
+/// left a string open to the left of it.
 pub(super) fn last_comma(list: &[u8]) -> Option<usize> {
     let mut in_string = false;
     (0..list.len()).rev().find(|&at| match list[at] {
@@ -71,10 +83,12 @@ pub(super) fn last_comma(list: &[u8]) -> Option<usize> {
     })
 }
 
-/// The value of the `for` parameter. `None` if the element is malformed, or has none, or two.
+/// Returns the value of the `for` parameter, without quotes. Returns `None` if the element is
+/// malformed or does not have exactly one such parameter.
 ///
-/// The colons and brackets of an address need quotes, which some proxies leave out; that is let
-/// pass. An escaped character in an address is not: no proxy writes one.
+/// An address with colons or brackets requires quotes. Some proxies omit them, which is accepted.
+/// An escaped character in an address is not accepted, since no proxy writes one: it stays in the
+/// value, which then is no address.
 pub(super) fn forwarded_for(element: &[u8]) -> Option<&[u8]> {
     let mut found = None;
     let mut rest = element;
@@ -88,8 +102,9 @@ pub(super) fn forwarded_for(element: &[u8]) -> Option<&[u8]> {
     found
 }
 
-/// The name, the value, and what comes after: nothing, or a semicolon and so on. A quotation mark
-/// or a comma outside of a string is none of these.
+/// Splits off the first parameter. Returns its name, its value and the rest, which is empty or
+/// begins with a semicolon. Returns `None` if the name is not a token, or if the value is followed
+/// by anything else, such as a quotation mark or a comma outside a string.
 fn first_pair(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let equals = text.iter().position(|byte| *byte == b'=')?;
     let (name, value) = (&text[..equals], &text[equals + 1..]);
@@ -107,7 +122,8 @@ fn first_pair(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     is_well_formed.then_some((name, value, after))
 }
 
-/// Where a quoted string ends that begins before the text (RFC 9110 section 5.6.4).
+/// Returns the index of the closing quotation mark of a string whose opening mark precedes `text`
+/// (RFC 9110 section 5.6.4).
 fn end_of_string(text: &[u8]) -> Option<usize> {
     let mut is_escaped = false;
     text.iter().position(|byte| {
@@ -117,6 +133,7 @@ fn end_of_string(text: &[u8]) -> Option<usize> {
     })
 }
 
+/// Returns whether a text is a token (RFC 9110 section 5.6.2).
 fn is_token(text: &[u8]) -> bool {
     let is_token_byte =
         |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);

@@ -10,7 +10,7 @@ use super::*;
 const XFF: &str = "x-forwarded-for";
 const FORWARDED: &str = "forwarded";
 
-/// The balancer that is the peer of almost every request here.
+/// The balancer, which is the peer of almost every request in these tests.
 const BALANCER: &str = "10.0.0.1";
 
 fn ip(text: &str) -> IpAddr {
@@ -29,7 +29,7 @@ fn ours() -> TrustedProxies {
     TrustedProxies::networks(["10.0.0.0/8", "2001:db8:aaaa::/48"]).unwrap()
 }
 
-/// Who sent the lines that the balancer passes on.
+/// Returns the client of a request that the balancer sends with these lines of the header `name`.
 #[track_caller]
 fn client(client_ip: &ClientIp, name: &'static str, lines: &[&str]) -> String {
     client_ip.validate().unwrap();

@@ -1,4 +1,14 @@
-//! Which hops are proxies of ours, and so tell the truth about the hop before them.
+//! The proxies that are trusted to report the address of their peer.
+//!
+//! There are two ways to recognize them, and each fails in its own way:
+//!
+//! | trust | recognizes a proxy by | fails if |
+//! |---|---|---|
+//! | networks | its address | a client has an address in one of the networks |
+//! | hops | its position, counted from the service | a client reaches the service past a proxy |
+//!
+//! With too little trust, clients share the limit of a proxy, which is noticed. With too much, a
+//! client can choose its address, which is not.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -10,30 +20,33 @@ use waiting_room_core::{ConfigError, ConfigErrorKind};
 
 use super::chain::{Chain, MAX_ENTRIES};
 
-/// The proxies in front of the service that say the truth about who talks to them.
+/// The proxies in front of the service whose forwarding headers are believed.
 ///
-/// Too few of them, and clients share the limit of a proxy; one too many, and whoever speaks from
-/// its address is whom he likes.
+/// If a proxy is missing, all of its clients share one limit. If an address is trusted that is not
+/// a proxy, a client that sends from it can claim any address.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct TrustedProxies(Trust);
 
+/// The way in which proxies are recognized.
 #[derive(Clone, Debug)]
 enum Trust {
+    /// The number of proxies between a client and the service.
     Hops(u8),
-    /// In ascending order, and none overlaps another.
+    /// The networks of the proxies, in ascending order and without overlaps.
     Networks(Arc<[IpNet]>),
 }
 
 impl TrustedProxies {
-    /// Proxies with addresses in these networks, such as `10.0.0.0/8`, `192.0.2.7` or `::1`.
+    /// Trusts proxies with addresses in these networks, such as `10.0.0.0/8`, `192.0.2.7` or `::1`.
     ///
-    /// IPv4 and IPv6 are separate: `::/0` contains no IPv4 address.
+    /// IPv4 and IPv6 are separate: `::/0` contains no IPv4 address. An IPv4-mapped IPv6 network is
+    /// the IPv4 network.
     ///
     /// # Errors
     ///
-    /// If there is none, or one of them is no network, or one has bits beyond its prefix, as
-    /// `10.0.0.1/8` has: that may mean one address or the network.
+    /// If there is no network, if one of them cannot be parsed, or if one has bits beyond its
+    /// prefix: `10.0.0.1/8` may mean the address or the network.
     pub fn networks<'a>(cidrs: impl IntoIterator<Item = &'a str>) -> Result<Self, ConfigError> {
         let networks = cidrs.into_iter().map(network).collect::<Result<Vec<_>, _>>()?;
         if networks.is_empty() {
@@ -43,28 +56,37 @@ impl TrustedProxies {
         Ok(Self::of(&networks))
     }
 
-    /// So many proxies, one behind the other, whatever their addresses.
+    /// Trusts `count` proxies in a row, whatever their addresses: 1 to 32.
     ///
-    /// With 1 the client is the rightmost entry of the header. Where the chain is shorter than the
-    /// count, the client is the peer. Right only if nobody can reach the service, or any of the
-    /// proxies but the first, by another way: whoever can is believed. For a header with one value
-    /// the count does not matter.
+    /// With 1, the client is the rightmost entry of the header. If the chain has fewer entries than
+    /// `count`, the client is the peer. For a header with a single value, the count does not
+    /// matter.
+    ///
+    /// This is safe only if the service and all proxies but the first can be reached in no other
+    /// way. A client that bypasses a proxy can claim any address.
     pub const fn hops(count: u8) -> Self {
         Self(Trust::Hops(count))
     }
 
-    /// Proxies with addresses that are not routed on the internet: loopback, private (RFC 1918),
-    /// link-local and unique local (RFC 4193).
+    /// Trusts proxies with addresses that are not routed on the Internet: loopback, private (RFC
+    /// 1918), link-local (RFC 3927, RFC 4291) and unique local (RFC 4193).
     ///
-    /// Clients in the same network are trusted with them.
+    /// Clients in the same private network are trusted as well, and can claim any address.
     pub fn private() -> Self {
         Self::of(&PRIVATE)
     }
 
+    /// Merges the networks into ascending ones without overlaps, which [`contain`] relies on.
     fn of(networks: &[IpNet]) -> Self {
         Self(Trust::Networks(IpNet::aggregate(&networks.to_vec()).into()))
     }
 
+    /// Checks the number of hops. Networks were checked when they were parsed.
+    ///
+    /// # Errors
+    ///
+    /// If the number of hops is not 1 to [`MAX_ENTRIES`]: more entries are never read, so no client
+    /// would be found.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         let (kind, count) = match self.0 {
             Trust::Hops(0) => (ConfigErrorKind::TooSmall, 0),
@@ -77,7 +99,7 @@ impl TrustedProxies {
         Err(ConfigError::new(kind, FIELD, given, format_args!("1 to {MAX_ENTRIES} hops")))
     }
 
-    /// Whether the networks leave no address of a family out.
+    /// Returns whether all addresses of IPv4 or all of IPv6 are trusted.
     pub(super) fn covers_everyone(&self) -> bool {
         match &self.0 {
             Trust::Hops(_) => false,
@@ -85,7 +107,7 @@ impl TrustedProxies {
         }
     }
 
-    /// Whether whoever is connected from this address may say who the client is.
+    /// Returns whether the headers of a peer with this address are believed.
     pub(super) fn covers_peer(&self, peer: IpAddr) -> bool {
         match &self.0 {
             Trust::Hops(_) => true,
@@ -93,7 +115,8 @@ impl TrustedProxies {
         }
     }
 
-    /// The first hop that is no trusted proxy, or else the last that is known.
+    /// Walks the chain from `peer` outwards and returns the client: the first hop that is not a
+    /// trusted proxy or, if the chain ends before, the last hop that is known.
     pub(super) fn client(&self, peer: IpAddr, chain: Chain<'_>) -> IpAddr {
         match &self.0 {
             Trust::Hops(count) => client_after(*count, peer, chain),
@@ -102,19 +125,22 @@ impl TrustedProxies {
     }
 }
 
+/// Returns the client behind `count` proxies, of which `peer` is the nearest.
 fn client_after(count: u8, peer: IpAddr, mut chain: Chain<'_>) -> IpAddr {
     let mut hop = peer;
     for _ in 0..count {
         match chain.next() {
             Some(Some(address)) => hop = address,
             Some(None) => return hop,
-            // Somebody has come by a shorter way: which of the entries are ours is unknown.
+            // The request bypassed a proxy, so it is unknown which entries were written by proxies
+            // and which by the client. The peer alone is certain.
             None => return peer,
         }
     }
     hop
 }
 
+/// Returns the first hop from `peer` outwards whose address is in none of the networks.
 fn first_outside(networks: &[IpNet], peer: IpAddr, chain: Chain<'_>) -> IpAddr {
     let mut hop = peer;
     for entry in chain {
@@ -127,12 +153,20 @@ fn first_outside(networks: &[IpNet], peer: IpAddr, chain: Chain<'_>) -> IpAddr {
     hop
 }
 
+/// Returns whether one of the networks contains the address.
+///
+/// The networks are ascending and do not overlap, so a binary search finds the only candidate: the
+/// last network that begins at or before the address.
 fn contain(networks: &[IpNet], address: IpAddr) -> bool {
     let after = networks.partition_point(|network| network.network() <= address);
     networks[..after].last().is_some_and(|network| network.contains(&address))
 }
 
-/// The network of this notation, or of an address alone.
+/// Parses a network in CIDR notation. An address without a prefix is a network of that one address.
+///
+/// # Errors
+///
+/// If the text is neither, or if the address has bits beyond the prefix.
 pub(crate) fn network(cidr: &str) -> Result<IpNet, ConfigError> {
     let wrong = |expected: &str| {
         let given = format_args!("{cidr:?}");
@@ -147,15 +181,18 @@ pub(crate) fn network(cidr: &str) -> Result<IpNet, ConfigError> {
     Ok(network)
 }
 
+/// Parses a network that may have bits beyond its prefix.
 fn parse(cidr: &str) -> Option<IpNet> {
     let Some((address, prefix)) = cidr.split_once('/') else {
         return Some(IpNet::from(cidr.parse::<IpAddr>().ok()?.to_canonical()));
     };
+    // `u8::from_str` accepts a sign, as in `10.0.0.0/+8`.
     if !prefix.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let (address, prefix) = (address.parse::<IpAddr>().ok()?, prefix.parse::<u8>().ok()?);
-    // Addresses are compared as IPv4 where they are, in whatever notation, so networks are too.
+    // Addresses are compared in canonical form, so an IPv4-mapped network has to become an IPv4
+    // network. The 96 leading bits of the mapped notation are not part of its prefix.
     match address.to_canonical() {
         IpAddr::V4(v4) if address.is_ipv6() => {
             Some(IpNet::V4(Ipv4Net::new(v4, prefix.checked_sub(96)?).ok()?))
@@ -164,8 +201,11 @@ fn parse(cidr: &str) -> Option<IpNet> {
     }
 }
 
+/// The field that errors name.
 const FIELD: &str = "trusted_proxies";
 
+/// The networks of [`TrustedProxies::private`]. 100.64.0.0/10 (RFC 6598) is not among them: it
+/// contains the customers of a carrier, who are clients.
 const PRIVATE: [IpNet; 8] = [
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(10, 0, 0, 0), 8)),
     IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8)),

@@ -29,7 +29,7 @@ fn requests_share_a_key_if_they_share_every_part_of_it() {
     assert_ne!(with("a", "/x"), with("b", "/x"));
     assert_ne!(with("a", "/x"), with("a", "/y"));
     assert_eq!(hash(&key, get("/x")), None);
-    // The order of the parts counts, and where one ends.
+    // The order of the parts counts, and so does the boundary between them.
     let reversed = Key::path().and(Key::header("x-api-key"));
     assert_ne!(hash(&reversed, get("/x").header("x-api-key", "/x")), None);
     let cookies = Key::cookie("a").and(Key::cookie("b"));
@@ -55,7 +55,7 @@ fn the_chain_of_proxies_and_the_path_are_looked_at_once_for_all_who_ask() {
     let head = RequestHead::new(&first, &callers.client_ip, Some(&findings));
     assert_eq!(head.client_ip(), Some(IpAddr::from([192, 0, 2, 1])));
     assert!(!head.readings(|readings| readings.is_clear()));
-    // What is known is not found out again, so it is believed of another request as well.
+    // Cached values are not computed again, so the same findings wrongly serve another request too.
     let second = from("192.0.2.2").body(()).unwrap();
     let head = RequestHead::new(&second, &callers.client_ip, Some(&findings));
     assert_eq!(head.client_ip(), Some(IpAddr::from([192, 0, 2, 1])));
@@ -67,7 +67,7 @@ fn the_chain_of_proxies_and_the_path_are_looked_at_once_for_all_who_ask() {
                 .of(RequestHead::new(&first, &callers.client_ip, Some(&Findings::default())), None)
         )
     );
-    // Outside of a layer nothing is kept.
+    // Outside a layer nothing is cached.
     assert_eq!(RequestHead::from(&second).client_ip(), Some(IpAddr::from([192, 0, 2, 2])));
 }
 

@@ -4,7 +4,7 @@ use waiting_room_core::Reason;
 use super::*;
 use crate::{request::Language, respond::sample};
 
-/// Tells an answer to a client of which nothing else is known.
+/// Renders an answer to a request without headers.
 fn respond(answer: &Answer, page: &Page, is_head: bool) -> Response<Bytes> {
     super::respond(answer, page, &RequestHead::from(&Request::new(())), is_head)
 }
@@ -75,7 +75,7 @@ fn a_head_request_gets_the_same_headers_without_the_body() {
 
 #[test]
 fn a_template_that_fails_at_last_becomes_text_with_the_same_status() {
-    // The samples have no such room, so it passes the check at the start.
+    // No sample answer is about this room, so the template passes the check at start-up.
     let source = "{% if room == 'unlucky' %}{{ 1 // 0 }}{% endif %}";
     let page = Page::template(source).unwrap();
     let answer = Answer { room: "unlucky".into(), ..sample::placed() };

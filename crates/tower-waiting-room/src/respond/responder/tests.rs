@@ -52,12 +52,12 @@ fn refuse(
     })
 }
 
-/// To one policy named `per_ip`, with the default headers.
+/// Refuses a request by the limit `per_ip` alone, with the default headers.
 fn refuse_one(request: &Request<()>) -> Response<Bytes> {
     refuse(RateHeaders::Common, request, &[(&line("per_ip"), decision(Some(WAIT)))], Some(WAIT))
 }
 
-/// All headers, sorted, one a line.
+/// Formats all headers, sorted, one in each line.
 fn text(headers: &HeaderMap) -> String {
     let mut lines: Vec<_> = headers
         .iter()
@@ -165,7 +165,7 @@ fn a_head_request_gets_the_length_without_the_body() {
     assert!(response.body().is_empty());
 }
 
-/// Refuses a request at a gate for 10 at once, in this way.
+/// Refuses a request at a gate through which 10 requests may run at once.
 fn refuse_at_gate(
     status: StatusCode,
     request: &Request<()>,

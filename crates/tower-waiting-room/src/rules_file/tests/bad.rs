@@ -1,4 +1,4 @@
-//! What is wrong with a file is said with its place, what it is and what it should be.
+//! Errors state the place of a mistake, what was given, and what was expected.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn refused(name: &str, text: &str) -> String {
     error.to_string()
 }
 
-/// The message for a YAML file with these lines as its descriptors, from line 3 on.
+/// Returns the message for a YAML file with these lines as its descriptors, from line 3 on.
 #[track_caller]
 fn refused_descriptors(lines: &str) -> String {
     refused("limits.yaml", &format!("domain: d\ndescriptors:\n{lines}"))
@@ -30,7 +30,7 @@ fn a_wrong_frame_is_named() {
         ),
         (
             "domain: d\ndomain: e\n",
-            "2:1: domain is given twice, expected once: the first is in line 1",
+            "2:1: domain is given twice, expected once: the first is on line 1",
         ),
         (
             "domain: &d d\ndescriptors: *d\n",
@@ -90,7 +90,7 @@ fn an_error_keeps_what_is_given_apart_from_what_is_expected() {
     assert_eq!(error.expected(), None);
 }
 
-/// What the parsers say is theirs; where they say it is ours.
+/// The parsers word these messages, but the place is ours.
 #[test]
 fn a_file_that_cannot_be_parsed_is_named_with_the_place() {
     for (name, text, message) in [
@@ -110,7 +110,7 @@ fn a_wrong_descriptor_is_named() {
         ("  - 5\n", "3:5: descriptors[0] is 5, expected a table"),
         (
             "  - value: x\n",
-            "3:5: descriptors[0].key is missing, expected what of a request this is about",
+            "3:5: descriptors[0].key is missing, expected the part of a request to match",
         ),
         ("  - key: ''\n", "3:10: descriptors[0].key is \"\", expected a text of 1 to 256 bytes"),
         (
@@ -175,20 +175,19 @@ fn a_wrong_descriptor_is_named() {
         ),
         (
             "  - key: path\n  - key: user\n  - { value: /a, key: path }\n  - key: path\n",
-            "6:5: descriptors[3] is the same as that of line 3, expected another key or value",
+            "6:5: descriptors[3] is the same as the one on line 3, expected another key or value",
         ),
     ] {
         assert_eq!(refused_descriptors(lines), format!("limits.yaml:{message}"), "{lines}");
     }
 }
 
-/// A rule about what no request has would never apply.
+/// A rule for such a value would never apply.
 #[test]
 fn a_value_that_no_request_can_have_is_named() {
     const ADDRESS: &str = "an address or a network, as 10.0.0.0/8";
-    const METHOD: &str = "the name of a method in upper case, as POST";
-    const PATH: &str =
-        "a path as requests have it: from '/' on, in printable ASCII, without a query";
+    const METHOD: &str = "the name of a method in upper case, such as POST";
+    const PATH: &str = "a path that starts with '/', in printable ASCII and without a query";
     for (key, value, expected) in [
         ("remote_address", "localhost", ADDRESS),
         ("remote_address", "10.0.0", ADDRESS),
@@ -219,7 +218,8 @@ fn one_address_in_two_notations_is_the_same() {
             "  - {{ key: remote_address, value: 192.0.2.7, rate_limit: {{ unlimited: true }} }}
   - {{ key: remote_address, value: '{value}', rate_limit: {{ unlimited: true }} }}\n"
         ));
-        let message = "descriptors[1] is the same as that of line 3, expected another key or value";
+        let message =
+            "descriptors[1] is the same as the one on line 3, expected another key or value";
         assert_eq!(error, format!("limits.yaml:4:5: {message}"));
     }
 }
@@ -364,7 +364,7 @@ fn two_rules_do_not_have_one_name() {
     assert_eq!(
         error,
         "limits.yaml:4:43: descriptors[1].descriptors[0] is \"d/path=/a/user\", \
-         as the rule of line 3 is called, expected a name of its own"
+         the name of the rule on line 3, expected a unique name"
     );
 }
 
@@ -386,11 +386,12 @@ fn a_file_has_bounds() {
     assert_eq!(rules(1_000).unwrap().rules.len(), 1_000);
     assert_eq!(
         rules(1_001).unwrap_err().to_string(),
-        "limits.yaml:1003:5: descriptors[1000] is one rule more, expected at most 1000 in a file"
+        "limits.yaml:1003:5: descriptors[1000] is one rule too many, \
+         expected at most 1000 in a file"
     );
 
     let large = " ".repeat((1 << 20) + 1);
-    let message = "limits.yaml: is longer than 1048576 bytes, the most that is read";
+    let message = "limits.yaml: is longer than the limit of 1048576 bytes";
     assert_eq!(refused("limits.yaml", &large), message);
 }
 
@@ -407,7 +408,7 @@ fn descriptors_are_nested_at_most_eight_deep() {
     let error = nested(8).unwrap_err().to_string();
     assert!(error.ends_with(".descriptors is at depth 9, expected at most 8"), "{error}");
     let error = nested(40).unwrap_err().to_string();
-    assert!(error.ends_with("nested too deep, expected at most 32 levels"), "{error}");
+    assert!(error.ends_with("nested too deeply, expected at most 32 levels"), "{error}");
 }
 
 #[test]

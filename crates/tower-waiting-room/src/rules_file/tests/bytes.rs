@@ -1,10 +1,10 @@
-//! Whatever stands in a file, it is a file of rules or an error.
+//! Any content is read as a file of rules or refused with an error, and never causes a panic.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::*;
 
-/// What makes a text look like a file of rules, or breaks one that does.
+/// Pieces that make a text look like a file of rules, or break one that does.
 const FRAGMENTS: [&str; 44] = [
     "domain: d\n",
     "descriptors:\n",
@@ -52,7 +52,7 @@ const FRAGMENTS: [&str; 44] = [
     ",",
 ];
 
-/// An error is in the file; a file is within its bounds.
+/// Checks that the line of an error is a line of the file, and that every rule has an entry.
 fn is_sound(name: &str, bytes: &[u8]) {
     match RulesFile::parse(Path::new(name), bytes, &REGISTERED) {
         Ok(file) => assert!(file.rules.iter().all(|rule| !rule.entries.is_empty())),

@@ -11,7 +11,7 @@ use crate::rules_file::RulesFile;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// With events or not at all.
+/// Looks at the file after events only: the intervals are longer than any test.
 const EVENTS: Pace = Pace {
     quiet: Duration::from_millis(20),
     patience: HOUR,
@@ -28,7 +28,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Prepares a folder, and then watches this file in it.
+    /// Prepares a folder, and then watches the file with this name in it.
     fn new(pace: Pace, name: &str, prepare: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         prepare(folder.path());
@@ -50,7 +50,7 @@ impl Scene {
         })
     }
 
-    /// Takes changes until the file is like this.
+    /// Receives changes until the file has this content.
     #[track_caller]
     fn becomes(&self, content: &str) {
         while self.changes.recv_timeout(Duration::from_secs(20)).expect("a change") != content {}
@@ -93,7 +93,7 @@ fn a_file_that_could_not_be_used_is_tried_again_at_every_look() {
     fs::write(&scene.path, "unusable").unwrap();
     scene.becomes("unusable");
     scene.becomes("unusable");
-    // What was seen first is a change again.
+    // The content that the first look found counts as a change again.
     fs::write(&scene.path, "old").unwrap();
     scene.becomes("old");
 }
@@ -103,7 +103,7 @@ fn a_file_that_could_not_be_used_is_tried_again_at_every_look() {
 fn a_link_that_is_swapped_is_noticed() {
     use std::os::unix::fs::symlink;
 
-    // As Kubernetes mounts a ConfigMap.
+    // This is how Kubernetes mounts a ConfigMap.
     let scene = Scene::new(EVENTS, "limits.yaml", |folder| {
         for (version, content) in [("..1", "old"), ("..2", "new")] {
             fs::create_dir(folder.join(version)).unwrap();

@@ -1,4 +1,5 @@
-//! The cipher against C2SP's vectors (<https://c2sp.org/XAES-256-GCM>), and the form around it.
+//! Tests of the cipher with the vectors of C2SP (<https://c2sp.org/XAES-256-GCM>), and of the form
+//! around it.
 
 use shake::{
     Shake128,
@@ -63,7 +64,7 @@ fn read<const N: usize>(source: &mut impl XofReader) -> [u8; N] {
     bytes
 }
 
-/// A vector with a length of one byte in front (RFC 8446 section 3.4).
+/// Reads a vector that is preceded by its length in one byte (RFC 8446 section 3.4).
 fn read_vec(source: &mut impl XofReader) -> Vec<u8> {
     let [len] = read(source);
     let mut bytes = vec![0; usize::from(len)];
@@ -106,7 +107,7 @@ fn every_part_of_the_clear_header_is_bound() {
             let mut token = token.clone();
             token[byte] ^= 1 << bit;
             let mut claimed = Sealer::new(&key, "shop");
-            // The same key, made to bind what the changed header says.
+            // The same key, but with the changed header as its associated data.
             let bound = [&token[..HEADER_LEN], b"shop"].concat().into_boxed_slice();
             claimed.bound = [bound.clone(), bound];
             let opened = claimed.open(Kind::Ticket, &mut token[HEADER_LEN..]);

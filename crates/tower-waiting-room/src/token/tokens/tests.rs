@@ -20,11 +20,11 @@ fn open(token: &SealedToken) -> Result<Opened, OpenError> {
 fn opened_pass(result: Result<Opened, OpenError>) -> Verified<Pass> {
     match result {
         Ok(Opened::Pass(pass)) => pass,
-        other => panic!("{other:?} is no pass"),
+        other => panic!("{other:?} is not a pass"),
     }
 }
 
-/// A token of each kind, as text.
+/// Returns a token of each kind, as text.
 fn both() -> [String; 2] {
     [tokens().seal_pass(&pass(NOW)).0, tokens().seal_ticket(&ticket(NOW)).0]
 }
@@ -35,7 +35,7 @@ fn what_was_sealed_is_opened() {
     assert_eq!(*verified, pass(NOW));
     assert!(!verified.is_from_old_key());
     let Ok(Opened::Ticket(verified)) = open(&tokens().seal_ticket(&ticket(NOW))) else {
-        panic!("a ticket")
+        panic!("not a ticket")
     };
     assert_eq!(*verified, ticket(NOW));
     assert!(!verified.is_from_old_key());
@@ -144,7 +144,7 @@ fn a_key_can_be_replaced_without_voiding_what_it_sealed() {
     let Ok(Opened::Ticket(verified)) =
         during.open(before.seal_ticket(&ticket(NOW)).0.as_bytes(), NOW)
     else {
-        panic!("a ticket")
+        panic!("not a ticket")
     };
     assert!(verified.is_from_old_key());
 }
@@ -216,7 +216,7 @@ fn a_token_that_is_ahead_by_more_than_the_leeway_is_one_of_now() {
     let lifetime = pass(NOW).expires_at.since(NOW);
     assert!(opened.is_ahead());
     assert_eq!((opened.last_check_in, opened.expires_at), (now, now + lifetime));
-    // A session is known by when it began.
+    // The time at which it began identifies a session, so it must not move.
     assert_eq!(opened.accepted_at, pass(NOW).accepted_at);
 
     let mut ticket = Ticket::new(
@@ -263,7 +263,7 @@ fn a_text_is_decoded_up_to_256_bytes_and_not_looked_at_beyond() {
 
 #[test]
 fn a_token_made_by_another_implementation_is_opened() {
-    // Sealed in Python on OpenSSL, by the form in the docs of the module.
+    // Sealed in Python with OpenSSL, following the form in the module docs.
     let text = b"AQFZ7ypIQUJDREVGR0hJSktMTU5PUFFSU1RVVldYlxUrpRau8zFI1XVE3NOp-thNHtiZsq\
         fGGIhm6zN6aD0DppiFFlJYz_OjVzlXzAWlGrHrptfhcD4AxZGc9Tkr4w";
     assert_eq!(*opened_pass(tokens().open(text, NOW)), pass(NOW));

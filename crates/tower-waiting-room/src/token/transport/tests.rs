@@ -10,7 +10,7 @@ fn transport() -> Transport {
     Transport::new(&CookieSettings::new(), "shop").unwrap()
 }
 
-/// A request with these values of `waiting-room-token` and of `Cookie`.
+/// Returns the headers of a request with these `waiting-room-token` and `Cookie` lines.
 fn request<T: AsRef<[u8]>, C: AsRef<[u8]>>(tokens: &[T], cookies: &[C]) -> HeaderMap {
     let value = |bytes: &[u8]| HeaderValue::from_bytes(bytes).unwrap();
     let mut headers = HeaderMap::new();
@@ -132,7 +132,7 @@ fn cookies_beyond_sixteen_kibibytes_are_not_searched() {
     assert_eq!(candidates(&cookies(&["x".repeat(fits) + &ours])), ["T"]);
     assert!(candidates(&cookies(&["x".repeat(fits + 1) + &ours])).is_empty());
 
-    // The bound is on all headers together, and one of 16 KiB leaves nothing for the next.
+    // The bound applies to all headers together: one of 16 KiB leaves no budget for the next.
     let ours = format!("{NAME}=T");
     let filler = "x".repeat(Transport::MAX_COOKIE_BYTES - ours.len());
     assert_eq!(candidates(&cookies(&[&filler, &ours])), ["T"]);
@@ -320,7 +320,7 @@ fn a_transport_of_wrong_settings_cannot_be_made() {
     assert!(Transport::new(&CookieSettings::new(), "a b").is_err());
 }
 
-/// Splits by the letter of the grammar, as an oracle.
+/// Finds candidates by splitting the headers exactly as the grammar states, as an oracle.
 fn naive(lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let pairs = lines.iter().flat_map(|line| line.split(|byte| *byte == b';'));
     pairs

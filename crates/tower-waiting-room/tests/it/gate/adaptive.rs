@@ -1,12 +1,12 @@
-//! A gate that finds its limit by itself.
+//! Gates with an adaptive limit.
 
 use super::*;
 
 use std::sync::Mutex;
 
-use tower_waiting_room::{AdaptiveLimit, PermitHandle, PermitOutcome, Sample};
+use tower_waiting_room::gate::{AdaptiveLimit, PermitHandle, PermitOutcome, Sample};
 
-/// Writes down what it hears, and lowers the limit by one each time.
+/// Records the outcomes that it observes, and lowers the limit by one each time.
 #[derive(Clone, Debug)]
 struct Listener {
     heard: Arc<Mutex<Vec<PermitOutcome>>>,
@@ -25,7 +25,7 @@ impl AdaptiveLimit for Listener {
     }
 }
 
-/// As many as a dial says that others turn.
+/// A limit that the test sets.
 #[derive(Clone, Debug)]
 struct Dial(Arc<AtomicU32>);
 
@@ -39,7 +39,8 @@ impl AdaptiveLimit for Dial {
     }
 }
 
-/// Sends requests to an application that answers as their paths say, and returns what was heard.
+/// Sends requests to an application that answers as their paths state. Returns the observed
+/// outcomes and the limit afterwards.
 async fn heard(paths: &[&'static str]) -> (Vec<PermitOutcome>, Option<u32>) {
     let listener = Listener { heard: Arc::default(), limit: 10 };
     let heard = Arc::clone(&listener.heard);
@@ -65,7 +66,7 @@ async fn heard(paths: &[&'static str]) -> (Vec<PermitOutcome>, Option<u32>) {
         }
     }
     let heard = heard.lock().unwrap().clone();
-    (heard, layer.handle().gates()[0].1[0].limit)
+    (heard, layer.handle().gates()[0].snapshots()[0].limit)
 }
 
 #[tokio::test(start_paused = true)]
@@ -110,7 +111,7 @@ async fn a_body_that_is_not_read_to_its_end_says_nothing_of_the_service() {
     });
     drop(layer.layer(app).oneshot(Request::new(())).await.unwrap());
     assert!(heard.lock().unwrap().is_empty());
-    assert_eq!(layer.handle().gates()[0].1[0].in_flight, 0);
+    assert_eq!(layer.handle().gates()[0].snapshots()[0].in_flight, 0);
 }
 
 #[tokio::test]
@@ -118,7 +119,7 @@ async fn nobody_else_sets_its_limit() {
     let listener = Listener { heard: Arc::default(), limit: 10 };
     let gate = || Concurrency::adaptive(listener.clone());
     let works = Works::new(gate());
-    let error = works.layer.handle().set_concurrency("gate", 3).unwrap_err();
+    let error = works.layer.handle().gate("gate").unwrap().set_limit(3).unwrap_err();
     assert!(error.to_string().ends_with("finds its limit by itself"), "{error}");
     let by_key = gate().for_each(tower_waiting_room::Key::path());
     let error = WaitingRoomConfig::builder("works").concurrency(by_key).build().unwrap_err();
@@ -130,7 +131,7 @@ async fn a_limit_that_changes_by_itself_is_in_force_when_the_next_request_is_ove
     let dial = Arc::new(AtomicU32::new(3));
     let works = Works::new(Concurrency::adaptive(Dial(Arc::clone(&dial))));
     works.finish(9);
-    // What a gate takes for as many as come is no other number each time.
+    // `u32::MAX` stands for no limit. The gate must recognize it as unchanged as well.
     for (turned, limit) in [(7, Some(7)), (2, Some(2)), (u32::MAX, None), (5, Some(5))] {
         dial.store(turned, Ordering::Relaxed);
         works.get().await;

@@ -1,4 +1,4 @@
-//! Clients that leave while their request waits.
+//! Clients that disconnect while their request waits.
 
 use super::*;
 
@@ -9,7 +9,7 @@ use futures_util::{StreamExt, stream};
 fn send(
     layer: &WaitingRoomLayer,
     request: Request<Body>,
-) -> impl Future<Output = Response<tower_waiting_room::ResponseBody<String>>> + use<> {
+) -> impl Future<Output = Response<tower_waiting_room::service::ResponseBody<String>>> + use<> {
     let app = service_fn(|request: Request<Body>| async move {
         let hint = http_body::Body::size_hint(request.body()).exact();
         assert!(!http_body::Body::is_end_stream(request.body()));
@@ -28,7 +28,7 @@ fn layer(concurrency: Concurrency) -> WaitingRoomLayer {
 }
 
 fn queued(layer: &WaitingRoomLayer) -> u32 {
-    layer.handle().gates()[0].1[0].queued
+    layer.handle().gates()[0].snapshots()[0].queued
 }
 
 #[tokio::test(start_paused = true)]
@@ -47,7 +47,7 @@ async fn what_was_read_while_it_waited_comes_first_and_counts() {
     let request = Request::post("/").body(Body::from("a whole body")).unwrap();
     let mut response = pin!(send(&layer, request));
     assert!(is_waiting(response.as_mut()).await);
-    layer.handle().set_concurrency("gate", 1).unwrap();
+    layer.handle().gate("gate").unwrap().set_limit(1).unwrap();
     let body = response.await.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(body, "a whole body of Some(12)");
 }
@@ -72,7 +72,7 @@ async fn no_more_is_read_than_may_be_and_nothing_where_continue_is_expected() {
         let mut response = pin!(send(&layer, request));
         assert!(is_waiting(response.as_mut()).await);
         let while_waiting = read.load(Ordering::Relaxed);
-        layer.handle().set_concurrency("gate", 1).unwrap();
+        layer.handle().gate("gate").unwrap().set_limit(1).unwrap();
         let body = response.await.into_body().collect().await.unwrap().to_bytes();
         assert_eq!(body.len(), 10_000 + " of None".len());
         while_waiting
@@ -90,10 +90,11 @@ async fn what_is_left_of_a_refused_upload_is_read_and_for_a_while_only() {
         let body = {
             let left = Arc::clone(&left);
             let frames = stream::iter((0..frames).map(|_| Ok::<_, Infallible>("frame")));
-            // Whoever reads to the end waits for what never comes.
+            // The body never ends, so a reader without a bound would never stop.
             frames.chain(stream::pending()).map(move |frame| (&left, frame).1)
         };
-        // As a server of HTTP/1 hands on what it takes for a body (RFC 9112 section 6.3).
+        // A server of HTTP/1 takes a request for one with a body by this header (RFC 9112 section
+        // 6.3).
         let framing = ("transfer-encoding", "chunked");
         let mut request = Request::post("/").version(version).header(framing.0, framing.1);
         for (name, value) in headers {
@@ -119,7 +120,7 @@ async fn what_is_left_of_a_refused_upload_is_read_and_for_a_while_only() {
     assert!(!is_kept(&endless), "sixteen megabytes are enough");
 }
 
-/// A few bytes out of much more, as a server cuts them from what it has read.
+/// A few bytes of a larger buffer, as a server slices them from what it has read.
 struct Cut {
     bytes: Vec<u8>,
     _read: Arc<()>,
@@ -159,7 +160,7 @@ async fn a_body_that_came_to_its_end_is_not_asked_again() {
     let request = Request::post("/").body(Body::from_stream(frames)).unwrap();
     let mut response = pin!(send(&layer, request));
     assert!(is_waiting(response.as_mut()).await);
-    layer.handle().set_concurrency("gate", 1).unwrap();
+    layer.handle().gate("gate").unwrap().set_limit(1).unwrap();
     let body = response.await.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(body, "whole of Some(5)");
 }

@@ -1,13 +1,13 @@
-//! For how long a permit is held.
+//! The time for which a permit is held.
 
 use super::*;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::mpsc;
-use tower_waiting_room::{PermitHandle, ReleaseAt};
+use tower_waiting_room::gate::{PermitHandle, ReleaseAt};
 
-/// A body whose frames the test sends.
+/// A body with frames that the test sends.
 struct Frames(mpsc::UnboundedReceiver<&'static str>);
 
 impl Body for Frames {
@@ -26,7 +26,7 @@ impl Body for Frames {
     }
 }
 
-/// A layer with one permit, and an application that answers with such a body at once.
+/// A layer with this gate, and an application that immediately answers with a body of [`Frames`].
 fn streaming(
     concurrency: Concurrency,
 ) -> (WaitingRoomLayer, mpsc::UnboundedSender<&'static str>, impl AsyncFn() -> Option<ResponseOf>) {
@@ -52,10 +52,10 @@ fn streaming(
     (layer, sender, send)
 }
 
-type ResponseOf = Response<tower_waiting_room::ResponseBody<Frames>>;
+type ResponseOf = Response<tower_waiting_room::service::ResponseBody<Frames>>;
 
 fn in_flight(layer: &WaitingRoomLayer) -> u32 {
-    layer.handle().gates()[0].1[0].in_flight
+    layer.handle().gates()[0].snapshots()[0].in_flight
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,18 +94,18 @@ async fn a_reader_that_stalls_frees_the_permit_and_one_that_waits_does_not() {
     let mut body = pin!(send().await.unwrap().into_body());
     frames.send("a").unwrap();
     assert!(body.frame().await.is_some());
-    // It has asked for the next frame, which the application does not have.
+    // The server has asked for the next frame, which the application does not have yet.
     assert!(is_waiting(pin!(body.frame())).await);
     tokio::time::sleep(10 * stall).await;
     assert_eq!(in_flight(&layer), 1);
-    // Now there is one, and nobody asks for the next.
+    // Now there is one, and the server does not ask for the next.
     frames.send("b").unwrap();
     assert!(body.frame().await.is_some());
     tokio::time::sleep(stall / 2).await;
     assert_eq!(in_flight(&layer), 1);
     tokio::time::sleep(stall).await;
     assert_eq!(in_flight(&layer), 0);
-    // What it was reading goes on.
+    // The response itself is not interrupted.
     frames.send("c").unwrap();
     assert!(body.frame().await.is_some());
 }
@@ -115,7 +115,7 @@ async fn a_reader_has_the_whole_time_whenever_it_began() {
     let stall = Duration::from_secs(4);
     let (layer, frames, send) = streaming(Concurrency::limit(1).body_stall(stall));
     let mut body = pin!(send().await.unwrap().into_body());
-    // The second frame is taken just before a tick of the sweeper, which has one each second.
+    // The second frame is taken just before a tick of the sweeper, which ticks every second.
     for pause in [Duration::from_millis(900), stall - Duration::from_millis(1)] {
         frames.send("a").unwrap();
         assert!(body.frame().await.is_some());
@@ -134,7 +134,7 @@ async fn the_time_in_which_the_process_was_stopped_is_no_readers_fault() {
     frames.send("a").unwrap();
     assert!(body.frame().await.is_some());
     tokio::task::yield_now().await;
-    // The clock goes on at once, without anybody running between.
+    // The clock advances in one step, and no task runs in between.
     tokio::time::advance(10 * stall).await;
     tokio::time::sleep(stall / 2).await;
     assert_eq!(in_flight(&layer), 1);
@@ -145,19 +145,17 @@ async fn the_time_in_which_the_process_was_stopped_is_no_readers_fault() {
 #[tokio::test]
 async fn nothing_is_held_for_longer_than_the_longest_time() {
     tokio::time::pause();
-    let clock = tower_waiting_room::ManualClock::default();
+    let clock = tower_waiting_room::time::ManualClock::default();
     let concurrency = Concurrency::limit(1).max_hold(Duration::from_secs(60));
     let config = WaitingRoomConfig::builder("works").concurrency(concurrency).build().unwrap();
-    let store = tower_waiting_room::MemoryStore::with_clock(config.rules().clone(), clock.clone());
-    let failure = tower_waiting_room::StoreFailure::Wait;
-    let layer = WaitingRoomLayer::with_store(config, store.unwrap(), failure);
+    let layer = WaitingRoomLayer::with_clock(config, clock.clone());
     let app = service_fn(|_: Request<()>| std::future::pending::<Result<Response<String>, ()>>());
     let mut response = pin!(layer.layer(app).oneshot(Request::new(())));
     assert!(is_waiting(response.as_mut()).await);
     for (secs, expected) in [(30, 1), (45, 0)] {
         clock.advance(Duration::from_secs(secs));
         tokio::time::sleep(Duration::from_secs(secs)).await;
-        assert_eq!(layer.handle().gates()[0].1[0].in_flight, expected);
+        assert_eq!(layer.handle().gates()[0].snapshots()[0].in_flight, expected);
     }
 }
 

@@ -1,10 +1,10 @@
-//! Several gates for one request.
+//! Several gates that cover one request.
 
 use super::*;
 
 use std::task::{Context, Waker};
 
-use tower_waiting_room::{Key, ManualClock, MemoryStore, StoreFailure};
+use tower_waiting_room::{Key, time::ManualClock};
 
 fn nested() -> WaitingRoomConfigBuilder {
     WaitingRoomConfig::builder("works")
@@ -51,7 +51,7 @@ async fn who_is_refused_by_one_gate_gives_back_the_permits_of_the_others() {
 async fn a_gate_of_a_tenant_is_there_only_while_it_has_a_request() {
     let works = Works::of(nested());
     let handle = works.layer.handle();
-    let tenants = || handle.gates().into_iter().find(|(name, _)| &**name == "tenant").unwrap().1;
+    let tenants = || handle.gate("tenant").unwrap().snapshots();
     works.finish(1_000);
     for tenant in 0..1_000 {
         assert_eq!(works.send(of(&tenant.to_string(), "/")).await.status, 200);
@@ -63,7 +63,7 @@ async fn a_gate_of_a_tenant_is_there_only_while_it_has_a_request() {
     requests.iter().for_each(tokio::task::JoinHandle::abort);
     tokio::task::yield_now().await;
     let handle = works.layer.handle();
-    assert!(handle.gates().iter().all(|(name, gates)| &**name != "tenant" || gates.is_empty()));
+    assert!(handle.gate("tenant").unwrap().snapshots().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,7 +80,8 @@ async fn a_tenant_that_comes_while_the_gates_are_drained_is_refused_too() {
     assert_eq!(works.send(of("ann", "/")).await.status, 503);
 }
 
-/// Tenants come while the limit of each is changed, on threads of their own.
+/// New tenants arrive on two threads while a third one changes the limit of all tenants' gates. A
+/// wrong order of locks would deadlock here.
 #[test]
 fn tenants_that_come_while_the_limit_is_changed_neither_wait_nor_hold_it_up() {
     let (done, is_done) = std::sync::mpsc::channel();
@@ -99,7 +100,7 @@ fn tenants_that_come_while_the_limit_is_changed_neither_wait_nor_hold_it_up() {
                 });
             }
             for limit in 1..20_000 {
-                handle.set_concurrency("tenant", limit).unwrap();
+                handle.gate("tenant").unwrap().set_limit(limit).unwrap();
             }
         });
         done.send(()).unwrap();
@@ -131,7 +132,7 @@ async fn a_tenant_that_was_drained_leaves_nothing_behind() {
     assert_eq!(handle.drain_gates(DrainQueue::Serve, Duration::from_secs(1)).await, 0);
     assert_eq!(request.await.unwrap().status, 200);
     handle.open_gates();
-    assert!(handle.gates().iter().all(|(name, gates)| &**name != "tenant" || gates.is_empty()));
+    assert!(handle.gate("tenant").unwrap().snapshots().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -141,8 +142,7 @@ async fn the_time_that_a_client_has_is_spent_at_all_gates_together() {
         .concurrency(queue().name("all"))
         .concurrency(queue().name("tenant").for_each(Key::header("x-tenant")));
     let (built, clock) = (config.clone().build().unwrap(), ManualClock::default());
-    let store = MemoryStore::with_clock(built.rules().clone(), clock.clone()).unwrap();
-    let layer = WaitingRoomLayer::with_store(built, store, StoreFailure::Wait);
+    let layer = WaitingRoomLayer::with_clock(built, clock.clone());
     let works = Works { layer, ..Works::of(config) };
     let started = tokio::time::Instant::now();
     let mut ann = pin!(works.send(of("ann", "/")));
@@ -155,7 +155,7 @@ async fn the_time_that_a_client_has_is_spent_at_all_gates_together() {
     clock.advance(Duration::from_millis(200));
     works.finish(1);
     ann.await;
-    // Now it waits behind the other tenant.
+    // Ann's permit is free now, so the hurried request waits at the gate for all, behind Bob's.
     assert!(is_waiting(bob.as_mut()).await);
     assert_eq!(hurried.await.unwrap().reason, "refused:gate_timeout");
     assert_eq!(started.elapsed(), Duration::from_millis(300));
@@ -172,7 +172,7 @@ async fn a_layer_that_is_there_twice_takes_one_permit_and_says_so() {
     assert_eq!(response.status(), 200);
     drop(response);
     let handle = layer.handle();
-    assert_eq!(handle.gates()[0].1[0].in_flight, 0);
+    assert_eq!(handle.gates()[0].snapshots()[0].in_flight, 0);
     let found = handle.misconfigurations().into_iter().map(|it| it.code());
     assert_eq!(found.collect::<Vec<_>>(), ["counted_twice"]);
 }
@@ -185,13 +185,13 @@ async fn a_handle_keeps_the_permits_of_an_outer_layer_too() {
         let kept = Arc::clone(&kept);
         move |request: Request<String>| {
             *kept.lock().unwrap() =
-                request.extensions().get::<tower_waiting_room::PermitHandle>().cloned();
+                request.extensions().get::<tower_waiting_room::gate::PermitHandle>().cloned();
             std::future::ready(Ok::<_, Infallible>(Response::new(String::new())))
         }
     });
     let both = layers[0].layer(layers[1].layer(app));
     drop(both.oneshot(Request::new(String::new())).await.unwrap());
-    let in_flight = || layers.each_ref().map(|it| it.handle().gates()[0].1[0].in_flight);
+    let in_flight = || layers.each_ref().map(|it| it.handle().gates()[0].snapshots()[0].in_flight);
     assert_eq!(in_flight(), [1, 1]);
     drop(kept.lock().unwrap().take());
     assert_eq!(in_flight(), [0, 0]);
@@ -203,14 +203,14 @@ async fn in_shadow_mode_the_permits_of_the_gates_before_a_refusal_are_held() {
     let config = WaitingRoomConfig::builder("works")
         .concurrency(Concurrency::limit(2).name("each").for_each(Key::header("x-tenant")))
         .concurrency(closed)
-        .enforcement(tower_waiting_room::Enforcement::Shadow);
+        .enforcement(tower_waiting_room::config::Enforcement::Shadow);
     let works = Works::of(config);
     let mut running = pin!(works.send(of("ann", "/slow")));
     assert!(is_waiting(running.as_mut()).await);
     assert_eq!(works.running.load(Ordering::Relaxed), 1);
-    let gates = works.layer.handle().gates();
+    let handle = works.layer.handle();
     let in_flight = |name: &str| {
-        let (_, gates) = gates.iter().find(|(it, _)| &**it == name).unwrap();
+        let gates = handle.gate(name).unwrap().snapshots();
         gates.iter().map(|gate| gate.in_flight).sum::<u32>()
     };
     assert_eq!((in_flight("each"), in_flight("closed")), (1, 0));

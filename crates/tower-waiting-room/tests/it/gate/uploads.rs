@@ -6,12 +6,12 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream;
 use tokio::{sync::mpsc, task::yield_now, time::advance};
-use tower_waiting_room::{BodyReadTimeout, Enforcement};
+use tower_waiting_room::{config::Enforcement, request::BodyReadTimeout};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A gate with one permit, and an application that reads the body and answers with its length, or with
-/// 408 if it has stalled.
+/// A gate, and an application that reads the body. It answers with the length of the body, or with
+/// 408 if the body has stalled.
 struct Uploads {
     layer: WaitingRoomLayer,
 }
@@ -41,11 +41,11 @@ impl Uploads {
     }
 
     fn in_flight(&self) -> u32 {
-        self.layer.handle().gates()[0].1[0].in_flight
+        self.layer.handle().gates()[0].snapshots()[0].in_flight
     }
 }
 
-/// A body whose frames the test sends, and which does not end before its sender is dropped.
+/// A body with frames that the test sends. It ends when its sender is dropped.
 fn upload() -> (mpsc::UnboundedSender<&'static str>, Body) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let frames = stream::unfold(receiver, async |mut receiver| {

@@ -1,16 +1,16 @@
-//! What a value of the file is compared with.
+//! The part of a request with which a value of the file is compared.
 
 use http::Method;
 
 use super::*;
 
-/// A file with these descriptors, of which nobody registers a key.
+/// A house with these descriptors, none of which has a key that the code registers.
 fn house(descriptors: &str) -> House {
     let rules = Rules::new(&format!("domain: api\ndescriptors:\n{descriptors}"));
     House::new(rules.config())
 }
 
-/// Whether a request from this address is let in.
+/// Whether a request from this address is admitted.
 async fn is_let_in(house: &House, peer: &str) -> bool {
     let peer = SocketAddr::new(peer.parse().unwrap(), 40_000);
     let request = Request::get("/").extension(PeerAddr(peer));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Router;
 use clap::ValueEnum;
-use tower_waiting_room::{Concurrency, Discipline};
+use tower_waiting_room::{Concurrency, gate::Discipline};
 
 use super::{super::routers, work::Work};
 

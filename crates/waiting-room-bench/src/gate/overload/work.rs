@@ -10,7 +10,7 @@ use axum::{Extension, Router, routing::get};
 use clap::ValueEnum;
 use rand::{SeedableRng, rngs::Xoshiro256PlusPlus, seq::SliceRandom};
 use tokio::{sync::Semaphore, task, time::sleep};
-use tower_waiting_room::PermitHandle;
+use tower_waiting_room::gate::PermitHandle;
 
 use super::super::sources::{OPEN, semaphore};
 use crate::usage::thread_cpu_time;

@@ -2,59 +2,65 @@
 
 use std::time::Duration;
 
-/// A mean in which the latest of `span` values weigh most.
+/// An exponential moving average over about the last `span` values.
 ///
-/// Until there were so many it is the plain mean, so that the first value is not what it starts
-/// from for ever.
+/// It begins as the plain mean and becomes exponential once each value has its final weight.
+/// Otherwise the first value would dominate for a long time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Average {
     mean: f64,
+    /// The weight of the next value. It falls from 1 to the least weight.
     weight: f64,
-    /// The share of the next value.
+    /// The final weight of each new value, 2 / (span + 1).
     least_weight: f64,
 }
 
-/// A histogram of holds whose buckets are a sixteenth of an octave wide, from a microsecond to an
-/// hour; what lies outside counts as the nearest.
+/// The median of holds, from a histogram.
 ///
-/// The median and not the mean, because a few streams among many short requests must not make
-/// the service look slow. A histogram and not five markers of the P² algorithm, because those are
-/// drawn far off by one such stream among twenty samples.
+/// Each octave has 16 buckets, from about a microsecond to about 73 minutes. Holds outside that
+/// range count as the nearest in it.
+///
+/// It is the median rather than the mean, because a few streams among many short requests must not
+/// make the service look slow. It is a histogram rather than the five markers of the P² algorithm,
+/// because one such stream among twenty samples moves those markers far off.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Median {
+    /// The holds in all buckets.
     count: u64,
+    /// The holds of each bucket, shortest first.
     buckets: [u32; OCTAVES * SHARES],
 }
 
 impl Average {
-    /// A mean of nothing yet.
+    /// An average without values.
     pub(super) fn over(span: u32) -> Self {
         Self { mean: 0.0, weight: 1.0, least_weight: 2.0 / (f64::from(span) + 1.0) }
     }
 
-    /// Takes in another value; the mean with it.
+    /// Adds a value; returns the average including it.
     pub(super) fn add(&mut self, value: f64) -> f64 {
         self.mean += self.weight * (value - self.mean);
-        // 1, 1/2, 1/3, … are the shares of a plain mean.
+        // The weights 1, 1/2, 1/3, … make a plain mean.
         self.weight = (self.weight / (1.0 + self.weight)).max(self.least_weight);
         self.mean
     }
 
-    /// Shrinks the mean to this share of itself.
+    /// Multiplies the average by `share`.
     pub(super) fn scale(&mut self, share: f64) {
         self.mean *= share;
     }
 }
 
 impl Median {
-    /// Of nothing yet.
+    /// An empty histogram.
     pub(super) const fn new() -> Self {
         Self { count: 0, buckets: [0; OCTAVES * SHARES] }
     }
 
-    /// Takes in another hold.
+    /// Adds a hold.
     pub(super) fn add(&mut self, hold: Duration) {
         let nanos = u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX).clamp(SHORTEST, LONGEST);
+        // The highest bit is the octave, and the four bits below it are the share of the octave.
         let octave = nanos.ilog2();
         let share = (nanos >> (octave - SHARES.ilog2())) as usize % SHARES;
         let bucket = (octave - SHORTEST.ilog2()) as usize * SHARES + share;
@@ -62,8 +68,8 @@ impl Median {
         self.count += 1;
     }
 
-    /// The median in seconds, as if the holds of one bucket were spread evenly over it. Of nothing
-    /// it is the shortest hold.
+    /// The median in seconds, interpolated as if the holds of a bucket were spread evenly over it.
+    /// Without holds, it is the shortest hold.
     #[expect(clippy::cast_precision_loss, reason = "good to more digits than a bucket is")]
     pub(super) fn seconds(&self) -> f64 {
         let half = self.count as f64 / 2.0;
@@ -81,15 +87,16 @@ impl Median {
     }
 }
 
+/// The octaves of the histogram, each from one power of two to the next.
 const OCTAVES: usize = 32;
 
-/// Into how many buckets an octave is divided.
+/// The buckets of an octave. It must be a power of two.
 const SHARES: usize = 16;
 
-/// The least hold that is told from nothing, in nanoseconds: about a microsecond.
+/// The shortest hold that is distinguished, in nanoseconds: about a microsecond.
 const SHORTEST: u64 = 1 << 10;
 
-/// The greatest hold that is told from eternity, in nanoseconds: about 73 minutes.
+/// The longest hold that is distinguished, in nanoseconds: about 73 minutes.
 const LONGEST: u64 = (SHORTEST << OCTAVES) - 1;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The gradient of short-term to long-term latency.
+//! Gradient2: a limit that follows the ratio of long-term to short-term latency.
 
 use super::{
     AdaptiveLimit, AdaptiveRules, Sample,
@@ -8,28 +8,29 @@ use super::{
 };
 use crate::ConfigError;
 
-/// Follows the ratio of the usual hold to the present one.
+/// A limit that follows the ratio of the usual hold to the present one.
 ///
-/// Where a window is slower than one and a half times the mean of the last 600, the limit shrinks
-/// in proportion, at most to a half; and each time it gets room for four more, of which a fifth is
-/// taken at a time. So it grows by less than one a window, and a single slow window does little.
+/// If the hold of a window is more than one and a half times the mean of the last 600 windows, the
+/// suggested limit shrinks in proportion, at most to a half. Each suggestion also includes four
+/// more requests, and a fifth of the difference is applied per window. So the limit grows by less
+/// than one a window, and a single slow window has little effect.
 ///
-/// The algorithm of that name in Netflix' concurrency-limits, with its constants. Two defects are
-/// known of it: mild overload drives the limit up for good (their number 134), and holds that are
-/// steadily as long as a timeout look like calm (137). Here the guard that all adaptive limits
-/// have in common stops both; the second for certain only with a
+/// This is the algorithm of that name in Netflix' concurrency-limits, with its constants. It has
+/// two known defects: mild overload drives the limit up for good (issue 134), and holds that are
+/// steadily as long as a timeout look calm (issue 137). The guard that all adaptive limits share
+/// prevents both here. For the second, it is certain to do so only with a
 /// [`latency_target`](AdaptiveRules::latency_target).
 ///
-/// **Use it** where holds vary much from request to request, and growth need not be fast.
+/// **Use it** if holds vary much from request to request, and growth need not be fast.
 #[derive(Clone, Debug)]
 pub struct Gradient2(Guarded<Gradient>);
 
 impl Gradient2 {
-    /// Within these rules.
+    /// Creates a limit within these rules.
     ///
     /// # Errors
     ///
-    /// The first rule that makes no sense.
+    /// Returns the first rule that is out of bounds or contradicts another.
     pub fn new(rules: AdaptiveRules) -> Result<Self, ConfigError> {
         Guarded::new(rules, Gradient::default()).map(Self)
     }
@@ -45,9 +46,10 @@ impl AdaptiveLimit for Gradient2 {
     }
 }
 
-/// The ratio of two averages of the hold, and the limit that follows it.
+/// The rule without its guard.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gradient {
+    /// The mean hold of the last 600 windows, in seconds.
     usual_hold: Average,
 }
 
@@ -61,7 +63,8 @@ impl Rule for Gradient {
     fn next(&mut self, limit: f64, reading: &Reading) -> f64 {
         let usual = self.usual_hold.add(reading.hold);
         if usual > 2.0 * reading.hold {
-            // Overload is over; without this it would count as usual for another 600 windows.
+            // Holds are less than half of the usual ones, so an overload has ended. Without this,
+            // its holds would count as usual for another 600 windows.
             self.usual_hold.scale(DECAY);
         }
         let gradient = (TOLERANCE * usual / reading.hold).clamp(0.5, 1.0);
@@ -70,26 +73,26 @@ impl Rule for Gradient {
     }
 }
 
-/// How many windows make the usual hold.
+/// The windows that make up the usual hold.
 const LONG: u32 = 600;
 
-/// What is left of a usual hold that is far above the present one, each window.
+/// The factor per window by which a usual hold is reduced that is far above the present one.
 const DECAY: f64 = 0.95;
 
-/// How many times the usual hold is not yet slow.
+/// The multiple of the usual hold up to which a window does not count as slow.
 const TOLERANCE: f64 = 1.5;
 
-/// How many more than the gradient says may run: what makes a limit grow.
+/// The requests that each suggestion adds to the gradient, without which a limit would never grow.
 const QUEUE: f64 = 4.0;
 
-/// The share of a suggestion that is taken at once.
+/// The share of the difference to the suggestion that is applied per window.
 const SMOOTHING: f64 = 0.2;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The limit after windows of these holds, from 100.
+    /// The limit after windows with these holds, starting at 100.
     fn after(rule: &mut Gradient, holds: impl IntoIterator<Item = f64>) -> f64 {
         holds.into_iter().fold(100.0, |limit, hold| {
             let reading = Reading {

@@ -1,20 +1,22 @@
-//! What keeps a limit that only knows "slower" from climbing for ever.
+//! The guard that keeps an adaptive limit from climbing without end.
 //!
-//! A [`Rule`] compares holds with earlier holds. Under steady overload slow becomes the standard
-//! that slow is measured by, and the limit ratchets upwards. So a rule only suggests, and what it
-//! suggests is held against what does not drift:
+//! A [`Rule`] compares holds with earlier holds. Under steady overload, slow holds become the
+//! standard of comparison, and the limit ratchets upwards. So a rule only suggests a limit, and the
+//! guard checks the suggestion against measures that do not drift:
 //!
 //! ```text
-//! first that holds                                the limit then
+//! the first of these that is true                 the next limit
 //! ──────────────────────────────────────────────  ─────────────────────────────────────────────
 //! the typical hold is above the target            less by a tenth, or what the rule suggests, if
-//! more than one in a hundred found overload       that is still less
-//! the limit is above five times the most that ran less by a tenth, down to that
-//! not even half of the limit was used             stays: the load says nothing about it
-//! more at once has not been faster, and the rule  less by a tenth
-//! suggests more
-//! otherwise                                       what the rule suggests
+//! more than 1 % of the samples report overload    that is still less
+//! the limit is above five times the peak          less by a tenth, down to five times the peak
+//! the peak is below half of the limit             unchanged: the load is no evidence
+//! the rule suggests more, the gate was full, and  less by a tenth
+//! more at once has not been faster
+//! none of them                                    the suggestion, up to five times the peak
 //! ```
+//!
+//! The peak is the most requests that ran at once in the window.
 
 use super::{
     AdaptiveRules, Sample,
@@ -24,22 +26,24 @@ use super::{
 };
 use crate::ConfigError;
 
-/// The part in which the algorithms differ: the limit that one window suggests.
+/// The part in which the algorithms differ: the limit that a window suggests.
 pub(super) trait Rule {
-    /// The limit to go on with after a window in which `limit` might run. It need not keep any
-    /// bounds.
+    /// Suggests the next limit after a window in which the limit was `limit`. The suggestion need
+    /// not respect any bounds.
     fn next(&mut self, limit: f64, reading: &Reading) -> f64;
 }
 
-/// A rule, held to the rules of all adaptive limits.
+/// A rule together with its guard.
 #[derive(Clone, Debug)]
 pub(super) struct Guarded<R> {
     rules: AdaptiveRules,
     rule: R,
-    /// With its fraction, so that small steps add up.
+    /// The limit with its fraction, so that steps of less than one add up.
     limit: f64,
     window: Window,
+    /// The median hold, smoothed over the last windows, to compare with the target.
     typical_hold: Average,
+    /// The last windows in which the gate was full.
     history: History,
 }
 
@@ -56,6 +60,8 @@ impl<R: Rule> Guarded<R> {
         })
     }
 
+    /// Adds a sample; returns the limit from now on. The limit changes only with the sample that
+    /// completes a window.
     pub(super) fn observe(&mut self, sample: &Sample) -> u32 {
         if let Some(reading) = self.window.add(sample) {
             let next = self.next(&reading);
@@ -64,22 +70,28 @@ impl<R: Rule> Guarded<R> {
         self.limit()
     }
 
+    /// The limit, rounded down.
     #[expect(clippy::cast_possible_truncation, reason = "it lies between two limits that are u32")]
     pub(super) fn limit(&self) -> u32 {
         self.limit as u32
     }
 
-    /// The limit after a window, before the bounds; the table above.
+    /// The limit after a window, before the bounds: the table of the module docs.
     fn next(&mut self, reading: &Reading) -> f64 {
+        // After a pause, earlier windows may describe another load or another service.
         if reading.after_a_pause {
             self.typical_hold = Average::over(SMOOTHING);
             self.history = History::new();
         }
         let limit = self.limit;
         let is_full = reading.in_flight >= FULL * limit;
+        // Only a full gate shows what the service can do. In other windows, throughput is the
+        // demand.
         if is_full {
             self.history.add(reading);
         }
+        // The average and the rule are updated in every window, also in those that they do not
+        // decide, so that they stay up to date.
         let is_too_slow = self.is_too_slow(reading.hold);
         let suggested = self.rule.next(limit, reading);
         let most = HEADROOM * reading.peak;
@@ -98,21 +110,21 @@ impl<R: Rule> Guarded<R> {
         }
     }
 
-    /// Whether the typical hold, this window's included, is above the target.
+    /// Whether the typical hold, including that of this window, is above the target.
     fn is_too_slow(&mut self, hold: f64) -> bool {
         let typical = self.typical_hold.add(hold);
         self.rules.latency_target.is_some_and(|target| typical > target.as_secs_f64())
     }
 }
 
-/// What is left of a limit that turned out too high.
+/// The factor by which a limit that turned out to be too high is reduced.
 const BACK_OFF: f64 = 0.9;
 
-/// A limit is at most so many times what really ran: a higher one was never tried.
+/// The highest limit as a multiple of the peak. A higher one has never been tried.
 const HEADROOM: f64 = 5.0;
 
-/// The gate counts as full in a window where, on average, this share of the limit was used.
+/// The mean share of the limit in use from which a gate counts as full in a window.
 const FULL: f64 = 0.75;
 
-/// Over how many windows the hold is smoothed before it is compared with the target.
+/// The windows over which the hold is smoothed before it is compared with the target.
 const SMOOTHING: u32 = 5;

@@ -1,15 +1,21 @@
-//! Whether more at once has meant more done.
+//! Whether more requests at once have meant more throughput.
+//!
+//! This is the evidence behind the throughput veto of the guard. Below the knee, throughput rises
+//! with the number in flight and holds stay the same. Beyond it, throughput stays the same or
+//! falls, and holds rise.
 
 use super::window::Reading;
 
-/// The last windows in which the gate was full, and how their numbers went together.
+/// The last windows in which the gate was full, and how their numbers are correlated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct History {
-    /// The newest first.
+    /// The windows, newest first.
     points: [Point; LENGTH],
+    /// The points that are in use, from the start of the array.
     len: usize,
 }
 
+/// The numbers of one window.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     in_flight: f64,
@@ -22,7 +28,7 @@ impl History {
         Self { points: [Point { in_flight: 0.0, throughput: 0.0, hold: 0.0 }; LENGTH], len: 0 }
     }
 
-    /// Takes in another window, in the place of the oldest.
+    /// Adds a window, which replaces the oldest if there are enough.
     pub(super) fn add(&mut self, reading: &Reading) {
         let Reading { in_flight, throughput, hold, .. } = *reading;
         self.points.rotate_right(1);
@@ -30,20 +36,23 @@ impl History {
         self.len = (self.len + 1).min(LENGTH);
     }
 
-    /// Forgets all but the newest windows.
+    /// Removes all but the newest windows.
     ///
-    /// Once the limit has followed what these points said, they do not say it again: otherwise it
-    /// would fall far below what the service can do before they have gone by.
+    /// This is called when the limit was reduced because of them. If they were kept, they would
+    /// reduce it again after each window, far below what the service can do.
     pub(super) fn forget(&mut self) {
         self.len = self.len.min(KEPT);
     }
 
-    /// Whether running more at once has bought time rather than work: throughput fell with it, or
-    /// hardly rose or hardly moved while holds grew.
+    /// Whether more requests in flight have meant longer holds rather than more throughput.
     ///
-    /// The three conditions are those of Failsafe-go's adaptive limiter, which has the first from
-    /// Uber's Cinnamon. The throughput here is counted, where Failsafe-go divides the number in
-    /// flight by the hold.
+    /// One of three conditions is enough. The throughput is negatively correlated with the number
+    /// in flight; or holds are correlated with it, and the throughput is hardly correlated with it;
+    /// or holds are correlated with it, and the throughput hardly varies.
+    ///
+    /// The conditions are those of Failsafe-go's adaptive limiter, which took the first from Uber's
+    /// Cinnamon. The throughput is counted here; Failsafe-go divides the number in flight by the
+    /// hold.
     pub(super) fn says_more_is_not_faster(&self) -> bool {
         if self.len < LEAST {
             return false;
@@ -56,6 +65,7 @@ impl History {
         work < 0.0 || (time > 0.5 && (work < 0.3 || throughput.variation() < 0.2))
     }
 
+    /// One number of all points, as deviations from their mean.
     #[expect(clippy::cast_precision_loss, reason = "as many as an array has places")]
     fn series(&self, value: impl Fn(&Point) -> f64) -> Series {
         let points = &self.points[..self.len];
@@ -68,15 +78,17 @@ impl History {
     }
 }
 
-/// One number of each point, as its distance from the mean.
+/// One number of each point, as its deviation from the mean.
 struct Series {
     mean: f64,
+    /// The deviations. Those of points that are not in use are zero, and add nothing to a product.
     deviations: [f64; LENGTH],
+    /// The points in use.
     len: f64,
 }
 
 impl Series {
-    /// Pearson's correlation with another: from -1 to 1, and 0 where one of them stands still.
+    /// Pearson's correlation with another series: from -1 to 1, and 0 if one of them hardly varies.
     fn correlation(&self, other: &Self) -> f64 {
         if self.variation().min(other.variation()) < STILL {
             return 0.0;
@@ -90,29 +102,30 @@ impl Series {
         if self.mean > 0.0 { deviation / self.mean } else { 0.0 }
     }
 
+    /// The sum of the products of the deviations.
     fn product(&self, other: &Self) -> f64 {
         self.deviations.iter().zip(&other.deviations).map(|(a, b)| a * b).sum()
     }
 }
 
-/// A variation below this is rounding, whose correlation with anything is chance.
+/// A variation below this is due to rounding, and its correlation with anything is random.
 const STILL: f64 = 1e-6;
 
-/// How many windows are remembered.
+/// The windows that are remembered.
 const LENGTH: usize = 20;
 
-/// How few say nothing yet.
+/// The fewest windows that are evidence.
 const LEAST: usize = 8;
 
-/// How many outlive a verdict. What is missing to `LEAST` is how many windows a lower limit gets
-/// to show what it can do.
+/// The windows that are kept after the limit was reduced. The difference to `LEAST` is the number
+/// of windows that the lower limit has to prove itself.
 const KEPT: usize = 5;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What the history says after windows with 10, 11, 12, … in flight.
+    /// The verdict of the history after windows with 10, 11, 12, … requests in flight.
     fn says_more_is_not_faster(
         windows: u32,
         throughput: impl Fn(f64) -> f64,
@@ -135,7 +148,7 @@ mod tests {
     #[test]
     fn more_that_gets_more_done_is_faster() {
         assert!(!says_more_is_not_faster(20, |n| 10.0 * n, |_| 0.1));
-        // Even if everybody has to wait for it a little.
+        // This holds even if each request takes slightly longer.
         assert!(!says_more_is_not_faster(20, |n| 10.0 * n, |n| 0.1 + n / 1_000.0));
     }
 

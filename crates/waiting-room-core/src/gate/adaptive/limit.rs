@@ -1,16 +1,19 @@
-//! What decides how many requests may run, and what it is told.
+//! The interface of adaptive limits, and the samples that they learn from.
 
 use std::{fmt, time::Duration};
 
 use crate::Timestamp;
 
-/// Decides how many requests may run at once, from how those that ran went.
+/// Decides how many requests may run at once, from the requests that have ended.
 ///
-/// A gate begins with the [`limit`](Self::limit), and is told after each request that is over what
-/// [`observe`](Self::observe) says then. Whoever calls them does so for one request at a time, while
-/// others wait to tell of theirs: an implementation is quick, does not block and does not panic,
-/// whatever the samples say. While it says 0, nobody runs, and it hears nothing more; so whoever
-/// asks it had better take 0 for 1.
+/// A gate starts with [`limit`](Self::limit). After each request, it is set to what
+/// [`observe`](Self::observe) returns.
+///
+/// The caller holds a lock around these calls, and other requests wait for that lock. An
+/// implementation must therefore be fast, must not block, and must not panic, whatever the samples.
+///
+/// At zero, no request runs and a limit gets no more samples, so it would never recover. A caller
+/// should treat 0 as 1.
 ///
 /// ```
 /// use waiting_room_core::{AdaptiveLimit, Sample};
@@ -31,10 +34,10 @@ use crate::Timestamp;
 /// # assert_eq!(Dial(std::sync::Arc::new(7.into())).limit(), 7);
 /// ```
 pub trait AdaptiveLimit: fmt::Debug + Send + 'static {
-    /// How many may run at once, as of now.
+    /// The number of requests that may run at once.
     fn limit(&self) -> u32;
 
-    /// Hears of a request that is over; says how many may run from now on.
+    /// Records a request that has ended; returns the number that may run from now on.
     fn observe(&mut self, sample: &Sample) -> u32;
 }
 
@@ -50,24 +53,25 @@ impl<L: AdaptiveLimit + ?Sized> AdaptiveLimit for Box<L> {
 
 /// One request that ran to its end.
 ///
-/// One that was refused, or whose client left, is never a sample: the first took no time, and how
-/// long the second ran says more about the client's patience than about the service.
+/// A request that was refused, or whose client disconnected, must not become a sample. The first
+/// took no time, and the run time of the second depends on the client's patience rather than on the
+/// service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sample {
-    /// When it was over.
+    /// The time at which the request ended.
     pub now: Timestamp,
-    /// How many ran when it was admitted, itself included. More than the limit, where that has
-    /// shrunk since.
+    /// The number of requests that ran when it was admitted, including itself. It may exceed the
+    /// limit if that was lowered since.
     pub in_flight: u32,
-    /// From its admission to its release. The wait in the queue before is not part of it.
+    /// The time from admission to release, without the wait in the queue.
     pub hold: Duration,
-    /// How it went.
+    /// The outcome of the request.
     pub outcome: PermitOutcome,
 }
 
 impl Sample {
-    /// A request that was over at `now`, had begun as one of `in_flight`, and took `hold`.
+    /// A request that ended at `now`, was admitted as one of `in_flight`, and took `hold`.
     #[must_use]
     pub const fn new(
         now: Timestamp,
@@ -79,13 +83,14 @@ impl Sample {
     }
 }
 
-/// How a request went, as far as a limit is concerned.
+/// The outcome of a request, as far as it matters to a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PermitOutcome {
-    /// It was served; how long that took is all there is to learn. An error of the application
-    /// that has nothing to do with load is served, too.
+    /// The request was served, so only its hold matters. This includes application errors that have
+    /// nothing to do with load.
     Done,
-    /// The service could not keep up: it timed out, answered 503 or 504, or said so itself.
+    /// The service could not keep up: the request timed out, was answered with 503 or 504, or was
+    /// marked as overloaded by the application.
     Overloaded,
 }

@@ -1,4 +1,4 @@
-//! The limits that compare no hold with earlier ones: one that does not move, and additive increase
+//! The limits that do not compare holds with earlier ones: a fixed limit, and additive increase
 //! with multiplicative decrease.
 
 use super::{
@@ -8,30 +8,30 @@ use super::{
 };
 use crate::ConfigError;
 
-/// As many as it was told, however the requests go. The default.
+/// A limit that never changes. The default.
 ///
-/// 0 lets nobody run: the gate is closed. It does not mean "without limit".
+/// 0 closes the gate. It does not mean "without limit".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedLimit(u32);
 
-/// One more after each good window, a tenth less after each bad one.
+/// A limit that grows by one after each good window and shrinks by a tenth after each bad one.
 ///
-/// A window is bad where more than one request in a hundred found the service overloaded, or the
-/// typical hold is above the [`latency_target`](AdaptiveRules::latency_target). Unlike the others it
-/// compares no hold with earlier ones: without a target, and where nobody ever says "overloaded",
-/// nothing but the throughput stops it.
+/// A window is bad if more than one request in a hundred found the service overloaded, or if the
+/// typical hold is above the [`latency_target`](AdaptiveRules::latency_target). Unlike the other
+/// algorithms, it does not compare holds with earlier ones. Without a target and without reports of
+/// overload, only the throughput veto and the bounds stop it.
 ///
-/// The rule that keeps the Internet stable and fair (D.-M. Chiu, R. Jain, "Analysis of the
-/// increase and decrease algorithms for congestion avoidance in computer networks", Computer
-/// Networks and ISDN Systems 17, 1989; RFC 5681 section 3.1), with the tenth of Netflix'
+/// This is the rule of TCP congestion avoidance (D.-M. Chiu, R. Jain, "Analysis of the increase and
+/// decrease algorithms for congestion avoidance in computer networks", Computer Networks and ISDN
+/// Systems 17, 1989; RFC 5681 section 3.1), with the decrease by a tenth of Netflix'
 /// concurrency-limits.
 ///
-/// **Use it** where the service says clearly when it has had enough.
+/// **Use it** if the service reports overload clearly.
 #[derive(Clone, Debug)]
 pub struct Aimd(Guarded<OneMore>);
 
 impl FixedLimit {
-    /// This many.
+    /// A limit of this many requests.
     #[must_use]
     pub const fn new(limit: u32) -> Self {
         Self(limit)
@@ -49,11 +49,11 @@ impl AdaptiveLimit for FixedLimit {
 }
 
 impl Aimd {
-    /// Within these rules.
+    /// Creates a limit within these rules.
     ///
     /// # Errors
     ///
-    /// The first rule that makes no sense.
+    /// Returns the first rule that is out of bounds or contradicts another.
     pub fn new(rules: AdaptiveRules) -> Result<Self, ConfigError> {
         Guarded::new(rules, OneMore).map(Self)
     }
@@ -69,7 +69,8 @@ impl AdaptiveLimit for Aimd {
     }
 }
 
-/// The additive half. The multiplicative one is what the guard does to every limit.
+/// The additive increase. The multiplicative decrease is that of the guard, which applies to all
+/// adaptive limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OneMore;
 

@@ -1,10 +1,13 @@
-//! What every adaptive limit must obey.
+//! The rules of an adaptive limit: its bounds, its start, its target, and its window.
 
 use std::{fmt, time::Duration};
 
 use crate::{ConfigError, ConfigErrorKind};
 
-/// Within what an adaptive limit may move, and how fast.
+/// The bounds of an adaptive limit, and how fast it may move.
+///
+/// Nothing is checked until [`validate`](Self::validate), which the constructors of all adaptive
+/// limits call.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,20 +25,22 @@ use crate::{ConfigError, ConfigErrorKind};
 pub struct AdaptiveRules {
     pub(super) min: u32,
     pub(super) max: u32,
+    /// The limit at the start; `None` for the default, moved to the nearest bound if necessary.
     initial: Option<u32>,
     pub(super) latency_target: Option<Duration>,
     pub(super) window: Duration,
 }
 
 impl AdaptiveRules {
-    /// The highest `max`.
+    /// The highest value of [`max`](Self::max).
     pub const MAX: u32 = 1_000_000;
     /// The shortest and the longest window.
     pub const WINDOW: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
     /// The shortest latency target.
     pub const MIN_LATENCY_TARGET: Duration = Duration::from_millis(1);
 
-    /// Between 1 and 200, from 20, without a latency target, in windows of one second.
+    /// Rules for a limit between 1 and 200 that starts at 20, without a latency target, in windows
+    /// of one second.
     pub const fn new() -> Self {
         Self {
             min: 1,
@@ -46,51 +51,58 @@ impl AdaptiveRules {
         }
     }
 
-    /// At least so many may run, however bad it looks. 1.
+    /// Sets the lowest limit, in requests; 1 by default. The limit never falls below it, not even
+    /// under overload.
     pub const fn min(mut self, min: u32) -> Self {
         self.min = min;
         self
     }
 
-    /// At most so many may run, however good it looks. 200.
+    /// Sets the highest limit, in requests; 200 by default.
     ///
-    /// The last line of defence: choose a number that the service survives.
+    /// This is the last line of defence: choose a number that the service survives.
     pub const fn max(mut self, max: u32) -> Self {
         self.max = max;
         self
     }
 
-    /// Where the limit begins. 20, or the bound that is nearest to it.
+    /// Sets the limit at the start, in requests; 20 by default, or the bound nearest to it.
     ///
-    /// Rather too low than too high: the first windows tell what is fast.
+    /// A value that is too low does less harm than one that is too high: later windows are compared
+    /// with the first ones, which should show the service when it is fast.
     pub const fn initial(mut self, initial: u32) -> Self {
         self.initial = Some(initial);
         self
     }
 
-    /// While the typical hold is above this, the limit does not grow, and falls by a tenth each
-    /// window. None by default.
+    /// Sets the longest typical hold that is acceptable; `None` by default, at least 1 ms.
     ///
-    /// The typical hold is the median of a window, smoothed over a few of them: one of ten
-    /// requests may stream for minutes without any effect. **Set it, if you can name a number**:
-    /// it is the only thing here that knows what slow is, where all else knows only slower.
+    /// While the typical hold is above the target, the limit falls by at least a tenth each window.
+    /// The typical hold is the median of a window, smoothed over a few windows, so one request in
+    /// ten may stream for minutes without any effect.
+    ///
+    /// **Set it if you can name a number.** Without a target, a limit can tell only that requests
+    /// have become slower, not that they are slow.
     pub fn latency_target(mut self, target: impl Into<Option<Duration>>) -> Self {
         self.latency_target = target.into();
         self
     }
 
-    /// The limit moves once in so long, or less often: a window also lasts for two typical holds
-    /// and for ten samples. One second.
+    /// Sets the shortest window; one second by default, from 100 ms to 10 s. The limit moves at
+    /// most once per window.
+    ///
+    /// A window also lasts for at least ten samples, and for two typical holds of the window
+    /// before.
     pub const fn window(mut self, window: Duration) -> Self {
         self.window = window;
         self
     }
 
-    /// Checks that the rules make sense together.
+    /// Checks each rule, alone and against the others.
     ///
     /// # Errors
     ///
-    /// The first rule that does not, with its value.
+    /// Returns the first rule that is out of bounds or contradicts another, with its value.
     pub fn validate(&self) -> Result<(), ConfigError> {
         use ConfigErrorKind::{Contradicts, TooLarge, TooSmall};
 
@@ -128,12 +140,12 @@ impl AdaptiveRules {
         Ok(())
     }
 
-    /// Where the limit begins.
+    /// The limit at the start.
     pub(super) fn first(&self) -> f64 {
         self.within(f64::from(self.initial.unwrap_or(INITIAL)))
     }
 
-    /// The nearest limit to this one that is allowed.
+    /// The allowed limit that is nearest to this one.
     pub(super) fn within(&self, limit: f64) -> f64 {
         limit.max(f64::from(self.min)).min(f64::from(self.max))
     }
@@ -154,4 +166,5 @@ fn wrong(
     Err(ConfigError::new(kind, field, given, expected))
 }
 
+/// The limit at the start, unless the rules name one.
 const INITIAL: u32 = 20;

@@ -1,4 +1,4 @@
-//! Limits in closed loop with simulated services, and samples that no service would give.
+//! Limits in a closed loop with simulated services, and samples that no service would produce.
 
 mod capacity;
 mod demand;
@@ -24,7 +24,7 @@ fn all(rules: AdaptiveRules) -> [Box<dyn AdaptiveLimit>; 3] {
     ]
 }
 
-/// A rule with the default bounds and without the guard: as it was published.
+/// A rule with the default bounds and without the guard, as it was published.
 #[derive(Debug)]
 struct Naked<R> {
     rule: R,
@@ -57,7 +57,7 @@ impl<R: Rule + fmt::Debug + Send + 'static> AdaptiveLimit for Naked<R> {
     }
 }
 
-/// Gives a limit a second of samples, all alike, and all of them at the limit.
+/// Gives a limit one second of `count` equal samples, each with as many in flight as the limit.
 fn a_second(
     limit: &mut dyn AdaptiveLimit,
     second: u64,
@@ -83,7 +83,7 @@ fn lowest(course: &[Second]) -> u32 {
     course.iter().map(|second| second.limit).min().unwrap()
 }
 
-/// How many were done in time, a second.
+/// The requests per second that ended without a timeout.
 fn goodput(course: &[Second]) -> f64 {
     course.iter().map(|second| f64::from(second.done)).sum::<f64>() / course.len() as f64
 }

@@ -1,4 +1,4 @@
-//! TCP Vegas: how many of those inside are only waiting?
+//! Vegas: a limit that estimates how many of the running requests are only waiting.
 
 use super::{
     AdaptiveLimit, AdaptiveRules, Sample,
@@ -7,32 +7,39 @@ use super::{
 };
 use crate::ConfigError;
 
-/// Keeps a small queue inside the service, judged by how much longer requests take than at best.
+/// A limit that keeps a small queue inside the service, estimated from how much longer requests
+/// take than at best.
 ///
-/// If the fastest typical hold is `base` and the present one is `hold`, then of `limit` requests
-/// `limit × (1 - base / hold)` are queueing somewhere (Little's law). Few of them: the limit
-/// grows; many: it shrinks; in between it rests. The window's hold becomes the new base when it is
-/// shorter, and once in 60 windows in any case, so that a service that has become slower for good
-/// is not judged by what it used to be.
+/// If the shortest typical hold is `base` and the present one is `hold`, then
+/// `limit × (1 - base / hold)` of `limit` requests are queueing somewhere (Little's law). If they
+/// are few, the limit grows; if they are many, it shrinks; in between it stays. The hold of a
+/// window becomes the new base if it is shorter, and once in 60 windows in any case, so that a
+/// service that has become slower for good is not compared with its past.
+///
+/// ```text
+/// queue     0 ─────── few ─────── a tenth ─────── a fifth of the limit ─────►
+/// limit       grows fast    grows         stays                    shrinks
+/// ```
 ///
 /// After L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global
-/// Internet", IEEE JSAC 13(8), 1995, with the steps of Netflix' concurrency-limits. Three things
-/// differ from that: it moves by windows and not by requests; it rests between a tenth and a fifth
-/// of the limit as that library's documentation has it, where its code stops at 3 to 6 × log₁₀,
-/// which for large limits is less than the noise; and it probes without a draw of chance, since
-/// the windows of two processes are not in step anyway.
+/// Internet", IEEE JSAC 13(8), 1995, with the steps of Netflix' concurrency-limits. There are three
+/// differences to that library. This limit moves once per window, not once per request. It rests
+/// between a tenth and a fifth of the limit, as the documentation of the library states; its code
+/// rests between 3 and 6 × log₁₀ of the limit, which for large limits is less than the noise. And
+/// it probes at fixed intervals rather than at random, since the windows of two processes are not
+/// in step anyway.
 ///
-/// **Use it** where holds are alike, as they are in front of one kind of request. It answers fast
-/// and settles close to the capacity.
+/// **Use it** if holds are alike, as for one kind of request. It reacts fast and settles close to
+/// the capacity.
 #[derive(Clone, Debug)]
 pub struct Vegas(Guarded<QueueSize>);
 
 impl Vegas {
-    /// Within these rules.
+    /// Creates a limit within these rules.
     ///
     /// # Errors
     ///
-    /// The first rule that makes no sense.
+    /// Returns the first rule that is out of bounds or contradicts another.
     pub fn new(rules: AdaptiveRules) -> Result<Self, ConfigError> {
         Guarded::new(rules, QueueSize::default()).map(Self)
     }
@@ -48,16 +55,18 @@ impl AdaptiveLimit for Vegas {
     }
 }
 
-/// The queue inside the service, and the limit that keeps it small.
+/// The rule without its guard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct QueueSize {
     /// The shortest typical hold since the last probe, in seconds.
     base: Option<f64>,
+    /// The windows since the base was last replaced regardless of its hold.
     windows_since_probe: u32,
 }
 
 impl Rule for QueueSize {
     fn next(&mut self, limit: f64, reading: &Reading) -> f64 {
+        // A window that sets the base has nothing to be compared with.
         let Some(base) = self.base(reading.hold) else { return limit };
         let queue = limit * (1.0 - base / reading.hold);
         let step = limit.log10().max(1.0);
@@ -74,7 +83,7 @@ impl Rule for QueueSize {
 }
 
 impl QueueSize {
-    /// What to compare this hold with, unless it is itself the new base.
+    /// The base to compare this hold with; `None` if the hold has become the new base.
     fn base(&mut self, hold: f64) -> Option<f64> {
         self.windows_since_probe += 1;
         if self.windows_since_probe < PROBE
@@ -91,5 +100,6 @@ impl QueueSize {
     }
 }
 
-/// The base is measured anew after so many windows: once in a minute, as Envoy does it.
+/// The windows after which the base is measured anew: with windows of a second, once a minute, as
+/// in Envoy.
 const PROBE: u32 = 60;

@@ -1,38 +1,46 @@
-//! Samples, summed up.
+//! Windows: samples summed up in fixed memory, and the reading that each window yields.
 
 use std::time::Duration;
 
 use super::{PermitOutcome, Sample, averages::Median};
 use crate::Timestamp;
 
-/// What a window of samples says.
+/// The numbers of a completed window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reading {
-    /// How many ran, as a mean over the samples.
+    /// The mean number of running requests over the samples.
     pub(super) in_flight: f64,
-    /// The most that ran at once.
+    /// The most requests that ran at once.
     pub(super) peak: f64,
-    /// How many were over in a second.
+    /// Requests that ended per second.
     pub(super) throughput: f64,
-    /// The typical hold in seconds: the median, which a few streams do not move.
+    /// The median hold in seconds, which a few streams do not move.
     pub(super) hold: f64,
-    /// Whether more than one in a hundred found the service overloaded.
+    /// Whether more than one sample in a hundred reported overload.
     pub(super) overloaded: bool,
-    /// Whether so long passed before it that what was known then is no evidence any more.
+    /// Whether samples were missing for so long before this window that earlier ones are no
+    /// evidence.
     pub(super) after_a_pause: bool,
 }
 
-/// Samples of some time, in fixed memory.
+/// The samples of a window.
 ///
-/// A window ends with a sample, not with a timer: where nothing is over, nothing is learned.
+/// A window ends with a sample, not with a timer: if no request ends, there is nothing to learn.
+///
+/// ```text
+/// open ─► at least `span` and ten samples ─► complete: a reading, and the next window opens
+///   └───► not complete after a minute ─────► given up: its samples are dropped
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// How long it lasts at least, as the rules have it.
+    /// The shortest length of any window, from the rules.
     shortest: Duration,
-    /// How long this one lasts at least: also for two holds of the window before, so that most
-    /// of its samples ran under the limit that it judges.
+    /// The shortest length of this window. It also covers two holds of the window before, so that
+    /// most of its samples ran under the limit that it is used to judge.
     span: Duration,
+    /// The start of the window; `None` before the first sample.
     opened_at: Option<Timestamp>,
+    /// Whether earlier samples were dropped because the window was not complete in time.
     after_a_pause: bool,
     tally: Tally,
 }
@@ -41,8 +49,10 @@ pub(super) struct Window {
 #[derive(Clone, Copy, Debug)]
 struct Tally {
     samples: u32,
+    /// The samples that reported overload.
     overloaded: u32,
     peak: u32,
+    /// The sum over the samples, for the mean.
     in_flight: u64,
     holds: Median,
 }
@@ -58,12 +68,15 @@ impl Window {
         }
     }
 
-    /// Takes in another sample. If that completes the window: what it says, and the next begins.
+    /// Adds a sample. If it completes the window, returns its reading and opens the next one.
     pub(super) fn add(&mut self, sample: &Sample) -> Option<Reading> {
         let now = sample.now;
-        // Samples may come a little out of order, and a clock may have jumped ahead once.
+        // Samples may arrive slightly out of order. If one was too far in the future, the window
+        // moves back to the present instead of staying open until that time comes.
         let opened_at = self.opened_at.map_or(now, |opened_at| opened_at.min(now));
         let elapsed = now.since(opened_at);
+        // An empty window that has been open for longer than its span would count idle time as part
+        // of the throughput. It starts again with this sample, without being a pause.
         let is_stale = elapsed > LONGEST || (self.tally.samples == 0 && elapsed > self.span);
         if is_stale {
             self.after_a_pause |= elapsed > LONGEST;
@@ -100,7 +113,7 @@ impl Tally {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a sum of 53 bits is as good as it gets")]
+    #[expect(clippy::cast_precision_loss, reason = "a sum of up to 53 bits is exact")]
     fn read(&self, elapsed: Duration, after_a_pause: bool) -> Reading {
         let samples = f64::from(self.samples);
         Reading {
@@ -114,11 +127,11 @@ impl Tally {
     }
 }
 
-/// A window with fewer is not closed: ten is what Netflix asks for.
+/// The fewest samples that complete a window, as in Netflix' concurrency-limits.
 const LEAST_SAMPLES: u32 = 10;
 
-/// A window that is not full by then is given up. A gate that sees ten requests less often than
-/// this is not adapted.
+/// The time after which a window that is not complete is given up. A gate with fewer than ten
+/// requests in that time does not adapt.
 const LONGEST: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
@@ -127,7 +140,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// The readings from samples of this hold, so many a second, over so many seconds.
+    /// The readings from samples with this hold, at `rate` per second, over these seconds.
     fn read(
         window: &mut Window,
         seconds: std::ops::Range<u64>,
@@ -193,7 +206,7 @@ mod tests {
     #[test]
     fn half_a_minute_without_a_word_is_not_part_of_a_window() {
         let mut window = Window::new(SECOND);
-        // The second window ends with the last of these samples, and a third is open but empty.
+        // The second window ends with the last of these samples, and the third is open and empty.
         let before = read(&mut window, 0..2, 100, SECOND / 10).len();
         window.add(&Sample::new(Timestamp::from_secs(2), 1, SECOND / 10, PermitOutcome::Done));
         assert_eq!(before, 1);

@@ -1,4 +1,8 @@
-//! A lane for each class of priority.
+//! A lane for each priority class.
+//!
+//! Two rules decide which class is next. A class with waiting requests and fewer running requests
+//! than its reserved permits goes first. Otherwise the lowest class number goes first, where each
+//! period of aging that a request has waited counts as one class less.
 
 use std::time::Duration;
 
@@ -8,15 +12,19 @@ use crate::{
     gate::waiters::{Id, Waiters},
 };
 
-/// A line by class, the lowest number first.
+/// A line by priority class, the lowest number first.
 pub(in crate::gate) struct Classes {
+    /// The classes by number. There is at least one: rules without classes are refused.
     classes: Vec<Class>,
+    /// The time after which a waiting request counts as one class lower.
     aging: Duration,
 }
 
+/// The waiting requests of one class, and its share.
 struct Class {
     lane: Lane,
-    /// For so many permits it is served before those who have theirs.
+    /// While fewer requests of the class run than this, it goes before classes that have their
+    /// share.
     reserved: u32,
 }
 
@@ -26,9 +34,11 @@ impl Classes {
         Self { classes: reserved.iter().map(class).collect(), aging }
     }
 
-    /// Which class is next: the first that has less than what is reserved for it; or else that of
-    /// the oldest waiter whose class, less one for each time of aging that it has waited, is the
-    /// lowest.
+    /// The class that is next; `None` if no request waits.
+    ///
+    /// That is the lowest class that runs less than its reserved share. If each has its share, it
+    /// is the class whose number, less the periods of aging that its oldest request has waited, is
+    /// the lowest. Only the oldest requests are compared: the others of a lane have waited less.
     fn next_class(
         &self,
         now: Timestamp,
@@ -48,15 +58,17 @@ impl Classes {
         short.or_else(|| waiting().min_by_key(rank)).map(|(index, _)| index)
     }
 
-    /// The lane of a class; the last, for one that there is not.
+    /// The lane with this number, as [`lane`](Line::lane) has returned it.
     fn of(&mut self, lane: u64) -> Option<&mut Lane> {
         let index = usize::try_from(lane).ok()?;
         self.classes.get_mut(index).map(|class| &mut class.lane)
     }
 }
 
-/// As many wait for a share as it has permits, whoever else does: a crowd that fills the queue would
-/// have the share otherwise.
+/// The share of a class in the queue, which is as many places as the class has reserved permits.
+///
+/// Without it, a crowd that fills the queue would get the reserved permits as well, because no
+/// request of the class would be in the queue to claim them.
 impl Class {
     fn has_less_than_its_share(&self) -> bool {
         (self.lane.len() as u64) < self.reserved.into()
@@ -90,6 +102,8 @@ impl Line for Classes {
     }
 
     fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id> {
+        // Only classes with more than their share of the queue lose a request, the highest first. A
+        // newcomer evicts requests of higher classes only, unless its own class lacks its share.
         let last = self.classes.iter().rposition(Class::has_more_than_its_share)?;
         let own = usize::try_from(lane).ok().and_then(|lane| self.classes.get(lane));
         let is_owed = own.is_some_and(Class::has_less_than_its_share);
@@ -107,7 +121,8 @@ impl Line for Classes {
 
     fn ahead(&self, lane: u64, _: bool) -> usize {
         let before = self.classes.iter().zip(0..=lane);
-        // Whoever has a share of its own does not wait for those of better classes.
+        // A class with reserved permits may be served before lower classes, so the requests of
+        // those do not add to the lower bound.
         let in_own_share = |own: &Class| (own.reserved > 0).then_some(own.lane.len());
         let own = before.clone().last().and_then(|(own, _)| in_own_share(own));
         own.unwrap_or_else(|| before.map(|(class, _)| class.lane.len()).sum())

@@ -1,20 +1,26 @@
-//! What a line answers, whatever its discipline, and the lanes that it is made of.
+//! The interface of all lines, and the lanes that they are made of.
 
 use crate::{
     Timestamp,
     gate::waiters::{Id, Waiters},
 };
 
-/// Those who wait, in the order of a discipline. Its bound is the gate's.
+/// The waiting requests in the order of a discipline. The gate bounds their number.
+///
+/// All methods run under the lock of the gate, so none of them walks the line. Their cost grows
+/// with the number of classes, or with the logarithm of the number of lanes. Only
+/// [`oldest`](Self::oldest) visits each lane; it is called for snapshots.
 pub(in crate::gate) trait Line: Send {
-    /// Which lane somebody of this class and tenant joins.
+    /// The lane that a request of this class and tenant joins.
     fn lane(&self, class: u8, tenant: u64) -> u64;
 
-    /// Adds somebody to its lane.
+    /// Adds a request at the end of the lane that its entry names.
     fn push(&mut self, id: Id, waiters: &mut Waiters);
 
-    /// Takes out who is next. `is_standing` says whether the queue has not been empty for long, and
-    /// `running` how many of a class run.
+    /// Takes out the next request; `None` if the line is empty.
+    ///
+    /// `is_standing` is whether the queue has been non-empty for long enough to count as overload,
+    /// and `running` returns the number of running requests of a class.
     fn next(
         &mut self,
         now: Timestamp,
@@ -23,24 +29,27 @@ pub(in crate::gate) trait Line: Send {
         waiters: &mut Waiters,
     ) -> Option<Id>;
 
-    /// Takes out who makes room for somebody who would join a lane; nobody, if it has to go itself.
+    /// Takes out a request in favour of one that would join `lane`. `None` if the newcomer has no
+    /// better claim than the requests that wait.
     fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id>;
 
-    /// Takes out one.
+    /// Takes out a request that is in the line.
     fn remove(&mut self, id: Id, waiters: &mut Waiters);
 
-    /// How many at least are served before somebody who joins a lane now.
+    /// The least number of requests that are served before one that joins `lane` now.
     fn ahead(&self, lane: u64, is_standing: bool) -> usize;
 
-    /// Since when the one waits who has waited the longest.
+    /// The arrival of the request that has waited the longest; `None` if the line is empty.
     fn oldest(&self, waiters: &Waiters) -> Option<Timestamp>;
 
-    /// How many wait.
+    /// The number of requests in the line.
     fn len(&self) -> usize;
 }
 
-/// A list that runs through those in it: who joins, is next or leaves from amid the others does so
-/// in a few steps, however long it is.
+/// A doubly linked list through the entries of the waiters.
+///
+/// Joining, leaving at either end, and leaving from the middle take constant time. The links are in
+/// the entries, so a lane allocates nothing.
 #[derive(Default)]
 pub(super) struct Lane {
     first: Option<Id>,
@@ -49,7 +58,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Adds somebody, who is in no lane yet, at the end.
+    /// Adds a request, which is in no lane yet, at the end.
     pub(super) fn push(&mut self, id: Id, waiters: &mut Waiters) {
         waiters[id].before = self.last;
         match self.last.replace(id) {
@@ -67,7 +76,8 @@ impl Lane {
         self.last.inspect(|id| self.remove(*id, waiters))
     }
 
-    /// Takes out one of those in it.
+    /// Takes out a request of this lane. Its own links are left as they are, because a request
+    /// never joins a lane again.
     pub(super) fn remove(&mut self, id: Id, waiters: &mut Waiters) {
         let (before, after) = (waiters[id].before, waiters[id].after);
         match before {
@@ -81,7 +91,7 @@ impl Lane {
         self.len -= 1;
     }
 
-    /// Since when the one waits who has waited the longest.
+    /// The arrival of the first request, which is the one that has waited the longest.
     pub(super) fn oldest(&self, waiters: &Waiters) -> Option<Timestamp> {
         self.first.map(|id| waiters[id].since)
     }

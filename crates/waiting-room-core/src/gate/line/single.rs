@@ -1,4 +1,4 @@
-//! All in one lane.
+//! One lane for all requests.
 
 use super::lane::{Lane, Line};
 use crate::{
@@ -6,11 +6,12 @@ use crate::{
     gate::waiters::{Id, Waiters},
 };
 
-/// A line in the order of arrival.
+/// A line in the order of arrival, or from the newest to the oldest under overload.
 #[derive(Default)]
 pub(in crate::gate) struct Single {
     lane: Lane,
-    /// Whether it turns round while it stands.
+    /// Whether the newest request goes first while the queue counts as overloaded, and a full queue
+    /// evicts its oldest request.
     is_adaptive_lifo: bool,
 }
 

@@ -1,4 +1,10 @@
 //! A lane for each tenant that waits, and a turn for each lane.
+//!
+//! Lanes take turns, one request each. This is deficit round robin (M. Shreedhar and G. Varghese,
+//! SIGCOMM 1995) with a cost of one, in which no deficit can be left over.
+//!
+//! Turns are numbered. The lane with the lowest number is next; after it was served, it gets a new
+//! number behind all others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,20 +16,24 @@ use crate::{
 
 /// A line in which the tenants take turns.
 ///
-/// A lane is there only while somebody waits in it, so there are no more of them than waiters.
+/// A lane exists only while a request waits in it, so there are no more lanes than waiting
+/// requests, however many tenants there are.
 #[derive(Default)]
 pub(in crate::gate) struct ByTenant {
     lanes: HashMap<u64, Turns>,
-    /// Whose turn it is, in order.
+    /// The lane of each turn, soonest first.
     turns: BTreeMap<u64, u64>,
+    /// The last turn that was given out.
     next_turn: u64,
-    /// The lanes by the number of those who wait in them.
+    /// The lanes by length, to find the longest.
     by_len: BTreeSet<(usize, u64)>,
+    /// The requests in all lanes.
     len: usize,
+    /// Whether a tenant shares a few of a fixed number of lanes, rather than have its own.
     is_shuffled: bool,
 }
 
-/// A lane, and the turn it has.
+/// A lane, and its turn.
 struct Turns {
     turn: u64,
     lane: Lane,
@@ -38,7 +48,10 @@ impl ByTenant {
         self.lanes.get(&lane).map_or(0, |it| it.lane.len())
     }
 
-    /// Changes a lane, which is made for those in it, and goes with the last of them.
+    /// Changes a lane and keeps the indexes in step with it.
+    ///
+    /// A lane that does not exist is made, with a turn behind all others. One that is empty
+    /// afterwards is removed.
     fn change<T>(&mut self, lane: u64, change: impl FnOnce(&mut Lane) -> T) -> T {
         let next_turn = &mut self.next_turn;
         let turns = self.lanes.entry(lane).or_insert_with(|| {
@@ -83,7 +96,8 @@ impl Line for ByTenant {
         let &lane = self.turns.values().next()?;
         let id = self.change(lane, |lane| lane.pop_first(waiters))?;
         let is_served = now <= waiters[id].deadline;
-        // At the end of the round again, unless the lane is gone, or keeps a turn that nobody used.
+        // The lane goes to the end of the round, unless it is empty and gone. If the request was
+        // too late to be served, the lane keeps its turn: it has received no permit.
         if let Some(turns) = self.lanes.get_mut(&lane).filter(|_| is_served) {
             self.turns.remove(&turns.turn);
             self.next_turn += 1;
@@ -94,6 +108,8 @@ impl Line for ByTenant {
     }
 
     fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id> {
+        // The longest lane loses a request only if it is longer than the lane of the newcomer would
+        // be. Otherwise two lanes of equal length would take places from each other.
         let &(len, longest) = self.by_len.last()?;
         if len <= self.len_of(lane) + 1 {
             return None;
@@ -106,7 +122,7 @@ impl Line for ByTenant {
     }
 
     fn ahead(&self, lane: u64, _: bool) -> usize {
-        // All before it in its lane, and each other lane at least once.
+        // All requests of its own lane come first, and each other lane has at least one turn.
         let own = self.len_of(lane);
         own + self.lanes.len() - usize::from(own > 0)
     }
@@ -120,12 +136,14 @@ impl Line for ByTenant {
     }
 }
 
-/// The lanes that a tenant is dealt.
+/// The lanes that a tenant is dealt: the first cards of a deck shuffled by the tenant's hash.
+///
+/// The deck is shuffled as far as it is dealt (Fisher and Yates), so the lanes of a hand differ.
 fn hand(tenant: u64) -> [u64; HAND] {
     let mut deck: [u8; LANES] = std::array::from_fn(|lane| u8::try_from(lane).unwrap_or_default());
     let mut bits = tenant;
     std::array::from_fn(|dealt| {
-        // Splitmix64, after S. Vigna: any bits of the name decide about every card.
+        // SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): all bits of the hash affect each card.
         bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -136,7 +154,7 @@ fn hand(tenant: u64) -> [u64; HAND] {
     })
 }
 
-/// How many lanes there are for tenants that may have made up their names.
+/// The number of lanes for tenants whose names may be invented.
 const LANES: usize = 128;
-/// How many of them each is dealt.
+/// The number of lanes that each tenant is dealt.
 const HAND: usize = 8;

@@ -1,4 +1,4 @@
-//! Adaptive LIFO: a line that turns round while it stands.
+//! Adaptive LIFO: a queue that serves the newest first while it stands.
 
 use super::*;
 

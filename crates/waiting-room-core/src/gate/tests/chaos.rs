@@ -1,7 +1,8 @@
-//! Threads that do anything at any time, and a ledger of their own that has to agree with the gate.
+//! Threads that call any verb at any time, and a ledger of their own that has to agree with the
+//! gate.
 //!
-//! `WAITING_ROOM_CHAOS_OPERATIONS` says how many operations there are, and
-//! `WAITING_ROOM_CHAOS_SEED` with which seed; without one it is fresh. It is printed.
+//! `WAITING_ROOM_CHAOS_OPERATIONS` sets the number of operations, 120 000 by default.
+//! `WAITING_ROOM_CHAOS_SEED` sets the seed, which is fresh by default. Both are printed.
 
 use std::{
     env,
@@ -38,7 +39,7 @@ fn disciplines() -> [Discipline; 6] {
     ]
 }
 
-/// Rounds of chaos. Between them nothing moves, so that all can be counted.
+/// Runs rounds of chaos. Between rounds all threads rest, so that everything can be counted.
 fn chaos(discipline: Discipline, operations: u64, seed: u64) {
     let rules = GateRules::new(LIMIT).queue(QUEUE).max_wait(ms(50)).discipline(discipline);
     let (world, ledger) = (World::new(rules), Ledger::default());
@@ -46,7 +47,8 @@ fn chaos(discipline: Discipline, operations: u64, seed: u64) {
         (0..THREADS).map(|it| Actor::new(seed.wrapping_mul(31) + it)).collect();
     let rounds = operations.div_ceil(THREADS * ROUND);
     for round in 0..rounds {
-        // Every other round the limit stays as it is, so that the bound on who runs is exact.
+        // The limit is not changed in every other round, so that the bound on running requests is
+        // exact there.
         let is_steady = round % 2 == 0;
         if is_steady {
             world.gate.open();
@@ -64,42 +66,44 @@ fn chaos(discipline: Discipline, operations: u64, seed: u64) {
         ledger.agrees(&world, waiting);
     }
     threads.iter_mut().for_each(|actor| actor.goes_home(&ledger));
-    // The last to leave their places pass on permits to others, who are gone, or to nobody.
+    // Places that are given up last pass their permits on to places that are given up as well, or
+    // to none.
     ledger.agrees(&world, 0);
     assert_eq!(world.counts(), (0, 0));
     let out = world.snapshot().outcomes;
     let rarest = out.granted.min(out.cancelled).min(out.timed_out).min(out.drained);
-    assert!(rarest > 0, "not much of a chaos: {out:?}");
+    assert!(rarest > 0, "some outcome never happened: {out:?}");
 }
 
-/// What the threads know, counted by themselves.
+/// What the threads have seen, counted by themselves.
 #[derive(Default)]
 struct Ledger {
-    /// Permits in the hands of a thread.
+    /// Permits that a thread holds.
     held: AtomicU64,
-    /// How many may be held in this round.
+    /// The most permits that may be held in this round.
     most: AtomicU64,
     arrived: AtomicU64,
     admitted: AtomicU64,
     queued: AtomicU64,
-    /// Refused when they came.
+    /// Requests that were refused on arrival.
     refused: AtomicU64,
 }
 
 impl Ledger {
-    /// A thread has a permit from now on.
+    /// Records that a thread has received a permit.
     fn holds(&self) {
         let held = self.held.fetch_add(1, Ordering::SeqCst) + 1;
         let most = self.most.load(Ordering::SeqCst);
-        assert!(held <= most, "{held} run, where {most} may");
+        assert!(held <= most, "{held} requests run, at most {most} may");
     }
 
-    /// A thread is about to give a permit back.
+    /// Records that a thread is about to give a permit back.
     fn lets_go(&self) {
         self.held.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// All who have been told anything know it, and so many wait.
+    /// Compares the ledger with the gate, once every thread has collected all outcomes and
+    /// `waiting` requests wait.
     fn agrees(&self, world: &World, waiting: usize) {
         let count = |number: &AtomicU64| number.load(Ordering::SeqCst);
         let (snapshot, out) = (world.snapshot(), world.snapshot().outcomes);
@@ -107,7 +111,7 @@ impl Ledger {
         assert_eq!(snapshot.queued as usize, waiting);
         assert!(snapshot.queued <= QUEUE);
         let has_room = snapshot.limit.is_none_or(|limit| snapshot.in_flight < limit);
-        assert!(!has_room || snapshot.queued == 0, "somebody waits for nothing: {snapshot:?}");
+        assert!(!has_room || snapshot.queued == 0, "a request waits in vain: {snapshot:?}");
         let come = count(&self.admitted) + count(&self.queued) + count(&self.refused);
         assert_eq!(come, count(&self.arrived));
         assert_eq!(out.queued, count(&self.queued));
@@ -117,7 +121,7 @@ impl Ledger {
     }
 }
 
-/// One thread, with what it holds.
+/// One thread, with its permits and places.
 struct Actor {
     chance: u64,
     permits: Vec<Permit>,
@@ -159,7 +163,7 @@ impl Actor {
             }
             Entry::Queued(place) => {
                 let mut waiting = Waiting { place, wakes: Arc::default() };
-                // It may have been its turn already.
+                // Another thread may have released a permit to it already.
                 match waiting.poll() {
                     Some(told) => self.hears(told, ledger),
                     None => self.places.push(waiting),
@@ -202,7 +206,8 @@ impl Actor {
         world.gate.set_limit(limit).unwrap();
     }
 
-    /// Polls all its places, so that it knows what became of each. Whoever hears of it was woken.
+    /// Polls all places of the thread to collect their outcomes. Each outcome comes with one
+    /// wake-up.
     fn looks_round(&mut self, ledger: &Ledger) {
         for mut waiting in std::mem::take(&mut self.places) {
             let wakes = waiting.wakes();
@@ -251,7 +256,7 @@ impl Actor {
         (len > 0).then(|| usize::try_from(self.below(len as u64)).unwrap())
     }
 
-    /// Xorshift, after G. Marsaglia.
+    /// A random number below `bound`, by xorshift (G. Marsaglia).
     fn below(&mut self, bound: u64) -> u64 {
         self.chance = self.chance.max(1);
         self.chance ^= self.chance << 13;
@@ -264,5 +269,5 @@ impl Actor {
 const LIMIT: u32 = 5;
 const QUEUE: u32 = 7;
 const THREADS: u64 = 4;
-/// So many operations of each thread between two counts.
+/// The operations of each thread between two counts.
 const ROUND: u64 = 500;

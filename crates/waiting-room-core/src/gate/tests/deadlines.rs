@@ -1,4 +1,4 @@
-//! Until when somebody waits, and who is told what then.
+//! The deadlines of waiting requests, and the refusals after them.
 
 use super::*;
 
@@ -50,7 +50,7 @@ fn who_is_timed_out_leaves_its_place() {
     let (_permit, place, _next) = (world.admitted(), world.queued(), world.queued());
     world.after(MAX_WAIT);
     assert_eq!(place.place.time_out().unwrap_err().because, RefusedBecause::TimedOut);
-    assert_eq!(place.wakes.count(), 0, "it knows");
+    assert_eq!(place.wakes.count(), 0, "a request that times out by itself is not woken");
     assert_eq!(world.counts(), (1, 1));
     let outcomes = world.snapshot().outcomes;
     assert_eq!((outcomes.timed_out, outcomes.cancelled), (1, 0));
@@ -63,7 +63,7 @@ fn a_permit_that_was_given_before_the_time_out_is_used() {
     world.after(MAX_WAIT);
     drop(permit);
     world.after(MAX_WAIT);
-    let permit = place.place.time_out().expect("it was its turn before");
+    let permit = place.place.time_out().expect("the permit was granted before the time-out");
     assert_eq!((permit.waited(), world.counts()), (MAX_WAIT, (1, 0)));
     drop(permit);
     assert_eq!(world.counts(), (0, 0));

@@ -1,4 +1,4 @@
-//! Whatever is dropped is given back, in the same instant.
+//! Permits and places that are dropped are given back at once.
 
 use super::*;
 use crate::Clock;
@@ -37,7 +37,7 @@ fn a_place_that_is_dropped_with_a_permit_in_hand_passes_it_on() {
 fn a_place_that_was_never_polled_passes_its_permit_on_too() {
     let world = world();
     let (permit, Entry::Queued(place)) = (world.admitted(), world.enter(Arrival::default())) else {
-        panic!("one may wait")
+        panic!("not queued")
     };
     drop(permit);
     assert_eq!(world.counts(), (1, 0));

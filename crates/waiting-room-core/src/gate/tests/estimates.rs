@@ -1,4 +1,4 @@
-//! Predicted waits, times to come back, and the numbers of a snapshot.
+//! Expected waits, times to come back, and the numbers of a snapshot.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn who_would_wait_for_too_long_is_refused_at_once() {
     let world = World::new(rules());
     world.learns(ms(300));
     let (_permit, _first, _second) = (world.admitted(), world.queued(), world.queued());
-    // The third in line is served after 900 ms, the fourth after 1200.
+    // The third request in the queue is served after 900 ms, the fourth would be after 1200 ms.
     let third = world.queued();
     let refused = world.refused();
     assert_eq!(refused.because, RefusedBecause::Shed);
@@ -31,11 +31,11 @@ fn before_anything_is_known_everybody_may_wait() {
 
 #[test]
 fn what_was_learnt_in_a_bad_hour_does_not_keep_the_queue_closed() {
-    // Each ran for 900 ms, and no client that waits 500 can be served.
+    // Requests ran for 900 ms each, so no client that waits for 500 ms could be served.
     let world = World::new(rules());
     world.learns(ms(900));
     let hasty = || Arrival::default().deadline(world.gate.now() + ms(500));
-    // Now each runs for a millisecond; only somebody who waits can find that out.
+    // Now they run for a millisecond each, which only a waiting request can reveal.
     for _ in 0..1_000 {
         let (permit, entered) = (world.admitted(), world.enter(hasty()));
         world.after(ms(1));
@@ -51,7 +51,8 @@ fn what_was_learnt_in_a_bad_hour_does_not_keep_the_queue_closed() {
 
 #[test]
 fn a_higher_limit_does_not_close_the_queue_to_clients_with_deadlines() {
-    // By Little's law 200 permits at the rate of one would be held for 200 times as long.
+    // By Little's law, 200 permits at the service rate of one would be held 200 times as long. That
+    // must not be taken for the run time.
     let world = World::new(rules());
     world.learns(ms(100));
     world.gate.set_limit(200).unwrap();
@@ -64,7 +65,7 @@ fn a_higher_limit_does_not_close_the_queue_to_clients_with_deadlines() {
 
 #[test]
 fn streams_do_not_close_the_queue_to_calls_with_deadlines() {
-    // Of a hundred permits all but one are held by streams, for an hour; a call takes 100 ms.
+    // Streams hold 99 of 100 permits for a long time; a call takes 100 ms.
     let world = World::new(rules().limit(100));
     let _streams = [(); 99].map(|()| world.admitted());
     world.learns(ms(100));
@@ -85,7 +86,7 @@ fn a_service_that_takes_half_a_minute_is_measured_too() {
 
 #[test]
 fn a_slow_service_is_measured_however_many_wait_in_vain() {
-    // One in five seconds, and fifty come and go meanwhile.
+    // One request is served every five seconds, and fifty more come and give up meanwhile.
     let world = World::new(rules().max_wait(ms(60_000)));
     let mut permit = world.admitted();
     for _ in 0..20 {
@@ -103,7 +104,7 @@ fn a_slow_service_is_measured_however_many_wait_in_vain() {
 
 #[test]
 fn time_in_which_somebody_waits_in_vain_counts_as_well() {
-    // One is released in each 250 ms in which somebody waits, but most of them wait in vain.
+    // There is one release per 250 ms of waiting, but most requests wait in vain.
     let world = World::new(rules().max_wait(ms(100)));
     for _ in 0..50 {
         let permit = world.admitted();
@@ -143,7 +144,7 @@ fn the_crowd_is_told_to_come_back_one_after_the_other() {
     let world = World::new(rules().queue(1));
     world.learns(ms(500));
     let (_permit, _place) = (world.admitted(), world.queued());
-    // Two a second, after the one that waits; each second time a second more.
+    // Two per second, after the request that waits; about half of them with a second more.
     for served in 2..60 {
         let told = world.refused().retry_after.unwrap();
         let exact = ms(500 * served);
@@ -154,7 +155,7 @@ fn the_crowd_is_told_to_come_back_one_after_the_other() {
 
 #[test]
 fn where_nobody_can_wait_the_crowd_is_told_to_come_back_one_after_the_other_too() {
-    // Two at once for half a second each: four a second.
+    // Two requests at once, half a second each: four per second.
     let world = World::new(rules().limit(2).queue(0));
     for _ in 0..20 {
         let permits = [world.admitted(), world.admitted()];
@@ -187,7 +188,8 @@ fn whoever_is_refused_for_want_of_capacity_is_told_when_to_come_back() {
     let world = World::new(GateRules::new(1).queue(3).discipline(discipline));
     let (permit, mut first) = (world.admitted(), world.queued());
     world.after(ms(15));
-    // Both have waited for longer than one may under overload, whoever notices first.
+    // Both wait for longer than allowed under overload: one is found by its timer, one by a
+    // release.
     let (by_timer, mut by_release) = (world.queued(), world.queued());
     assert!(world.refused().retry_after.is_some());
     world.after(ms(101));
@@ -230,7 +232,7 @@ fn a_snapshot_has_all_the_numbers() {
     assert_eq!(world.counts(), (2, 2));
     drop(first);
     assert_eq!(world.snapshot().oldest_wait, ms(30));
-    // Nothing that runs or is lowered changes what is counted.
+    // A lowered limit does not change the counts.
     world.gate.set_limit(1).unwrap();
     let snapshot = world.snapshot();
     assert_eq!((snapshot.in_flight, snapshot.queued, snapshot.limit), (2, 1, Some(1)));

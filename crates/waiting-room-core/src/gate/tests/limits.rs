@@ -1,4 +1,4 @@
-//! A limit that is changed while many run and wait.
+//! A limit that is changed while requests run and wait.
 
 use super::*;
 use crate::ConfigErrorKind;

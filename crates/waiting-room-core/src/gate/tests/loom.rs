@@ -1,19 +1,20 @@
 //! Every interleaving of two or three threads at a gate.
 //!
-//! Compiled under `cfg(waiting_room_loom)` alone: `scripts/loom.sh` runs it. A lost wake-up is a
-//! deadlock there, and a state in which somebody waits for nothing is an invariant of the gate that
-//! is checked after each change.
+//! These tests are compiled under `cfg(waiting_room_loom)` only; `scripts/loom.sh` runs them. A
+//! lost wake-up shows as a deadlock. That no request waits while a permit is free is an invariant
+//! of the gate, which is checked after each critical section.
 
 use ::loom::{future::block_on, model::Builder, sync::atomic::AtomicU32, thread};
 
 use super::*;
 
-/// Tries every interleaving.
+/// Runs `of` in every interleaving of its threads.
 fn each_interleaving(of: impl Fn() + Send + Sync + 'static) {
     Builder::new().check(of);
 }
 
-/// Tries each in which threads are interrupted so many times at most, other than by waiting.
+/// Runs `of` in every interleaving with at most `most` preemptions. Switches at which a thread
+/// blocks do not count.
 fn each_with_interruptions(most: usize, of: impl Fn() + Send + Sync + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(most);
@@ -24,7 +25,7 @@ fn world(limit: u32) -> World {
     World::new(GateRules::new(limit).queue(2).discipline(Discipline::Fifo))
 }
 
-/// Does both at once.
+/// Runs both closures at once, one of them on a new thread.
 fn at_once<A, B>(one: A, other: B)
 where
     A: FnOnce() + Send + 'static,
@@ -35,16 +36,16 @@ where
     thread.join().unwrap();
 }
 
-/// Comes, waits if it has to, and leaves.
+/// Enters the gate, waits if necessary, and leaves.
 fn visits(gate: &Gate) {
     match gate.enter(Arrival::default(), START) {
         Entry::Admitted(permit) => drop(permit),
         Entry::Queued(place) => drop(block_on(place)),
-        Entry::Refused(refused) => panic!("there is room: {refused:?}"),
+        Entry::Refused(refused) => panic!("not queued: {refused:?}"),
     }
 }
 
-/// The permit has come, and whoever it belongs to was woken exactly once.
+/// Asserts that the permit was granted, with exactly one wake-up.
 fn is_served(mut waiting: Waiting) -> Permit {
     assert_eq!(waiting.wakes(), 1);
     waiting.permit()
@@ -178,7 +179,7 @@ fn what_one_did_who_ran_is_seen_by_the_next() {
                 let _permit = match gate.enter(Arrival::default(), START) {
                     Entry::Admitted(permit) => permit,
                     Entry::Queued(place) => block_on(place).unwrap(),
-                    Entry::Refused(refused) => panic!("there is room: {refused:?}"),
+                    Entry::Refused(refused) => panic!("not queued: {refused:?}"),
                 };
                 assert_eq!(seen.load(Ordering::Relaxed), 1);
             },
@@ -192,7 +193,7 @@ fn release_against_the_poll_of_who_waits() {
         let world = world(1);
         let (permit, Entry::Queued(place)) = (world.admitted(), world.enter(Arrival::default()))
         else {
-            panic!("it may wait")
+            panic!("not queued")
         };
         at_once(move || drop(permit), move || drop(block_on(place).unwrap()));
         assert_eq!(world.counts(), (0, 0));
@@ -326,12 +327,12 @@ fn eviction_against_release() {
             move || drop(permit),
             move || {
                 let Entry::Queued(place) = gate.enter(Arrival::default(), START) else {
-                    panic!("it may wait")
+                    panic!("not queued")
                 };
                 drop(place);
             },
         );
-        // It had its turn before it would have had to make room, or it had to.
+        // The request either got the permit before the newcomer arrived, or was evicted for it.
         assert_eq!(first.wakes(), 1);
         drop(first.poll().expect("it was woken"));
         drop(first);

@@ -1,5 +1,5 @@
-//! The gate against a model that is too simple to be wrong: at every step the same verdicts, the
-//! same permits in the same order, and the same counts.
+//! The gate compared with a model that is too simple to be wrong: at every step both must give the
+//! same verdicts, the same permits in the same order, and the same counts.
 
 mod model;
 
@@ -8,7 +8,7 @@ use proptest::{prelude::*, sample::Index, test_runner::TestCaseResult};
 use self::model::{Fate, Model, Verdict};
 use super::*;
 
-/// Something that happens to a gate. An index is that of one of those whom it may happen to.
+/// An event at a gate. An index selects one of the permits or places that it can apply to.
 #[derive(Clone, Debug)]
 enum Step {
     Enter { class: u8, tenant: u64, patience: Option<Duration> },
@@ -90,7 +90,7 @@ fn fair(tenants: Tenants) -> impl Strategy<Value = Discipline> {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    // In odd nanoseconds, so that no two estimates are ever the same by chance.
+    // Times are in single nanoseconds, so that two estimates are hardly ever equal by accident.
     let times = |millis: u64| (0..millis * 1_000_000).prop_map(Duration::from_nanos);
     let enter = (0u8..=4, 0u64..=4, prop::option::weighted(0.3, times(2_000)))
         .prop_map(|(class, tenant, patience)| Step::Enter { class, tenant, patience });
@@ -108,7 +108,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..150)
 }
 
-/// A gate and its model, and what both have let in and put in line.
+/// A gate and its model, with the permits and places that both have given out.
 struct Both {
     world: World,
     model: Model,
@@ -220,8 +220,8 @@ impl Both {
         self.model.cancel(name);
     }
 
-    /// Somebody hears what became of it. How many ran then says when it was let in, even among
-    /// those who were at the same time.
+    /// Compares the outcome of a request. The number that ran at its grant gives the order of
+    /// grants even among those of the same instant.
     fn told(&mut self, name: u64, told: Option<Result<Permit, GateRefused>>) -> TestCaseResult {
         match (told, self.model.take(name)) {
             (Some(Ok(permit)), Fate::Granted { at, ran, waited }) => {
@@ -247,7 +247,7 @@ impl Both {
     }
 }
 
-/// Who is refused for want of capacity is told when to come back, and nobody else.
+/// Compares a refusal. It has a time to come back if, and only if, capacity was lacking.
 fn is_refused(refused: GateRefused, because: RefusedBecause) -> TestCaseResult {
     prop_assert_eq!(refused.because, because);
     let is_hopeful = !matches!(because, RefusedBecause::Drained | RefusedBecause::TimedOut);

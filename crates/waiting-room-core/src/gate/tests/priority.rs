@@ -1,4 +1,4 @@
-//! Classes of priority: order, aging, reserved shares, and who makes room.
+//! Priority classes: order, aging, reserved shares, and eviction.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn who_has_waited_for_a_time_of_aging_counts_as_one_class_lower() {
         let mut waiting = vec![(0, world.queued_as(class(1)))];
         world.after(waited);
         waiting.push((1, world.queued_as(class(0))));
-        // At one class lower it is the equal of a newcomer, who goes first by its own class.
+        // One class lower, it ranks equal to the newcomer, which goes first by its own class.
         assert_eq!(order(permit, waiting), expected, "{waited:?}");
     }
 }
@@ -62,7 +62,7 @@ fn under_a_steady_stream_of_a_better_class_nobody_starves() {
             None => running = better.permit(),
         }
     }
-    panic!("it is served no more than three seconds later");
+    panic!("it is not served within three seconds");
 }
 
 #[test]
@@ -72,11 +72,11 @@ fn a_share_that_is_reserved_is_served_first() {
     let (mut best, mut reserved) = (world.queued_as(class(0)), world.queued_as(class(1)));
     let mut more = world.queued_as(class(1));
     drop(first);
-    // Nobody of class 1 runs, and one permit is its own.
+    // No request of class 1 runs, and one permit is reserved for it.
     let reserved = reserved.permit();
     assert!(best.poll().is_none());
     drop(second);
-    // It has its share, so now the classes count.
+    // The class has its share, so now the class number decides.
     let best = best.permit();
     assert!(more.poll().is_none());
     drop(reserved);
@@ -96,7 +96,8 @@ fn a_share_that_nobody_asks_for_is_lent() {
 
 #[test]
 fn whoever_runs_counts_for_its_class_however_it_came_to_its_permit() {
-    // One that runs at once, and one that waited; and neither does any more when it is gone.
+    // Requests that ran at once and requests that waited both count, and neither counts once its
+    // permit was given back.
     let world = world(2, 9, &[0, 1]);
     let (own, other) = (world.admitted_as(class(1)), world.admitted());
     let (mut best, mut second) = (world.queued(), world.queued_as(class(1)));
@@ -119,7 +120,7 @@ fn when_it_is_full_the_newest_of_the_last_class_makes_room_for_a_better_one() {
     let world = world(1, 4, &[0, 0, 0]);
     let permit = world.admitted();
     let mut waiting = waiting(&world, &[2, 2, 1, 1]);
-    // Nobody makes room for an equal.
+    // No request is evicted for one of its own class.
     assert_eq!(world.refused_as(class(2)).because, RefusedBecause::Full);
     let mut told = |name: usize| waiting[name].1.refusal().because;
     let better = world.queued_as(class(1));
@@ -142,7 +143,7 @@ fn a_crowd_of_a_better_class_does_not_keep_a_reserved_share_out_of_the_queue() {
     let mut crowd = waiting(&world, &[0, 0, 0]);
     let mut reserved = world.queued_as(class(1));
     assert_eq!(crowd.pop().unwrap().1.refusal().because, RefusedBecause::Evicted);
-    // It keeps its place, as many as the share is for do, and no more.
+    // The class keeps as many places as its share has permits, and no more.
     assert_eq!(world.refused_as(class(0)).because, RefusedBecause::Full);
     assert_eq!(world.refused_as(class(1)).because, RefusedBecause::Full);
     drop(permits);
@@ -157,7 +158,7 @@ fn a_reserved_share_is_not_shed_for_those_whom_it_goes_before() {
     world.learns(ms(100));
     let permit = world.admitted();
     let _crowd: Vec<_> = (0..10).map(|_| world.queued()).collect();
-    // One more of them is served too late, but the share is for just such a case.
+    // One more of the crowd would be served too late. The reserved share exists for this case.
     assert_eq!(world.refused().because, RefusedBecause::Shed);
     let mut reserved = world.queued_as(class(1));
     drop(permit);

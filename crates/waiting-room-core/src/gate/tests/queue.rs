@@ -1,4 +1,4 @@
-//! The bound of the queue, and first come, first served.
+//! The bound of the queue, and its order under FIFO.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn a_place_that_is_free_again_is_free_for_one_more() {
     let mut third = world.queued();
     assert_eq!(world.refused().because, RefusedBecause::Full);
     drop(permit);
-    // One runs, one waits, one may.
+    // One request runs, one waits, and one place is free.
     drop(second.permit());
     drop(third.permit());
     assert_eq!(world.counts(), (0, 0));
@@ -55,7 +55,7 @@ fn nobody_passes_those_who_wait() {
     let world = fifo(1, 2);
     let (permit, mut first) = (world.admitted(), world.queued());
     drop(permit);
-    // The permit is on its way to the first, who has not been polled yet.
+    // The permit was granted to the first request, which has not been polled since.
     let mut second = world.queued();
     assert_eq!(world.counts(), (1, 1));
     let permit = first.permit();
@@ -73,7 +73,7 @@ fn a_permit_knows_how_long_it_was_waited_for_and_how_many_ran_then() {
     let mut place = world.queued();
     world.after(ms(30));
     drop(first);
-    // What counts is when it was given, not when that was noticed.
+    // The time of the grant counts, not the time at which the permit is collected.
     world.after(ms(100));
     let permit = place.permit();
     assert_eq!((permit.waited(), permit.in_flight()), (ms(30), 2));

@@ -1,4 +1,4 @@
-//! Foreign code: whoever is woken may do with the gate what it likes.
+//! Wakers are foreign code: they may call any method of the gate, and may panic.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -7,7 +7,7 @@ use std::{
 
 use super::*;
 
-/// Does everything that one can do to a gate, when it is woken and when it is dropped.
+/// A waker that calls every verb of the gate when it is woken and when it is dropped.
 struct Meddler {
     gate: Gate,
     permit: Mutex<Option<Permit>>,
@@ -56,9 +56,9 @@ fn world() -> World {
     )
 }
 
-/// Somebody in the queue whose waker meddles: nobody else has that waker any more.
+/// A request in the queue with a meddling waker, of which the gate has the only handle.
 fn meddling(world: &World, meddled: &Arc<WakeList>) -> Acquire {
-    let Entry::Queued(mut place) = world.enter(Arrival::default()) else { panic!("it may wait") };
+    let Entry::Queued(mut place) = world.enter(Arrival::default()) else { panic!("not queued") };
     assert!(poll(&mut place, &Meddler::new(&world.gate, meddled)).is_pending());
     place
 }
@@ -81,7 +81,7 @@ fn a_waker_may_give_back_a_permit_when_it_is_woken() {
     world.gate.set_limit(2).unwrap();
     let meddler = Meddler::new(&world.gate, &meddled);
     *meddler.permit.lock().unwrap() = Some(second);
-    let Entry::Queued(mut place) = world.enter(Arrival::default()) else { panic!("it may wait") };
+    let Entry::Queued(mut place) = world.enter(Arrival::default()) else { panic!("not queued") };
     assert!(poll(&mut place, &meddler).is_pending());
     drop(meddler);
     drop(first);
@@ -105,7 +105,7 @@ fn a_waker_may_do_anything_when_the_gate_is_drained() {
     let places = [meddling(&world, &meddled), meddling(&world, &meddled)];
     let mut idle = world.gate.drain(DrainQueue::Refuse);
     assert_eq!(meddled.count(), 4);
-    // They have opened the gate again.
+    // The wakers have opened the gate again.
     assert!(!world.snapshot().is_draining);
     drop(places);
     assert!(poll(&mut idle, &Meddler::new(&world.gate, &meddled)).is_pending());
@@ -152,7 +152,7 @@ fn whoever_has_its_permit_before_it_is_polled_finds_it() {
     let world = world();
     let (permit, Entry::Queued(mut place)) = (world.admitted(), world.enter(Arrival::default()))
     else {
-        panic!("it may wait")
+        panic!("not queued")
     };
     drop(permit);
     let wakes = Arc::<WakeList>::default();
@@ -160,7 +160,7 @@ fn whoever_has_its_permit_before_it_is_polled_finds_it() {
     assert_eq!(wakes.count(), 0);
 }
 
-/// Panics when it is woken.
+/// A waker that panics when it is woken.
 struct Panicking;
 
 impl Wake for Panicking {
@@ -169,9 +169,9 @@ impl Wake for Panicking {
     }
 }
 
-/// Somebody in the queue whose waker panics.
+/// A request in the queue whose waker panics.
 fn panicking(world: &World) -> Acquire {
-    let Entry::Queued(mut place) = world.enter(Arrival::default()) else { panic!("it may wait") };
+    let Entry::Queued(mut place) = world.enter(Arrival::default()) else { panic!("not queued") };
     assert!(poll(&mut place, &Arc::new(Panicking)).is_pending());
     place
 }

@@ -59,7 +59,7 @@ fn what_is_given_back_in_parts_is_no_more_than_time_has_left() {
     let later = NOW + Duration::from_millis(500);
     limiter.settle(ann, 0, &mut charge, 5, later);
     assert_eq!(limiter.look(ann, 0, 0, later).remaining, 10);
-    // Nothing of it is left, so that what others spend meanwhile is theirs.
+    // Nothing of the charge is left, so a refund of it must not cover what was spent since.
     limiter.charge(ann, 0, 5, later).unwrap();
     limiter.settle(ann, 0, &mut charge, 0, later);
     assert_eq!(limiter.look(ann, 0, 0, later).remaining, 5);
@@ -214,7 +214,8 @@ fn quotas_may_change_under_traffic_and_keep_nobody_out_for_longer_than_they_can(
             }
             done.store(true, std::sync::atomic::Ordering::Relaxed);
         });
-        // Two seconds for what was used, and two for a counter of two windows.
+        // The new quota replenishes within one second, and a sliding counter within two. Five leave
+        // a margin.
         let out = keys.iter().filter(|&&key| !limiter.look(key, 0, 20, after(5)).allowed);
         assert_eq!(out.count(), 0, "{algorithm:?}");
     }
@@ -263,7 +264,7 @@ fn key_of(number: u64, network: &str) -> KeyHash {
     key(&format!("{network} {number}")).of_network(key(network))
 }
 
-/// A table in which a flood from one network has used up all that it could.
+/// A limiter whose table is full of exhausted keys of one network.
 fn flooded(algorithm: Algorithm, keys: usize) -> Limiter {
     let limiter = Limiter::new(algorithm, &[Quota::per_minute(2)], keys).unwrap();
     for number in 0..20 * keys as u64 {
@@ -315,14 +316,14 @@ fn keys_in_use_that_lose_their_places_are_counted_and_idle_ones_are_not() {
 }
 
 proptest! {
-    /// The law: whatever comes and goes, no key is allowed more than if it had never lost
-    /// its place.
+    /// In any sequence of keys, no key is allowed more than if it had never lost its place.
     #[test]
     fn no_key_is_forgiven_for_losing_its_place(
         steps in prop::collection::vec((0u64..60, 0u64..20, 1u64..4), 1..300),
     ) {
         allows_no_more(Gcra::new, Algorithm::Gcra, &steps)?;
-        // A window from the first hit begins at another time where it is not the key's own.
+        // Windows that begin with the first hit are left out: a window that a key gets from its
+        // network begins at another time than its own would.
         let window = |quota: &Quota| FixedWindow::new(quota, Alignment::Epoch);
         allows_no_more(window, DAILY, &steps)?;
         allows_no_more(SlidingCounter::new, Algorithm::SlidingCounter, &steps)?;

@@ -1,7 +1,25 @@
-//! A table of one number for each key, without locks on the way of a known key.
+//! A table of one number per key, without locks for keys that have a place.
 //!
-//! The numbers of all algorithms that are kept here grow with what was used, so the least number
-//! is the least used key.
+//! The numbers of all algorithms that are kept here grow with use, so the least number belongs to
+//! the least used key. For all of them zero means that nothing was used.
+//!
+//! ```text
+//! group: one cache line            a second cache line
+//!   │ key word │ key word │ key word │ key word ║ key word │ key word │ key word │ networks │
+//!
+//! key of a place:  NOBODY ──► a key ──► NOBODY_YET ──► another key ──► NOBODY_YET ──► …
+//!                  free                 handed over
+//! ```
+//!
+//! # Concurrency
+//!
+//! Numbers are changed by compare-and-exchange, at any time and by any thread. Keys of places are
+//! changed only under the locks of their groups, so a key never has two places, and a place that
+//! was given to a key never becomes free again.
+//!
+//! A search without the lock is therefore a hint. If it finds the key, the change of the number
+//! detects whether the place has been handed over, see [`AtomicTable::update`]. If it does not find
+//! the key, the search is repeated under the lock.
 
 use std::{
     fmt,
@@ -17,28 +35,30 @@ use crate::{
     sync::unpoisoned,
 };
 
-/// One number for each of so many keys.
+/// One number for each of a bounded number of keys.
 pub(in crate::rate) struct AtomicTable {
     groups: Box<[Group]>,
-    /// By network, the greatest number of a key that lost its place. A key of the network that has
-    /// no place may be that one, and starts with it.
+    /// The greatest number of a key that lost its place, by network. A key of the network that has
+    /// no place may be that key, and so starts with this number.
     given_up: Box<[AtomicU64]>,
-    /// How many keys lost their places that were in use.
+    /// The number of keys that lost their places while they were in use.
     displaced: AtomicU64,
-    /// Held while a key gets a place in a group, so that it does not get two.
+    /// The locks of the groups, each for many of them. One is held while a place of the group is
+    /// given to a key, so that no key gets two places.
     placing: Box<[Mutex<()>]>,
 }
 
-/// Two cache lines, of which the first is filled first.
+/// Seven places in two cache lines, of which the first line is filled first.
 #[derive(Default)]
 #[repr(align(64))]
 struct Group {
     places: [Place; GROUP],
-    /// Of the key of each place.
+    /// The network of the key of each place. It is read only when the key is displaced, and so kept
+    /// apart from the keys.
     networks: [AtomicU16; GROUP],
 }
 
-/// A key and its number. A place that was given to a key always belongs to one.
+/// A key and its number.
 #[derive(Default)]
 struct Place {
     key: AtomicU64,
@@ -46,11 +66,14 @@ struct Place {
 }
 
 impl AtomicTable {
-    /// The memory for one key that is in use, with its share of the places to spare, rounded up.
+    /// The memory per key in use, in bytes, rounded up.
+    ///
+    /// There are 15 places for every 8 keys, because keys are spread unevenly over the groups. The
+    /// last two bytes are the share of the networks: eight bytes for every eight places.
     pub(in crate::rate) const BYTES_PER_KEY: u64 =
         (size_of::<Group>() * 15).div_ceil(8 * GROUP) as u64 + 2;
 
-    /// A table for `keys` keys that are in use at a time; 37 bytes for each.
+    /// Creates a table for `keys` keys in use at a time, which takes 37 bytes for each.
     pub(in crate::rate) fn new(keys: usize) -> Self {
         let groups = keys.saturating_mul(15).div_ceil(8 * GROUP).max(1);
         Self {
@@ -61,18 +84,40 @@ impl AtomicTable {
         }
     }
 
-    /// The number of a key; of one that is not known, the one it would begin with.
+    /// The number of a key; for a key without a place, the number that it would start with.
     pub(in crate::rate) fn get(&self, key: KeyHash) -> u64 {
         match self.find(key) {
+            // Relaxed suffices: nothing is charged by this number, and a stale one is as good as
+            // one that is read a moment earlier.
             Some(place) => place.word.load(Ordering::Relaxed),
             None => self.start(key),
         }
     }
 
-    /// Changes the number of a key, unless `change` gives an error; and says what it gave.
+    /// Changes the number of a key, unless `change` returns an error, and returns its result.
     ///
-    /// Called again with a newer number whenever another thread was quicker. If the key has to take
-    /// the place of another, that is counted if the number of that one is in use.
+    /// `change` is called again with a newer number whenever another thread has changed the number
+    /// first. It may also reach the number of another key that has got the place in the meantime.
+    /// So it may add or cap, but must not give anything back; for that there is
+    /// [`update_known`](Self::update_known). If the key displaces another one, and `is_in_use` is
+    /// true for the number of that one, this is counted in [`displaced`](Self::displaced).
+    ///
+    /// # Why no charge is lost
+    ///
+    /// The thread that charges adds to the word and then reads the key of the place. The thread
+    /// that hands the place over (in [`place`](Self::place)) overwrites the key and then takes the
+    /// word. All four operations are SeqCst, so there is one order of them, with two cases:
+    ///
+    /// ```text
+    /// add ── take          the taken number contains the charge, and the network keeps it
+    /// take ── add          thus: overwrite key ── take ── add ── read key; this read shows the
+    ///                      handover, and the charge is added again where the key stands next
+    /// ```
+    ///
+    /// In the second case the charge also stays in the word of the new key. That counts too much,
+    /// never too little. If all four were Relaxed, the read could miss the handover in the second
+    /// case, and the charge would be lost. Acquire and Release on the word would be enough to rule
+    /// that out; SeqCst reduces the argument to one order of all operations.
     pub(in crate::rate) fn update<T, E>(
         &self,
         key: KeyHash,
@@ -82,35 +127,48 @@ impl AtomicTable {
         let mut place = match self.find(key) {
             Some(place) => place,
             None => {
-                // Who is refused at once needs no place.
+                // A key that is refused at once needs no place, and must not displace another one.
+                // The number may be out of date; if the change is accepted, it is repeated below
+                // with the number of the place.
                 change(&mut self.start(key))?;
                 self.place(key, &is_in_use)
             }
         };
         loop {
+            // Relaxed suffices for reading the word. The exchange below compares it with the latest
+            // value, so nothing is ever allowed by a stale number. At worst, a stale number refuses
+            // a request that arrives while the number changes.
             let mut word = place.word.load(Ordering::Relaxed);
             let outcome = loop {
                 let mut next = word;
                 let given = change(&mut next)?;
-                // Either this is seen by who takes the place away, or that is seen below.
+                // SeqCst on success: this is "add" in the documentation above. It also rules out
+                // the opposite error, an addition that a handover takes although its thread has
+                // found the new key, by a relaxed load. Such an addition would happen before the
+                // take (it releases, the take acquires), and so before the new key was written,
+                // which the thread has already read.
                 let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
                 match place.word.compare_exchange_weak(word, next, success, failure) {
                     Ok(_) => break given,
                     Err(newer) => word = newer,
                 }
             };
+            // This is "read key" in the documentation above.
             if place.key.load(Ordering::SeqCst) == key.bits().get() {
                 return Ok(outcome);
             }
-            // Another key took the place in between, with all that was used there.
+            // The place was handed over in the meantime. The charge is repeated, in a place that
+            // may be new, with the number that the key starts with there.
             place = self.place(key, &is_in_use);
         }
     }
 
-    /// Changes the number of a key that has a place, and says what that gave; nothing if it has none.
+    /// Changes the number of a key that has a place, and returns the result of `change`; `None` if
+    /// the key has no place.
     ///
-    /// The number may grow less, so the place must not go to another key meanwhile: that one would lose
-    /// what this one is given back.
+    /// In contrast to [`update`](Self::update), the number may decrease. So the locks are held,
+    /// which keep the place from being handed over: otherwise what this key is given back could be
+    /// taken from the number of another key, which would then have used too little.
     pub(in crate::rate) fn update_known<T>(
         &self,
         key: KeyHash,
@@ -118,10 +176,14 @@ impl AtomicTable {
     ) -> Option<T> {
         let _placing = self.lock(key);
         let place = self.find(key)?;
+        // `update` takes no lock, so the word may change all the same, and the change is repeated
+        // until no other one comes between.
         let mut word = place.word.load(Ordering::Relaxed);
         loop {
             let mut next = word;
             let given = change(&mut next);
+            // SeqCst on success, so that this change and those of `update_all` have a place in the
+            // same order as the counter of replaced meters (see `AtomicMemory::by_meter`).
             let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
             match place.word.compare_exchange_weak(word, next, success, failure) {
                 Ok(_) => return Some(given),
@@ -130,11 +192,15 @@ impl AtomicTable {
         }
     }
 
-    /// Changes all numbers, also those that only newcomers would begin with.
+    /// Changes all numbers, including those that newcomers would start with.
+    ///
+    /// It takes no lock, and every number is changed separately. A number that is being moved from
+    /// a place to its network at the same time can be missed.
     pub(in crate::rate) fn update_all(&self, change: impl Fn(u64) -> u64) {
         let update = |word: &AtomicU64| {
-            // Nothing was used; fails, and leaves it so.
+            // Zero means that nothing was used, in any unit. The update then fails and leaves it.
             let changed = |word| (word != 0).then(|| change(word));
+            // SeqCst, for the order that `AtomicMemory::by_meter` relies on.
             let _ = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, changed);
         };
         for group in &self.groups {
@@ -143,65 +209,89 @@ impl AtomicTable {
         self.given_up.iter().for_each(update);
     }
 
-    /// How many keys have a place.
+    /// The number of keys that have a place, in use or not.
     pub(in crate::rate) fn len(&self) -> usize {
         let places = self.groups.iter().flat_map(|group| &group.places);
         places.filter(|place| place.key.load(Ordering::Relaxed) != NOBODY).count()
     }
 
-    /// How many keys in use have lost their places to others so far.
+    /// The number of keys that have lost their places to others while they were in use.
     pub(in crate::rate) fn displaced(&self) -> u64 {
+        // Relaxed suffices for a figure that is only reported.
         self.displaced.load(Ordering::Relaxed)
     }
 
+    /// The place of a key. Without the lock, the result is a hint that may be out of date.
     fn find(&self, key: KeyHash) -> Option<&Place> {
         let first = self.first(key);
-        // A key goes to its second group only when the first has no free place left.
+        // A key goes to its second group only if the first has no free place, and places never
+        // become free again. So a free place in the first group means that the key has none at all,
+        // and the second group need not be fetched from memory.
         first.find(key.bits().get()).or_else(|| match first.find(NOBODY) {
             Some(_) => None,
             None => self.second(key).find(key.bits().get()),
         })
     }
 
-    /// What a key begins with that has no place: as much as any key has used that it may be.
+    /// The number that a key without a place starts with: the greatest that it can have had.
     fn start(&self, key: KeyHash) -> u64 {
         self.given_up(key.network()).load(Ordering::SeqCst)
     }
 
+    /// The greatest number of a displaced key of a network.
     fn given_up(&self, network: u16) -> &AtomicU64 {
         &self.given_up[usize::from(network) % self.given_up.len()]
     }
 
-    /// The place of a key, which gets one if it has none: a free one, or that of the least used.
+    /// Returns the place of a key. A key that has none gets a free place, or that of the least used
+    /// key in its two groups.
     ///
-    /// Both groups are locked, so that nobody else gives a place in them away. Their holders are
-    /// not: one may change its number until it sees that the place is not its own any more. So the
-    /// place belongs to no key while its number is taken away, and gets its new key last: what the old
-    /// one adds before it can see that is kept for it, and what it adds after that it will add again
-    /// in another place.
+    /// Both groups are locked, so no other thread hands over a place in them. The numbers are not
+    /// locked: the old key may change its number until its thread sees that the place is not its
+    /// own any more. The order of the four steps ensures that no charge is lost:
+    ///
+    /// 1. The place is marked as belonging to no key. A thread that adds a charge of the old key
+    ///    from here on sees the mark afterwards, and charges again elsewhere.
+    /// 2. The number is taken and kept for the network. It contains the charges of all threads that
+    ///    have not seen the mark.
+    /// 3. The number with which the new key starts is written.
+    /// 4. The new key is written last, so its charges come on top of that start.
     #[cold]
     fn place(&self, key: KeyHash, is_in_use: &dyn Fn(u64) -> bool) -> &Place {
         let _placing = self.lock(key);
+        // Another thread may have placed the key since the search without the lock. Keys of these
+        // groups are written under this lock only, so this search sees the latest ones.
         if let Some(place) = self.find(key) {
             return place;
         }
         let (group, index) = Group::least([self.first(key), self.second(key)]);
         let (place, network) = (&group.places[index], &group.networks[index]);
         if place.key.load(Ordering::Relaxed) != NOBODY {
+            // Steps 1 and 2, "overwrite key" and "take". The mark is not `NOBODY`: a group with a
+            // free place looks as if none of its keys could stand in their second group.
             place.key.store(NOBODY_YET, Ordering::SeqCst);
             let used = place.word.swap(0, Ordering::SeqCst);
+            // The network is read and written under the lock only, so Relaxed suffices for it.
             self.given_up(network.load(Ordering::Relaxed)).fetch_max(used, Ordering::SeqCst);
             if is_in_use(used) {
                 self.displaced.fetch_add(1, Ordering::Relaxed);
             }
         }
         network.store(key.network(), Ordering::Relaxed);
+        // Step 3. The start is read under the lock, after any earlier handover in these groups, so
+        // it includes what this key had used when it lost its last place. A late charge of the old
+        // key may be in the word already. It is kept if it is greater: that counts too much, never
+        // too little.
         place.word.fetch_max(self.start(key), Ordering::SeqCst);
+        // Step 4.
         place.key.store(key.bits().get(), Ordering::SeqCst);
         place
     }
 
-    /// The locks of both groups of a key, in an order that all threads keep to.
+    /// Locks both groups of a key.
+    ///
+    /// All threads take the lock with the lower index first, so two of them cannot wait for each
+    /// other. If both groups share a lock, it is taken once.
     fn lock(&self, key: KeyHash) -> (MutexGuard<'_, ()>, Option<MutexGuard<'_, ()>>) {
         let lock = |index: usize| unpoisoned(self.placing[index].lock());
         let groups = self.groups.len();
@@ -227,7 +317,8 @@ impl fmt::Debug for AtomicTable {
 }
 
 impl Group {
-    /// The place of two groups that is given to the next key.
+    /// The place of two groups that the next key gets: a free one if there is any, first in the
+    /// first group, else that of the least used key.
     fn least(groups: [&Self; 2]) -> (&Self, usize) {
         groups
             .into_iter()
@@ -236,11 +327,12 @@ impl Group {
             .expect("a group has places")
     }
 
-    /// A place that stands for this key, or for nobody.
+    /// Finds the place of a key, or a free place if `key` is [`NOBODY`].
     ///
-    /// All places of a cache line are looked at, without a branch: in which one a key stands nobody
-    /// can foresee, so a loop that ended there would lose more by it than it saves. To fetch the
-    /// other line, where few keys stand, would cost more again.
+    /// All places of a cache line are compared, without a branch between them. The position of a
+    /// key is unpredictable, so a loop that ended at the match would lose more by mispredicted
+    /// branches than it saves. The second line holds fewer keys, and is fetched only if the first
+    /// one has no match.
     #[inline]
     fn find(&self, key: u64) -> Option<&Place> {
         let (near, far) = self.places.split_at(LINE);
@@ -248,6 +340,7 @@ impl Group {
     }
 }
 
+/// The place of a key among places of one cache line, found without a branch for each.
 #[inline]
 fn one_of(places: &[Place], key: u64) -> Option<&Place> {
     let found = places.iter().enumerate().fold(GROUP, |found, (index, place)| {
@@ -257,22 +350,22 @@ fn one_of(places: &[Place], key: u64) -> Option<&Place> {
 }
 
 impl Place {
-    /// Free places first, in their order; then the least used.
+    /// The order in which places are given away: free ones first, then by use, the least first.
     fn rank(&self) -> (bool, u64) {
         let is_taken = self.key.load(Ordering::Relaxed) != NOBODY;
         (is_taken, if is_taken { self.word.load(Ordering::Relaxed) } else { 0 })
     }
 }
 
-/// The places of a group.
+/// The number of places in a group: as many as fit into two cache lines with their networks.
 const GROUP: usize = 7;
-/// The places of a cache line.
+/// The number of places in a cache line of 64 bytes.
 const LINE: usize = 4;
-/// How many locks there are for groups.
+/// The number of locks that the groups share.
 const LOCKS: usize = 1_024;
-/// Stands in a place that belongs to no key; no hash is zero.
+/// The key of a place that was never given to a key. No hash is zero.
 const NOBODY: u64 = 0;
-/// Stands in a place that is being given from one key to another; no hash is the greatest number.
+/// The key of a place that is being handed over. No hash is `u64::MAX`.
 const NOBODY_YET: u64 = u64::MAX;
 
 #[cfg(test)]
@@ -316,7 +409,7 @@ mod tests {
     }
 
     proptest! {
-        /// The law: whatever comes and goes, a key is never said to have used less than it has.
+        /// In any sequence of keys, the number of a key is never less than what it has used.
         #[test]
         fn a_table_that_is_too_small_counts_too_much_and_never_too_little(
             steps in prop::collection::vec((0u64..200, 1u64..5), 1..2_000),
@@ -355,7 +448,7 @@ mod tests {
         (0..500).for_each(|key: u64| assert_eq!(words.get(hasher.hash(&key)), 4 * TIMES / 500));
     }
 
-    /// A key that is always the least used counts while it is put out of its place.
+    /// One thread charges a key that is always the least used, while another displaces it.
     #[test]
     fn what_is_added_while_the_place_is_given_away_is_not_lost() {
         let (words, hasher) = (AtomicTable::new(1), HASHER());

@@ -1,4 +1,18 @@
-//! A table of a state of any size for each key, behind many small locks.
+//! A table of one state of any size per key, behind many small locks.
+//!
+//! ```text
+//! key ─► shard (a mutex, up to 16 keys with their states) ─► change
+//!          │ a new key, and the shard is full
+//!          ▼
+//!        the shared state of the network of the key that makes room (a mutex)
+//! ```
+//!
+//! A request locks one shard, and after it at most one shared state at a time. This order makes a
+//! deadlock impossible. Keys of different shards do not wait for each other, unless they both need
+//! the shared state of one network.
+//!
+//! A new meter is not applied to all states at once. Each shard takes its states over when it is
+//! locked for the next time.
 
 use std::{
     fmt, mem,
@@ -20,18 +34,19 @@ use crate::{
     sync::unpoisoned,
 };
 
-/// A state for each of so many keys, on shelves of a few, and the meter that reads them.
+/// A state for each of a bounded number of keys, and the meter that reads the states.
 pub(in crate::rate) struct LockedTable<M: Meter> {
     in_force: ArcSwap<InForce<M>>,
     shelves: Box<[Mutex<Shard<M>>]>,
-    /// By network, the joined states of the keys that lost their places. A key of the network that has
-    /// no place may be one of those, and starts with it. Locked after a shelf.
+    /// The joined states of the keys that lost their places, by network. A key of the network that
+    /// has no place may be one of those, and so starts with the joined state. A lock of this list
+    /// is taken after that of a shard, never before.
     given_up: Box<[Mutex<Shared<M>>]>,
-    /// How many keys lost their places that were in use.
+    /// The number of keys that lost their places while they were in use.
     displaced: AtomicU64,
 }
 
-/// A meter, and since when it is in force.
+/// A meter, and the time since which it is in force.
 struct InForce<M> {
     meter: M,
     since: Timestamp,
@@ -39,20 +54,24 @@ struct InForce<M> {
 
 /// The joined state of the displaced keys of a network.
 struct Shared<M: Meter> {
+    /// The meter in whose terms the state is written.
     by: Arc<InForce<M>>,
     state: M::State,
 }
 
-/// Some keys with their states.
+/// Up to [`SHELF`] keys with their states.
 struct Shard<M: Meter> {
-    /// What the states are by. Another meter takes them over when it first comes by, as they were
-    /// when it was put in force.
+    /// The meter in whose terms the states are written.
+    ///
+    /// When the shard is locked and another meter is in force, that meter takes the states over as
+    /// of the time when it was put in force, however much later that happens.
     by: Arc<InForce<M>>,
     states: Vec<(KeyHash, M::State)>,
 }
 
 impl<M: Meter> LockedTable<M> {
-    /// A table for `keys` keys that are in use at a time. Memory is taken as keys come.
+    /// Creates a table for `keys` keys in use at a time. The memory for states is allocated as keys
+    /// arrive.
     pub(in crate::rate) fn new(meter: M, keys: usize) -> Self {
         let by = Arc::new(InForce { meter, since: Timestamp::ZERO });
         let shelf = |_| Mutex::new(Shard { by: Arc::clone(&by), states: Vec::new() });
@@ -66,20 +85,20 @@ impl<M: Meter> LockedTable<M> {
         }
     }
 
-    /// The most memory that a key in use can take, in bytes, where `of_state` is what a state holds
-    /// outside of its place: two places, and a share of the shelf and of the networks.
+    /// The most memory that a key in use can take, in bytes: two places, and a share of the shard
+    /// and of the networks. `of_state` is the memory that a state allocates outside of its place.
     pub(in crate::rate) const fn bytes_per_key(of_state: u64) -> u64 {
         let place = size_of::<(KeyHash, M::State)>() as u64 + of_state;
         let shelf = (size_of::<Mutex<Shard<M>>>() + 2 * size_of::<Mutex<Shared<M>>>()) as u64;
         PLACES_PER_KEY as u64 * place + shelf.div_ceil((SHELF / PLACES_PER_KEY) as u64)
     }
 
-    /// Puts another meter in force.
+    /// Puts another meter in force. States are converted when their shard is next locked.
     pub(in crate::rate) fn change_meter(&self, meter: M, now: Timestamp) {
         self.in_force.store(Arc::new(InForce { meter, since: now }));
     }
 
-    /// Looks at the state of a key; of one that is not known, at what it would begin with.
+    /// Reads the state of a key; for a key without a place, the state that it would start with.
     pub(in crate::rate) fn look<T>(
         &self,
         key: KeyHash,
@@ -93,17 +112,17 @@ impl<M: Meter> LockedTable<M> {
         }
     }
 
-    /// Whether a key has a place.
+    /// Returns whether a key has a place.
     pub(in crate::rate) fn knows(&self, key: KeyHash) -> bool {
         self.lock(key).states.iter().any(|(holder, _)| *holder == key)
     }
 
-    /// Forgets a key.
+    /// Removes a key, and frees its place.
     pub(in crate::rate) fn forget(&self, key: KeyHash) {
         self.lock(key).states.retain(|(holder, _)| *holder != key);
     }
 
-    /// Changes the state of a key. One that is not known and has used nothing then gets no place.
+    /// Changes the state of a key. A key without a place gets one only if the change has an effect.
     pub(in crate::rate) fn update<T>(
         &self,
         key: KeyHash,
@@ -120,8 +139,9 @@ impl<M: Meter> LockedTable<M> {
         let extent = |state: &M::State| (meter.used(state, now), meter.replenished_at(state, now));
         let before = extent(&state);
         let given = change(meter, &mut state);
-        // A key that is refused at once needs no place, and one that is replenished has none: to be new
-        // is the same.
+        // A new key that is refused at once needs no place. Before another key is displaced, all
+        // places of replenished keys in the shard are freed: for such a key it makes no difference
+        // to be new.
         if extent(&state) != before {
             shelf.states.retain(|(_, state)| meter.used(state, now) > 0);
             self.place(shelf, key, state, now);
@@ -129,18 +149,19 @@ impl<M: Meter> LockedTable<M> {
         given
     }
 
-    /// How many keys in use have lost their places to others so far.
+    /// The number of keys that have lost their places to others while they were in use.
     pub(in crate::rate) fn displaced(&self) -> u64 {
+        // Relaxed suffices for a figure that is only reported.
         self.displaced.load(Ordering::Relaxed)
     }
 
-    /// How many keys have a place.
+    /// The number of keys that have a place. This locks every shard, one after the other.
     pub(in crate::rate) fn len(&self) -> usize {
         let len = |shelf: &Mutex<Shard<M>>| unpoisoned(shelf.lock()).states.len();
         self.shelves.iter().map(len).sum()
     }
 
-    /// The shelf of a key, with its states as the meter in force reads them.
+    /// Locks the shard of a key, and converts its states to the meter in force.
     fn shelf(&self, key: KeyHash) -> MutexGuard<'_, Shard<M>> {
         let mut guard = self.lock(key);
         let (shelf, by) = (&mut *guard, self.in_force.load());
@@ -153,7 +174,7 @@ impl<M: Meter> LockedTable<M> {
         guard
     }
 
-    /// Gives a key a place on its shelf: a free one, or that of the key that makes room.
+    /// Gives a key a place in its shard: a free one, or that of the key that makes room.
     fn place(&self, shelf: &mut Shard<M>, key: KeyHash, state: M::State, now: Timestamp) {
         match shelf.least(now).filter(|_| shelf.states.len() >= SHELF) {
             Some(least) => {
@@ -166,7 +187,8 @@ impl<M: Meter> LockedTable<M> {
         }
     }
 
-    /// The joined state of the displaced keys of the network of this key, as the meter reads it.
+    /// Locks the joined state of the displaced keys in the network of this key, converted to the
+    /// meter `by`.
     fn given_up(
         &self,
         key: KeyHash,
@@ -176,7 +198,8 @@ impl<M: Meter> LockedTable<M> {
         let index = usize::from(key.network()) % self.given_up.len();
         let mut guard = unpoisoned(self.given_up[index].lock());
         let shared = &mut *guard;
-        // A shelf may be behind another in hearing of a meter, so this may go back to the older one.
+        // Two shards can differ in the meter that they have last seen, so the conversion may also
+        // go back to the older one. It never counts as of an earlier time than the state itself.
         if !Arc::ptr_eq(&shared.by, by) {
             let since = by.since.max(shared.by.since);
             by.meter.take_over(&mut shared.state, &shared.by.meter, since);
@@ -188,14 +211,17 @@ impl<M: Meter> LockedTable<M> {
         guard
     }
 
+    /// Locks the shard of a key, without converting its states.
     fn lock(&self, key: KeyHash) -> MutexGuard<'_, Shard<M>> {
         unpoisoned(self.shelves[first_group(key, self.shelves.len())].lock())
     }
 }
 
 impl<M: Meter> Shard<M> {
-    /// The key that makes room: one that has something left before one that has not, and then the
-    /// one that is replenished first.
+    /// The index of the key that makes room.
+    ///
+    /// Keys that have something left go before keys that have not, and among them the one that is
+    /// replenished first. So an exhausted key, which may belong to an offender, is displaced last.
     fn least(&self, now: Timestamp) -> Option<usize> {
         let rank = |(_, state): &(KeyHash, M::State)| {
             let meter = &self.by.meter;
@@ -211,9 +237,10 @@ impl<M: Meter> fmt::Debug for LockedTable<M> {
     }
 }
 
-/// The places of a shelf.
+/// The number of places in a shard.
 const SHELF: usize = 16;
-/// How many places there are for each key that is in use at a time, since keys are spread unevenly.
+/// The number of places per key in use. There are more places than keys because keys are spread
+/// unevenly over the shards.
 const PLACES_PER_KEY: usize = 2;
 
 #[cfg(test)]
@@ -227,7 +254,7 @@ mod tests {
         LockedTable::new(FixedWindow::new(&Quota::per_minute(100), Alignment::FirstHit), keys)
     }
 
-    /// Spends, and says how much is left then.
+    /// Spends `cost`, and returns how much is left afterwards.
     fn spend(shelves: &LockedTable<FixedWindow>, key: KeyHash, cost: u64, now: Timestamp) -> u64 {
         shelves.update(key, now, |meter, state| {
             meter.spend(state, cost, now);
@@ -264,9 +291,9 @@ mod tests {
         assert!(!shelves.knows(of(0, "one")));
         assert!((1..16).all(|key| shelves.knows(of(key, "one"))));
         assert_eq!((shelves.len(), shelves.displaced()), (SHELF, 1));
-        // The displaced key, and another that may be it.
+        // The displaced key, and a neighbour that cannot be told from it.
         assert_eq!([of(0, "one"), neighbour].map(|key| left(&shelves, key, after(16))), [90, 90]);
-        // With what it had used, the network's share is over.
+        // The shared state lapses together with the use of the displaced key.
         assert_eq!(left(&shelves, neighbour, after(60)), 100);
     }
 

@@ -1,4 +1,4 @@
-//! A limiter says of a key what the meter says of its state.
+//! The decisions of a limiter about a key are those of its meter about the state.
 
 use std::time::Duration;
 

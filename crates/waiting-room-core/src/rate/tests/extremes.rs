@@ -1,8 +1,8 @@
-//! No quota, time or cost makes the arithmetic overflow.
+//! The arithmetic does not overflow for any quota, time or cost.
 
 use super::*;
 
-/// A verb of a meter, with a cost that may be out of all proportion.
+/// A method of a meter.
 #[derive(Clone, Copy, Debug)]
 enum Verb {
     Check,
@@ -19,7 +19,7 @@ struct Deed {
     now: Timestamp,
 }
 
-/// Times at both ends, in the middle, and jumps between them.
+/// Times at both ends of the range, near its end, in the present, and anywhere.
 fn times() -> impl Strategy<Value = Timestamp> {
     let ends = prop_oneof![Just(0), Just(1), Just(u64::MAX - 1), Just(u64::MAX)];
     let near_the_end = (0..u64::MAX / 4).prop_map(|before| u64::MAX - before);
@@ -75,7 +75,7 @@ proptest! {
         stays_in_range(&FixedWindow::new(&most, Alignment::FirstHit), &deeds)?;
         stays_in_range(&SlidingCounter::new(&most), &deeds)?;
 
-        // One a nanosecond is the most for a bucket, and a hundred years the longest.
+        // The fastest bucket is replenished by one unit per nanosecond, the slowest in 100 years.
         let fastest = Quota::new(most.limit().min(most.window_nanos()), window);
         let years = Quota::new(1, window).burst(100 * Quota::MAX_WINDOW.as_secs() / 60);
         for quota in [fastest, years] {
@@ -149,7 +149,7 @@ fn allows_nothing<M: Meter>(meter: &M, cost: u64, now: Timestamp) -> TestCaseRes
         prop_assert_eq!((refused.limit, refused.remaining), (0, 0), "{:?}", meter);
         prop_assert_eq!((refused.retry_after, refused.reset), (None, Duration::ZERO));
         prop_assert!(meter.check(&mut state, 0, now).is_ok());
-        // A debt does not change that.
+        // A debt does not change these numbers.
         meter.spend(&mut state, cost, now);
     }
     Ok(())

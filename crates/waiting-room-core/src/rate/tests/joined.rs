@@ -1,4 +1,4 @@
-//! A joined state stands for any of the keys that it was joined from.
+//! A joined state allows no more than any of the states that it was joined from.
 
 use super::*;
 
@@ -13,7 +13,7 @@ proptest! {
     }
 }
 
-/// Two keys are asked at the same times, the second with the other costs, and joined half way.
+/// Charges two keys at the same times, with different costs, and joins their states half way.
 fn allows_no_more_than_either<M: Meter>(
     meter: &M,
     steps: &[Step],

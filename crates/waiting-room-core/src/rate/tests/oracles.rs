@@ -1,5 +1,5 @@
-//! Each algorithm beside its definition: an oracle that keeps every event and walks through all of
-//! them.
+//! Each algorithm is compared with its definition: an oracle that stores all events and visits all
+//! of them for each decision.
 
 mod buckets;
 mod windows;
@@ -10,18 +10,18 @@ use self::{
 };
 use super::*;
 
-/// An algorithm by its definition, with all that ever happened at hand.
+/// An algorithm as it is defined, computed from all past events.
 trait Oracle {
-    /// How much is allowed at `now`.
+    /// The amount that is allowed at `now`, in nanoseconds since the Unix epoch.
     fn remaining(&self, now: u64) -> u64;
 
-    /// Remembers an allowed request.
+    /// Records an allowed request.
     fn spend(&mut self, cost: u64, now: u64);
 
-    /// Remembers a refused one.
+    /// Records a refused request.
     fn refused(&mut self, _cost: u64, _now: u64) {}
 
-    /// How long an allowed request is held.
+    /// The time for which an allowed request is held, in nanoseconds.
     fn delay(&self, _now: u64) -> u64 {
         0
     }
@@ -105,7 +105,7 @@ fn agrees<M: Meter>(
         now = now + step.gap;
         let nanos = now.as_nanos();
         let allowed = step.cost <= oracle.remaining(nanos);
-        // What costs nothing stands in no queue.
+        // A request that costs nothing is not queued.
         let delay = if step.cost > 0 { oracle.delay(nanos) } else { 0 };
         let delay = Duration::from_nanos(delay);
         prop_assert_eq!(meter.remaining(&state, now), oracle.remaining(nanos));
@@ -126,7 +126,7 @@ fn agrees<M: Meter>(
     Ok(())
 }
 
-/// What was spent, and when.
+/// The time and cost of each charge.
 #[derive(Default)]
 struct Events(Vec<(u64, u64)>);
 
@@ -135,7 +135,7 @@ impl Events {
         self.0.push((now, cost));
     }
 
-    /// The sum of the costs of those whose time is as wished.
+    /// The sum of the costs of the charges whose time satisfies `wished`.
     fn sum(&self, wished: impl Fn(u64) -> bool) -> u64 {
         self.0.iter().filter(|(at, _)| wished(*at)).map(|(_, cost)| cost).sum()
     }

@@ -1,4 +1,4 @@
-//! What was given back counts as if it had never been spent, or for more, never for less.
+//! A refunded charge counts as if it had never been made, or as more than that, never as less.
 
 use super::*;
 
@@ -30,7 +30,8 @@ proptest! {
         never_gains(&SlidingLog::new(&quota, Refusals::Ignore), &story)?;
         never_gains(&SlidingLog::new(&quota, Refusals::Count), &story)?;
         never_gains(&SlidingCounter::new(&quota), &story)?;
-        // Not a window from the first hit: it begins with the charge, given back or not.
+        // Windows that begin with the first hit are left out: the charge opens the window, and a
+        // refund does not close it.
     }
 }
 
@@ -42,18 +43,18 @@ fn a_window_from_the_first_hit_is_given_back_as_far_as_it_was_used() {
     let first = meter.spend(&mut state, 2, start);
     meter.spend(&mut state, 2, at(10));
     meter.refund(&mut state, &first, 2, at(20));
-    // It is still the window that began with the first.
+    // The window that the first charge opened is still open.
     assert_eq!(meter.remaining(&state, at(20)), 3);
     assert_eq!(meter.wait(&state, 4, at(20)), Some(Duration::from_secs(40)));
 
-    // A window in which nothing is used any more begins again with the next.
+    // If nothing is used in the window any more, the next charge opens a new one.
     let mut state = FixedWindowState::default();
     let first = meter.spend(&mut state, 2, start);
     meter.refund(&mut state, &first, 2, at(20));
     meter.spend(&mut state, 5, at(30));
     assert_eq!(meter.wait(&state, 1, at(30)), Some(Duration::from_secs(60)));
 
-    // A charge of a window that is over is not given back in the next.
+    // A charge of a past window is not given back in the current one.
     meter.spend(&mut state, 5, at(90));
     meter.refund(&mut state, &first, 2, at(90));
     assert_eq!(meter.remaining(&state, at(90)), 0);
@@ -71,7 +72,8 @@ fn only_the_last_in_the_queue_gets_a_place_back() {
     assert_eq!(queue.delay(&state, now), Duration::from_secs(2));
 }
 
-/// Requests, a charge of `costs.0` before one of them, and a refund of `costs.1` before another.
+/// Requests, a charge of `costs.0` before the request at index `charged`, and a refund of `costs.1`
+/// before the one at `refunded`.
 struct Story<'a> {
     steps: &'a [Step],
     start: Timestamp,
@@ -93,7 +95,7 @@ fn leaves_no_trace<M: Meter>(
         if let Ok((_, charge)) = meter.check(&mut state, extra, now) {
             meter.refund(&mut state, &charge, extra, now);
         } else {
-            // So that a penalty counts for both.
+            // The refusal may be counted, so the state without the charge gets it as well.
             let _ = meter.check(&mut without, extra, now);
         }
         let said = meter.check(&mut state, step.cost, now).map(|(decision, _)| decision);
@@ -103,8 +105,9 @@ fn leaves_no_trace<M: Meter>(
     Ok(())
 }
 
-/// Tells the story twice, without the charge and with it. What the second is allowed is spent by
-/// both; were the first refused it, the second would have gained.
+/// Runs the requests twice, without the charge and with it. What is allowed with the charge is
+/// spent in both runs. If it were refused without the charge, the charge would have gained
+/// something.
 fn never_gains<M: Meter>(meter: &M, story: &Story<'_>) -> TestCaseResult {
     let (mut without, mut with) = (M::State::default(), M::State::default());
     let (mut now, mut charge) = (story.start, None);

@@ -1,8 +1,8 @@
-//! A quota that changes while it is in use.
+//! Changes of the quota of a key that is in use.
 
 use super::*;
 
-/// Two meters of every kind, made from two quotas.
+/// Calls `law(&from, &to, …)` for each algorithm, with a meter of each of the two quotas.
 macro_rules! holds_for_changes {
     ($law:ident, $from:expr, $to:expr $(, $argument:expr)*) => {{
         let (from, to): (&Quota, &Quota) = ($from, $to);
@@ -126,7 +126,7 @@ fn a_log_keeps_the_events_of_a_window_with_other_ticks() {
     assert_eq!(to.used(&state, now), 5);
     assert_eq!(to.wait(&state, 6, now), Some(Duration::from_millis(3_599_100)));
 
-    // A charge of before finds its events again.
+    // A charge that was made before the change is still found.
     to.refund(&mut state, &charge, 3, now);
     assert_eq!(to.used(&state, now), 2);
 

@@ -1,13 +1,14 @@
-//! The examples of the texts that the field learns from, by the names of our reference.
+//! Worked examples from well-known descriptions of the algorithms. The numbers with a V are those
+//! of the project's reference.
 
 use super::*;
 
-/// Asks at times given as minutes and seconds; says what was allowed.
+/// Checks a cost of one at each of these times, in minutes and seconds; returns which were allowed.
 fn ask<M: Meter>(meter: &M, state: &mut M::State, times: &[(u64, u64)]) -> Vec<bool> {
     times.iter().map(|&at| meter.check(state, 1, clock(at)).is_ok()).collect()
 }
 
-/// So many minutes and seconds into an hour.
+/// The time that is this many minutes and seconds after the start of an hour.
 fn clock((minutes, seconds): (u64, u64)) -> Timestamp {
     Timestamp::from_secs(1_000 * 3_600 + minutes * 60 + seconds)
 }
@@ -17,7 +18,8 @@ fn v34_a_sliding_counter_rounds_the_weighted_count_down() {
     let counter = SlidingCounter::new(&Quota::per_minute(7));
     let mut state = SlidingCounterState::default();
     assert!(counter.check(&mut state, 5, clock((0, 30))).is_ok());
-    // These are spent, because 5 × 100 % + 3 would not have been allowed at once.
+    // These three are spent without a check, because at this time the estimate is 5 × 100 %, and 3
+    // more would be refused.
     counter.spend(&mut state, 3, clock((1, 0)));
 
     // 3 + 5 × 70 % = 6.5, which counts as 6.
@@ -46,7 +48,7 @@ fn v36_a_sliding_log_with_penalty_counts_the_refused_too() {
         assert_eq!(ask(&log, &mut TickLog::default(), &times), expected);
     }
 
-    // What the refusal at 0:50 costs is seen by who asks twice.
+    // The refusal at 0:50 takes effect only on the second request after it.
     for (refusals, again) in [(Refusals::Count, false), (Refusals::Ignore, true)] {
         let log = SlidingLog::new(&Quota::per_minute(2), refusals);
         let mut state = TickLog::default();
@@ -70,7 +72,7 @@ fn a_bucket_of_four_tokens_with_four_a_minute() {
     let mut state = 0;
     // All tokens at once, and a fifth request is dropped.
     assert_eq!(ask(&bucket, &mut state, &[(0, 0); 5]), [true, true, true, true, false]);
-    // They come one by one, and none is kept over the four however long nobody asks.
+    // Tokens arrive one by one, and no more than four are saved in an idle hour.
     let times = [(0, 14), (0, 15), (0, 15), (0, 30)];
     assert_eq!(ask(&bucket, &mut state, &times), [false, true, false, true]);
     assert_eq!(ask(&bucket, &mut state, &[(59, 0); 5]), [true, true, true, true, false]);

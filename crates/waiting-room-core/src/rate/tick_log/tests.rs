@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A log with events at these ticks.
+/// A log with one event at each of these ticks.
 fn log_of(ticks: &[u64], limit: u32) -> TickLog {
     let mut log = TickLog::default();
     ticks.iter().for_each(|&tick| log.push(tick, 1, limit));
@@ -87,13 +87,13 @@ fn what_was_pushed_out_takes_its_place_again() {
     log.remove(4, 1, 0, 3);
     assert_eq!(ticks(&log), [1, 2, 3]);
 
-    // Unless it would be outside the window by now.
+    // An event that would be outside the window by now is not put back.
     let mut log = log_of(&[1, 2, 3, 4], 3);
     log.remove(4, 1, 2, 3);
     assert_eq!(ticks(&log), [2, 3]);
 }
 
-/// A log that keeps each event by itself.
+/// A log that stores every event separately.
 #[derive(Debug, Default)]
 struct Naive {
     newest: u64,
@@ -170,7 +170,8 @@ proptest! {
                     naive.push(now, count, limit);
                 }
                 Deed::Remove(earlier, count) => {
-                    // A tick at which two rules about the same event can meet.
+                    // Removing events at this tick puts others back at the same tick. The naive log
+                    // could then remove those as well, within one call.
                     let (tick, since) = (now - earlier, now - 25);
                     if tick + 1 != naive.pushed_out_before {
                         log.remove(tick, count, since, limit);

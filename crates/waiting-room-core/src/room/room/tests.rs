@@ -39,7 +39,7 @@ fn ticket(verdict: Verdict) -> Ticket {
     }
 }
 
-/// Enters, and checks in at once to take a place.
+/// Enters and checks in at once, which makes a place.
 fn queue(room: &mut Room, who: u128, now: Timestamp) -> Ticket {
     let first = ticket(room.enter(id(who), now));
     ticket(room.check_in(&first, now))
@@ -165,7 +165,7 @@ fn a_room_on_hold_lets_the_minute_of_before_pass_as_well() {
 
 #[test]
 fn a_hold_lasts_as_long_as_the_longest_pass_ever_issued() {
-    // By the rules that the room has had.
+    // The room has had rules with longer sessions.
     let hold = |secs| {
         rules(10).with_session_duration(Duration::from_secs(secs)).with_recovery(Recovery::Pause)
     };
@@ -175,14 +175,14 @@ fn a_hold_lasts_as_long_as_the_longest_pass_ever_issued() {
     assert_eq!(*known.enter(id(1), at(10 + 4_049)).reason(), Reason::QueuedRecovery);
     pass(known.enter(id(1), at(10 + 4_050)));
 
-    // By what the release says that has shortened them.
+    // The release that has shortened sessions states the old duration.
     let mut told = room(hold(60).with_longest_session_duration(Duration::from_secs(3_600)));
     told.recover(at(0));
     assert_eq!(*told.enter(id(1), at(4_049)).reason(), Reason::QueuedRecovery);
     pass(told.enter(id(1), at(4_050)));
 }
 
-/// Ten passes of an hour that were issued before a restart with sessions of a minute.
+/// Ten passes with sessions of an hour, issued before a restart with sessions of a minute.
 fn of_before() -> Vec<Pass> {
     (0..10).map(|who| Pass::new(id(who), 0, at(0), at(0), at(4_050))).collect()
 }
@@ -462,7 +462,7 @@ fn an_old_copy_of_a_ticket_neither_costs_the_place_nor_improves_it() {
     }
     assert_eq!(ticket(room.check_in(&old, at(600))).first_seen, at(1));
 
-    // The place lapses, and is made anew at the back: the old ticket does not lead to the front.
+    // The place lapses and is made again at the back: the old ticket does not lead to the front.
     let anew = ticket(room.check_in(&newest, at(2_000)));
     assert_eq!(anew.first_seen, at(2_000));
     assert_eq!(ticket(room.check_in(&old, at(2_001))).first_seen, at(2_000));

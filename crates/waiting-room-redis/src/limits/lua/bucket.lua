@@ -1,10 +1,13 @@
--- The token bucket and GCRA, which are one, and the leaky queue.
+-- The token bucket and GCRA, which share one implementation, and the leaky queue.
 --
--- A level rises by one interval for each event, and falls by itself. It is counted in units of which
--- a microsecond has `per_us`: nanoseconds, unless the whole bucket has too many of them.
+-- A level rises by one interval for each event, and falls at the rate of time. A microsecond has
+-- `per_us` units of the level: nanoseconds, unless the whole bucket has too many of them for a
+-- double.
 --
--- ask    limit, interval, per_us; the highest level that any tier of this version allows
+-- ask    limit, period (the interval of one event), per_us, highest (the highest level that any
+--        tier allows), version (of the quotas of all tiers)
 -- state  last_us level version
+-- time   the group's, see charge.lua
 
 local bucket = {}
 
@@ -17,8 +20,8 @@ function bucket.load(ask)
     end
 end
 
--- Lets the level fall to what it is now. If it was reached by other quotas, nobody waits for longer
--- than these can make them.
+-- Lets the level fall to what it is now. A level that was reached under other quotas is cut to the
+-- highest that the present ones allow, so no client waits longer than these can make it.
 function bucket.turn(ask)
     ask.level = math.max(ask.level - (now_us - ask.last_us) * ask.per_us, 0)
     ask.last_us = now_us
@@ -49,7 +52,8 @@ function bucket.mark(ask)
     return now_us, ask.level
 end
 
--- What has fallen since is not there any more.
+-- The charge has raised the level to `level` at `at_us`. Only the part of it that has not fallen
+-- since is given back.
 function bucket.refund(ask, cost, at_us, level)
     local left = math.max((at_us - now_us) * ask.per_us + level, 0)
     ask.level = math.max(ask.level - math.min(cost * ask.period, left), 0)
@@ -59,14 +63,15 @@ function bucket.save(ask)
     write(ask.key, ask.level / ask.per_us, {now_us, ask.level, ask.version})
 end
 
--- A bucket that holds its events until their turn.
+-- The leaky queue: a bucket whose events wait for their turn.
 local queue = setmetatable({}, {__index = bucket})
 
 function queue.delay(ask)
     return math.ceil(ask.level / ask.per_us)
 end
 
--- Whoever came later has been told a time already, and the gap before it stays empty.
+-- Only the last charge is given back. Later requests have been given their delays already, and the
+-- gap before them stays empty.
 function queue.refund(ask, cost, at_us, level)
     if (at_us - now_us) * ask.per_us + level == ask.level then
         bucket.refund(ask, cost, at_us, level)

@@ -1,20 +1,27 @@
--- Requests ask limits, and settle what they have spent.
+-- Charges limits, all of a request or none, and corrects earlier charges.
 --
--- KEYS  [1] what the limits of a group share; then the key of each ask
--- ARGV  [1] the time, if it is given and not that of the server
---       [2] the secret by which the node hashes keys
---       then, for each request, 1, the number of its asks, and these; or 2, one ask with the cost as
---       it should have been, the cost as it was charged, and its two marks
---       an ask: meter, limit, period, per_us, highest, version, cost, 1 if it is soft, and how large
---       a block may be that is charged besides
--- reply {now_us, for each ask of a 1:
---        1 allowed, 0 refused, -1 not asked; remaining, reset_us, retry_us or -1, delay_us, marks;
---        how large a block was charged}
---       or {another secret}: nothing was done, since the keys are not those of the other nodes
+-- An ask is one limit for one client key. The files of meters stand before this one, each as the
+-- body of a function: see meters.lua.
+--
+-- KEYS  [1] the hash that the limits of a group share; then the key of each ask
+-- ARGV  [1] the time in microseconds; empty for the time of the server
+--       [2] the secret with which the node hashes keys
+--       then any number of calls:
+--         1, the number of asks, the asks: charge them
+--         2, one ask with the corrected cost, the cost as charged, its two marks: correct a charge
+--       an ask: meter, limit, period, per_us, highest, version, cost, 1 if it is soft, the size of
+--       the largest block that may be charged in addition
+-- reply {now_us, and for each ask of a charge:
+--        1 allowed, 0 refused, -1 not asked; remaining, reset_us, retry_us or -1, delay_us, two
+--        marks, the size of the block}
+--       or {another secret}: nothing was done, because the other nodes hash keys with that one
+-- time  the server's, plus a skew for the group, so that it runs backwards for no key
 
+-- The function that makes the meters of each code; `code` in meter.rs has the same numbers.
 local families = {buckets, buckets, windows, windows, counters, logs, logs}
 local meters = {}
 
+-- Returns the meter of a code. The meters of its family are made when the first of them is needed.
 local function meter(code)
     if not meters[code] then
         for each, made in pairs(families[code]()) do
@@ -26,11 +33,13 @@ end
 
 local next_key, next_argument = 2, 3
 
+-- Takes the next argument.
 local function number()
     next_argument = next_argument + 1
     return tonumber(ARGV[next_argument - 1])
 end
 
+-- Takes the arguments and the key of the next ask, and reads the state of that key.
 local function read_ask()
     local ask = {
         key = KEYS[next_key], meter = meter(number()),
@@ -44,8 +53,8 @@ local function read_ask()
     return ask
 end
 
--- Makes of a state what it is now. One that has been taken from another quota is written at once: it
--- must not be taken from there again.
+-- Brings a state up to the present time. A state that was converted from another quota is written
+-- even if nothing is charged, because it must not be converted twice.
 local function turn(ask)
     ask.meter.turn(ask)
     if ask.is_older and ask.is_there then
@@ -56,9 +65,10 @@ end
 local reply, said = {}, 1
 local PER_ASK = 8
 
--- What is left has room for so many blocks at least.
+-- A block is at most this fraction of what the request leaves of the limit: an eighth.
 local BLOCKS = 8
 
+-- Appends the reply to one ask.
 local function say(ask, delay_us)
     local meter = ask.meter
     local used = meter.used(ask)
@@ -72,6 +82,7 @@ local function say(ask, delay_us)
     said = said + PER_ASK
 end
 
+-- Appends the reply to an ask that was not made.
 local function say_nothing()
     for i = 1, PER_ASK do
         reply[said + i] = -1
@@ -79,12 +90,14 @@ local function say_nothing()
     said = said + PER_ASK
 end
 
+-- Returns how long a request is to be held, given the state before its charge. Only the leaky queue
+-- holds requests.
 local function delay_us(ask)
     return ask.cost > 0 and ask.meter.delay and ask.meter.delay(ask) or 0
 end
 
--- A part of what this request leaves, so that blocks grow smaller as the limit comes nearer, and
--- close to it there are none.
+-- Returns the size of the block to charge in addition. It depends on what this request leaves, so
+-- blocks become smaller towards the limit, and close to it there are none.
 local function block(ask)
     if ask.largest == 0 then
         return 0
@@ -93,6 +106,7 @@ local function block(ask)
     return math.max(math.min(ask.largest, math.floor(left / BLOCKS)), 0)
 end
 
+-- Charges an ask, with its block.
 local function allow(ask)
     local delay = delay_us(ask)
     ask.block = block(ask)
@@ -103,6 +117,7 @@ local function allow(ask)
     say(ask, delay)
 end
 
+-- Refuses an ask, which only a log that counts refusals records.
 local function refuse(ask)
     if ask.meter.refused then
         ask.meter.refused(ask, ask.cost)
@@ -111,6 +126,8 @@ local function refuse(ask)
     say(ask, 0)
 end
 
+-- Makes one charge. If a hard ask is refused, nothing is charged: the other hard ones report their
+-- state as it is, and soft ones are not asked.
 local function charge()
     local asks, is_refused = {}, false
     for i = 1, number() do
@@ -134,6 +151,7 @@ local function charge()
     end
 end
 
+-- Corrects one charge: spends what is missing, allowed or not, or gives back the difference.
 local function settle()
     local ask = read_ask()
     local charged, first_mark, second_mark = number(), number(), number()

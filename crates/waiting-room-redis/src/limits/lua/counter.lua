@@ -1,10 +1,12 @@
--- The sliding counter: this window and the one before, weighted.
+-- The sliding counter: the count of this window, and a part of the one before.
 --
--- ask    limit, period: the window in microseconds
+-- ask    limit, period (the window in microseconds)
 -- state  last_us start_us previous current window_us limit
+-- time   the group's, see charge.lua
 
 local counter = {}
 
+-- Moves on to the window of the present time, if the current one is over.
 local function slide(ask, window_us)
     local elapsed_us = now_us - ask.start_us
     if elapsed_us >= window_us then
@@ -13,6 +15,7 @@ local function slide(ask, window_us)
     end
 end
 
+-- Estimates the count of the window that ends now, as if the one before had been used evenly.
 local function estimate(ask, window_us)
     return scale(ask.previous, window_us - (now_us - ask.start_us), window_us) + ask.current
 end
@@ -28,8 +31,8 @@ function counter.load(ask)
     end
 end
 
--- Slides to now, and takes the state from another quota: what was used in it stays used, as far as
--- it does not have to be waited for in the window after this one.
+-- Slides to the present time, and converts a state of another quota: what was used stays used, up
+-- to the new limit. What exceeds it would only delay the client in the window after this one.
 function counter.turn(ask)
     slide(ask, ask.window_us)
     ask.is_older = ask.window_us ~= ask.period or ask.older_limit ~= ask.limit
@@ -43,7 +46,7 @@ function counter.turn(ask)
     ask.window_us, ask.older_limit = ask.period, ask.limit
 end
 
--- How far into the window after theirs so many weigh no more than the room.
+-- Returns how far into the next window `count` events weigh no more than `room`, in microseconds.
 local function fades_us(ask, count, room)
     if count <= room then
         return 0

@@ -1,8 +1,9 @@
--- A node begins to share limits.
+-- A node joins a group of limits: it learns the secret with which keys are hashed.
 --
--- KEYS  [1] what the limits of a group share
--- ARGV  [1] a secret for the hashes of keys, if there is none yet
--- reply {the secret, how much memory the server may use, what it does about it}
+-- KEYS  [1] the hash that the limits of a group share
+-- ARGV  [1] a secret, which is stored if there is none yet
+-- reply {the secret in use; maxmemory in bytes, 0 if there is no bound; maxmemory-policy}
+-- time  none
 
 redis.call('HSETNX', KEYS[1], 'secret', ARGV[1])
 local memory = redis.call('INFO', 'memory')

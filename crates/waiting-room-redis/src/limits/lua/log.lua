@@ -1,17 +1,21 @@
--- The sliding log: a run for each time at which something was spent.
+-- The sliding log: an entry, called a run, for each time at which something was spent.
 --
--- A run says when, and how many events there were up to and with it, so that a place in the log is
--- found by halves. Only the last events are kept, no more of them than the limit.
+-- A run has its time and the number of all events up to and including it, so that binary search
+-- finds an event by its time or by its number. The log keeps the latest events, at most as many as
+-- the limit; older ones are pushed out.
 --
--- ask    limit, period: the window in microseconds
--- state  a list: {the first of its events were pushed out before, how many there were before it},
---        {at_us, how many there are with it} ...
+-- ask    limit, period (the window in microseconds)
+-- state  a list of strings with two numbers. The first is the header: a time before which all
+--        events that were pushed out came, and the number of events before the first run. The
+--        others are the runs, oldest first: at_us, and the number of events with this run
+-- time   the group's, see charge.lua
 
 local log = {}
 
--- So many runs are changed by one script at most, for all its refunds: some milliseconds' work.
+-- The most runs that the refunds of one script may change, a few milliseconds of work.
 local changes_left = 1000
 
+-- Returns the two numbers of a run; index 0 is the header, and -1 the last run.
 local function run(ask, index)
     local at_us, total = string.match(redis.call('LINDEX', ask.key, index), '(%d+) (-?%d+)')
     return tonumber(at_us), tonumber(total)
@@ -32,8 +36,8 @@ function log.load(ask)
     end
 end
 
--- The first of the runs that the test holds for, as it does for all after; one more than there are
--- if it holds for none.
+-- Returns the index of the first run for which the test holds; the number of runs plus 1 if there
+-- is none. The test must hold for all runs after the first one for which it does.
 local function first(ask, holds)
     if ask.runs > 0 and holds(run(ask, 1)) then
         return 1
@@ -50,7 +54,7 @@ local function first(ask, holds)
     return low
 end
 
--- How many events there were before a run.
+-- Returns the number of events before a run.
 local function total_before(ask, index)
     if index <= 1 then
         return ask.before
@@ -59,11 +63,12 @@ local function total_before(ask, index)
     return total
 end
 
--- The first microsecond of the window that ends now.
+-- Returns the first microsecond of the window that ends now.
 local function since_us(ask)
     return now_us - ask.period + 1
 end
 
+-- Returns the index of the first run in the window that ends now.
 local function first_inside(ask)
     local since = since_us(ask)
     return first(ask, function(at_us)
@@ -71,7 +76,7 @@ local function first_inside(ask)
     end)
 end
 
--- When the event was that has so many before it in the log.
+-- Returns the time of the event that has `place` others before it in the log.
 local function event_us(ask, place)
     local index = first(ask, function(_, total)
         return total > ask.before + place
@@ -79,6 +84,7 @@ local function event_us(ask, place)
     return (run(ask, index))
 end
 
+-- Nothing changes with time alone: runs that have left the window are dropped by the next charge.
 function log.turn()
 end
 
@@ -99,7 +105,7 @@ function log.used(ask)
     return math.min(ask.total - total_before(ask, first_inside(ask)), ask.limit)
 end
 
--- Forgets the runs before this one.
+-- Drops the runs before this one, which becomes the first.
 local function drop(ask, index)
     if index > 1 then
         ask.before = math.max(ask.before, total_before(ask, index))
@@ -108,6 +114,7 @@ local function drop(ask, index)
     end
 end
 
+-- Appends `cost` events at the present time. Events above the limit push out the oldest ones.
 local function push(ask, cost)
     local added = math.min(cost, ask.limit)
     local excess = ask.total - ask.before + added - ask.limit
@@ -151,8 +158,9 @@ function log.mark(ask)
     return ask.last_us, 0
 end
 
--- Takes events from one run on: the runs after it have fewer before them. If there are too many of
--- those, the oldest events are taken instead, which would have left the window earlier.
+-- Removes events from one run, so that all later runs have fewer events before them. If too many
+-- runs would have to be rewritten, removes the oldest events of the log instead. Those would have
+-- left the window earlier, so the limit is stricter for a while, and never laxer.
 local function take(ask, index, count)
     if ask.runs - index >= changes_left then
         ask.before = ask.before + count
@@ -176,8 +184,8 @@ local function take(ask, index, count)
     ask.total = ask.total - count
 end
 
--- The places of events that were pushed out, and would not have been without these, are taken by as
--- many at the latest time that they can have had.
+-- Restores events that were pushed out by the ones that are now refunded. Their times are no longer
+-- known, so they get the latest time that they can have had.
 local function stand_in(ask, count)
     local at_us = ask.pushed_us - 1
     if ask.runs < 1 or run(ask, 1) ~= at_us then
@@ -219,7 +227,7 @@ function log.save(ask)
     end
 end
 
--- A log that counts what it refuses.
+-- A log that records refused requests like allowed ones.
 local penal = setmetatable({refused = log.spend}, {__index = log})
 
 return {[6] = log, [7] = penal}

@@ -1,9 +1,10 @@
--- The fixed window.
+-- The fixed window, at multiples of its length or from the first event on.
 --
--- ask    limit, period: the window in microseconds
+-- ask    limit, period (the window in microseconds)
 -- state  last_us start_us used window_us
+-- time   the group's, see charge.lua
 
--- A window that begins where `begin` says, if there is none.
+-- Makes a meter whose windows start at the time that `begin` returns.
 local function window(begin)
     local meter = {}
 
@@ -16,7 +17,8 @@ local function window(begin)
         end
     end
 
-    -- What was used in a window of another length stays used.
+    -- Begins a new window if the current one is over or unused. If the quota now has a window of
+    -- another length, what was used stays used.
     function meter.turn(ask)
         ask.is_older = ask.window_us ~= ask.period
         if ask.taken == 0 or now_us - ask.start_us >= ask.window_us then
@@ -64,12 +66,12 @@ local function window(begin)
     return meter
 end
 
--- At multiples of the window since the Unix epoch.
+-- Windows at multiples of their length since the Unix epoch.
 local function by_epoch(ask)
     return now_us - now_us % ask.period
 end
 
--- With the first event after the last window.
+-- A window from the first event after the last one.
 local function by_first_hit()
     return now_us
 end

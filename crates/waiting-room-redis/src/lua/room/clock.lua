@@ -1,7 +1,10 @@
--- The time of a room, which goes on whatever the clocks of its servers do.
+-- The time of a room, which never runs backwards, whatever the clocks of its servers do.
 
--- The time of the server. It may be set back, and another server may take over whose clock is
--- behind: the time of the room then goes on from where it was. A time that is given may come late.
+-- Returns the time of the room in microseconds since the Unix epoch.
+--
+-- The server's clock may be set back, or a server whose clock is behind may take over. The
+-- difference is then added to `skew_us`, and the time of the room continues from where it was. A
+-- given time (ARGV[1]) may be older than the last one, since calls may overtake each other.
 local function read_clock()
     local now_us
     if ARGV[1] ~= '' then
@@ -18,7 +21,8 @@ local function read_clock()
     return now_us
 end
 
--- The run id of this server: another one may have lost what was written last.
+-- Returns the run id of this server. A server with another run id than the last one was restarted,
+-- or is a replica that has taken over, and may have lost the latest writes.
 local function server_id()
     return string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or ''
 end

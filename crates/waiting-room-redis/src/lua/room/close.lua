@@ -1,6 +1,7 @@
--- What is written at the end of every verb, and said at the beginning of every reply.
+-- The end of every verb: writes the state of the room, and builds the reply.
 
--- Writes what every verb may have changed, and says what every reply begins with.
+-- Writes the fields of the room that any verb may have changed. Returns the whole reply: the head,
+-- and `replies` for the visitors.
 local function close(replies)
     local rate, spread = per_second(), dispersion()
     local counts = count_keys()

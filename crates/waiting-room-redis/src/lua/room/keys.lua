@@ -1,19 +1,23 @@
--- The keys of a room: how much each holds, by which one is missed that was deleted or evicted, and
--- for how long they are kept.
+-- The keys of a room: how many entries each holds, by which a loss is noticed, and how long they
+-- are kept.
+--
+-- Each script leaves the number of entries of every key in the room's hash, and the next script
+-- compares. A key with fewer entries than that was deleted or evicted, whole or in part.
 
--- Each key but the room's own, in the order in which they are counted.
+-- All keys but the room's own, in the order in which they are counted.
 local COUNTED = {ACTIVE, PASSES, ENDED, VOIDS, PLACES, PRESENT, DUE, KEPT, MINUTE, NETWORKS}
--- What goes with a key that is gone, since it means nothing alone. The tickets of the line bring its
--- places back, and passes their sessions.
+-- The keys that are deleted with one that is gone, because they mean nothing without it. Tickets
+-- restore the places of their visitors at their next check-ins, and passes the sessions.
 local GOES_WITH = {
     [ACTIVE] = {PASSES}, [ENDED] = {VOIDS}, [VOIDS] = {ENDED}, [PLACES] = {PRESENT, DUE, KEPT},
     [DUE] = {PLACES, PRESENT, KEPT}, [KEPT] = {PLACES, PRESENT, DUE},
 }
--- A room that nobody has looked at for so long, and for as long as any proof is good, is forgotten.
+-- A room expires when no node has looked at it for a day and for the longest lifetime of a proof.
 local UNUSED_MS = 24 * 60 * 60 * 1000
--- A script adds no more than this to a key, so one that holds more was there before.
+-- A script adds at most this many entries to a key, so a key that holds more is not new.
 local MADE_AT_ONCE = CLEARED_AT_ONCE + 64
 
+-- Returns the number of entries of each key, in the order of COUNTED.
 local function count_keys()
     return {
         redis.call('ZCARD', ACTIVE), redis.call('HLEN', PASSES), redis.call('ZCARD', ENDED),
@@ -23,12 +27,13 @@ local function count_keys()
     }
 end
 
--- Whether a key holds less than the last script has left in it. Nothing is known where that script
--- was of a release that did not count.
+-- Whether a key holds fewer entries than the last script has left in it. This is unknown, and
+-- taken for no, if that script was of a release that did not count.
 --
--- The places of networks are counted anew, from nothing, where some may be counted that are gone: a
--- network that is believed to have more than it has is refused for good, and one that has more than
--- is believed is not refused for a while. For the same reason, that count is not missed itself.
+-- After a loss the places of networks are counted again from zero, because places that are gone may
+-- still be counted. If a network is believed to have more places than it has, its visitors are
+-- refused for ever; if it is believed to have fewer, it gets too many for a while. For the same
+-- reason the loss of the counts themselves is not a loss of the room.
 local function has_lost_keys()
     local is_lost, before = false, room.counts or {}
     local found = room.counts and count_keys() or {}
@@ -45,12 +50,14 @@ local function has_lost_keys()
     return is_lost
 end
 
+-- Renews the expiry of a key.
 local function keep_key(key)
     local proofs_ms = math.ceil(math.max(room.lifetime_us, room.retention_us) / 1000)
     redis.call('PEXPIRE', key, digits(UNUSED_MS + proofs_ms))
 end
 
--- Has no key stay for ever that was made just now, should nobody look at the room again.
+-- Gives an expiry to each key that this script may have created. Without one, the key would stay
+-- for ever if no node looked at the room again.
 local function keep_new(counts)
     for i, key in ipairs(COUNTED) do
         local is_small = counts[i] > 0 and counts[i] <= MADE_AT_ONCE

@@ -1,12 +1,12 @@
--- Who waits, in order, and what has lapsed.
+-- The line: the visitors who wait, in order, and the clearing of what has lapsed.
 
--- Which network a visitor came from: bytes 5 to 8 of its id. All zero, that is not known.
+-- Returns the network of a visitor, bytes 5 to 8 of its id; false if it is unknown, as zeros mean.
 local function network_of(id)
     local network = string.sub(id, 5, 8)
     return network ~= '\0\0\0\0' and network
 end
 
--- One more place of its network, or one less.
+-- Adds `change`, 1 or -1, to the number of places of a visitor's network.
 local function count_place(id, change)
     local network = network_of(id)
     if network and redis.call('HINCRBY', NETWORKS, network, change) < 1 then
@@ -14,12 +14,13 @@ local function count_place(id, change)
     end
 end
 
--- Whether the network of a visitor has as many places as it may.
+-- Whether the network of a visitor has its share of the places already.
 local function is_network_full(id)
     local network = room.share and network_of(id)
     return network and tonumber(redis.call('HGET', NETWORKS, network) or 0) >= room.share
 end
 
+-- Takes away the place of a visitor, if it has one.
 local function remove_place(id)
     if redis.call('ZREM', PLACES, id) == 1 then
         count_place(id, -1)
@@ -29,8 +30,10 @@ local function remove_place(id)
     end
 end
 
--- A visitor who is asked to come back in so many seconds is present for half as long again, and
--- keeps the place for longer.
+-- Gives a visitor a place, or keeps the one it has.
+--
+-- A visitor who is asked to return after `interval` seconds counts as present for one and a half
+-- intervals, and keeps its place for the retention time.
 local function keep_place(id, first_seen_us, interval)
     local kept_us = room.now_us + room.retention_us
     local present_us = math.min(room.now_us + interval * 1500000, kept_us)
@@ -41,6 +44,8 @@ local function keep_place(id, first_seen_us, interval)
     redis.call('HSET', KEPT, id, digits(kept_us))
 end
 
+-- Clears sessions that have lapsed, and records of ended sessions that are no longer needed.
+-- Returns how many of both.
 local function clear_sessions()
     local now = digits(room.now_us)
     local forgotten = redis.call('ZRANGEBYSCORE', ENDED, '-inf', now, 'LIMIT', 0, CLEARED_AT_ONCE)
@@ -54,7 +59,7 @@ local function clear_sessions()
         local packed = redis.call('HGET', PASSES, id)
         redis.call('ZREM', ACTIVE, id)
         redis.call('HDEL', PASSES, id)
-        -- The ticket that led to the session must not lead to another.
+        -- The ticket that led to the session may still be valid, and must not lead to another one.
         local accepted_us = packed and cmsgpack.unpack(packed)[2] or 0
         local forget_us = accepted_us + room.retention_us
         if forget_us > room.now_us then
@@ -64,6 +69,8 @@ local function clear_sessions()
     return #forgotten + #lapsed / 2
 end
 
+-- Marks visitors who have missed their check-ins as away, and removes those who have been away for
+-- too long. Returns how many of both.
 local function clear_line()
     local due = redis.call('ZRANGEBYSCORE', DUE, '-inf', digits(room.now_us),
         'LIMIT', 0, CLEARED_AT_ONCE)
@@ -80,7 +87,8 @@ local function clear_line()
     return #due
 end
 
--- Clears away what has lapsed, up to a bound. Returns whether there may be more.
+-- Clears what has lapsed, up to CLEARED_AT_ONCE entries of each kind. Returns whether there may be
+-- more.
 local function clear()
     return math.max(clear_sessions(), clear_line()) >= CLEARED_AT_ONCE
 end

@@ -1,6 +1,9 @@
--- Who was let in within the last 60 seconds.
+-- The admissions within the last 60 seconds: a list of their times, newest first.
 
--- Whether one more may be let in, if so many go first: the one that many places back has left.
+-- Whether one more visitor may be admitted if `reserved` others go first.
+--
+-- With a limit of n a minute, the (n - reserved)-th latest admission must be at least a minute old,
+-- if there is one.
 local function conforms(reserved)
     if not room.minute then
         return true
@@ -12,6 +15,8 @@ local function conforms(reserved)
     return not at_us or tonumber(at_us) + MINUTE_US <= room.now_us
 end
 
+-- Records an admission now. Drops up to two times that have left the minute, one more than it adds,
+-- so that the list shrinks again after a busy minute.
 local function record_admission()
     redis.call('LPUSH', MINUTE, digits(room.now_us))
     for _ = 1, 2 do
@@ -21,7 +26,7 @@ local function record_admission()
     end
 end
 
--- How many were let in after a time.
+-- Returns how many visitors were admitted after a time, by binary search.
 local function count_since(at_us)
     local inside, outside = 0, redis.call('LLEN', MINUTE)
     while inside < outside do
@@ -35,7 +40,7 @@ local function count_since(at_us)
     return inside
 end
 
--- How many were let in within the minute; the others are dropped.
+-- Returns how many visitors were admitted within the last minute, and drops older times.
 local function count_minute()
     local inside = count_since(room.now_us - MINUTE_US)
     if inside == 0 then

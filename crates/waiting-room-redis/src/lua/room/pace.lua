@@ -1,10 +1,13 @@
--- How fast visitors are let in, and when one is asked to come back.
+-- The pace of admissions, and the intervals after which visitors are asked to return.
+--
+-- Admissions are counted in slices of ten seconds, oldest first. The twin of this file is
+-- `room/estimate.rs` in the core.
 
--- Makes the slice of now the last one, and drops those that are older than three minutes.
+-- Makes the slice of the present time the last one, and drops slices older than three minutes.
 local function roll()
     local pace, index = room.pace, math.floor(room.now_us / SLICE_US)
-    -- First tickets in the last slices, the current one first. A room that an earlier release has
-    -- opened has none.
+    -- The first tickets in the last six slices, newest first. A room that an earlier release has
+    -- opened does not have them.
     pace.touches = pace.touches or {0, 0, 0, 0, 0, 0}
     if pace.began_us == 0 then
         pace.began_us, pace.current, pace.slices = room.now_us, index, {0}
@@ -20,18 +23,20 @@ local function roll()
     pace.current = math.max(pace.current, index)
 end
 
+-- Counts one admission.
 local function record_pace()
     roll()
     local slices = room.pace.slices
     slices[#slices] = slices[#slices] + 1
 end
 
+-- Counts one first ticket.
 local function record_first_touch()
     roll()
     room.pace.touches[1] = room.pace.touches[1] + 1
 end
 
--- First tickets in the current slice and the five before.
+-- Returns the first tickets in the current slice and the five before it: 50 to 60 seconds.
 local function first_touches_in_last_minute()
     roll()
     local sum = 0
@@ -41,6 +46,7 @@ local function first_touches_in_last_minute()
     return sum
 end
 
+-- Returns the sum of the first `count` slices.
 local function total(slices, count)
     local sum = 0
     for i = 1, count do
@@ -49,7 +55,8 @@ local function total(slices, count)
     return sum
 end
 
--- Admissions per second over the last three minutes; as configured until that is known.
+-- Returns the admissions per second over the last three minutes; the configured rate until 30
+-- seconds have been measured.
 local function per_second()
     roll()
     local slices = room.pace.slices
@@ -61,7 +68,8 @@ local function per_second()
     return total(slices, #slices) * 1000000 / elapsed_us
 end
 
--- Variance over mean of the slices that are complete; 1 for independent arrivals.
+-- Returns the variance of the complete slices over their mean, at least 1, which is the value for
+-- independent arrivals.
 local function dispersion()
     local slices, complete = room.pace.slices, #room.pace.slices - 1
     local sum = total(slices, math.max(complete, 0))
@@ -75,13 +83,14 @@ local function dispersion()
     return math.max(squares / (complete - 1) / mean, 1)
 end
 
--- Whether nobody is let in whatever becomes free, so that there is nothing to expect.
+-- Whether a room that gives this reason admits no visitor whatever becomes free.
 local function is_closed(reason)
     return reason == 'queue_all' or reason == 'recovery'
 end
 
--- In how many seconds a newcomer is to ask for the second time: 1 to 2 while up to a thousand come
--- per second, and later, spread over longer, if there are more.
+-- Returns the seconds after which a newcomer is to return for the second touch: 1 to 2 for up to a
+-- thousand newcomers per second; for more, longer and spread over a longer time. `jitter` is in
+-- thousandths, up to 300.
 local function second_touch_s(jitter)
     roll()
     local covered_us = SLICE_US + room.now_us % SLICE_US
@@ -90,8 +99,9 @@ local function second_touch_s(jitter)
     return math.floor(base * (1 + jitter / 300) + 0.5)
 end
 
--- In how many seconds to ask again: an eighth of what the others take, within bounds, spread by so
--- many thousandths.
+-- Returns the seconds after which a visitor with `ahead` others before it is to check in again: an
+-- eighth of the time in which those are admitted, from 2 seconds up to the refresh interval, and
+-- lengthened by `jitter` thousandths, up to 300.
 local function interval_s(ahead, reason, jitter)
     local base_us = room.refresh_us
     if not is_closed(reason) then

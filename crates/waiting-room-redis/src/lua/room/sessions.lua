@@ -1,10 +1,12 @@
--- Who is active, and which proofs of whom are void.
+-- The sessions: active visitors, and visitors whose proofs are void because their sessions ended.
 
+-- Returns the number of active visitors. Sessions that have lapsed do not count, whether they have
+-- been cleared or not.
 local function active()
     return redis.call('ZCOUNT', ACTIVE, '(' .. digits(room.now_us), '+inf')
 end
 
--- The session of a visitor who is active: {bucket, accepted_us, expires_us}.
+-- Returns the session of an active visitor, {bucket, accepted_us, expires_us}, or nil.
 local function session(id)
     local expires_us = tonumber(redis.call('ZSCORE', ACTIVE, id) or 0)
     if expires_us <= room.now_us then
@@ -12,7 +14,7 @@ local function session(id)
     end
     local packed = redis.call('HGET', PASSES, id)
     if not packed then
-        -- Somebody has deleted a key. The pass of its visitor brings the session back.
+        -- The key of the passes was deleted or evicted. The visitor's pass restores the session.
         redis.call('ZREM', ACTIVE, id)
         return nil
     end
@@ -20,14 +22,17 @@ local function session(id)
     return {bucket = pass[1], accepted_us = pass[2], expires_us = expires_us}
 end
 
+-- Forgets that a session of this visitor has ended.
 local function forget_end(id)
     if redis.call('ZREM', ENDED, id) == 1 then
         redis.call('HDEL', VOIDS, id)
     end
 end
 
--- Proofs of this visitor that were made until `at_us` are void until `forget_us`; if it has left, its
--- passes as well. What prolonged the pass of a session that has lapsed may have been forgotten here.
+-- Makes the proofs of a visitor that were issued up to `at_us` void, until `forget_us`.
+--
+-- `how` is 'left' or 'lapsed'. A lapse makes only tickets void: the renewal that has prolonged a
+-- pass may have been lost with the server, and the session must not be broken off then.
 local function remember_end(id, at_us, forget_us, how)
     if redis.call('ZCARD', ENDED) >= MAX_ENDED then
         redis.call('HDEL', VOIDS, redis.call('ZPOPMIN', ENDED)[1])
@@ -36,7 +41,8 @@ local function remember_end(id, at_us, forget_us, how)
     redis.call('HSET', VOIDS, id, cmsgpack.pack({at_us, how}))
 end
 
--- How the session ended that a proof belongs to which was made then, if it is over.
+-- Returns how the session of a proof that was issued at `made_us` has ended: 'left' or 'lapsed',
+-- and false or nil if the proof is not void.
 local function ended(id, made_us)
     local void = redis.call('HGET', VOIDS, id)
     if void then
@@ -45,21 +51,25 @@ local function ended(id, made_us)
     end
 end
 
+-- Makes a visitor active with this session.
 local function hold(id, pass)
     redis.call('ZADD', ACTIVE, digits(pass.expires_us), id)
     redis.call('HSET', PASSES, id, cmsgpack.pack({pass.bucket, pass.accepted_us}))
     forget_end(id)
 end
 
+-- Prolongs a session to a whole lifetime from now, unless the rules give sessions a fixed length.
 local function prolong(pass)
     if not room.fixed then
         pass.expires_us = math.max(pass.expires_us, room.now_us + room.lifetime_us)
     end
 end
 
--- Whether a pass that is unknown here is taken up. In a room on hold, one of before it lost its memory
--- shows for how long others may live, so the hold is prolonged to that; one that is shown after the
--- hold needs a free slot.
+-- Whether the session of a pass that is unknown here is resumed.
+--
+-- This concerns a room that pauses after a loss, and passes from before the loss. During the pause
+-- such a pass shows how long others like it may live, and the pause is extended to that. After the
+-- pause it needs a free slot.
 local function can_take_up(pass, last_check_in_us)
     if room.hold_us == 0 or last_check_in_us >= room.since_us then
         return true
@@ -71,11 +81,13 @@ local function can_take_up(pass, last_check_in_us)
     return room.method == 'passthrough' or active() < room.slots
 end
 
+-- Returns the reply that admits a visitor with this session.
 local function pass_reply(pass, reason)
     return {'admit', reason, pass.bucket, pass.accepted_us, pass.expires_us}
 end
 
--- Who is active already goes on with the same session.
+-- Returns the reply for a visitor who is active already, and goes on with the same session; nil if
+-- it is not active.
 local function admit_again(id)
     local pass = session(id)
     if pass then

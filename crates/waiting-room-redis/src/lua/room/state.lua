@@ -1,11 +1,12 @@
--- What a room is, read from its hash, and whether its server is the one of before.
+-- The state of a room, read from its hash, and whether any of it was lost.
 
+-- The fields of the rules, in the order in which `encode_rules` in verbs.rs writes them.
 local FIELDS = {'slots', 'minute', 'lifetime_us', 'fixed', 'method', 'mode', 'capacity',
     'retention_us', 'refresh_us', 'cookie_test', 'hold_us', 'rate', 'share', 'share_shadow'}
--- Where an earlier release has written the rules, which had no such one.
+-- The share of a network if the rules were written by an earlier release, which had no such rule.
 local DEFAULT_SHARE = 1000
 
--- The rules, from the values of the fields above. Those that do not apply are empty.
+-- Reads the rules from the values of the fields above. A limit that does not apply is empty.
 local function read_rules(values)
     room.slots, room.minute = tonumber(values[1]), tonumber(values[2])
     room.lifetime_us, room.fixed = tonumber(values[3]), values[4] == '1'
@@ -17,7 +18,10 @@ local function read_rules(values)
     room.is_share_in_shadow = values[14] == '1'
 end
 
--- Reads the room. Nothing if there is none.
+-- Reads the room, and returns whether there is one.
+--
+-- The counts of the keys are those of the last script only if that script wrote them at its own
+-- time (counted_us). Otherwise an earlier release, which does not count, has run since.
 local function open()
     local state = redis.call('HMGET', ROOM, 'since_us', 'hold_until_us', 'last_us', 'skew_us',
         'server', 'checked_us', 'version', 'pace', 'counts', 'counted_us', 'losses')
@@ -35,19 +39,21 @@ local function open()
     return true
 end
 
--- No version is used twice, not even one that a server has lost.
+-- Returns a version that was never used, not even by writes that a server has lost: it is at least
+-- the present time.
 local function next_version()
     return math.max(room.version + 1, room.now_us)
 end
 
--- The room goes on with what is still there, and counts the passes of before anew.
+-- Starts the room's memory again after a loss. Whatever is left stays; passes from before count
+-- again when they are seen.
 local function begin_anew()
     room.since_us = room.now_us
     room.hold_until_us = room.now_us + room.hold_us
 end
 
--- A server that has another id than the one before may have lost what that one wrote last. As often
--- as it could have been changed, not each time.
+-- Starts the room's memory again if the server has another run id than before, because it may have
+-- lost the latest writes. INFO takes time, so it is called once in 50 ms and not in each script.
 local function check_server()
     if room.now_us - room.checked_us < CHECK_SERVER_EVERY_US then
         return
@@ -61,7 +67,7 @@ local function check_server()
     end
 end
 
--- Whether anything was lost since the last script: with its server, or of its keys.
+-- Handles what was lost since the last script, with the server or of the room's keys.
 local function check_losses()
     check_server()
     if has_lost_keys() then

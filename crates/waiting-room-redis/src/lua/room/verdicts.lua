@@ -1,6 +1,10 @@
--- Who may enter, and what is said to whom.
+-- The decision whether a visitor may enter, and the replies that both kinds of visitor share.
 
--- Whether a visitor with so many present ones ahead may enter: yes or no, and why.
+-- Whether a visitor with `ahead` present visitors before it may enter. Returns true or false, and
+-- the reason.
+--
+-- Visitors ahead have their slots and their part of the minute reserved, so a visitor enters only
+-- if there is enough for all of them and for itself.
 local function may_enter(ahead)
     if room.mode == 'queue_all' then
         return false, 'queue_all'
@@ -24,10 +28,12 @@ local function may_enter(ahead)
     return true, 'slot'
 end
 
+-- Whether so many slots are taken that a newcomer has to return a first ticket before it enters.
 local function is_cookie_tested()
     return room.cookie_test and active() * 100 >= room.cookie_test * room.slots
 end
 
+-- Admits a visitor.
 local function admit(id, first_seen_us, reason)
     local pass = {
         bucket = math.floor(first_seen_us / MINUTE_US),
@@ -41,12 +47,13 @@ local function admit(id, first_seen_us, reason)
     return pass_reply(pass, reason)
 end
 
--- Sends a visitor away: for good, unless the room is closed and will be opened.
+-- Refuses a visitor by the method 'reject': for good (-1), unless the room is closed and will open
+-- again.
 local function reject(reason)
     return {'refuse', 'reject', is_closed(reason) and room.refresh_us or -1}
 end
 
--- A visitor who stands behind everybody present, and has shown nothing yet.
+-- Decides about a visitor without a pass or a valid ticket, who stands behind all present visitors.
 local function newcomer(id, jitter)
     if room.mode == 'drain' then
         return {'refuse', 'draining', room.refresh_us}

@@ -6,7 +6,8 @@ use axum::{Router, body::Body, http::Request, response::Response, routing::get};
 use tokio::time::Instant;
 use tower::ServiceExt;
 use tower_waiting_room::{
-    PeerAddr, Quota, RateLimit, RateStoreFailure, WaitingRoomConfig, WaitingRoomLayer, reason_of,
+    Quota, RateLimit, WaitingRoomConfig, WaitingRoomLayer, rate::RateStoreFailure,
+    request::PeerAddr, respond::reason_of,
 };
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisLimits, RedisStoreOptions};

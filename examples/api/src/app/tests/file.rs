@@ -2,6 +2,8 @@
 
 use std::{fs, path::Path};
 
+use tower_waiting_room::rate::RulesFileError;
+
 use super::*;
 use crate::limits::limits;
 
@@ -61,7 +63,7 @@ async fn a_file_may_change_and_a_bad_one_changes_nothing() {
 
     put(&path, &text.replace("unit: day", "unit: fortnight"));
     let error = until(&api, |error| error.is_some()).await.unwrap();
-    assert!(error.ends_with(
+    assert!(error.to_string().ends_with(
         "limits.yaml:10:52: descriptors[0].descriptors[0].rate_limit.unit is \"fortnight\", \
          expected second, minute, hour, day or week"
     ));
@@ -125,11 +127,14 @@ async fn remaining_today(api: &Api) -> u32 {
 }
 
 /// Waits until the layer says about its file what it should.
-async fn until(api: &Api, holds: impl Fn(&Option<String>) -> bool) -> Option<String> {
+async fn until(
+    api: &Api,
+    holds: impl Fn(Option<&RulesFileError>) -> bool,
+) -> Option<RulesFileError> {
     let soon = async {
         loop {
-            let error = api.handle.rules_file_error();
-            if holds(&error) {
+            let error = api.handle.limits().file_error();
+            if holds(error.as_ref()) {
                 return error;
             }
             tokio::task::yield_now().await;

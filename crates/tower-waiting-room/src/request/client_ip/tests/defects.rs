@@ -1,4 +1,5 @@
-//! What other limiters were found to do: each lets a client choose its key, or share one with all.
+//! Defects of other rate limiters. Each of them lets a client choose its key, or gives all clients
+//! the same one.
 
 use super::*;
 

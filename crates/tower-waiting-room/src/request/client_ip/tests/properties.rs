@@ -1,10 +1,10 @@
-//! What holds for every byte that a client can send.
+//! Properties that hold for all bytes that a client can send.
 
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
 
-/// Proxies that add an entry to the last line, or a line of their own.
+/// Returns the lines after each proxy has appended an entry to the last line, or a line of its own.
 fn pass_on(sent: &[Vec<u8>], entries: &[(String, bool)]) -> Vec<Vec<u8>> {
     let mut lines = sent.to_vec();
     for (entry, own_line) in entries {
@@ -27,7 +27,7 @@ fn from_bytes(name: &'static str, lines: &[Vec<u8>]) -> HeaderMap {
     headers
 }
 
-/// Lines of any bytes that HTTP allows, among them many that mean something.
+/// Lines of any bytes that HTTP allows, many of which have a meaning in these headers.
 fn sent() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let meant = || prop::sample::select(&b"\",;=\\ []:._%fFoOrR0123456789abc"[..]);
     let allowed = prop_oneof![32..127_u8, 128..=255_u8, Just(b'\t')];
@@ -51,7 +51,7 @@ fn stranger() -> impl Strategy<Value = IpAddr> {
     ]
 }
 
-/// The client, and then proxies of ours, each as the next one has seen it.
+/// The address of a client and of the trusted proxies behind it, as each next hop has seen them.
 fn chain() -> impl Strategy<Value = (IpAddr, Vec<IpAddr>)> {
     (stranger(), vec(any::<[u8; 3]>().prop_map(|[b, c, d]| IpAddr::from([10, b, c, d])), 0..5))
 }
@@ -64,7 +64,7 @@ fn node(address: IpAddr, port: Option<u16>) -> String {
     }
 }
 
-/// What a proxy writes that also passes on something the client chose, quoted as it must be.
+/// The element of a proxy that also passes on a host chosen by the client, quoted as required.
 fn element(address: IpAddr, port: Option<u16>, host: &str) -> String {
     let host = host.replace('\\', "\\\\").replace('"', "\\\"");
     format!("proto=https;for=\"{}\";host=\"{host}\"", node(address, port))

@@ -1,4 +1,4 @@
-//! The eight rules by which a client is found, and the bounds.
+//! The eight rules that determine the client's address, and their bounds.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is refused, and what is reported, of a set-up.
+//! Set-ups that are refused, and set-ups that are reported.
 
 use super::*;
 
@@ -107,7 +107,7 @@ fn what_cannot_be_meant_as_a_source_is_refused() {
         ),
     ] {
         assert_eq!(source.validate().unwrap_err().to_string(), message);
-        // Even so, nothing panics.
+        // Even a source that is refused must not panic.
         let _ = source.find(Some(ip(BALANCER)), &headers(XFF, &["8.8.8.8"]));
         let _ = source.network(ip("2001:db8::1"));
     }

@@ -1,4 +1,4 @@
-//! Under twice the load, each limit finds out what the service can do, and notices when that
+//! Under twice the load, each limit settles near the capacity of the service, and follows when that
 //! changes.
 
 use super::{
@@ -6,7 +6,7 @@ use super::{
     *,
 };
 
-/// All services here have 20 cores and a tenth of a second of work: 200 requests a second.
+/// All services here have 20 cores and need a tenth of a second per request: 200 requests a second.
 const CORES: f64 = 20.0;
 const CAPACITY: f64 = 200.0;
 
@@ -14,13 +14,13 @@ fn twice_the_load(seed: u64, service: Service) -> Simulation {
     Simulation::new(seed, service, constant(2.0 * CAPACITY))
 }
 
-/// The median at the knee is 69 ms, and 150 ms with 43 in flight.
+/// Rules with a target. The median hold is 69 ms at the knee, and 150 ms with 43 in flight.
 fn with_target() -> AdaptiveRules {
     AdaptiveRules::new().latency_target(Duration::from_millis(150))
 }
 
-/// On average between the knee and 1.75 times it, at any time between 0.6 and 2.5 times it, and
-/// 95 of 100 that could be done are done.
+/// Asserts that each limit is between 1 and 1.75 times the knee on average, between 0.6 and 2.5
+/// times the knee at any time, and that the throughput is at least 95 % of the capacity.
 fn stays_near_the_knee(service: impl Fn() -> Service, initial: u32) {
     for seed in 1..=3 {
         for mut limit in all(with_target().initial(initial)) {
@@ -61,7 +61,7 @@ fn a_service_that_gets_slower_under_load_still_does_most_of_what_it_can() {
             let mut run = twice_the_load(seed, service);
             run.run(&mut *limit, 120);
             let course = run.run(&mut *limit, 600);
-            // A fixed limit of 100 would do 77.
+            // A fixed limit of 100 would serve 77 a second.
             assert!(goodput(&course) > 0.85 * CAPACITY, "{} {limit:?}", goodput(&course));
         }
     }
@@ -97,7 +97,7 @@ fn a_service_whose_work_gets_three_times_as_long_keeps_its_limit() {
             let course = run.run(&mut *limit, 300);
             let mean = mean_limit(&course);
             assert!((0.6 * CORES..4.0 * CORES).contains(&mean), "mean {mean}, {limit:?}");
-            // 67 samples a window are few: Vegas takes their noise for a queue and stays low.
+            // With only 67 samples a window, Vegas takes their noise for a queue and stays low.
             assert!(goodput(&course) > 0.7 * CAPACITY / 3.0, "{} {limit:?}", goodput(&course));
         }
     }
@@ -106,7 +106,7 @@ fn a_service_whose_work_gets_three_times_as_long_keeps_its_limit() {
 #[test]
 fn a_service_that_fails_at_its_timeout_gives_aimd_a_bounded_saw_tooth() {
     for seed in 1..=3 {
-        // 20 requests take 100 ms, 60 take 300 ms.
+        // With 20 in flight, requests take 100 ms; with 60, 300 ms.
         let service = Service { timeout: 0.6, ..Service::new(CORES) };
         let mut limit = Aimd::new(AdaptiveRules::new().initial(100)).unwrap();
         let mut run = twice_the_load(seed, service);
@@ -114,7 +114,7 @@ fn a_service_that_fails_at_its_timeout_gives_aimd_a_bounded_saw_tooth() {
         let course = run.run(&mut limit, 600);
         for pair in course.windows(2) {
             let (before, after) = (pair[0].limit, pair[1].limit);
-            // Once a window, and now and then two of them end in one second.
+            // The limit moves once a window, and now and then two windows end in one second.
             assert!(after <= before + 2, "{before} then {after}");
             assert!(f64::from(after + 2) >= 0.81 * f64::from(before), "{before} then {after}");
         }

@@ -1,4 +1,4 @@
-//! Why there is a guard: what the published rules do without it.
+//! The reason for the guard: the behaviour of the published rules without it.
 
 use super::{
     super::{gradient2::Gradient, vegas::QueueSize},
@@ -6,7 +6,7 @@ use super::{
     *,
 };
 
-/// An hour at twice the capacity of 20 servers with one queue.
+/// Runs an hour at twice the capacity of 20 servers with one queue.
 fn an_hour_of_overload(limit: &mut dyn AdaptiveLimit, seed: u64) -> Vec<Second> {
     let service = Service { order: Order::First, ..Service::new(20.0) };
     Simulation::new(seed, service, constant(400.0)).run(limit, 3_600)
@@ -31,8 +31,8 @@ fn with_the_guard_an_hour_of_overload_leaves_every_limit_near_the_knee() {
     }
 }
 
-/// An hour in which every request takes exactly five seconds, as those do that all run into
-/// the same timeout. The more are let in, the more are done.
+/// Runs an hour in which each request takes exactly five seconds, as requests do that run into the
+/// same timeout. Throughput grows with the limit.
 fn an_hour_of_timeouts(limit: &mut dyn AdaptiveLimit, outcome: PermitOutcome) {
     for second in 0..3_600 {
         let count = (limit.limit() / 5).max(2);
@@ -44,7 +44,7 @@ fn an_hour_of_timeouts(limit: &mut dyn AdaptiveLimit, outcome: PermitOutcome) {
 fn holds_that_never_vary_look_like_calm_to_whoever_only_compares_them() {
     let naked: [Box<dyn AdaptiveLimit>; 2] =
         [Box::new(Naked::<Gradient>::new()), Box::new(Naked::<QueueSize>::new())];
-    // The throughput, which grows with the limit, is no help against this.
+    // The throughput veto does not help here, because throughput grows with the limit.
     for mut limit in naked.into_iter().chain(all(AdaptiveRules::new())) {
         an_hour_of_timeouts(&mut *limit, PermitOutcome::Done);
         assert_eq!(limit.limit(), 200, "{limit:?}");
@@ -89,7 +89,7 @@ fn a_target_bounds_the_typical_hold_of_those_that_know_no_other_measure() {
         let holds: f64 = course[120..].iter().map(|second| second.holds).sum();
         holds / 480.0 / goodput(&course[120..])
     };
-    // Of exponential holds the median is ln 2 times the mean: 120 ms where the mean is 173.
+    // For exponential holds, the median is ln 2 times the mean: 120 ms for a mean of 173 ms.
     let target = Duration::from_millis(120);
     let (free, bound) =
         (hold(AdaptiveRules::new()), hold(AdaptiveRules::new().latency_target(target)));

@@ -1,4 +1,4 @@
-//! Samples that come late, seldom, all at once, or make no sense.
+//! Samples that arrive late, rarely, or all at once, or that make no sense.
 
 use proptest::prelude::*;
 

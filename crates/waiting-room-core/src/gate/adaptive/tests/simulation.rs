@@ -1,7 +1,8 @@
-//! A crowd, a gate, and a service behind it, in virtual time.
+//! A crowd of clients, a gate, and a service behind it, in virtual time.
 //!
-//! Arrivals are a Poisson process and the work of a request is exponentially distributed, so the
-//! only thing to draw is what happens next and when: no list of events is needed.
+//! Arrivals are a Poisson process, and the work of a request is exponentially distributed. Each
+//! step therefore draws only the time and the kind of the next event, and no list of events is
+//! needed.
 
 #![expect(clippy::cast_possible_truncation, reason = "seconds and indices are small")]
 
@@ -12,10 +13,10 @@ use crate::{
     gate::adaptive::{AdaptiveLimit, PermitOutcome, Sample},
 };
 
-/// A number that may change in the course of a run, by the second.
+/// A number as a function of the time since the start of the run, in seconds.
 pub(super) type Course = Box<dyn Fn(f64) -> f64>;
 
-/// A service with some cores; a request needs some seconds of one, on average.
+/// A service with a number of cores, of which a request needs one for some time.
 ///
 /// ```text
 /// throughput             hold
@@ -27,27 +28,28 @@ pub(super) type Course = Box<dyn Fn(f64) -> f64>;
 /// ```
 pub(super) struct Service {
     pub(super) cores: Course,
+    /// The mean time that a request needs on a core of its own, in seconds.
     pub(super) work: Course,
     pub(super) order: Order,
-    /// By which share of itself the service slows down for each request beyond the cores.
+    /// The share by which the service slows down for each request beyond the cores.
     pub(super) thrash: f64,
-    /// Who takes longer, in seconds, has failed.
+    /// The time after which a request counts as failed, in seconds.
     pub(super) timeout: f64,
 }
 
-/// Who of those inside is served.
+/// The order in which running requests are served.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Order {
-    /// The first ones, each on a core of its own (M/M/c).
+    /// The oldest requests are served, each on a core of its own (M/M/c).
     First,
-    /// All, each a little (processor sharing).
+    /// All requests are served at once, each with an equal share (processor sharing).
     Shared,
 }
 
-/// What happened in one second.
+/// The numbers of one second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Second {
-    /// The limit at its end.
+    /// The limit at the end of the second.
     pub(super) limit: u32,
     pub(super) done: u32,
     pub(super) failed: u32,
@@ -58,7 +60,7 @@ pub(super) struct Second {
 /// A run, reproducible by its seed.
 pub(super) struct Simulation {
     service: Service,
-    /// How many arrive in a second.
+    /// Requests that arrive per second.
     arrivals: Course,
     random: u64,
     now: f64,
@@ -73,7 +75,8 @@ struct Job {
 }
 
 impl Service {
-    /// This many cores, shared by all, and a tenth of a second of work.
+    /// A service with this many cores, shared by all requests, and a tenth of a second of work
+    /// each.
     pub(super) fn new(cores: f64) -> Self {
         Self {
             cores: constant(cores),
@@ -84,7 +87,7 @@ impl Service {
         }
     }
 
-    /// How many are done in a second while so many run.
+    /// Requests that end per second while `running` requests run.
     fn speed(&self, running: u32, now: f64) -> f64 {
         let (running, cores) = (f64::from(running), (self.cores)(now));
         let slowdown = 1.0 + self.thrash * (running - cores).max(0.0);
@@ -97,7 +100,7 @@ impl Simulation {
         Self { service, arrivals, random: seed, now: 0.0, waiting: 0, running: VecDeque::new() }
     }
 
-    /// Goes on for so many seconds.
+    /// Runs for `seconds` more, and returns the numbers of each second.
     pub(super) fn run(&mut self, limit: &mut dyn AdaptiveLimit, seconds: u32) -> Vec<Second> {
         let mut course = vec![Second::default(); seconds as usize];
         let start = self.now;
@@ -113,7 +116,7 @@ impl Simulation {
         let leaving = self.service.speed(self.running(), self.now);
         self.now += -(1.0 - self.draw()).ln() / (arriving + leaving);
         if self.draw() * (arriving + leaving) < arriving {
-            // Who finds no place in the queue is refused, and no sample.
+            // A request that finds the queue full is refused, and is no sample.
             self.waiting = (self.waiting + 1).min(QUEUE);
         } else {
             self.finish(limit, second);
@@ -150,7 +153,8 @@ impl Simulation {
         self.running.len() as u32
     }
 
-    /// From 0 to 1, without 1 (SplitMix64, G. Steele, D. Lea, C. Flood, OOPSLA 2014).
+    /// A random number from 0 up to, but not including, 1 (SplitMix64: Steele, Lea and Flood,
+    /// OOPSLA 2014).
     fn draw(&mut self) -> f64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.random;
@@ -171,5 +175,5 @@ pub(super) fn constant(value: f64) -> Course {
     Box::new(move |_| value)
 }
 
-/// How many may wait before the gate.
+/// The most requests that wait for the gate.
 const QUEUE: u32 = 100;

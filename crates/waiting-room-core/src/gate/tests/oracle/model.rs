@@ -1,5 +1,5 @@
-//! A gate for one thread: lists that are searched from end to end, and nothing that is remembered
-//! where it can be counted again.
+//! A naive gate for one thread: it searches lists from end to end, and counts again instead of
+//! keeping counts.
 
 use std::collections::BTreeMap;
 
@@ -11,32 +11,33 @@ use crate::gate::{
 
 use super::*;
 
-/// The model, and the time there.
+/// The model of a gate, with its own time.
 pub(super) struct Model {
     pub(super) now: Timestamp,
     pub(super) limit: u32,
     pub(super) is_draining: bool,
-    /// Who runs, and of which class it is.
+    /// The running requests and their classes.
     pub(super) running: Vec<(u64, usize)>,
-    /// Who waits, in the order of arrival.
+    /// The waiting requests, in the order of arrival.
     pub(super) line: Vec<Name>,
     pub(super) outcomes: GateOutcomes,
     rules: GateRules,
-    /// What became of those who waited and have not heard of it.
+    /// The outcomes of requests that have waited and were not polled since.
     fates: BTreeMap<u64, (Name, Fate)>,
-    /// Whose turn it is, of the lanes in which somebody waits.
+    /// The lanes in which requests wait, in the order of their turns.
     round: Vec<u64>,
     names: u64,
     last_empty: Timestamp,
-    /// How long somebody has waited before each release, or in vain.
+    /// Spans of time in which requests waited, and whether each ended with a release.
     waits: Vec<(Duration, bool)>,
     waited_until: Timestamp,
-    /// When each of those who run was let in, and how long those ran who left while somebody waited.
+    /// The time at which each running request was admitted.
     given: BTreeMap<u64, Timestamp>,
+    /// The run times of requests that ended while others waited.
     holds: Vec<Duration>,
 }
 
-/// Somebody who waits.
+/// A request that waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name {
     name: u64,
@@ -151,9 +152,9 @@ impl Model {
         }
     }
 
-    /// What became of somebody, who hears of it now.
+    /// Takes the outcome of a request that no longer waits.
     pub(super) fn take(&mut self, name: u64) -> Fate {
-        self.fates.remove(&name).expect("it waits no longer").1
+        self.fates.remove(&name).expect("the request has an outcome").1
     }
 
     pub(super) fn is_waiting(&self, name: u64) -> bool {
@@ -185,7 +186,7 @@ impl Model {
         }
     }
 
-    /// Who is served next.
+    /// The request that is served next.
     fn next(&self) -> Name {
         match &self.rules.discipline {
             Discipline::AdaptiveLifo { interval } if self.stands_for(*interval) => {
@@ -211,7 +212,7 @@ impl Model {
         }
     }
 
-    /// Who makes room for somebody, if anybody does.
+    /// The request that is evicted for a newcomer, if any.
     fn evicted_for(&self, newcomer: &Name) -> Option<Name> {
         match &self.rules.discipline {
             Discipline::AdaptiveLifo { .. } => self.line.first().copied(),
@@ -234,7 +235,8 @@ impl Model {
     fn newcomer(&self, arrival: &Arrival) -> Name {
         let (mut wait, mut on_deadline) = (self.rules.max_wait, RefusedBecause::TimedOut);
         if let Discipline::ControlledDelay { target, interval } = self.rules.discipline {
-            // To the nanosecond the same, so the same arithmetic; it has tests of its own.
+            // The deadlines have to agree to the nanosecond, so this uses the same function, which
+            // has tests of its own.
             let is_empty = self.line.is_empty();
             let since = if is_empty { self.now } else { self.last_empty };
             wait = longest_wait(self.now.since(since), self.rules.max_wait, target, interval);
@@ -270,7 +272,7 @@ impl Model {
         }
     }
 
-    /// Whether somebody cannot be served in time, as far as is known.
+    /// Whether a newcomer cannot be served in time, as far as is known.
     fn is_hopeless(&self, newcomer: &Name) -> bool {
         let Some(rate) = self.rate() else { return newcomer.deadline < self.now };
         let ahead = match &self.rules.discipline {
@@ -290,7 +292,7 @@ impl Model {
         self.now + Duration::from_secs_f64((ahead + 1) as f64 / rate) > newcomer.deadline
     }
 
-    /// The middle one of the last fifteen holds, where there are eight and somebody waits.
+    /// The median of the last fifteen run times, once there are eight and while requests wait.
     fn typical_hold(&self) -> Duration {
         let mut last = self.holds.iter().rev().take(15).copied().collect::<Vec<_>>();
         last.sort_unstable();
@@ -298,8 +300,8 @@ impl Model {
         if is_known { last[last.len() / 2] } else { Duration::ZERO }
     }
 
-    /// The releases by the second in which somebody waited, each the less the longer ago it was.
-    /// Nobody is judged by it who finds the queue empty.
+    /// Releases per second of waiting, where older ones count less. `None` while the queue is
+    /// empty: the first request to wait is not judged by it.
     fn rate(&self) -> Option<f64> {
         let (mut served, mut seconds) = (0.0, 0.0);
         for (waited, is_served) in &self.waits {

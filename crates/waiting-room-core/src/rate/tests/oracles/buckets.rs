@@ -1,8 +1,9 @@
-//! Buckets of water and of tokens, and a queue.
+//! A bucket of water, a bucket of tokens, and a queue.
 
 use super::*;
 
-/// Water that leaks out, measured in units of which the window has as many as nanoseconds.
+/// Water that leaks out, measured so finely that the level is always an integer: a cost of one is
+/// as many units as the window has nanoseconds, and `limit` units leak out per nanosecond.
 pub(super) struct Bucket {
     quota: Quota,
     events: Events,
@@ -37,7 +38,7 @@ impl Oracle for Bucket {
     }
 }
 
-/// Whole tokens, dropped in one by one, and the time since the last one.
+/// Whole tokens that are added one by one, and the time since the last one.
 pub(super) struct Tokens {
     quota: Quota,
     events: Events,
@@ -59,7 +60,7 @@ impl Oracle for Tokens {
                 last += interval;
             }
             if tokens == capacity {
-                // A full bucket does not save time either.
+                // While the bucket is full, no time counts towards the next token.
                 last = at;
             }
             tokens -= cost;
@@ -89,7 +90,7 @@ impl Departures {
 }
 
 impl Oracle for Departures {
-    /// As many as leave before the capacity has passed.
+    /// The number of units that would leave before the capacity has passed.
     fn remaining(&self, now: u64) -> u64 {
         let interval = self.quota.interval_nanos();
         let last = now + (self.quota.capacity() - 1) * interval;

@@ -1,4 +1,4 @@
-//! Windows, fixed and sliding.
+//! Fixed and sliding windows.
 
 use super::*;
 
@@ -55,14 +55,14 @@ impl Oracle for Opened {
     }
 
     fn spend(&mut self, cost: u64, now: u64) {
-        // Nothing opens no window.
+        // A cost of zero opens no window.
         if cost > 0 {
             self.events.add(cost, now);
         }
     }
 }
 
-/// The half-open window that ends now.
+/// The half-open window that ends at the time of the request.
 pub(super) struct Window {
     limit: u64,
     window: u64,
@@ -93,7 +93,7 @@ impl Oracle for Window {
     }
 }
 
-/// The counts of all windows.
+/// The weighted counts of the current and the previous window.
 pub(super) struct Weighted {
     limit: u64,
     window: u64,

@@ -1,4 +1,4 @@
-//! First tickets, and the positions that are shown to newcomers and to those in line.
+//! First tickets, and the positions that are shown to newcomers and to visitors in line.
 
 use super::*;
 
@@ -29,8 +29,8 @@ fn a_place_is_in_the_order_of_the_first_touch() {
     pass(room.check_in(&early, at(4)));
 }
 
-/// A store that stands still may hear of a check-in only when the ticket has lapsed, and when its
-/// visitor has long been told to come back with the same order.
+/// A store that stalls may receive a check-in after its ticket has lapsed, when the visitor has
+/// long been given another ticket with the same order.
 #[test]
 fn a_place_that_was_made_too_late_goes_back_to_the_order_of_a_ticket_that_is_still_good() {
     let mut room = room(rules(1));
@@ -40,7 +40,7 @@ fn a_place_that_was_made_too_late_goes_back_to_the_order_of_a_ticket_that_is_sti
     ticket(room.check_in(&other, at(30)));
     let late = ticket(room.check_in(&shown, at(31)));
     assert_eq!((late.first_seen, late.shown_position), (at(31), Some(2)));
-    // The ticket that lapsed does not bring the order back, and the one issued meanwhile does.
+    // The ticket that has lapsed does not restore the order. The one issued meanwhile does.
     let late = ticket(room.check_in(&shown, at(32)));
     assert_eq!((late.first_seen, late.shown_position), (at(31), Some(2)));
     let issued_anew = Ticket { last_check_in: at(20), ..shown };
@@ -122,8 +122,8 @@ fn a_first_ticket_keeps_its_order_for_half_as_long_again_as_any_client_stays_awa
     assert_eq!(brought_back(&mut room, at(31)), at(31));
 }
 
-/// Requests of newcomers who come evenly within a minute, in that minute, if each asks for the
-/// second time after what the function says, and then after the longest interval.
+/// Counts the requests of a minute in which newcomers arrive evenly. The second touch of each comes
+/// after the interval that `second` returns, and check-ins follow at the longest interval.
 fn requests(room: &Room, newcomers: u128, second: impl Fn(u64) -> Duration) -> u64 {
     let step = Duration::from_secs(60) / u32::try_from(newcomers).unwrap();
     (0..newcomers).fold(0, |sum, who| {

@@ -1,4 +1,4 @@
-//! How many places the clients of one network hold.
+//! The places that the clients of one network hold.
 
 use std::num::NonZeroU32;
 
@@ -12,12 +12,12 @@ fn full(places: PlacesPerNetwork) -> Room {
     room
 }
 
-/// The visitor of this number among those of a network.
+/// The visitor with this number in a network.
 fn of(network: u32, who: u128) -> VisitorId {
     id(who).of_network(NonZeroU32::new(network))
 }
 
-/// The second touch of a newcomer, a second after the first.
+/// Enters as a newcomer, and returns the verdict on the second touch, a second after the first.
 fn second_touch(room: &mut Room, id: VisitorId, secs: u64) -> Verdict {
     let first = ticket(room.enter(id, at(secs)));
     room.check_in(&first, at(secs + 1))
@@ -45,7 +45,7 @@ fn a_network_has_no_more_places_than_its_share_and_others_have_theirs() {
     }
     assert_eq!(room.snapshot(at(3)).waiting, 2);
     ticket(second_touch(&mut room, of(8, 1), 3));
-    // Of networks that are not known there may be as many as the line has places.
+    // Visitors of unknown networks may take all places of the line.
     for who in 30..40 {
         ticket(second_touch(&mut room, id(who), 4));
     }
@@ -57,21 +57,21 @@ fn a_place_that_is_given_back_is_for_another_of_the_network() {
     let mut room = full(PlacesPerNetwork::Limit(2));
     let first = ticket(second_touch(&mut room, of(7, 1), 1));
     ticket(second_touch(&mut room, of(7, 2), 1));
-    // One leaves.
+    // One visitor leaves.
     room.leave(of(7, 2), at(3));
     ticket(second_touch(&mut room, of(7, 3), 3));
     refused(second_touch(&mut room, of(7, 4), 3));
-    // One is let in.
+    // One visitor is admitted.
     room.leave(id(0), at(5));
     pass(room.check_in(&first, at(5)));
     ticket(second_touch(&mut room, of(7, 5), 5));
     refused(second_touch(&mut room, of(7, 6), 5));
-    // One shows a pass that the room has never heard of.
+    // One visitor presents a pass that is unknown to the room.
     let shown = Pass::new(of(7, 3), 0, at(0), at(1), at(1_000));
     assert!(matches!(room.renew(&shown, at(7)), Renewal::Renew(_)));
     ticket(second_touch(&mut room, of(7, 7), 7));
     refused(second_touch(&mut room, of(7, 8), 7));
-    // All lapse, while the visitors inside stay.
+    // All places lapse, while the active visitor renews its pass.
     room.renew(&shown, at(80));
     room.renew(&shown, at(160));
     room.renew(&shown, at(240));
@@ -118,7 +118,7 @@ fn a_refused_visitor_stands_at_the_back_so_that_a_network_has_no_reserve_at_the_
     ticket(second_touch(&mut room, of(8, 1), 1));
     room.leave(of(7, 2), at(4));
     let behind = ticket(room.check_in(&late, late.next_check_in));
-    assert_eq!(behind.shown_position, Some(2), "behind one who came later than its first touch");
+    assert_eq!(behind.shown_position, Some(2), "behind a visitor that arrived after its first touch");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn in_shadow_a_place_over_the_share_is_told_of_and_made() {
     assert_eq!(*over.reason(), Reason::QueuedNetworkFull);
     let over = ticket(over);
     assert!(over.placed && over.wait.is_some());
-    // It is told once, when the place is made.
+    // The reason is reported once, when the place is made.
     let again = room.check_in(&over, over.next_check_in);
     assert_eq!(*again.reason(), Reason::QueuedActiveLimit);
     assert_eq!(room.snapshot(at(10)).waiting, 2);
@@ -150,7 +150,7 @@ fn a_share_that_is_exhausted_counts_before_a_line_that_is_full() {
         room(rules(1).with_places_per_network(PlacesPerNetwork::Limit(1)).with_line_capacity(1));
     pass(room.enter(id(0), at(0)));
     ticket(second_touch(&mut room, of(7, 1), 1));
-    // To one of the network, its order of arrival would be a claim on the front.
+    // A ticket that kept its order of arrival would be a claim on the front of the line.
     refused(second_touch(&mut room, of(7, 2), 1));
     let other = second_touch(&mut room, of(8, 1), 1);
     assert_eq!(*other.reason(), Reason::RefusedLineFull);

@@ -1,0 +1,123 @@
+//! The configuration itself.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use waiting_room_core::RoomRules;
+
+use super::modes::{DebugHeader, Enforcement, Preflight};
+use crate::{
+    gate::Concurrency,
+    rate::RateConfig,
+    request::Bypass,
+    respond::{Page, Refusal, Statuses},
+    room::Challenge,
+    rules_file::RulesSource,
+    token::{CookieSettings, KeyRing},
+};
+
+/// A validated configuration of one layer.
+///
+/// ```
+/// use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
+/// use tower_waiting_room::WaitingRoomConfig;
+///
+/// let config = WaitingRoomConfig::builder("shop")
+///     .total_active_users(200)
+///     .new_users_per_minute(200)
+///     .session_duration(Duration::from_secs(300))
+///     .build()?;
+///
+/// let error = WaitingRoomConfig::builder("shop").total_active_users(0).build().unwrap_err();
+/// assert_eq!(error.to_string(), "total_active_users is 0, expected at least 1");
+/// # let _ = config;
+/// # Ok::<(), tower_waiting_room::ConfigError>(())
+/// ```
+///
+/// The same from a file, here JSON; unknown fields are refused:
+///
+/// ```
+/// # use tower_waiting_room::WaitingRoomConfig;
+/// let config: WaitingRoomConfig = serde_json::from_str(
+///     r#"{ "name": "shop", "total_active_users": 200, "session_duration": "5m" }"#,
+/// )?;
+/// # let _ = config;
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+///
+/// Rate limits too, as far as they need no closure:
+///
+/// ```
+/// # use tower_waiting_room::WaitingRoomConfig;
+/// let config: WaitingRoomConfig = serde_json::from_str(
+///     r#"{
+///         "name": "api",
+///         "client_ip": { "header": "x-forwarded-for", "trusted": ["10.0.0.0/8"] },
+///         "rate_headers": "draft11_strict",
+///         "rate_limits": [
+///             { "name": "per_ip", "key": "address", "quota": { "limit": 120, "window": "1m" } },
+///             {
+///                 "name": "writes", "key": ["header.x-api-key", "path"], "methods": ["POST"],
+///                 "quota": { "limit": 1000, "window": "1h", "burst": 50 }, "over_limit": "mark"
+///             }
+///         ]
+///     }"#,
+/// )?;
+/// # let _ = config;
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+///
+/// And limits on concurrency, each with a number, `"unlimited"` or an adaptive limit:
+///
+/// ```
+/// # use tower_waiting_room::WaitingRoomConfig;
+/// let config: WaitingRoomConfig = serde_json::from_str(
+///     r#"{
+///         "name": "api",
+///         "concurrency": [
+///             { "limit": 64, "queue": 256, "max_wait": "2s" },
+///             { "name": "tenant", "limit": 8, "for_each": "header.x-api-key" },
+///             {
+///                 "name": "reports", "limit": 4, "path_prefix": "/reports/", "release_at": "head",
+///                 "discipline": { "fair_by": { "key": "cookie.team" } }, "max_wait": "1s"
+///             },
+///             {
+///                 "name": "models", "path_prefix": "/v1/", "body_stall": "none",
+///                 "adaptive": { "gradient2": { "max": 100, "latency_target": "250ms" } }
+///             }
+///         ]
+///     }"#,
+/// )?;
+/// # let _ = config;
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "super::file::ConfigFile")]
+pub struct WaitingRoomConfig {
+    /// The name of the layer: of its room, if it has one, and in metrics and logs.
+    pub(crate) name: Arc<str>,
+    /// The rules of the room; `None` for a layer of rate limits and gates alone.
+    pub(crate) room: Option<RoomRules>,
+    pub(crate) rates: RateConfig,
+    /// The rules file, if one is configured.
+    pub(crate) rules_file: Option<RulesSource>,
+    pub(crate) gates: Vec<Concurrency>,
+    pub(crate) keys: Option<KeyRing>,
+    pub(crate) cookie: CookieSettings,
+    pub(crate) bypass: Vec<Bypass>,
+    pub(crate) preflight: Preflight,
+    pub(crate) page: Page,
+    pub(crate) refusal: Option<Refusal>,
+    pub(crate) challenge: Option<Challenge>,
+    pub(crate) statuses: Statuses,
+    pub(crate) enforcement: Enforcement,
+    pub(crate) debug_header: DebugHeader,
+}
+
+impl WaitingRoomConfig {
+    /// Returns the rules of the room, which its store enforces; `None` for a layer without a room.
+    #[must_use]
+    pub const fn room(&self) -> Option<&RoomRules> {
+        self.room.as_ref()
+    }
+}

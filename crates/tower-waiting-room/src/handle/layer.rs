@@ -1,0 +1,133 @@
+//! The handle on a whole layer.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use waiting_room_core::{DrainQueue, MemoryStore, Store};
+
+use super::{gate::GateHandle, limits::LimitsHandle, room::RoomHandle};
+use crate::{misconfiguration::Misconfiguration, pipeline::Pipeline};
+
+/// Observes a layer and changes its rules while it serves.
+///
+/// Obtained from [`WaitingRoomLayer::handle`](crate::WaitingRoomLayer::handle). It leads to a handle
+/// for each part: the [room](Self::room), the [rate limits](Self::limits), and each
+/// [gate](Self::gate).
+pub struct WaitingRoomHandle<St = MemoryStore> {
+    pipeline: Arc<Pipeline<St>>,
+}
+
+impl<St: Store> WaitingRoomHandle<St> {
+    pub(crate) const fn new(pipeline: Arc<Pipeline<St>>) -> Self {
+        Self { pipeline }
+    }
+
+    /// Returns the handle on the room; `None` if the layer was configured without one.
+    #[must_use]
+    pub fn room(&self) -> Option<RoomHandle<St>> {
+        self.pipeline.room.as_ref().map(|_| RoomHandle::new(Arc::clone(&self.pipeline)))
+    }
+
+    /// Returns the handle on the rate limits.
+    #[must_use]
+    pub fn limits(&self) -> LimitsHandle {
+        let in_force = Arc::clone(&self.pipeline.limits.in_force);
+        LimitsHandle::new(in_force, self.pipeline.rules_file.clone())
+    }
+
+    /// Returns the handle on the gate of this name; `None` if no gate has it.
+    #[must_use]
+    pub fn gate(&self, name: &str) -> Option<GateHandle> {
+        self.gates().into_iter().find(|gate| gate.name() == name)
+    }
+
+    /// Returns the handles on all gates, in the order in which requests pass them.
+    #[must_use]
+    pub fn gates(&self) -> Vec<GateHandle> {
+        self.pipeline.gates.gates().iter().map(|set| GateHandle::new(Arc::clone(set))).collect()
+    }
+
+    /// Sets the gauges of the gates: permits in use, the limit, requests in the queue, and the longest
+    /// current wait. Call this before each scrape.
+    ///
+    /// A gate by key is reported as the sum over its keys, and by the longest wait of any: there are as
+    /// many series as gates, however many keys there are. The gauge of a gate without a limit is
+    /// infinite.
+    #[cfg(feature = "metrics")]
+    pub fn record_gates(&self) {
+        for gate in self.pipeline.gates.gates() {
+            self.pipeline.telemetry.gate_gauges(gate.name(), &gate.snapshots());
+        }
+    }
+
+    /// Closes all gates and waits until no request runs, for at most `deadline`. Returns how many
+    /// requests run or wait at the gate that has the most of them; 0 if all have ended.
+    ///
+    /// A request runs until its response's body has been sent and each of its
+    /// [`PermitHandle`](crate::gate::PermitHandle)s is dropped, so WebSockets are waited for too.
+    /// Requests that arrive meanwhile are answered with 503 and `Connection: close`. Call this before
+    /// the graceful shutdown of the server, which knows nothing of handles:
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use tower_waiting_room::{
+    /// #     Concurrency, WaitingRoomConfig, WaitingRoomLayer, gate::DrainQueue,
+    /// # };
+    /// # async fn serve(listener: tokio::net::TcpListener) -> std::io::Result<()> {
+    /// # let config = WaitingRoomConfig::builder("api").concurrency(Concurrency::limit(64));
+    /// # let layer = WaitingRoomLayer::new(config.build().expect("it is right"));
+    /// # let app = axum::Router::<()>::new();
+    /// let handle = layer.handle();
+    /// let shutdown = async move {
+    ///     // Wait for the signal here.
+    ///     handle.drain_gates(DrainQueue::Serve, Duration::from_secs(30)).await;
+    /// };
+    /// axum::serve(listener, app.layer(layer)).with_graceful_shutdown(shutdown).await
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the gates stay closed: [`open_gates`](Self::open_gates) opens them.
+    pub async fn drain_gates(&self, queue: DrainQueue, deadline: Duration) -> u32 {
+        let gates = self.pipeline.gates.gates();
+        let idle: Vec<_> = gates.iter().flat_map(|gate| gate.drain(queue)).collect();
+        let all = async {
+            for idle in idle {
+                idle.await;
+            }
+        };
+        let is_idle = tokio::time::timeout(deadline, all).await.is_ok();
+        gates.iter().for_each(|gate| gate.forget_idle());
+        if is_idle {
+            return 0;
+        }
+        // One request may run at several gates, so the gates are not added up.
+        let left = gates.iter().map(|gate| gate.snapshots());
+        left.map(|gates| gates.iter().map(|it| it.in_flight + it.queued).sum())
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// Opens all gates again, after [`drain_gates`](Self::drain_gates).
+    pub fn open_gates(&self) {
+        self.pipeline.gates.gates().iter().for_each(|gate| gate.open());
+    }
+
+    /// Returns the settings that were found to be allowed and probably not intended.
+    #[must_use]
+    pub fn misconfigurations(&self) -> Vec<Misconfiguration> {
+        self.pipeline.telemetry.misconfigurations()
+    }
+}
+
+impl<St> Clone for WaitingRoomHandle<St> {
+    fn clone(&self) -> Self {
+        Self { pipeline: Arc::clone(&self.pipeline) }
+    }
+}
+
+impl<St> fmt::Debug for WaitingRoomHandle<St> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitingRoomHandle").finish_non_exhaustive()
+    }
+}

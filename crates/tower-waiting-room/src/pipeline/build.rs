@@ -1,0 +1,83 @@
+//! From a validated configuration to the stages of a layer.
+
+use std::sync::Arc;
+
+use waiting_room_core::Store;
+
+use super::order::{Pipeline, Stage};
+use crate::{
+    ambient::StageClock,
+    config::WaitingRoomConfig,
+    gate::GateStage,
+    misconfiguration::Misconfiguration,
+    rate::RateStage,
+    request::Callers,
+    respond::Responder,
+    room::{RoomStage, StoreFailure},
+    rules_file::FollowedFile,
+    telemetry::Telemetry,
+    token::{KeyRing, TokenKey, Transport},
+};
+
+impl<St: Store> Pipeline<St> {
+    /// Builds the stages of a validated configuration. Reports settings that are probably not
+    /// intended, such as a store with other rules than the configuration.
+    ///
+    /// # Panics
+    ///
+    /// Never for a [`WaitingRoomConfig`] that was built: every stage was validated then.
+    pub(crate) fn new(config: WaitingRoomConfig, store: St, on_failure: StoreFailure) -> Self {
+        let telemetry = Telemetry::new(Arc::clone(&config.name));
+        let source = store.clone();
+        // One clock for all stages, that of the store: the deadlines of tickets and passes and
+        // those of gates and limits are on the same scale, and a test can control all of them.
+        let clock = StageClock::new(move || source.now());
+        let limits = RateStage::new(&config.rates, telemetry.clone(), clock.clone())
+            .expect("a config is built only with limits that can be kept");
+        let followed = config
+            .rules_file
+            .map(|file| FollowedFile::new(file, Arc::clone(&limits.in_force), telemetry.clone()));
+        let (rules_file, watch) = followed.unzip();
+        if config.room.as_ref().is_some_and(|rules| *store.given_rules() != *rules) {
+            telemetry.misconfigured(Misconfiguration::RulesDiffer);
+        }
+        let room = config.room.as_ref().map(|rules| {
+            let keys = config.keys.clone().unwrap_or_else(|| {
+                let room = rules.name();
+                tracing::warn!(
+                    room,
+                    "no key is configured: passes and tickets are void after a restart"
+                );
+                KeyRing::new(TokenKey::random())
+            });
+            let transport = Transport::new(&config.cookie, rules.name())
+                .expect("a config is built only with a cookie that can be set");
+            let (store, telemetry) = (store.clone(), telemetry.clone());
+            RoomStage::new(store, on_failure, &keys, transport, config.challenge, telemetry)
+        });
+        Self {
+            room,
+            gates: GateStage::new(&config.gates, &clock, &telemetry)
+                .expect("a config is built only with gates that can be kept"),
+            limits,
+            order: Stage::order,
+            callers: Callers::new(config.rates.client_ip.clone()),
+            enforcement: config.enforcement,
+            responder: Responder::new(
+                Arc::clone(&config.name),
+                config.page,
+                config.refusal,
+                config.statuses,
+                config.rates.headers,
+            ),
+            rate_headers: config.rates.headers.fields(),
+            debug_header: config.debug_header,
+            rules_file,
+            _watch: watch.flatten(),
+            bypass: config.bypass,
+            preflight: config.preflight,
+            store,
+            telemetry,
+        }
+    }
+}

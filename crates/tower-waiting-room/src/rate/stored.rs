@@ -1,0 +1,141 @@
+//! The rate-limit stage with limits that are counted in a store, which nodes share.
+//!
+//! ```text
+//! ask_store ─► Rated::Pending ──store──► replied ─┬─► conclude ─► Rated
+//!                                                 └─► failed ─► Rated   by RateStoreFailure
+//! ```
+//!
+//! Each request causes at most one query, about all limits that apply to it. If the store fails, the
+//! failure policy decides; an overload of this node's own queue to the store is not a failure of the
+//! store, and is refused whatever the policy.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use waiting_room_core::{Reason, StoreError, StoreErrorKind, Timestamp};
+
+use super::{
+    policy::Policy,
+    remote::{AskedLimits, PendingCharge, StoreReply},
+    report::{ChargeSet, Charged, RateReport},
+    stage::{RateStage, Rated},
+    store::{RateStoreFailure, Shared},
+};
+use crate::request::Caller;
+
+impl RateStage {
+    /// Continues with the reply of the store about a pending request.
+    pub(crate) fn replied(
+        &self,
+        StoreReply { asked, replies }: StoreReply,
+        now: Timestamp,
+    ) -> Rated {
+        let Some(shared) = &self.shared else { return Rated::Unavailable };
+        let replies = match replies {
+            Ok(replies) => replies,
+            Err(error) => return self.failed(shared.on_failure, &asked, &error, now),
+        };
+        let charges = asked.charges(&replies, &shared.store);
+        let (hard, soft) = (
+            charges.clone().filter(|it| !it.ask.is_soft),
+            charges.clone().filter(|it| it.ask.is_soft),
+        );
+        let is_allowed = hard.clone().all(|it| it.is_charged());
+        // The store has charged the soft limits in the same call, so they are refunded as well.
+        let give_back = |report: &mut RateReport| {
+            let spent = charges.clone().filter_map(|it| it.spent(&asked.policies[it.policy()]));
+            spent.for_each(|mut it| it.settle(0, now));
+            report.refuse_to_hold(hard.clone().filter_map(|it| it.given_back()));
+        };
+        let rated =
+            self.conclude(&asked.policies, is_allowed, hard.clone(), || soft, give_back, now);
+        self.mark_counted(rated, asked.is_watched)
+    }
+
+    /// Prepares one query to the store about all limits that apply to a request.
+    pub(super) fn ask_store(
+        &self,
+        shared: &Shared,
+        policies: &Arc<Vec<Arc<Policy>>>,
+        caller: &Caller<'_>,
+        now: Timestamp,
+    ) -> Rated {
+        // Nodes must agree on the hashes of keys; the hasher of the layer is private to a process.
+        let hasher = shared.store.hasher();
+        let caller = &Caller { hasher: &hasher, ..*caller };
+        let is_watched = self.watch(caller, policies);
+        let (mut applying, mut asks) = (SmallVec::new(), Vec::with_capacity(2));
+        let applies = |index: usize, key| {
+            let policy = &policies[index];
+            // Bounds the keys in the store: a new key beyond the bound is counted by its network.
+            let key = policy.stored_keys.as_ref().map_or(key, |keys| keys.of(key, now));
+            if let Some(ask) = policy.ask(key, policy.tier(caller), policy.cost(caller)) {
+                applying.push(index);
+                asks.push(ask);
+            }
+        };
+        let applying_all = self.each_applying(caller, policies, applies);
+        self.watch_places(applying.iter().map(|&index: &usize| &policies[index]));
+        match applying_all {
+            Err(unknown) => unknown,
+            Ok(()) if asks.is_empty() => Rated::Free,
+            Ok(()) => {
+                let policies = Arc::clone(policies);
+                let asked = AskedLimits { policies, applying, asks, is_watched };
+                Rated::Pending(PendingCharge::new(&shared.store, asked))
+            }
+        }
+    }
+
+    /// Decides about a request for which the store returned an error, by the policy for that.
+    fn failed(
+        &self,
+        on_failure: RateStoreFailure,
+        asked: &AskedLimits,
+        error: &StoreError,
+        now: Timestamp,
+    ) -> Rated {
+        if error.kind() == StoreErrorKind::Busy {
+            return self.overloaded(asked, error, now);
+        }
+        self.telemetry.limits_failed(on_failure.as_str(), error);
+        let policies = &asked.policies;
+        match on_failure {
+            RateStoreFailure::Admit => {
+                let mut report = RateReport::new(Arc::clone(policies), now);
+                report.admitted = Reason::AdmittedUnlimited;
+                self.mark_counted(Rated::Pass(report), asked.is_watched)
+            }
+            RateStoreFailure::LocalShare { .. } => {
+                // The keys were hashed for the store. They serve the local limiter as well, which
+                // is used during outages alone and so sees only hashes of this kind.
+                let (mut hard, mut soft) = (ChargeSet::of(policies), ChargeSet::of(policies));
+                for (&policy, ask) in asked.applying.iter().zip(&asked.asks) {
+                    let charges = if ask.is_soft { &mut soft } else { &mut hard };
+                    charges.push(policy, ask.key, ask.tier, ask.cost);
+                }
+                let mut rated = self.charge_here(&mut hard, &mut soft, asked.is_watched, now);
+                if let Rated::Pass(report) | Rated::Delay(report, _) = &mut rated {
+                    report.admitted = Reason::AdmittedLocalShare;
+                }
+                rated
+            }
+            RateStoreFailure::Refuse => Rated::Unavailable,
+        }
+    }
+
+    /// Decides about a request that came while this node had too many queries for the store.
+    ///
+    /// The policy for an outage does not apply: with [`RateStoreFailure::Admit`], a flood could
+    /// overload the node and so lift the limits. Such a request is refused, unless only soft
+    /// limits apply to it: those never hold a request up.
+    fn overloaded(&self, asked: &AskedLimits, error: &StoreError, now: Timestamp) -> Rated {
+        if asked.asks.iter().any(|ask| !ask.is_soft) {
+            self.telemetry.limits_failed("overload", error);
+            return Rated::Busy;
+        }
+        let mut report = RateReport::new(Arc::clone(&asked.policies), now);
+        report.admitted = Reason::AdmittedUnlimited;
+        self.mark_counted(Rated::Pass(report), asked.is_watched)
+    }
+}

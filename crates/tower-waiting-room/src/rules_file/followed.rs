@@ -1,0 +1,95 @@
+//! Keeps the limits of a rules file in force while the file changes.
+//!
+//! ```text
+//!   Watch ──changed──► reload: read ──► check with the limits from code ──► in force
+//!                               │                    │
+//!                               └──────error─────────┴────► recorded; the old limits stay
+//! ```
+
+use std::{
+    error::Error,
+    mem,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{RulesFileError, RulesSource, Watch};
+use crate::{
+    rate::{LimitSet, Limits},
+    telemetry::Telemetry,
+};
+
+/// Applies a rules file to the limits in force each time that it changes.
+pub(crate) struct FollowedFile {
+    source: RulesSource,
+    limits: Arc<LimitSet>,
+    /// Why the current content of the file is not in force, or why the file is not watched; `None`
+    /// if neither is the case.
+    error: Mutex<Option<RulesFileError>>,
+    /// Locked from reading the file until it is in force. Otherwise two reloads could overtake each
+    /// other, and the older content would win.
+    reloading: Mutex<()>,
+    telemetry: Telemetry,
+}
+
+impl FollowedFile {
+    /// Applies a file, and follows it until the returned watch is dropped.
+    ///
+    /// The watch is `None` if its thread cannot be started, which is recorded as the error of the
+    /// file. The file is then applied once and no longer followed.
+    pub(crate) fn new(
+        source: RulesSource,
+        limits: Arc<LimitSet>,
+        telemetry: Telemetry,
+    ) -> (Arc<Self>, Option<Watch>) {
+        let (error, reloading) = Default::default();
+        let file = Arc::new(Self { source, limits, error, reloading, telemetry });
+        // A weak reference, so that the thread of the watch does not keep the limits of a dropped
+        // layer alive.
+        let followed = Arc::downgrade(&file);
+        let watch = Watch::start(&file.source.path, move || {
+            followed.upgrade().is_none_or(|file| file.reload())
+        });
+        // The file may have changed between its first reading and the start of the watch.
+        file.reload();
+        let watch = watch.map_err(|error| {
+            file.record(Err(RulesFileError::unwatched(&file.source.path, error)));
+        });
+        (file, watch.ok())
+    }
+
+    /// Reads the file and applies it. Returns whether that succeeded; otherwise the old limits stay
+    /// in force.
+    pub(crate) fn reload(&self) -> bool {
+        let _only = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = self.source.load().and_then(|file| {
+            let change = |limits| Limits { file: file.clone(), ..limits };
+            let refused = |error| RulesFileError::refused(&self.source.path, error);
+            self.limits.change(change).map_err(refused)
+        });
+        let is_applied = outcome.is_ok();
+        self.record(outcome);
+        is_applied
+    }
+
+    /// Returns why the current content of the file is not in force, or why the file is not watched;
+    /// `None` if neither is the case.
+    pub(crate) fn error(&self) -> Option<RulesFileError> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Records whether the file was applied, and reports it.
+    ///
+    /// A file that is not in force is read again at every look, so an error is reported only if it
+    /// differs from the last one.
+    fn record(&self, outcome: Result<(), RulesFileError>) {
+        let error = outcome.err();
+        let before = {
+            let mut recorded = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+            mem::replace(&mut *recorded, error.clone())
+        };
+        let text = |error: &RulesFileError| error.to_string();
+        if error.is_none() || error.as_ref().map(text) != before.as_ref().map(text) {
+            self.telemetry.rules_file(error.as_ref().map(|error| error as &dyn Error));
+        }
+    }
+}
