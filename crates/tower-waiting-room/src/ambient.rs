@@ -8,7 +8,7 @@
 use std::{fmt, sync::Arc};
 
 use rand::{Rng, rand_core::UnwrapErr, rngs::SysRng};
-use waiting_room_core::{Clock, Timestamp, VisitorId};
+use waiting_room_core::{Timestamp, VisitorId, time::Clock};
 
 /// The clock of a layer's stages. It is the clock of the store, so that the stages and the store
 /// agree on the time. All clones are the same clock.

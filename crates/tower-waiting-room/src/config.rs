@@ -9,7 +9,7 @@ mod file;
 mod layer;
 mod modes;
 
-pub use waiting_room_core::ConfigErrorKind;
+pub use waiting_room_core::error::ConfigErrorKind;
 
 pub use self::{
     builder::WaitingRoomConfigBuilder,

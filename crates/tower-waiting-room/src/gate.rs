@@ -20,8 +20,8 @@
 //! refused under overload. An [`AdaptiveLimit`] finds the limit itself. [`GateStatuses`] chooses
 //! the statuses of refusals.
 //!
-//! A gate counts the requests of this process only. It does not interrupt a request: a request
-//! whose permit was taken back, or that runs while the limit is lowered, goes on.
+//! A gate counts the requests of this process only. It never interrupts a request: one whose permit
+//! was taken back, or that runs while the limit is lowered, continues.
 
 mod concurrency;
 mod lease;
@@ -31,7 +31,7 @@ mod stage;
 mod sweeper;
 mod waiting;
 
-pub use waiting_room_core::{
+pub use waiting_room_core::gate::{
     AdaptiveLimit, AdaptiveRules, Aimd, Discipline, DrainQueue, FixedLimit, GateOutcomes,
     GateRules, GateSnapshot, Gradient2, PermitOutcome, Sample, Tenants, Vegas,
 };

@@ -3,7 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use tower_layer::Layer;
-use waiting_room_core::{Clock, MemoryStore, RoomRules, Store, SystemClock};
+use waiting_room_core::{
+    MemoryStore, RoomRules, Store,
+    time::{Clock, SystemClock},
+};
 
 use crate::{
     config::WaitingRoomConfig, handle::WaitingRoomHandle, pipeline::Pipeline, room::StoreFailure,

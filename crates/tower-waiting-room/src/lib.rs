@@ -155,7 +155,10 @@ pub mod token;
 /// Clocks and timestamps. A layer reads the [`SystemClock`](time::SystemClock); a test gives it a
 /// [`ManualClock`](time::ManualClock) by [`WaitingRoomLayer::with_clock`] and moves the time itself.
 pub mod time {
-    pub use waiting_room_core::{Clock, ManualClock, SystemClock, Timestamp};
+    pub use waiting_room_core::{
+        Timestamp,
+        time::{Clock, ManualClock, SystemClock},
+    };
 }
 
 pub use waiting_room_core::{ConfigError, Quota, Reason};

@@ -14,8 +14,8 @@
 //! one limit refuses uses up no other. Soft limits and limits in shadow mode only observe. They are
 //! charged after the others allowed the request, and refuse nothing.
 //!
-//! Limits are counted in this process, or in a [`RateStore`] for several nodes together. A request
-//! then waits for one round trip, and [`RateStoreFailure`] decides when the store cannot.
+//! Limits are counted in this process, or in a [`RateStore`] for several nodes together. With a
+//! store, a request waits for one round trip. If the store fails, [`RateStoreFailure`] decides.
 //!
 //! A limit does not bound how many requests run at once; that is the task of a
 //! [gate](crate::gate). It does not decide in which order visitors are admitted either; that is
@@ -51,7 +51,8 @@ mod stored_keys;
 mod turn;
 
 pub use waiting_room_core::{
-    Algorithm, Alignment, ChargeReply, ChargeRequest, Quota, RatePolicy, RateStore, Refusals,
+    Quota,
+    rate::{Algorithm, Alignment, ChargeReply, ChargeRequest, RatePolicy, RateStore, Refusals},
 };
 
 #[cfg(test)]

@@ -30,8 +30,12 @@ mod sessions;
 mod stage;
 
 pub use waiting_room_core::{
-    CookieTest, MemoryStore, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, RoomRules,
-    RoomSnapshot, SessionRenewal, Store, StoreError, StoreErrorKind, WaitEstimate,
+    MemoryStore, RoomRules, Store, StoreError,
+    error::StoreErrorKind,
+    room::{
+        CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, RoomSnapshot,
+        SessionRenewal, WaitEstimate,
+    },
 };
 
 pub(crate) use self::sessions::Undelivered;

@@ -72,9 +72,9 @@ use std::{
 
 #[cfg(feature = "metrics")]
 use dashmap::DashMap;
-#[cfg(feature = "metrics")]
-use waiting_room_core::{GateSnapshot, StoreErrorKind};
 use waiting_room_core::{Reason, StoreError};
+#[cfg(feature = "metrics")]
+use waiting_room_core::{error::StoreErrorKind, gate::GateSnapshot};
 
 #[cfg(feature = "metrics")]
 use self::subject::Frequent;

@@ -3,7 +3,9 @@
 use std::{hint::black_box, mem, time::Duration};
 
 use anyhow::Result;
-use waiting_room_core::{Pass, Renewal, Room, RoomRules, Ticket, Timestamp, Verdict, VisitorId};
+use waiting_room_core::{
+    Pass, Room, RoomRules, Ticket, Timestamp, Verdict, VisitorId, room::Renewal,
+};
 
 use crate::{
     case::{Case, Group, Repeat},

@@ -23,7 +23,7 @@
 //! A permit that is given back while requests wait goes straight to the next of them: it stays
 //! counted, so no newcomer can take it in between. The [`Discipline`] decides which waiter is next.
 //!
-//! Time is an argument, or is read from a [`Clock`](crate::Clock). The gate depends on no runtime:
+//! Time is an argument, or is read from a [`Clock`](crate::time::Clock). The gate depends on no runtime:
 //! an [`Acquire`] is a future without a timer, and its owner calls [`Acquire::time_out`].
 //!
 //! # What it does not do
@@ -32,7 +32,7 @@
 //! one process: nodes that share a limit each set their own part of it with [`Gate::set_limit`].
 
 mod acquire;
-pub(crate) mod adaptive;
+mod adaptive;
 mod arrival;
 mod counter;
 mod deadline;
@@ -51,6 +51,9 @@ mod waiters;
 
 pub use self::{
     acquire::Acquire,
+    adaptive::{
+        AdaptiveLimit, AdaptiveRules, Aimd, FixedLimit, Gradient2, PermitOutcome, Sample, Vegas,
+    },
     arrival::{Arrival, GateRefused, RefusedBecause},
     gate::{Gate, GateOutcomes, GateSnapshot},
     idle::Idle,

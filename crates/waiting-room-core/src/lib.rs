@@ -60,41 +60,21 @@
 //! # Ok::<(), waiting_room_core::ConfigError>(())
 //! ```
 
-mod error;
-mod gate;
+pub mod error;
+pub mod gate;
 mod memory;
-mod rate;
-mod room;
+pub mod rate;
+pub mod room;
 mod store;
 mod sync;
-mod time;
+pub mod time;
 
 pub use crate::{
-    error::{ConfigError, ConfigErrorKind, StoreError, StoreErrorKind},
-    gate::{
-        Acquire, Arrival, Discipline, DrainQueue, Entry, Gate, GateOutcomes, GateRefused,
-        GateRules, GateSnapshot, Idle, Permit, RefusedBecause, Tenants,
-        adaptive::{
-            AdaptiveLimit, AdaptiveRules, Aimd, FixedLimit, Gradient2, PermitOutcome, Sample, Vegas,
-        },
-    },
+    error::{ConfigError, StoreError},
+    gate::Gate,
     memory::MemoryStore,
-    rate::{
-        Algorithm, Alignment, Charge, ChargeReply, ChargeRequest, Decision, FixedWindow,
-        FixedWindowState, Gcra, KeyHash, KeyHasher, LeakyQueue, Limiter, LimiterCharge, Meter,
-        Quota, RatePolicy, RateStore, Refusals, SlidingCounter, SlidingCounterState, SlidingLog,
-        TickLog, TokenBucket, charge_all,
-    },
-    room::{
-        estimate::WaitEstimate,
-        options::{
-            CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal,
-        },
-        room::Room,
-        rules::RoomRules,
-        snapshot::RoomSnapshot,
-        verdict::{Pass, Reason, Renewal, Ticket, Verdict, VisitorId},
-    },
+    rate::{Limiter, Quota},
+    room::{Pass, Reason, Room, RoomRules, Ticket, Verdict, VisitorId},
     store::Store,
-    time::{Clock, ManualClock, SystemClock, Timestamp},
+    time::Timestamp,
 };

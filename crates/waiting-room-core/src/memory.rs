@@ -16,8 +16,10 @@ use std::{
 use arc_swap::ArcSwap;
 
 use crate::{
-    Clock, ConfigError, Pass, Renewal, Room, RoomRules, RoomSnapshot, Store, StoreError,
-    SystemClock, Ticket, Timestamp, Verdict, VisitorId, sync::unpoisoned,
+    ConfigError, Pass, Room, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    room::{Renewal, RoomSnapshot},
+    sync::unpoisoned,
+    time::{Clock, SystemClock},
 };
 
 /// A [`Store`] in the memory of this process.
@@ -33,7 +35,7 @@ use crate::{
 /// The state of the room is lost, but passes and tickets issued before the restart stay valid as
 /// long as the key that sealed them does not change. A ticket carries its place in line. A pass is
 /// counted again when its visitor next appears; until then, the rule
-/// [`Recovery`](crate::Recovery) determines whether newcomers are admitted.
+/// [`Recovery`](crate::room::Recovery) determines whether newcomers are admitted.
 #[derive(Clone)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -60,7 +62,7 @@ impl MemoryStore {
     }
 
     /// Creates an empty room with these rules, timed by another clock, such as a
-    /// [`ManualClock`](crate::ManualClock) in tests.
+    /// [`ManualClock`](crate::time::ManualClock) in tests.
     ///
     /// # Errors
     ///

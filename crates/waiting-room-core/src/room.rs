@@ -19,13 +19,22 @@
 //! A room knows no network and no tokens: a store serializes the calls, and a layer seals passes
 //! and tickets for the clients.
 
-pub(crate) mod estimate;
+mod estimate;
 mod line;
-pub(crate) mod options;
+mod options;
 mod orders;
 #[expect(clippy::module_inception, reason = "room.rs is the room; its parts stand beside it")]
-pub(crate) mod room;
-pub(crate) mod rules;
+mod room;
+mod rules;
 mod sessions;
-pub(crate) mod snapshot;
-pub(crate) mod verdict;
+mod snapshot;
+mod verdict;
+
+pub use self::{
+    estimate::WaitEstimate,
+    options::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
+    room::Room,
+    rules::RoomRules,
+    snapshot::RoomSnapshot,
+    verdict::{Pass, Reason, Renewal, Ticket, Verdict, VisitorId},
+};

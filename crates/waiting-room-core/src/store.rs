@@ -6,7 +6,8 @@
 use std::{future::Future, sync::Arc};
 
 use crate::{
-    Pass, Renewal, RoomRules, RoomSnapshot, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    Pass, RoomRules, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    room::{Renewal, RoomSnapshot},
 };
 
 /// The shared state of one room, and the verbs that read and change it.

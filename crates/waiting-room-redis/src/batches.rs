@@ -24,7 +24,7 @@ use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, timeout},
 };
-use waiting_room_core::{StoreError, StoreErrorKind, VisitorId};
+use waiting_room_core::{StoreError, VisitorId, error::StoreErrorKind};
 
 use crate::{
     connections::{CONNECT_DEADLINE, Connections, answered, check_eviction, unavailable},

@@ -22,7 +22,10 @@ use std::{
 };
 
 use tokio::time::Instant;
-use waiting_room_core::{Clock, SystemClock, Timestamp};
+use waiting_room_core::{
+    Timestamp,
+    time::{Clock, SystemClock},
+};
 
 /// Derives the server's time from its replies.
 ///

@@ -29,7 +29,10 @@ use tokio::{
     task::yield_now,
     time::{Instant, timeout},
 };
-use waiting_room_core::{ConfigError, ConfigErrorKind, StoreError, StoreErrorKind};
+use waiting_room_core::{
+    ConfigError, StoreError,
+    error::{ConfigErrorKind, StoreErrorKind},
+};
 
 /// The connection that all calls of a node share, until it is replaced.
 ///

@@ -16,7 +16,7 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{Reason, RoomRules, Ticket, Timestamp, Verdict, WaitEstimate};
+use waiting_room_core::{Reason, RoomRules, Ticket, Timestamp, Verdict, room::WaitEstimate};
 
 use crate::reply::{Fields, Head};
 

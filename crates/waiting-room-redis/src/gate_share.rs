@@ -22,7 +22,10 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, timeout},
 };
-use waiting_room_core::{ConfigError, ConfigErrorKind, StoreError, StoreErrorKind};
+use waiting_room_core::{
+    ConfigError, StoreError,
+    error::{ConfigErrorKind, StoreErrorKind},
+};
 
 use crate::{
     connections::{CONNECT_DEADLINE, Connections, check_eviction, is_away, unavailable},

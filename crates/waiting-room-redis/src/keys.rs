@@ -15,7 +15,7 @@ use std::{
     hash::{BuildHasher, RandomState},
 };
 
-use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHasher, StoreError};
+use waiting_room_core::{ConfigError, StoreError, error::ConfigErrorKind, rate::KeyHasher};
 
 use crate::reply::malformed;
 

@@ -1,6 +1,6 @@
 //! Rate limits that any number of nodes share.
 //!
-//! [`RedisLimits`] is a [`RateStore`](waiting_room_core::RateStore): one script charges all limits
+//! [`RedisLimits`] is a [`RateStore`](waiting_room_core::rate::RateStore): one script charges all limits
 //! of a request or none, in one round trip. Each meter of the core has a twin in Lua with the same
 //! integer arithmetic, so a limit means the same on one node and on many.
 //!

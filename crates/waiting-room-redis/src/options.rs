@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use waiting_room_core::{Clock, ConfigError, ConfigErrorKind};
+use waiting_room_core::{ConfigError, error::ConfigErrorKind, time::Clock};
 
 /// How a [`RedisStore`](crate::RedisStore), [`RedisLimits`](crate::RedisLimits) or a
 /// [`GateShare`](crate::GateShare) talks to its server.

@@ -10,7 +10,7 @@
 //! floats of the head are strings.
 
 use redis::Value;
-use waiting_room_core::{StoreError, StoreErrorKind, Timestamp};
+use waiting_room_core::{StoreError, Timestamp, error::StoreErrorKind};
 
 use crate::clock::from_micros;
 
@@ -94,7 +94,7 @@ impl Fields {
     /// Takes a number that a script has written as a string, to keep its fraction.
     fn float(&mut self) -> Result<f64, StoreError> {
         let text = self.text()?;
-        text.parse().map_err(|_| malformed(format!("{text:?} is no number")))
+        text.parse().map_err(|_| malformed(format!("{text:?} is not a number")))
     }
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn parse(value: Value) -> Result<Option<(Head, Vec<Fields>)>, StoreEr
 ///
 /// The text has too few numbers, or something else in the place of one.
 pub(crate) fn revive(glance: &str) -> Result<(Head, Fields), StoreError> {
-    let unreadable = || malformed(format!("{glance:?} is no glance"));
+    let unreadable = || malformed(format!("{glance:?} is not a glance"));
     let mut values = glance.split(' ').enumerate().map(|(index, text)| match index {
         FIRST_FLOAT..=LAST_FLOAT => Some(Value::BulkString(text.into())),
         _ => text.parse().ok().map(Value::Int),
@@ -157,7 +157,7 @@ const NUMBERS: usize = 4;
 
 /// Returns the error for a reply that cannot be decoded; `what` names the unexpected part.
 pub(crate) fn malformed(what: String) -> StoreError {
-    let what = format!("the reply of a script is not understood: {what}");
+    let what = format!("cannot decode the reply of a script: {what}");
     StoreError::new(StoreErrorKind::Unavailable).with_source(what)
 }
 

@@ -24,7 +24,7 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::{sync::Notify, time::Instant};
 use waiting_room_core::{
-    RoomRules, RoomSnapshot, StoreError, StoreErrorKind, Ticket, Verdict, VisitorId,
+    RoomRules, StoreError, Ticket, Verdict, VisitorId, error::StoreErrorKind, room::RoomSnapshot,
 };
 
 use crate::{
@@ -219,7 +219,7 @@ impl Shared {
         {
             let source = error.source().map(tracing::field::display);
             let room = self.origin.name();
-            tracing::error!(room, %error, source, "rules in force that this release cannot read");
+            tracing::error!(room, %error, source, "this release cannot read the rules in force");
         }
         self.is_outdated.store(taken.is_err(), Ordering::Relaxed);
     }

@@ -26,8 +26,9 @@ use tokio::{
     time::{Instant, timeout},
 };
 use waiting_room_core::{
-    ConfigError, ConfigErrorKind, Pass, Renewal, RoomRules, RoomSnapshot, Store, StoreError,
-    StoreErrorKind, Ticket, Timestamp, Verdict, VisitorId,
+    ConfigError, Pass, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    error::{ConfigErrorKind, StoreErrorKind},
+    room::{Renewal, RoomSnapshot},
 };
 
 use crate::{

@@ -19,9 +19,12 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    ConfigError, CookieTest, Pass, PlacesPerNetwork, QueueingMethod, Reason, Renewal, RoomMode,
-    RoomRules, SessionRenewal, StoreError, StoreErrorKind, Ticket, Timestamp, Verdict, VisitorId,
-    WaitEstimate,
+    ConfigError, Pass, Reason, RoomRules, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    error::StoreErrorKind,
+    room::{
+        CookieTest, PlacesPerNetwork, QueueingMethod, Renewal, RoomMode, SessionRenewal,
+        WaitEstimate,
+    },
 };
 
 use crate::{
@@ -239,7 +242,7 @@ pub(crate) fn verdict(
             Ok(Verdict::Refuse { ticket: None, reason, retry_after })
         }
         "late" => Err(StoreError::new(StoreErrorKind::Busy)),
-        _ => Err(malformed(format!("{kind:?} is no verdict"))),
+        _ => Err(malformed(format!("{kind:?} is not a verdict"))),
     }
 }
 
@@ -256,7 +259,7 @@ pub(crate) fn renewal(head: &Head, mut said: Fields, id: VisitorId) -> Result<Re
             Ok(Renewal::Renew(pass))
         }
         "end" => Ok(Renewal::End),
-        _ => Err(malformed(format!("{kind:?} is no renewal"))),
+        _ => Err(malformed(format!("{kind:?} is not a renewal"))),
     }
 }
 
@@ -297,7 +300,7 @@ fn reason(said: &str) -> Result<Reason, StoreError> {
         "recovery" => Reason::QueuedRecovery,
         "reject" => Reason::RefusedReject,
         "slot" => Reason::AdmittedSlot,
-        _ => return Err(malformed(format!("{said:?} is no reason"))),
+        _ => return Err(malformed(format!("{said:?} is not a reason"))),
     })
 }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    ConfigError, Pass, Recovery, Renewal, Room, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
+    ConfigError, Pass, Room, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
+    room::{Recovery, Renewal},
 };
 
 /// What a visitor's cookie holds.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{Recovery, RoomRules};
+use waiting_room_core::{RoomRules, room::Recovery};
 
 use crate::{Habits, Limits};
 

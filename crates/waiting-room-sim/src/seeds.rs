@@ -1,6 +1,6 @@
 //! Where seeds come from: the caller, the environment, or the clock; printed in any case.
 
-use waiting_room_core::{Clock, SystemClock};
+use waiting_room_core::time::{Clock, SystemClock};
 
 /// The variable that fixes the seed of a test run: `WAITING_ROOM_SEED=17 cargo test`.
 pub const SEED_VARIABLE: &str = "WAITING_ROOM_SEED";

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{ConfigError, ConfigErrorKind, RoomRules};
+use waiting_room_core::{ConfigError, RoomRules, error::ConfigErrorKind};
 
 use crate::Pacing;
 

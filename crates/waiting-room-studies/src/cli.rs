@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use waiting_room_core::{MemoryStore, Recovery};
+use waiting_room_core::{MemoryStore, room::Recovery};
 use waiting_room_sim::{
     Coverage, Day, DayError, Divergence, Plan, Scenario, Trace, conformance, fresh_seeds,
 };

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
 use waiting_room_core::{
-    Algorithm, Alignment, KeyHash, KeyHasher, Limiter, Quota, Refusals, Timestamp,
+    Limiter, Quota, Timestamp,
+    rate::{Algorithm, Alignment, KeyHash, KeyHasher, Refusals},
 };
 
 /// One row for each size of the flood.

@@ -5,8 +5,10 @@ use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use waiting_room_core::{
-    ConfigError, ConfigErrorKind, CookieTest, PlacesPerNetwork, QueueingMethod, RateStore,
-    Recovery, RoomMode, RoomRules, SessionRenewal,
+    ConfigError, RoomRules,
+    error::ConfigErrorKind,
+    rate::RateStore,
+    room::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
 };
 
 use super::{

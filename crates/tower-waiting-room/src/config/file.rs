@@ -22,8 +22,9 @@ use http::StatusCode;
 use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly;
 use serde::Deserialize;
 use waiting_room_core::{
-    ConfigError, ConfigErrorKind, CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode,
-    SessionRenewal,
+    ConfigError,
+    error::ConfigErrorKind,
+    room::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
 };
 
 use self::{

@@ -6,7 +6,7 @@ mod rates;
 use std::time::Duration;
 
 use http::StatusCode;
-use waiting_room_core::{
+use waiting_room_core::room::{
     CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal,
 };
 

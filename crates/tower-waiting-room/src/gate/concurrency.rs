@@ -10,7 +10,7 @@ pub(super) use self::validate::suspects;
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::Method;
-use waiting_room_core::{AdaptiveLimit, Discipline, GateRules, Tenants};
+use waiting_room_core::gate::{AdaptiveLimit, Discipline, GateRules, Tenants};
 
 use super::options::{ClientDeadline, GateStatuses, ReleaseAt};
 use crate::request::{Key, Matcher, MissingKey, PathRule, RequestHead, Scope};
@@ -260,10 +260,10 @@ impl Concurrency {
     }
 
     /// Releases the permit of a response that is not read for this time: the body has frames, and
-    /// the server does not ask for them, because its client does not read. Default: 30 s. From 100
-    /// ms to 24 h; `None` for never.
+    /// the server does not ask for them, because its client does not read. Default: 30 s. The time
+    /// is from 100 ms to 24 h, or `None` for never.
     ///
-    /// The response itself is not interrupted. It goes on without a permit, beside the requests
+    /// The response itself is not interrupted. It continues without a permit, beside the requests
     /// that the gate counts.
     pub fn body_stall(mut self, stall: impl Into<Option<Duration>>) -> Self {
         self.body_stall = stall.into();
@@ -271,8 +271,8 @@ impl Concurrency {
     }
 
     /// Bounds the time that the application waits for the next frame of a request's body. Default:
-    /// 30 s. From 100 ms to 24 h; `None` for no bound. If a request passes several gates, the
-    /// shortest bound applies.
+    /// 30 s. The time is from 100 ms to 24 h, or `None` for no bound. If a request passes several
+    /// gates, the shortest bound applies.
     ///
     /// If the client sends nothing for that time while the application reads, the body ends with a
     /// `BodyReadTimeout`; the application answers, and the permit is released. The time between two
@@ -290,8 +290,8 @@ impl Concurrency {
         self
     }
 
-    /// Releases the permit after this time in any case. Default: `None`, never. From 100 ms to 24
-    /// h. The request is not interrupted; it goes on without a permit.
+    /// Releases the permit after this time in any case. Default: `None`, never. The time is from
+    /// 100 ms to 24 h. The request is not interrupted; it continues without a permit.
     ///
     /// Without it, a client can hold a permit for as long as it likes: it sends the body that the
     /// application waits for one byte at a time, each within

@@ -14,7 +14,7 @@
 //!
 //! Release is tied to `drop`, so success, errors, panics and clients that disconnect all end the
 //! same way. The sweeper is the only exception: it frees the capacity of the gate, while the
-//! request itself goes on without a permit.
+//! request itself continues without a permit.
 //!
 //! # Atomics
 //!
@@ -33,7 +33,10 @@ use std::{
 };
 
 use smallvec::SmallVec;
-use waiting_room_core::{Permit, PermitOutcome, Timestamp};
+use waiting_room_core::{
+    Timestamp,
+    gate::{Permit, PermitOutcome},
+};
 
 use super::{
     options::ReleaseAt,

@@ -27,8 +27,14 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use dashmap::DashMap;
 use waiting_room_core::{
-    AdaptiveLimit, Arrival, Clock, ConfigError, ConfigErrorKind, DrainQueue, Entry, Gate,
-    GateRules, GateSnapshot, Idle, KeyHash, Permit, PermitOutcome, Sample, Timestamp,
+    ConfigError, Gate, Timestamp,
+    error::ConfigErrorKind,
+    gate::{
+        AdaptiveLimit, Arrival, DrainQueue, Entry, GateRules, GateSnapshot, Idle, Permit,
+        PermitOutcome, Sample,
+    },
+    rate::KeyHash,
+    time::Clock,
 };
 
 use super::concurrency::Concurrency;
@@ -417,9 +423,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Histogram: for how long permits were held, in seconds.
+/// Histogram of the times for which permits were held, in seconds.
 const HOLD: &str = "waiting_room_gate_hold_seconds";
-/// Histogram: for how long requests waited that got a permit in the queue, in seconds.
+/// Histogram of the times for which requests waited before they got a permit, in seconds.
 const WAIT: &str = "waiting_room_gate_wait_seconds";
 
 /// Makes a gate. The seed spreads the times at which refused clients are asked to come back; it is

@@ -8,7 +8,7 @@
 //!
 //! A request waits at one gate at a time, and keeps the permits of the gates before it while it
 //! waits. [`GateStage::enter`] returns [`Gated::Waiting`] then; once the wait is over, the pipeline
-//! calls [`GateStage::resume`], which goes on behind that gate.
+//! calls [`GateStage::resume`], which continues with the gates behind that one.
 //!
 //! Shadow mode is not decided here: the pipeline skips waits and ignores refusals.
 
@@ -16,7 +16,11 @@ use std::{collections::HashSet, sync::Arc};
 
 use http::header::EXPECT;
 use tokio::runtime::Handle;
-use waiting_room_core::{ConfigError, ConfigErrorKind, Entry, GateRefused, Timestamp};
+use waiting_room_core::{
+    ConfigError, Timestamp,
+    error::ConfigErrorKind,
+    gate::{Entry, GateRefused},
+};
 
 use super::{
     concurrency::{Concurrency, suspects},
@@ -226,7 +230,7 @@ mod tests {
     use std::time::Duration;
 
     use http::Request;
-    use waiting_room_core::KeyHasher;
+    use waiting_room_core::rate::KeyHasher;
 
     use super::*;
 

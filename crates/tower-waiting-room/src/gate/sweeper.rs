@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A body stores only the number of the current tick when a frame is taken. So no poll of a body
-//! reads a clock, and the hot path costs one load and one store. The count starts at the next tick,
+//! reads a clock, and a frame costs a few atomic operations. The count starts at the next tick,
 //! because the frame may have been taken at the very end of the period: no permit is taken back too
 //! early. It is taken back less than one period too late where its time is a multiple of the
 //! period, as the shortest one is, and less than two otherwise.
@@ -34,7 +34,7 @@ use tokio::{
     runtime::Handle,
     time::{self, MissedTickBehavior},
 };
-use waiting_room_core::{Clock, Timestamp};
+use waiting_room_core::{Timestamp, time::Clock};
 
 use crate::{ambient::StageClock, misconfiguration::Misconfiguration, telemetry::Telemetry};
 
@@ -111,8 +111,8 @@ impl<T: Sweep> Sweeper<T> {
         }
     }
 
-    /// Starts a new period and checks all values once. Returns whether any are left, and with that
-    /// whether the task goes on.
+    /// Starts a new period and checks all values once. Returns whether any are left, so that the
+    /// task has to continue.
     fn sweep(&self) -> bool {
         let tick = self.tick.fetch_add(1, Ordering::Relaxed) + 1;
         // The frame was taken at some time between that tick and the next one. Only the periods

@@ -20,7 +20,10 @@ use std::{
 };
 
 use tokio::time::{Sleep, sleep};
-use waiting_room_core::{Acquire, GateRefused, Permit, Timestamp};
+use waiting_room_core::{
+    Timestamp,
+    gate::{Acquire, GateRefused, Permit},
+};
 
 use super::registry::GateRef;
 use crate::{request::DisconnectProbe, telemetry::GateEvent};

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use waiting_room_core::{ConfigError, GateSnapshot};
+use waiting_room_core::{ConfigError, gate::GateSnapshot};
 
 use crate::gate::GateSet;
 

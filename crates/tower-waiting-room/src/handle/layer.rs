@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use waiting_room_core::{DrainQueue, MemoryStore, Store};
+use waiting_room_core::{MemoryStore, Store, gate::DrainQueue};
 
 use super::{gate::GateHandle, limits::LimitsHandle, room::RoomHandle};
 use crate::{misconfiguration::Misconfiguration, pipeline::Pipeline};

@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
-use waiting_room_core::{MemoryStore, RoomMode, RoomRules, RoomSnapshot, Store, StoreError};
+use waiting_room_core::{
+    MemoryStore, RoomRules, Store, StoreError,
+    room::{RoomMode, RoomSnapshot},
+};
 
 use crate::pipeline::Pipeline;
 

@@ -1,4 +1,9 @@
-//! From a validated configuration to the stages of a layer.
+//! Builds the stages of a layer from a validated configuration.
+//!
+//! This happens once per layer. All services that the layer makes share the result, so that the
+//! routes of an application share one room, one set of limits and one set of gates. Nothing here
+//! can fail: every part of the configuration was checked when it was built. Settings that are valid
+//! but suspicious are reported.
 
 use std::sync::Arc;
 
@@ -29,19 +34,24 @@ impl<St: Store> Pipeline<St> {
     pub(crate) fn new(config: WaitingRoomConfig, store: St, on_failure: StoreFailure) -> Self {
         let telemetry = Telemetry::new(Arc::clone(&config.name));
         let source = store.clone();
-        // One clock for all stages, that of the store: the deadlines of tickets and passes and
-        // those of gates and limits are on the same scale, and a test can control all of them.
+        // One clock for all stages, that of the store, so that the deadlines of tickets and passes
+        // and those of gates and limits are on the same scale. Only the timers of waits are
+        // tokio's.
         let clock = StageClock::new(move || source.now());
         let limits = RateStage::new(&config.rates, telemetry.clone(), clock.clone())
             .expect("a config is built only with limits that can be kept");
         let followed = config
             .rules_file
             .map(|file| FollowedFile::new(file, Arc::clone(&limits.in_force), telemetry.clone()));
+        // The file is read before the first request. The watch has to live as long as the pipeline.
         let (rules_file, watch) = followed.unzip();
+        // The rules of the store win, so limits that the configuration states may not be in force.
         if config.room.as_ref().is_some_and(|rules| *store.given_rules() != *rules) {
             telemetry.misconfigured(Misconfiguration::RulesDiffer);
         }
         let room = config.room.as_ref().map(|rules| {
+            // Only a room needs a key. A random one works, but no other node and no later process
+            // can open the tokens that it seals.
             let keys = config.keys.clone().unwrap_or_else(|| {
                 let room = rules.name();
                 tracing::warn!(

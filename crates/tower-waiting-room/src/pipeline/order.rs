@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use waiting_room_core::{Reason, RoomMode, Store, Ticket, Timestamp};
+use waiting_room_core::{Reason, Store, Ticket, Timestamp, room::RoomMode};
 
 use super::{
     pending::{Pending, Resumed},
@@ -42,6 +42,7 @@ pub(crate) struct Pipeline<St> {
     pub(crate) limits: RateStage,
     /// `None` for a layer with rate limits and gates only.
     pub(crate) room: Option<RoomStage<St>>,
+    /// Sorted by the order in which requests pass them; empty without gates.
     pub(crate) gates: GateStage,
     /// [`Stage::order`]; a test replaces it to add stages.
     pub(super) order: fn(&Visitor) -> &'static [Stage],
@@ -61,6 +62,7 @@ pub(crate) struct Pipeline<St> {
     pub(super) responder: Responder,
     /// The header fields that report the limits to clients; empty if the configuration has none.
     pub(super) rate_headers: &'static [Field],
+    /// Whether every response states its reason in a header.
     pub(super) debug_header: DebugHeader,
     pub(crate) telemetry: Telemetry,
 }
@@ -95,7 +97,7 @@ pub(crate) struct Journey {
     /// The permits of the gates that the request has passed. They move into the body of the
     /// response.
     pub(crate) permits: Permits,
-    /// The reason for which the request goes on.
+    /// The reason for which the request may continue.
     pub(super) admitted: Reason,
     /// In shadow mode, the first reason for which the request would have been stopped.
     shadowed: Option<Reason>,
@@ -310,6 +312,8 @@ impl<St: Store> Pipeline<St> {
     /// The client of a request, as far as it is known by now. A visitor counts as known only with a
     /// pass: a ticket costs a client nothing, so a limit by visitor would have no effect.
     fn caller<'a>(&'a self, head: RequestHead<'a>, journey: &Journey) -> Caller<'a> {
+        // With the limits first, the pass has not been accepted by the room yet, but it is valid. A
+        // copy of it counts for the same visitor from whichever address it is sent.
         let visitor = match &journey.visitor {
             Visitor::Inside(pass) => Some(pass.id),
             Visitor::Proven(Opened::Pass(pass)) => Some(pass.id),
@@ -417,6 +421,8 @@ impl<St: Store> Pipeline<St> {
         if self.gates.is_empty() {
             return Continue(());
         }
+        // `arrived` is earlier than `now` if the room or the limits had to ask a store. The client
+        // has been waiting since then.
         let (caller, arrived, now) = (self.caller(head, journey), journey.arrived, journey.now);
         Self::gated(self.gates.enter(&caller, arrived, &mut journey.permits, now), now)
     }

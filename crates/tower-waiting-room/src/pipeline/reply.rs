@@ -13,7 +13,9 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_LENGTH, TRANSFER_ENCODING},
 };
 use waiting_room_core::{
-    Decision, GateRefused, Reason, RefusedBecause, RoomRules, Ticket, Timestamp,
+    Reason, RoomRules, Ticket, Timestamp,
+    gate::{GateRefused, RefusedBecause},
+    rate::Decision,
 };
 
 use crate::{
@@ -83,7 +85,8 @@ impl Reply {
         Self::refused(Reason::RefusedChallenged, None, by)
     }
 
-    /// Refuses a ticket that is shown more often than a client shows it that obeys `Retry-After`.
+    /// Refuses a ticket that is shown more often than any client that obeys `Retry-After` would
+    /// show it.
     pub(super) fn too_often(pause: Duration) -> Self {
         Self::refused(Reason::RefusedTooOften, Some(pause), By::Pace)
     }
@@ -91,9 +94,10 @@ impl Reply {
     /// Makes a visitor wait because the store of the room does not answer. A place in the line is
     /// kept.
     ///
-    /// The visitor is asked back after 5 s, or earlier if one of two things could lapse before: its
-    /// session, if the store admitted it without the answer arriving (so within half a session), or
-    /// its order of arrival, which outlasts the refresh interval.
+    /// The visitor is asked to retry after 5 s, or earlier if one of two things could lapse before
+    /// then. One is its session, if the store has admitted it although the answer did not arrive:
+    /// hence half a session. The other is its order of arrival, which outlasts the refresh
+    /// interval.
     pub(super) fn room_unavailable(rules: &RoomRules) -> Self {
         // A pass is renewed after an eighth of a session, so four of these are half a session.
         let half_a_session = rules.renew_after() * 4;
@@ -136,8 +140,8 @@ impl Reply {
     }
 
     /// Refuses a request because this node has more to ask than the store of the limits decides in
-    /// time. Clients are asked back after 5 to 10 s at random, so that they do not all return at
-    /// once.
+    /// time. Clients are asked to retry after 5 to 10 s at random, so that they do not all return
+    /// at once.
     pub(super) fn limits_overloaded() -> Self {
         let [chance] = random_bytes();
         let retry_after = UNAVAILABLE_RETRY + Duration::from_secs(u64::from(chance) % SPREAD_SECS);
@@ -239,8 +243,8 @@ impl Reply {
     /// Whether the connection is to be closed after the answer:
     ///
     /// - while a gate is drained, because the service goes down, and
-    /// - if a gate leaves a body unread that is large or of unknown length: a server has to read it
-    ///   to its end before the next request on the connection (RFC 9112 section 9.6).
+    /// - if a refused request has a body that is large or of unknown length. A server has to read
+    ///   it to its end before the next request on the connection (RFC 9112 section 9.6).
     ///
     /// A stream of HTTP/2 ends alone, so its connection stays open in both cases.
     pub(super) fn closes(&self, head: RequestHead<'_>) -> bool {
@@ -273,9 +277,9 @@ fn gate_status(gate: &GateRef, because: RefusedBecause) -> StatusCode {
 /// The largest body, in bytes, that is worth reading to keep the connection.
 const LARGE: u64 = 64 * 1024;
 
-/// The time after which a client is asked back that a store could not decide about.
+/// The time after which a client may ask again if a store could not decide about it.
 const UNAVAILABLE_RETRY: Duration = Duration::from_secs(5);
 
-/// The number of delays, from 0 s in steps of 1 s, over which the clients of an overloaded node are
-/// spread.
+/// The retries of clients of an overloaded node are spread over this many seconds: 0 to 5 s are
+/// added.
 const SPREAD_SECS: u64 = 6;

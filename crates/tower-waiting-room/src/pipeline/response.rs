@@ -221,6 +221,8 @@ impl Journey {
     /// The waiting page of a room further inside has an overload status too, but is no sign of
     /// overload. It is recognized by its header.
     pub(crate) fn answered<B>(&mut self, response: &Response<B>) {
+        // The status is judged here, and a sample is taken when the permit is released: a permit
+        // that the body holds may be released much later.
         let is_overloaded = OVERLOADED.contains(&response.status())
             && !response.headers().contains_key(OUTCOME_HEADER);
         self.permits.retain(|permit| permit.is_held_after_head(is_overloaded));

@@ -1,4 +1,4 @@
-//! The order of the stages, with one more between any two of them that does nothing but count.
+//! The order of the stages, observed by counting stages that are added around each of them.
 
 use std::{
     convert::Infallible,
@@ -14,8 +14,9 @@ use std::{
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use tower::{Service, ServiceExt, service_fn};
 use waiting_room_core::{
-    Algorithm, Charge, ChargeReply, ChargeRequest, Decision, KeyHasher, ManualClock, MemoryStore,
-    Quota, RateStore, StoreError, Timestamp,
+    MemoryStore, Quota, StoreError, Timestamp,
+    rate::{Algorithm, Charge, ChargeReply, ChargeRequest, Decision, KeyHasher, RateStore},
+    time::ManualClock,
 };
 
 use super::{Pipeline, order::Stage};
@@ -29,9 +30,9 @@ use crate::{
     token::{CookieSettings, KeyRing, TokenKey},
 };
 
-/// How many requests have passed the stage that was added before the first of the others, between
-/// two of them, and after the last. A pipeline takes a function as its order, so it is a static,
-/// and there is one test.
+/// The number of requests that have passed the stages added before the first stage, between two
+/// stages, and after the last one. The order of a pipeline is a plain function, so the counters are
+/// static, and there is only one test.
 static PASSED: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
 
 fn order(visitor: &Visitor) -> &'static [Stage] {
@@ -40,11 +41,11 @@ fn order(visitor: &Visitor) -> &'static [Stage] {
     let mut order: Vec<Stage> =
         probes.into_iter().zip(stages).flat_map(|(probe, stage)| [probe, *stage]).collect();
     order.push(probes[stages.len()]);
-    // Each request needs a place for its own stages; a test may leak it.
+    // The order of each request has to be static. A test may leak it.
     order.leak()
 }
 
-/// A store of limits that allows everything.
+/// A store of limits that allows every request.
 #[derive(Debug)]
 struct Generous;
 
@@ -68,7 +69,7 @@ impl RateStore for Generous {
     }
 }
 
-/// A service behind a layer with the added stages.
+/// A pipeline with the added stages, and its clock.
 struct House {
     pipeline: Arc<Pipeline<MemoryStore>>,
     clock: ManualClock,
@@ -86,7 +87,8 @@ impl House {
         Self { pipeline: Arc::new(pipeline), clock }
     }
 
-    /// Sends a request, with the token that was sent before; its work takes a second.
+    /// Sends a request with this cookie. Returns the status and the cookie that the response sets.
+    /// The application takes a second.
     async fn send(&self, path: &str, cookie: Option<&str>) -> (StatusCode, Option<String>) {
         let mut request = Request::get(path).body(()).unwrap();
         if let Some(cookie) = cookie {
@@ -106,7 +108,7 @@ impl House {
     }
 }
 
-/// The token that a response sets, as the next request sends it.
+/// The cookie that a response sets, in the form in which the next request sends it.
 fn token(headers: &HeaderMap) -> Option<String> {
     let cookie = headers.get(header::SET_COOKIE)?.to_str().unwrap();
     Some(cookie.split_once(';').unwrap().0.to_owned())

@@ -10,7 +10,7 @@
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use waiting_room_core::{Reason, Store, StoreError, StoreErrorKind, Verdict};
+use waiting_room_core::{Reason, Store, StoreError, Verdict, error::StoreErrorKind};
 
 use super::{
     order::{Journey, Pipeline, Stop},
@@ -41,6 +41,8 @@ impl<St: Store> Pipeline<St> {
                 if matches!(journey.visitor, Visitor::Unknown) {
                     journey.undelivered = Some(Box::new(room.undelivered(pass.id)));
                 }
+                // Attached to the response even if a later stage stops the request: the slot is
+                // taken.
                 journey.token = Some(room.admit(&pass, now));
                 journey.visitor = Visitor::Inside(pass);
                 // The script of the waiting page gets the pass with this answer, and then loads the
@@ -73,6 +75,7 @@ impl<St: Store> Pipeline<St> {
             Err(error) if error.kind() == StoreErrorKind::Busy => {
                 Self::overloaded(room, head, journey)
             }
+            // No pass and no ticket: nothing was counted, so there is nothing to prove later.
             Err(_) if room.admits_without_store() => {
                 journey.admitted = Reason::StoreUnavailable;
                 return Continue(());
@@ -107,6 +110,7 @@ impl<St: Store> Pipeline<St> {
     /// an expired pass keeps the pass, because its session may go on.
     fn overloaded(room: &RoomStage<St>, head: RequestHead<'_>, journey: &mut Journey) -> Reply {
         let now = journey.now;
+        // The check-in of a visitor in line counts although the store was not asked.
         Self::keep_order(room, journey);
         let kept = match &journey.visitor {
             Visitor::Outside(Some(ticket)) => Some(ticket.id),
@@ -114,8 +118,8 @@ impl<St: Store> Pipeline<St> {
             Visitor::Proven(Opened::Lapsed(pass)) => Some(pass.id),
             _ => None,
         };
-        // The time of the request is part of the draw: a visitor that is sent away twice does not
-        // get the same interval again, nor meets the same crowd.
+        // The time of the request is part of the draw. Otherwise a visitor that is sent away twice
+        // would get the same interval again, and come back with the same crowd.
         if let Some(id) = kept {
             return Reply::room_overloaded(room.overload_interval(id.draw(now.as_nanos())));
         }

@@ -39,7 +39,7 @@ impl Condition {
     pub(crate) fn holds(&self, caller: &Caller<'_>) -> bool {
         // Addresses and matchers look at the request itself. The text of the part may cost an
         // allocation, so it is made only if a literal is compared as text. All literals of one part
-        // have the same kind of test: the first exclusion stands for the others.
+        // have the same kind of test, so looking at the first exclusion is enough.
         let is_text = |literal: &Literal| literal.test == Test::Text;
         let has_text = self.is.iter().chain(self.is_not.first()).any(is_text);
         let text = has_text.then(|| self.part.value(caller)).flatten();

@@ -5,7 +5,7 @@
 //! headers, and the bound on how long a leaky queue holds a request. The arithmetic of a quota is
 //! checked by [`Limiter::validate`].
 
-use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Limiter};
+use waiting_room_core::{ConfigError, Limiter, error::ConfigErrorKind, rate::Algorithm};
 
 use super::{
     limit::{OverLimit, RateLimit},

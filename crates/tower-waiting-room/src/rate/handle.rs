@@ -11,7 +11,9 @@ use std::{
 
 use smallvec::{SmallVec, smallvec};
 use waiting_room_core::{
-    Charge, ChargeRequest, Clock, KeyHash, LimiterCharge, RateStore, Timestamp,
+    Timestamp,
+    rate::{Charge, ChargeRequest, KeyHash, LimiterCharge, RateStore},
+    time::Clock,
 };
 
 use super::policy::Policy;

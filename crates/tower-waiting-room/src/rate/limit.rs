@@ -8,7 +8,7 @@ use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use http::Method;
 use serde::Deserialize;
-use waiting_room_core::{Algorithm, Limiter, Quota};
+use waiting_room_core::{Limiter, Quota, rate::Algorithm};
 
 use super::condition::Condition;
 use crate::{
@@ -51,7 +51,7 @@ pub struct RateLimit {
     pub(crate) algorithm: Algorithm,
     /// The requests that the limit covers; `None` for all.
     pub(crate) scope: Option<Scope>,
-    /// What a rules file demands of a request besides; all of them must hold.
+    /// Further conditions, from a rules file. All of them must hold.
     pub(crate) conditions: Vec<Condition>,
     pub(crate) cost: Cost,
     pub(crate) over_limit: OverLimit,

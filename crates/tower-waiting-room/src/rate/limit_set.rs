@@ -17,7 +17,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use waiting_room_core::{Clock, ConfigError, ConfigErrorKind, Limiter};
+use waiting_room_core::{ConfigError, Limiter, error::ConfigErrorKind, time::Clock};
 
 use super::{
     diagnosis,

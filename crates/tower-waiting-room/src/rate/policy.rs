@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, atomic::AtomicU64};
 
-use waiting_room_core::{ConfigError, Limiter, RatePolicy, Timestamp};
+use waiting_room_core::{ConfigError, Limiter, Timestamp, rate::RatePolicy};
 
 use super::{limit::RateLimit, store::Shared, stored_keys::StoredKeys};
 use crate::{rate_headers::PolicyLine, telemetry::Subject};

@@ -17,7 +17,9 @@ use std::{
 
 use smallvec::SmallVec;
 use waiting_room_core::{
-    ChargeReply, ChargeRequest, Decision, RateStore, StoreError, StoreErrorKind,
+    StoreError,
+    error::StoreErrorKind,
+    rate::{ChargeReply, ChargeRequest, Decision, RateStore},
 };
 
 use super::{handle::Spent, policy::Policy, report::Charged};

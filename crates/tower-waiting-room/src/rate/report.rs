@@ -9,7 +9,10 @@ use std::{slice, sync::Arc, time::Duration};
 
 use http::Extensions;
 use smallvec::SmallVec;
-use waiting_room_core::{Decision, KeyHash, LimiterCharge, Reason, Timestamp, charge_all};
+use waiting_room_core::{
+    Reason, Timestamp,
+    rate::{Decision, KeyHash, LimiterCharge, charge_all},
+};
 
 use super::{
     diagnosis::Diagnosis,
@@ -28,7 +31,7 @@ pub(crate) struct RateReport {
     policies: Arc<Vec<Arc<Policy>>>,
     /// The decisions of the hard limits that apply. Soft limits are not reported to clients.
     pub(super) decisions: SmallVec<[Applied; 2]>,
-    /// What the application may correct; `None` if no adjustable limit was charged.
+    /// The charges that the application may correct; `None` if no adjustable limit was charged.
     pub(super) spend: Option<ChargeHandle>,
     /// The soft limits that the request exceeds; `None` if there are none.
     pub(super) over_soft: Option<OverSoftLimit>,

@@ -23,7 +23,8 @@ use std::sync::{Arc, atomic::Ordering};
 use smallvec::SmallVec;
 use tokio::runtime::Handle;
 use waiting_room_core::{
-    Algorithm, ChargeRequest, ConfigError, KeyHash, Reason, Timestamp, charge_all,
+    ConfigError, Reason, Timestamp,
+    rate::{Algorithm, ChargeRequest, KeyHash, charge_all},
 };
 
 use super::{
@@ -96,7 +97,7 @@ impl RateStage {
     ) -> Result<Self, ConfigError> {
         config.client_ip.lint().for_each(|it| telemetry.misconfigured(it));
         let in_force = LimitSet::new(config.shared.clone(), clock.clone(), telemetry.clone());
-        // The first limits take the same way as a live change, and its checks.
+        // The first limits go through the same code, and so the same checks, as a live change.
         in_force.change(|_| config.limits.clone())?;
         Ok(Self {
             in_force: Arc::new(in_force),

@@ -6,7 +6,7 @@
 
 use std::{num::NonZeroU32, sync::Arc};
 
-use waiting_room_core::{Quota, RateStore};
+use waiting_room_core::{Quota, rate::RateStore};
 
 /// The store that counts the limits of all nodes.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Shared {
 ///
 /// A store that works, but gets more queries from a node than it can decide in time, is not away.
 /// Whatever the policy, requests that a limit may refuse are then answered with 503, the reason
-/// `refused:limits_busy` and a time to come back.
+/// `refused:limits_busy` and a time to retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RateStoreFailure {

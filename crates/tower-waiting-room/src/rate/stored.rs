@@ -5,14 +5,14 @@
 //!                                                 └─► failed ─► Rated   by RateStoreFailure
 //! ```
 //!
-//! Each request causes at most one query, about all limits that apply to it. If the store fails, the
-//! failure policy decides; an overload of this node's own queue to the store is not a failure of the
-//! store, and is refused whatever the policy.
+//! Each request causes at most one query, about all limits that apply to it. If the store fails,
+//! the failure policy decides. An overload of this node's own queue to the store is not a failure
+//! of the store: whatever the policy, requests that a hard limit applies to are then refused.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use waiting_room_core::{Reason, StoreError, StoreErrorKind, Timestamp};
+use waiting_room_core::{Reason, StoreError, Timestamp, error::StoreErrorKind};
 
 use super::{
     policy::Policy,

@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use waiting_room_core::{KeyHash, Quota, Timestamp};
+use waiting_room_core::{Quota, Timestamp, rate::KeyHash};
 
 /// The keys of one limit that this node has used in a store, for as long as the store may keep
 /// them.
@@ -105,7 +105,7 @@ impl StoredKeys {
 
 #[cfg(test)]
 mod tests {
-    use waiting_room_core::KeyHasher;
+    use waiting_room_core::rate::KeyHasher;
 
     use super::*;
 

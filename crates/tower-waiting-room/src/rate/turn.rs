@@ -1,6 +1,6 @@
 //! The turn of a request in a leaky queue.
 //!
-//! A [leaky queue](waiting_room_core::Algorithm::LeakyQueue) allows a request with a delay. The
+//! A [leaky queue](waiting_room_core::rate::Algorithm::LeakyQueue) allows a request with a delay. The
 //! meter of the queue holds no requests: it only computes the delay. This module holds them, and
 //! bounds how many are held: each takes a place among the [`HeldRequests`] of its layer.
 //!
@@ -23,7 +23,7 @@ use std::{
 
 use smallvec::SmallVec;
 use tokio::time::{Sleep, sleep};
-use waiting_room_core::Clock;
+use waiting_room_core::time::Clock;
 
 use super::handle::Spent;
 use crate::ambient::StageClock;

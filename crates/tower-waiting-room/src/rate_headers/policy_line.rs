@@ -7,7 +7,7 @@
 use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use sfv::{Integer, ItemSerializer, StringRef, key_ref, string_ref};
-use waiting_room_core::{Algorithm, ConfigError, ConfigErrorKind, Quota, Reason};
+use waiting_room_core::{ConfigError, Quota, Reason, error::ConfigErrorKind, rate::Algorithm};
 
 use super::report::{self, PolicyLine, bounded, seconds};
 

@@ -11,7 +11,7 @@ use std::{cell::RefCell, cmp::Reverse, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use waiting_room_core::{Decision, Quota, Timestamp};
+use waiting_room_core::{Quota, Timestamp, rate::Decision};
 
 use super::profile::{Field, Part};
 
@@ -129,7 +129,7 @@ impl<'a> Report<'a> {
     }
 
     /// The policies whose remaining quota is shown. A redirect leaves out policies with nothing
-    /// left: a client that obeys them would not follow it. Draft 11 asks for care there.
+    /// left: a client that obeys them would not follow it. Draft 11 recommends caution there.
     fn shown(&self) -> impl Iterator<Item = &'a PolicyState<'a>> {
         let is_redirect = self.is_redirect;
         self.told.iter().filter(move |told| !is_redirect || told.decision.remaining > 0)

@@ -6,7 +6,10 @@ use sfv::{
     BareItem, Integer, Item, ItemSerializer, List, ListEntry, ListSerializer, Parser, StringRef,
     key_ref,
 };
-use waiting_room_core::{Algorithm, Decision, Quota, Timestamp};
+use waiting_room_core::{
+    Quota, Timestamp,
+    rate::{Algorithm, Decision},
+};
 
 use super::*;
 

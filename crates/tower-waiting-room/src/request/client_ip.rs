@@ -35,7 +35,7 @@ use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{FORWARDED, GetAll},
 };
-use waiting_room_core::{ConfigError, ConfigErrorKind};
+use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 use self::chain::{Chain, Syntax};
 pub use self::trusted::TrustedProxies;

@@ -20,7 +20,11 @@ use std::{borrow::Cow, fmt, net::IpAddr, sync::Arc};
 
 use http::{HeaderName, HeaderValue, header};
 use serde::Deserialize;
-use waiting_room_core::{ConfigError, ConfigErrorKind, KeyHash, KeyHasher, VisitorId};
+use waiting_room_core::{
+    ConfigError, VisitorId,
+    error::ConfigErrorKind,
+    rate::{KeyHash, KeyHasher},
+};
 
 use super::{client_ip::ClientIp, head::RequestHead};
 use crate::ambient::random_bytes;

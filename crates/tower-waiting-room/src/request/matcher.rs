@@ -17,7 +17,7 @@ use std::{fmt, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header, uri::Authority};
 use ipnet::IpNet;
-use waiting_room_core::{ConfigError, ConfigErrorKind};
+use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 use super::{client_ip::network, head::RequestHead, path::Readings, path_rule::PathRule};
 

@@ -10,7 +10,8 @@ use http::StatusCode;
 use jiff::fmt::{StdIoWrite, temporal::DateTimePrinter};
 use serde::{Serialize, Serializer};
 use waiting_room_core::{
-    QueueingMethod, Reason, RoomMode, RoomRules, Ticket, Timestamp, WaitEstimate,
+    Reason, RoomRules, Ticket, Timestamp,
+    room::{QueueingMethod, RoomMode, WaitEstimate},
 };
 
 use crate::{
@@ -72,8 +73,9 @@ pub struct Answer {
     pub is_poll: bool,
     /// Whether the request can be repeated without harm. True for GET and HEAD.
     pub is_safe: bool,
-    /// The sealed pass or ticket behind the name of its room, for a client that sends it in a header
-    /// instead of a cookie: the line that the response has in [`TOKEN_HEADER`](crate::token::TOKEN_HEADER).
+    /// The new pass or ticket, sealed, of a client that sends tokens in a header instead of a
+    /// cookie. It is the value of [`TOKEN_HEADER`](crate::token::TOKEN_HEADER) in the response:
+    /// `<room>=<token>`.
     pub token: Option<String>,
 }
 
@@ -242,6 +244,7 @@ impl Iso {
         let mut rest = &mut buffer[..];
         let printer = DateTimePrinter::new().precision(Some(3));
         let is_written = printer.print_timestamp(&time, StdIoWrite(&mut rest)).is_ok();
+        // Only a text that does not fit would fail, and every text has the length of the buffer.
         let text = std::str::from_utf8(buffer).ok().filter(|_| is_written);
         text.unwrap_or("1970-01-01T00:00:00.000Z")
     }

@@ -8,7 +8,7 @@
 //! The numbers are coarser than ours: whole minutes, and one wait unless the order is random.
 
 use serde::Serialize;
-use waiting_room_core::{QueueingMethod, Reason};
+use waiting_room_core::{Reason, room::QueueingMethod};
 
 use super::{
     Answer,

@@ -1,13 +1,13 @@
 //! The answer in sentences, in the language of the client.
 //!
-//! A [`Message`] states what a person needs to know: where they are in line, how long it takes,
-//! whether they may leave, and when to come back. This file chooses the sentences; `sentences.rs`
-//! fills in numbers and times, and `i18n.rs` holds the texts.
+//! A [`Message`] states what a person needs to know: the place in line, the expected wait, how long
+//! the place is kept, and when to retry. This file chooses the sentences; `sentences.rs` fills in
+//! numbers and times, and `i18n.rs` holds the texts.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
-use waiting_room_core::{QueueingMethod, Reason};
+use waiting_room_core::{Reason, room::QueueingMethod};
 
 use super::{Answer, Outcome, sentences::Sentences};
 
@@ -73,6 +73,8 @@ impl Message {
 
     /// The sentences of a refusal: what is wrong, an explanation, and when to retry.
     fn refused(words: Sentences, answer: &Answer) -> Self {
+        // Reasons that a visitor can act on, or understand, have sentences of their own. The others
+        // share one that promises only that the service will be back.
         let (headline, detail) = match answer.reason {
             Reason::RefusedAddressUnknown => ("headline-setup", "detail-setup"),
             Reason::RefusedDraining => ("headline-draining", "detail-draining"),
@@ -99,12 +101,12 @@ impl Message {
 
     /// The sentences for a visitor in line.
     ///
-    /// The page already retries by itself, so there is no sentence about when to come back.
+    /// The waiting page retries by itself, so there is no sentence about the time to retry.
     fn waiting(words: Sentences, answer: &Answer) -> Self {
         let is_early = answer.reason == Reason::Prequeue;
         let headline = if is_early { "headline-prequeue" } else { "headline-waiting" };
-        // What is known about the place, the most exact first: the place itself, then the number
-        // of visitors ahead of a newcomer, then that the order is drawn by lot.
+        // States the most exact fact that is known: the place itself, or else the number of
+        // visitors ahead of a newcomer, or else that the order is drawn by lot.
         let position = match (answer.position, answer.ahead) {
             (Some(1), _) => words.phrase("position-first"),
             (Some(place), _) => {
@@ -134,6 +136,7 @@ impl Message {
             position: Some(position),
             number: number.map(|number| words.0.count(number)),
             wait: Some(words.wait(answer)),
+            // A newcomer has no place yet that could be kept.
             keep: (answer.is_placed && !retention.is_zero()).then(keep),
             ..Self::bare(title, words.phrase(headline))
         }

@@ -11,7 +11,7 @@ use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, header::CONTENT_SECURITY_POLICY};
-use waiting_room_core::{ConfigError, ConfigErrorKind, Reason};
+use waiting_room_core::{ConfigError, Reason, error::ConfigErrorKind};
 
 use super::{
     Answer,

@@ -53,7 +53,7 @@ pub(super) const CONTENT_TYPE: &str = "application/problem+json";
 struct Problem<'a> {
     /// A URI that identifies the kind of problem.
     r#type: &'static str,
-    /// What the type means, in English: it is the same for every problem of this type.
+    /// The meaning of the type, in English. It is the same for every problem of this type.
     title: &'static str,
     /// The HTTP status, repeated for programs that see only the document.
     status: u16,

@@ -51,6 +51,7 @@ impl Refusal {
             return None;
         }
         let mut shaped = (self.0)(answer, head)?;
+        // A gRPC client reads nothing but trailers, whatever the closure returns.
         if answer.kind == ClientKind::Grpc {
             return Some(in_trailers(answer, shaped));
         }
@@ -66,6 +67,7 @@ impl Refusal {
 /// own. What makes it a gRPC response stays: the HTTP status, the content type, and the empty body.
 fn in_trailers(answer: &Answer, mut shaped: Response<Bytes>) -> Response<Bytes> {
     let mut response = grpc::response(answer);
+    // These describe the body of the shaped response, which is dropped.
     for name in [CONTENT_LENGTH, CONTENT_TYPE] {
         shaped.headers_mut().remove(name);
     }
@@ -73,6 +75,7 @@ fn in_trailers(answer: &Answer, mut shaped: Response<Bytes>) -> Response<Bytes> 
     response
 }
 
+/// Closures have no useful text.
 impl fmt::Debug for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("closure")

@@ -160,6 +160,7 @@ impl Responder {
     fn shaped(&self, refusal: &Refusal, it: &Unforwarded<'_>) -> Option<Response<Bytes>> {
         let (answer, is_head) = self.answer(it);
         let response = refusal.response(&answer, &it.request)?;
+        // The closure may choose among statuses of errors; `Refusal` replaces any other.
         let status = response.status();
         Some(self.told(finished(response, &answer, status, is_head), it))
     }
@@ -197,6 +198,7 @@ impl Responder {
                 answer = answer.with_ticket(ticket);
             }
         }
+        // The time to retry is part of the decision, and takes precedence over that of a ticket.
         let mut answer = answer.with_retry_after(it.retry_after.map(|time| time.min(LONGEST_WAIT)));
         answer.token = it.token.map(str::to_owned);
         (answer, client.is_head)
@@ -209,6 +211,8 @@ impl Prepared {
         let documents = GATE_REASONS.into_iter().flat_map(|reason| {
             GATE_STATUSES.map(|status| (reason.clone(), status, document(&reason, status)))
         });
+        // A refusal by a limit omits the header with the outcome: its document states the limit,
+        // and every header adds to the cost of a flood.
         Self {
             limit: PreparedHeaders::new(profile, &[]),
             gate: PreparedHeaders::new(profile, &[(OUTCOME_HEADER, Outcome::Refuse.as_str())]),
@@ -240,6 +244,7 @@ impl PreparedHeaders {
     /// Prepares the headers of a profile, and those in `besides`.
     fn new(profile: RateHeaders, besides: &[(HeaderName, &'static str)]) -> Self {
         let fields = profile.fields();
+        // Three headers in any case, and a place to spare for one that only some responses need.
         let mut headers = HeaderMap::with_capacity(4 + besides.len() + fields.len());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(problem::CONTENT_TYPE));
         // RFC 6585 section 4 forbids caches to store a 429, but not every cache knows that status.
@@ -298,6 +303,8 @@ impl PreparedHeaders {
                 None => is_complete = false,
             }
         }
+        // Removing a header from a map costs more than setting it, so the rare incomplete map is
+        // made anew.
         if is_complete { headers } else { without_empty(headers) }
     }
 }
@@ -339,6 +346,7 @@ fn document(reason: &Reason, status: StatusCode) -> Bytes {
         is_poll: false,
         is_safe: false,
     };
+    // The document of a gate contains neither the name of the room nor a time.
     let (outcome, now) = (Outcome::Refuse, Timestamp::ZERO);
     let answer = Answer::new("".into(), &client, outcome, reason.clone(), status, now);
     problem::document(&answer).unwrap_or_default().into()

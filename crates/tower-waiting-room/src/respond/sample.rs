@@ -8,7 +8,8 @@ use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, Method, StatusCode};
 use waiting_room_core::{
-    QueueingMethod, Reason, RoomMode, RoomRules, Ticket, Timestamp, VisitorId, WaitEstimate,
+    Reason, RoomRules, Ticket, Timestamp, VisitorId,
+    room::{QueueingMethod, RoomMode, WaitEstimate},
 };
 
 use super::{Answer, Outcome};
@@ -16,6 +17,7 @@ use crate::request::{Client, ClientKind};
 
 /// Every kind of answer that a page may have to show.
 pub(super) fn answers() -> impl Iterator<Item = Answer> {
+    // At least one reason for each headline in `message.rs`.
     let refused = [
         Reason::RefusedAddressUnknown,
         Reason::RefusedDraining,
@@ -48,6 +50,7 @@ pub(super) fn first() -> Answer {
 /// A newcomer behind others: no place yet, but about 12 visitors ahead.
 pub(super) fn newcomer() -> Answer {
     let mut ticket = Ticket::new(VisitorId::new(1), NOW, NOW, NOW + Duration::from_secs(1));
+    // Estimated: the next visitor would be number 13.
     ticket.show(13, true);
     answer(Outcome::Wait, Reason::QueuedRate).with_rules(&rules()).with_ticket(&ticket)
 }
@@ -72,6 +75,8 @@ pub(super) fn unsent() -> Answer {
 
 /// A refusal for this reason, to be retried in 2 minutes, unless no retry can succeed.
 pub(super) fn refusal(reason: Reason) -> Answer {
+    // Time changes nothing about these: the request or the server has to be corrected, or the room
+    // keeps no line.
     let is_final = matches!(
         reason,
         Reason::RefusedAddressUnknown | Reason::RefusedKeyMissing(_) | Reason::RefusedReject

@@ -13,7 +13,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use fluent_bundle::FluentArgs;
-use waiting_room_core::WaitEstimate;
+use waiting_room_core::room::WaitEstimate;
 
 use super::Answer;
 use crate::{rate_headers::whole_seconds, request::Language};
@@ -54,12 +54,13 @@ impl Sentences {
         answer.retry_after.map(|time| self.with("again", "span", &self.span(time)))
     }
 
-    /// The expected wait, or that it is unknown. An estimate at its upper bound of a day stands for
+    /// The expected wait, or that it is unknown. An estimate of a day, its upper bound, may mean
     /// any longer wait, so no number is stated then.
     pub(super) fn wait(self, answer: &Answer) -> Cow<'static, str> {
         match answer.wait {
             None if answer.is_queue_all => self.phrase("wait-paused"),
             None => self.phrase("wait-unknown"),
+            // Minutes are the smallest unit of a range.
             Some(wait) if wait.p75 < MINUTE => self.phrase("wait-short"),
             Some(wait) if wait.p50 >= WaitEstimate::MAX => self.phrase("wait-long"),
             Some(wait) => self.with("wait-about", "span", &self.range(wait)),

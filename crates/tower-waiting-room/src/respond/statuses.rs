@@ -1,12 +1,12 @@
 //! The status of answers about the room, by kind of client.
 //!
 //! No single status suits every client. Search engines keep a page that answers 503 in their index
-//! and come back later. Programs retry after 429. Some proxies and monitors treat any error as an
-//! outage, so an application may choose 200 or 202. Answers of limits and gates do not use these
+//! and visit it again later. Programs retry after 429. Some proxies and monitors treat any error as
+//! an outage, so an application may choose 200 or 202. Answers of limits and gates do not use these
 //! statuses: 429, 503 and 504 have fixed meanings there.
 
 use http::StatusCode;
-use waiting_room_core::{ConfigError, ConfigErrorKind};
+use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 use crate::request::ClientKind;
 
@@ -66,6 +66,8 @@ impl Statuses {
             let given = status.as_u16();
             Err(ConfigError::new(ConfigErrorKind::Malformed, "status", given, expected))
         };
+        // With any other HTTP status, gRPC libraries ignore the trailers and derive a code from the
+        // HTTP status.
         if self.grpc != StatusCode::OK {
             return malformed(self.grpc, "200 for gRPC, which has a status of its own");
         }
@@ -78,6 +80,7 @@ impl Statuses {
 }
 
 impl Default for Statuses {
+    /// 503 for pages and 429 for programs, which many HTTP libraries retry by themselves.
     fn default() -> Self {
         Self {
             grpc: StatusCode::OK,

@@ -13,7 +13,10 @@ use std::{fmt, net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
 use http::Response;
-use waiting_room_core::{Algorithm, KeyHash, Limiter, Quota, Timestamp};
+use waiting_room_core::{
+    Limiter, Quota, Timestamp,
+    rate::{Algorithm, KeyHash},
+};
 
 use crate::request::{Caller, RequestHead};
 

@@ -32,8 +32,8 @@ use std::{
 };
 
 use waiting_room_core::{
-    Pass, Reason, Renewal, Room, RoomRules, Store, StoreError, StoreErrorKind, Ticket, Timestamp,
-    Verdict, VisitorId,
+    Pass, Reason, Room, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    error::StoreErrorKind, room::Renewal,
 };
 
 use crate::{misconfiguration::Misconfiguration, telemetry::Telemetry};
@@ -88,8 +88,8 @@ pub(crate) enum Question {
     CheckIn(Ticket),
     /// A newcomer asks to enter.
     Enter(VisitorId),
-    /// A visitor shows a pass that has expired: its session is continued if the store knows that it
-    /// goes on. Otherwise it enters as a newcomer with this id.
+    /// A visitor shows a pass that has expired. Its session continues if the store knows that it
+    /// has not lapsed. Otherwise the visitor enters as a newcomer with this id.
     Return(Pass, VisitorId),
 }
 

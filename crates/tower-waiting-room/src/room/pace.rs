@@ -14,7 +14,8 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    Algorithm, ConfigError, Limiter, LimiterCharge, Quota, Ticket, Timestamp, charge_all,
+    ConfigError, Limiter, Quota, Ticket, Timestamp,
+    rate::{Algorithm, LimiterCharge, charge_all},
 };
 
 use crate::request::Caller;

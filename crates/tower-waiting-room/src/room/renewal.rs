@@ -55,7 +55,7 @@ impl PassRenewal {
     /// The patience for a pass that expires before a whole session is over. A store with a shorter
     /// deadline of its own gives up sooner.
     pub(super) const PATIENCE: Duration = Duration::from_millis(250);
-    /// How long a renewal goes on after its response was sent without it.
+    /// The time for which a renewal continues after its response was sent without it.
     const LEFT_BEHIND: Duration = Duration::from_secs(1);
 
     /// A renewal that has not been polled yet.

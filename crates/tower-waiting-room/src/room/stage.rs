@@ -17,8 +17,8 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Response};
 use waiting_room_core::{
-    Pass, Reason, Renewal, RoomRules, SessionRenewal, Store, StoreError, Ticket, Timestamp,
-    Verdict, VisitorId,
+    Pass, Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    room::{Renewal, SessionRenewal},
 };
 
 use super::{
@@ -125,8 +125,8 @@ impl<St: Store> RoomStage<St> {
         self.store.rules()
     }
 
-    /// Whether the session of a valid pass goes on. During an outage the pass is counted in the
-    /// node's own room, so that its visitor takes up a part of the node's share.
+    /// Whether the session of a valid pass has not ended. During an outage the pass is counted in
+    /// the node's own room, so that its visitor takes up a part of the node's share.
     pub(crate) fn accepts(&self, pass: &Verified<Pass>, now: Timestamp) -> bool {
         if self.sessions.is_ended(pass) {
             return false;

@@ -8,7 +8,10 @@
 use std::time::Duration;
 
 use jiff::fmt::friendly::SpanParser;
-use waiting_room_core::{Algorithm, Alignment, Quota, Refusals};
+use waiting_room_core::{
+    Quota,
+    rate::{Algorithm, Alignment, Refusals},
+};
 
 use super::{
     error::RulesFileError,

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use waiting_room_core::{ConfigError, ConfigErrorKind};
+use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 use super::{FileRule, RulesFile, RulesFileError};
 use crate::{

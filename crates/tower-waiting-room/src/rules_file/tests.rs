@@ -5,7 +5,10 @@ mod bytes;
 
 use std::{path::Path, time::Duration};
 
-use waiting_room_core::{Algorithm, Alignment, Quota, Refusals};
+use waiting_room_core::{
+    Quota,
+    rate::{Algorithm, Alignment, Refusals},
+};
 
 use super::{entry::Entry, limit::FileLimit, *};
 use crate::rate::{Literal, OverLimit};

@@ -35,7 +35,7 @@ use notify::{
     Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
     event::{AccessKind, AccessMode},
 };
-use waiting_room_core::{Clock, SystemClock};
+use waiting_room_core::time::{Clock, SystemClock};
 
 use super::text;
 

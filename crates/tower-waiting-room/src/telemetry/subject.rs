@@ -9,7 +9,7 @@ use std::sync::Arc;
 #[cfg(feature = "metrics")]
 use std::sync::OnceLock;
 
-use waiting_room_core::RefusedBecause;
+use waiting_room_core::gate::RefusedBecause;
 
 /// A limit or a gate, with its name and its most frequent counters.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::fmt;
 
 use cookie::Cookie;
 use serde::Deserialize;
-use waiting_room_core::{ConfigError, ConfigErrorKind};
+use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 /// The settings of the cookie that carries a token.
 ///

@@ -22,7 +22,7 @@
 
 use std::{net::IpAddr, num::NonZeroU32};
 
-use waiting_room_core::{KeyHasher, VisitorId};
+use waiting_room_core::{VisitorId, rate::KeyHasher};
 
 use super::keys::KeyRing;
 use crate::ambient::random_visitor_id;

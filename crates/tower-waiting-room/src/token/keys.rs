@@ -13,7 +13,7 @@ use base64::{
     Engine, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
-use waiting_room_core::{ConfigError, ConfigErrorKind};
+use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 use xaes_256_gcm::{
     Tag, Xaes256Gcm,
     aead::{AeadInOut, KeyInit},

@@ -18,7 +18,7 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, WaitEstimate};
+use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, room::WaitEstimate};
 
 /// The kind of proof in a token.
 ///

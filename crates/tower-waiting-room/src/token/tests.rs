@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, WaitEstimate};
+use waiting_room_core::{Pass, Ticket, Timestamp, VisitorId, room::WaitEstimate};
 
 use super::{KeyRing, TokenKey, Tokens};
 

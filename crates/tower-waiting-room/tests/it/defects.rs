@@ -240,7 +240,7 @@ async fn tower_resilience_serves_those_who_wait_in_no_order() {
 
 #[test]
 fn governor_keeps_a_million_keys_that_were_seen_once() {
-    use waiting_room_core::{KeyHasher, Limiter, Timestamp};
+    use waiting_room_core::{Limiter, Timestamp, rate::KeyHasher};
 
     let limiter = Limiter::new(Algorithm::Gcra, &[Quota::per_second(1)], 10_000).unwrap();
     let hasher = KeyHasher::new([3, 1, 4, 1]);

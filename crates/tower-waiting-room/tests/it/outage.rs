@@ -16,7 +16,7 @@ use tower_waiting_room::{
     room::{MemoryStore, RoomRules, RoomSnapshot, Store, StoreError, StoreErrorKind},
     time::{ManualClock, Timestamp},
 };
-use waiting_room_core::{Pass, Renewal, Ticket, Verdict, VisitorId};
+use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
 
 use crate::support::{House, Seen, Visitor, config};
 

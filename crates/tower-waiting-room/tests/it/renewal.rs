@@ -21,7 +21,7 @@ use tower_waiting_room::{
     },
     time::Timestamp,
 };
-use waiting_room_core::{Pass, Renewal, Ticket, Verdict, VisitorId};
+use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
 
 use crate::support::{House, Visitor, config, key};
 

@@ -20,7 +20,7 @@ use tower_waiting_room::{
     room::{StoreError, StoreErrorKind},
     time::{ManualClock, Timestamp},
 };
-use waiting_room_core::{Charge, ChargeReply, ChargeRequest, KeyHasher, RateStore};
+use waiting_room_core::rate::{Charge, ChargeReply, ChargeRequest, KeyHasher, RateStore};
 
 use crate::{
     limits::CoreLimits,

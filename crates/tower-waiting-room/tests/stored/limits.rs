@@ -13,8 +13,11 @@ use tower_waiting_room::{
     time::{Clock, ManualClock},
 };
 use waiting_room_core::{
-    Charge, ChargeReply, ChargeRequest, KeyHasher, Limiter, LimiterCharge, RatePolicy, RateStore,
-    Timestamp, charge_all,
+    Limiter, Timestamp,
+    rate::{
+        Charge, ChargeReply, ChargeRequest, KeyHasher, LimiterCharge, RatePolicy, RateStore,
+        charge_all,
+    },
 };
 
 /// The limiters of core behind the trait [`RateStore`].

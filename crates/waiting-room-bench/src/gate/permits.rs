@@ -12,7 +12,7 @@ use std::{
 };
 
 use tokio::task::{JoinSet, yield_now};
-use waiting_room_core::{Arrival, Discipline, Entry};
+use waiting_room_core::gate::{Arrival, Discipline, Entry};
 
 use super::{
     sources::{Acquire, ENOUGH, Ours, OursFifo, Source, TimedAcquire, TryAcquire, gate, semaphore},

@@ -6,7 +6,10 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
 };
-use waiting_room_core::{Arrival, Discipline, Entry, Gate, GateRules, Permit};
+use waiting_room_core::{
+    Gate,
+    gate::{Arrival, Discipline, Entry, GateRules, Permit},
+};
 
 /// Something that gives permits which a task may hold.
 pub(super) trait Source: Send + Sync + 'static {

@@ -12,7 +12,7 @@ use axum::{Router, body::Body};
 use tokio::time::timeout;
 use tower::ServiceExt;
 use tower_waiting_room::{Concurrency, gate::Discipline};
-use waiting_room_core::{Arrival, Entry, GateRules};
+use waiting_room_core::gate::{Arrival, Entry, GateRules};
 
 use super::{
     refused::busy,

@@ -3,7 +3,10 @@
 use std::{hash::Hash, mem};
 
 use governor::RateLimiter;
-use waiting_room_core::{Algorithm, Alignment, Limiter, Quota, Refusals};
+use waiting_room_core::{
+    Limiter, Quota,
+    rate::{Algorithm, Alignment, Refusals},
+};
 
 use super::{
     keyed::{address, governor_quota, hasher, number},

@@ -15,7 +15,9 @@ use governor::{
     clock::{Clock as _, QuantaClock, Reference},
 };
 use waiting_room_core::{
-    Algorithm, Clock, KeyHash, KeyHasher, Limiter, Quota, SystemClock, Timestamp,
+    Limiter, Quota, Timestamp,
+    rate::{Algorithm, KeyHash, KeyHasher},
+    time::{Clock, SystemClock},
 };
 
 use super::turns::{

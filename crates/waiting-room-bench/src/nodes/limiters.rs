@@ -8,7 +8,10 @@ use governor::RateLimiter;
 use http::{Request, Response};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_rate_limit_redis::{KeyResolver, RateLimitLayer};
-use waiting_room_core::{Algorithm, ChargeRequest, KeyHasher, Quota, RatePolicy, RateStore};
+use waiting_room_core::{
+    Quota,
+    rate::{Algorithm, ChargeRequest, KeyHasher, RatePolicy, RateStore},
+};
 use waiting_room_engines::EngineServer;
 use waiting_room_redis::{Blocks, RedisLimits, RedisStoreOptions};
 

@@ -121,7 +121,11 @@ pub(super) fn longest_wait(
 #[cfg(all(test, not(waiting_room_loom)))]
 mod tests {
     use super::*;
-    use crate::{Entry, Gate, GateRules, ManualClock};
+    use crate::{
+        Gate,
+        gate::{Entry, GateRules},
+        time::ManualClock,
+    };
 
     const TARGET: Duration = Duration::from_millis(100);
     const INTERVAL: Duration = Duration::from_secs(1);

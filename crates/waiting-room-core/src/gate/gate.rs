@@ -14,8 +14,9 @@ use super::{
     waiters::Waiters,
 };
 use crate::{
-    Clock, ConfigError, SystemClock, Timestamp,
+    ConfigError, Timestamp,
     sync::{Arc, Mutex, unpoisoned},
+    time::{Clock, SystemClock},
 };
 
 /// Admits up to a limit of requests at once, queues a bounded number more, and refuses the rest.
@@ -23,7 +24,7 @@ use crate::{
 /// Clones share one gate. See the [crate docs](crate#the-gate).
 ///
 /// ```
-/// use waiting_room_core::{Arrival, Entry, Gate, GateRules};
+/// use waiting_room_core::{Gate, gate::{Arrival, Entry, GateRules}};
 ///
 /// let gate = Gate::new(GateRules::new(1).queue(1), 7)?;
 /// let enter = || gate.enter(Arrival::default(), gate.now());
@@ -59,7 +60,7 @@ pub(super) struct State {
     /// The number of requests that wait. A request that was granted a permit or refused is no
     /// longer counted, even if its future has not been polled since.
     pub(super) queued: u32,
-    /// When a request last joined an empty queue: the queue has not been empty since.
+    /// The time at which a request last joined an empty queue. It has not been empty since.
     pub(super) last_empty: Timestamp,
     pub(super) rate: ServiceRate,
     pub(super) typical_hold: HoldEstimate,

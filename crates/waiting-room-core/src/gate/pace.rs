@@ -15,7 +15,7 @@ use crate::Timestamp;
 /// time, by Little's law.
 ///
 /// Time without waiting requests does not count: the rate is what the service can do, not what is
-/// asked of it. It is also correct for services with long streams, where the mean run time says
+/// asked of it. It is also correct for services with long streams, where the mean run time means
 /// little.
 #[derive(Clone, Debug)]
 pub(super) struct ServiceRate {

@@ -76,8 +76,8 @@ impl Locked<'_> {
     /// could not.
     pub(super) fn leave(&mut self, given_at: Timestamp) {
         let counts = self.counts();
-        // Releases while no request waits say how much is asked of the service, not how much it can
-        // do, so they are not measured. Without a queue, a full gate takes the place of a queue.
+        // Releases while no request waits show the demand rather than what the service can do, so
+        // they are not measured. Without a queue, a full gate takes the place of a queue.
         if self.state.queued > 0 {
             self.state.rate.served(self.now);
             self.state.typical_hold.ran(self.now.since(given_at));

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::counter::Counts;
-use crate::{ConfigError, ConfigErrorKind};
+use crate::{ConfigError, error::ConfigErrorKind};
 
 /// The rules of one gate.
 ///
@@ -15,7 +15,7 @@ use crate::{ConfigError, ConfigErrorKind};
 ///
 /// ```
 /// use std::time::Duration;
-/// use waiting_room_core::{Discipline, GateRules};
+/// use waiting_room_core::gate::{Discipline, GateRules};
 ///
 /// let rules = GateRules::new(64).queue(256).max_wait(Duration::from_secs(5));
 /// assert_eq!(rules, rules.clone().discipline(Discipline::default()));
@@ -48,7 +48,7 @@ pub enum Discipline {
     /// Under overload, requests are served soon or not at all. A client cannot be given a position
     /// in the queue, because each new arrival changes it.
     AdaptiveLifo {
-        /// How long the queue may be non-empty before that counts as overload.
+        /// The time for which the queue may be non-empty before that counts as overload.
         interval: Duration,
     },
     /// First come, first served. Once the queue has not been empty for an `interval`, new requests
@@ -60,7 +60,7 @@ pub enum Discipline {
     ControlledDelay {
         /// The longest wait under overload.
         target: Duration,
-        /// How long the queue may be non-empty before that counts as overload.
+        /// The time for which the queue may be non-empty before that counts as overload.
         interval: Duration,
     },
     /// Tenants that wait take turns; the requests of each are served in the order of arrival

@@ -43,7 +43,7 @@ use std::{
 };
 
 use super::*;
-use crate::{ManualClock, Timestamp};
+use crate::{Timestamp, time::ManualClock};
 
 /// A gate and its clock.
 struct World {

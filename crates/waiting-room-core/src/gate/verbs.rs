@@ -14,7 +14,7 @@ use super::{
     rules::GateRules,
     waiters::Grant,
 };
-use crate::{ConfigError, ConfigErrorKind, Timestamp};
+use crate::{ConfigError, Timestamp, error::ConfigErrorKind};
 
 /// The answer of a gate to a request that arrives.
 #[derive(Debug)]

@@ -28,7 +28,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Creates a decision from these numbers, for a [`Meter`](crate::Meter) or a store.
+    /// Creates a decision from these numbers, for a [`Meter`](crate::rate::Meter) or a store.
     ///
     /// The request is allowed if `retry_after` is zero.
     #[must_use]

@@ -25,7 +25,7 @@ use crate::Timestamp;
 /// events and refuses those that would overflow it.
 ///
 /// ```
-/// use waiting_room_core::{Gcra, Meter, Quota, Timestamp};
+/// use waiting_room_core::{Quota, Timestamp, rate::{Gcra, Meter}};
 ///
 /// let gcra = Gcra::new(&Quota::per_minute(60).burst(2));
 /// let (mut state, now) = (0, Timestamp::from_secs(100));

@@ -44,7 +44,7 @@ impl KeyHash {
     /// a network is grouped by some bits of its own hash.
     ///
     /// ```
-    /// use waiting_room_core::KeyHasher;
+    /// use waiting_room_core::rate::KeyHasher;
     ///
     /// let hasher = KeyHasher::new([3, 1, 4, 1]);
     /// let key = hasher.hash("192.0.2.7");
@@ -123,7 +123,7 @@ impl fmt::Debug for KeyHash {
 /// groups of a table on purpose.
 ///
 /// ```
-/// use waiting_room_core::KeyHasher;
+/// use waiting_room_core::rate::KeyHasher;
 ///
 /// let hasher = KeyHasher::new([3, 1, 4, 1]);
 /// assert_eq!(hasher.hash("ann"), hasher.hash("ann"));
@@ -157,7 +157,7 @@ impl KeyHasher {
     /// It is slower than [`new`](Self::new), and is the one for limits that nodes share.
     ///
     /// ```
-    /// use waiting_room_core::KeyHasher;
+    /// use waiting_room_core::rate::KeyHasher;
     ///
     /// let (here, there) = (KeyHasher::shared([3, 1]), KeyHasher::shared([3, 1]));
     /// assert_eq!(here.hash("ann"), there.hash("ann"));

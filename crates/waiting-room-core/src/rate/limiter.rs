@@ -16,7 +16,7 @@ use super::{
     Algorithm, Charge, Decision, KeyHash, Quota,
     memory::{Memory, bytes_per_key, remember},
 };
-use crate::{ConfigError, ConfigErrorKind, Timestamp, sync::unpoisoned};
+use crate::{ConfigError, Timestamp, error::ConfigErrorKind, sync::unpoisoned};
 
 /// A rate limit with its memory of keys.
 ///
@@ -27,7 +27,7 @@ use crate::{ConfigError, ConfigErrorKind, Timestamp, sync::unpoisoned};
 /// Clones share all state.
 ///
 /// ```
-/// use waiting_room_core::{Algorithm, KeyHasher, Limiter, Quota, Timestamp};
+/// use waiting_room_core::{Limiter, Quota, Timestamp, rate::{Algorithm, KeyHasher}};
 ///
 /// let limiter = Limiter::new(Algorithm::Gcra, &[Quota::per_minute(2)], 1_000)?;
 /// let key = KeyHasher::new([3, 1, 4, 1]).hash("ann");
@@ -121,7 +121,7 @@ impl Limiter {
     /// each time at which something was spent. The result saturates at `u64::MAX`.
     ///
     /// ```
-    /// use waiting_room_core::{Algorithm, Limiter, Quota, Refusals};
+    /// use waiting_room_core::{Limiter, Quota, rate::{Algorithm, Refusals}};
     ///
     /// let log = Algorithm::SlidingLog(Refusals::Ignore);
     /// let bytes = |limit| Limiter::most_bytes(log, &[Quota::per_hour(limit)], 1_000);

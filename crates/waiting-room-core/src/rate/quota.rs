@@ -5,7 +5,7 @@
 
 use std::{fmt, time::Duration};
 
-use crate::{ConfigError, ConfigErrorKind};
+use crate::{ConfigError, error::ConfigErrorKind};
 
 /// An amount per window of time, and optionally a smaller or larger amount at once.
 ///

@@ -132,7 +132,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Algorithm, KeyHasher, Quota};
+    use crate::{
+        Quota,
+        rate::{Algorithm, KeyHasher},
+    };
 
     const NOW: Timestamp = Timestamp::from_secs(1_000);
 

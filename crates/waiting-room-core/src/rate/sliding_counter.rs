@@ -23,7 +23,7 @@ use crate::Timestamp;
 /// window that ends now, from two counters.
 ///
 /// ```
-/// use waiting_room_core::{Meter, Quota, SlidingCounter, Timestamp};
+/// use waiting_room_core::{Quota, Timestamp, rate::{Meter, SlidingCounter}};
 ///
 /// let counter = SlidingCounter::new(&Quota::per_minute(7));
 /// let mut state = Default::default();

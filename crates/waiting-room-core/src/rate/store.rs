@@ -64,7 +64,7 @@ pub trait RateStore: fmt::Debug + Send + Sync + 'static {
 /// A limit that is counted in a store, identified by a name that is the same on all nodes.
 ///
 /// ```
-/// use waiting_room_core::{Algorithm, RatePolicy, Quota};
+/// use waiting_room_core::{Quota, rate::{Algorithm, RatePolicy}};
 ///
 /// let tiers = [Quota::per_day(10_000), Quota::per_day(100_000)];
 /// let policy = RatePolicy::new("daily", Algorithm::Gcra, tiers);
@@ -230,7 +230,7 @@ impl ChargeReply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{KeyHasher, Limiter, Timestamp};
+    use crate::{Limiter, Timestamp, rate::KeyHasher};
 
     const NOW: Timestamp = Timestamp::from_secs(60_000);
 

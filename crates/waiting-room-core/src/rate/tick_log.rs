@@ -18,7 +18,7 @@
 
 use std::collections::VecDeque;
 
-/// The state of one key of a [`SlidingLog`](crate::SlidingLog).
+/// The state of one key of a [`SlidingLog`](crate::rate::SlidingLog).
 #[derive(Clone, Debug, Default)]
 pub struct TickLog {
     /// The tick of the newest event; 0 if there is none.

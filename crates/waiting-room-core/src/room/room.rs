@@ -39,10 +39,13 @@
 use std::time::Duration;
 
 use crate::{
-    ConfigError, ConfigErrorKind, CookieTest, Pass, PlacesPerNetwork, QueueingMethod, Reason,
-    Recovery, Renewal, RoomMode, RoomRules, RoomSnapshot, SessionRenewal, Ticket, Timestamp,
-    Verdict, VisitorId, WaitEstimate,
+    ConfigError, Pass, Reason, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
+    error::ConfigErrorKind,
     rate::EventLog,
+    room::{
+        CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, Renewal, RoomMode, RoomSnapshot,
+        SessionRenewal, WaitEstimate,
+    },
     room::{estimate::Estimate, line::Line, orders::Rank, sessions::Sessions, verdict::bucket},
 };
 
@@ -162,7 +165,7 @@ impl Room {
     ///
     /// A valid pass that is unknown to this room, because the room was restarted, is accepted: a
     /// session that has begun is not interrupted. The one exception is an old pass that is first
-    /// presented after the end of a [hold](crate::Recovery::Pause), when every slot is taken.
+    /// presented after the end of a [hold](crate::room::Recovery::Pause), when every slot is taken.
     pub fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
         self.reap(now);
         let known = match self.sessions.pass(pass.id) {

@@ -11,8 +11,9 @@
 use std::{fmt, num::NonZeroU32, time::Duration};
 
 use crate::{
-    ConfigError, ConfigErrorKind, CookieTest, Pass, PlacesPerNetwork, QueueingMethod, Recovery,
-    RoomMode, SessionRenewal, Ticket, Timestamp,
+    ConfigError, Pass, Ticket, Timestamp,
+    error::ConfigErrorKind,
+    room::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
 };
 
 /// The rules of one room.

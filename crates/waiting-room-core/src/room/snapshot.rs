@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{RoomMode, RoomRules, Timestamp};
+use crate::{RoomRules, Timestamp, room::RoomMode};
 
 /// The numbers of a room, all of one instant.
 #[derive(Clone, Debug, PartialEq)]

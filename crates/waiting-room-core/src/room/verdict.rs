@@ -303,7 +303,7 @@ pub enum Reason {
     /// `queued:early`: the check-in came before its time, and was answered from the ticket alone.
     QueuedEarly,
     /// `queued:network_full`: the network of the client has all its places in the line, by a limit
-    /// that is [only counted](crate::PlacesPerNetwork::Shadow). The visitor gets a place all the
+    /// that is [only counted](crate::room::PlacesPerNetwork::Shadow). The visitor gets a place all the
     /// same.
     QueuedNetworkFull,
     /// `queued:rate`: the limit of new visitors in 60 seconds is used up.
@@ -344,7 +344,7 @@ pub enum Reason {
     /// `refused:line_full`: the line has no free place.
     RefusedLineFull,
     /// `refused:network_full`: the network of the client has [all its
-    /// places](crate::PlacesPerNetwork) in the line.
+    /// places](crate::room::PlacesPerNetwork) in the line.
     RefusedNetworkFull,
     /// `refused:rate:<policy>`: a rate limit is exhausted.
     RefusedRate(Arc<str>),

@@ -14,7 +14,7 @@
 
 use std::iter;
 
-use waiting_room_core::{Charge, ChargeRequest};
+use waiting_room_core::rate::{Charge, ChargeRequest};
 
 use super::{
     block::Unspent,

@@ -22,7 +22,9 @@ use std::{future::Future, pin::Pin, time::Duration};
 
 use tokio::{sync::oneshot, time::timeout};
 use waiting_room_core::{
-    Charge, ChargeReply, ChargeRequest, Decision, KeyHasher, RateStore, StoreError, StoreErrorKind,
+    StoreError,
+    error::StoreErrorKind,
+    rate::{Charge, ChargeReply, ChargeRequest, Decision, KeyHasher, RateStore},
 };
 
 use super::{

@@ -11,7 +11,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use waiting_room_core::{Algorithm, Charge, ChargeReply, ChargeRequest, Decision, Timestamp};
+use waiting_room_core::{
+    Timestamp,
+    rate::{Algorithm, Charge, ChargeReply, ChargeRequest, Decision},
+};
 
 use super::{refused::DRIFT, reply::Said};
 

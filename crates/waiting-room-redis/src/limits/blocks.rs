@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{ConfigError, ConfigErrorKind};
+use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 /// How many units of a limit a node may charge at once, to spend them without a round trip.
 ///

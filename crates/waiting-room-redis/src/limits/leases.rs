@@ -17,7 +17,10 @@ use std::{
     time::Duration,
 };
 
-use waiting_room_core::{Algorithm, ChargeReply, ChargeRequest, KeyHasher, Refusals, Timestamp};
+use waiting_room_core::{
+    Timestamp,
+    rate::{Algorithm, ChargeReply, ChargeRequest, KeyHasher, Refusals},
+};
 
 use super::{
     block::{Block, Unspent, is_same},

@@ -15,7 +15,10 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{Algorithm, Alignment, KeyHasher, Quota, RatePolicy, Refusals};
+use waiting_room_core::{
+    Quota,
+    rate::{Algorithm, Alignment, KeyHasher, RatePolicy, Refusals},
+};
 
 /// The meter of a limit in one tier, in the integers of the script.
 #[derive(Clone, Copy, Debug)]

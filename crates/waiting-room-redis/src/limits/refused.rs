@@ -19,7 +19,8 @@
 use std::{sync::Mutex, time::Duration};
 
 use waiting_room_core::{
-    Algorithm, ChargeReply, ChargeRequest, Decision, KeyHasher, Refusals, Timestamp,
+    Timestamp,
+    rate::{Algorithm, ChargeReply, ChargeRequest, Decision, KeyHasher, Refusals},
 };
 
 use crate::sync::unpoisoned;
@@ -150,8 +151,8 @@ fn policy(ask: &ChargeRequest) -> u64 {
 
 /// The most refusals that a node remembers, in about 1.5 MB.
 const PLACES: usize = 1 << 14;
-/// The longest time for which a refusal is remembered, so that a limit that an operator has raised
-/// takes effect soon.
+/// The longest time for which a refusal is remembered, so that a change by an operator takes effect
+/// soon: a raised limit, or a key whose state was deleted.
 pub(super) const LONGEST: Duration = Duration::from_secs(10);
 /// The reciprocal of the error that is allowed for in a node's clock: it may be slow by one part in
 /// this many.
@@ -161,7 +162,7 @@ pub(super) const DRIFT: u32 = 1_000;
 mod tests {
     use std::sync::Arc;
 
-    use waiting_room_core::{Quota, RatePolicy};
+    use waiting_room_core::{Quota, rate::RatePolicy};
 
     use super::*;
 

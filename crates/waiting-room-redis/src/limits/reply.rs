@@ -14,7 +14,10 @@
 use std::time::Duration;
 
 use redis::Value;
-use waiting_room_core::{Charge, ChargeReply, ChargeRequest, Decision, StoreError, Timestamp};
+use waiting_room_core::{
+    StoreError, Timestamp,
+    rate::{Charge, ChargeReply, ChargeRequest, Decision},
+};
 
 use super::meter::Meter;
 use crate::{clock::from_micros, reply::malformed};
@@ -60,7 +63,7 @@ pub(super) fn parse(value: Value) -> Result<Reply, StoreError> {
             let said = said.iter().map(integer).collect::<Result<_, _>>()?;
             Ok(Reply::Said(positive(integer(now)?)?, said))
         }
-        [] => Err(malformed("nothing is said".to_owned())),
+        [] => Err(malformed("it is empty".to_owned())),
     }
 }
 

@@ -23,7 +23,7 @@ use std::{
 };
 
 use redis::{RedisResult, Script, Value, aio::ConnectionLike};
-use waiting_room_core::{KeyHasher, StoreError, StoreErrorKind, Timestamp};
+use waiting_room_core::{StoreError, Timestamp, error::StoreErrorKind, rate::KeyHasher};
 
 use super::{
     ask::Request,

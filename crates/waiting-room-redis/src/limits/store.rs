@@ -6,7 +6,7 @@ use std::{fmt, future::Future, sync::Arc};
 
 use redis::{RedisResult, Script, aio::ConnectionLike};
 use tokio::{sync::mpsc, time::timeout};
-use waiting_room_core::{ConfigError, StoreError, StoreErrorKind};
+use waiting_room_core::{ConfigError, StoreError, error::StoreErrorKind};
 
 use super::{
     blocks::Blocks,
@@ -22,7 +22,7 @@ use crate::{
     reply::Fields,
 };
 
-/// A [`RateStore`](waiting_room_core::RateStore) on a Redis or Valkey server, for any number of
+/// A [`RateStore`](waiting_room_core::rate::RateStore) on a Redis or Valkey server, for any number of
 /// nodes.
 ///
 /// ```no_run

@@ -1,9 +1,12 @@
-//! The time of a room is that of its server, and never runs backwards.
+//! The time of a room, which is that of its server and never runs backwards.
 
 use std::time::Duration;
 
 use redis::AsyncCommands;
-use waiting_room_core::{Clock, RoomRules, Store, SystemClock};
+use waiting_room_core::{
+    RoomRules, Store,
+    time::{Clock, SystemClock},
+};
 
 use crate::support::{admitted, manager, node, on_each, start};
 
@@ -28,7 +31,7 @@ async fn where_a_server_takes_over_whose_clock_is_behind_the_time_goes_on() {
         let store = node(&server, RoomRules::new("shop", 9)).await;
         let before = admitted(&store, 1).await.accepted_at;
 
-        // What a server leaves behind whose clock was an hour ahead of this one's.
+        // The state as a server leaves it whose clock was an hour ahead of this one's.
         let ahead = before + Duration::from_secs(3_600);
         let last = (ahead.as_nanos() / 1_000).to_string();
         let mut connection = manager(&server).await;

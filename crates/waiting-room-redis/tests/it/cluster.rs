@@ -1,10 +1,13 @@
-//! A cluster: the room lies on one of its nodes, and may be moved to another.
+//! A cluster: a room is stored on one of its nodes, and may be moved to another.
 
 use std::time::Duration;
 
 use redis::{Value, cluster::ClusterClient, cluster_async::ClusterConnection};
 use waiting_room_core::{
-    Algorithm, ManualClock, Quota, RateStore, Renewal, RoomRules, Store, Timestamp, VisitorId,
+    Quota, RoomRules, Store, Timestamp, VisitorId,
+    rate::{Algorithm, RateStore},
+    room::Renewal,
+    time::ManualClock,
 };
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisLimits, RedisStore};
@@ -15,7 +18,7 @@ use crate::{
     support::{admitted, connection, eventually, on_each, patient, queued},
 };
 
-/// Three nodes, with a third of the slots each.
+/// A cluster of three nodes with a third of the slots each.
 struct Cluster {
     nodes: Vec<EngineServer>,
 }
@@ -60,7 +63,7 @@ impl Cluster {
         let _: Value = tell(to, &["SETSLOT", &slot, "IMPORTING", &old]).await;
         let _: Value = tell(from, &["SETSLOT", &slot, "MIGRATING", &new]).await;
         let keys: Vec<String> = tell(from, &["GETKEYSINSLOT", &slot, "1000"]).await;
-        assert!(!keys.is_empty(), "something lies there");
+        assert!(!keys.is_empty(), "the slot has keys");
         let mut migrate = redis::cmd("MIGRATE");
         migrate.arg("127.0.0.1").arg(to.port()).arg("").arg(0).arg(10_000).arg("KEYS").arg(keys);
         let () = migrate.query_async(&mut connection(from).await).await.unwrap();
@@ -70,7 +73,7 @@ impl Cluster {
     }
 }
 
-/// What a node says to a command about its cluster.
+/// Sends a `CLUSTER` command to a node.
 async fn tell<T: redis::FromRedisValue>(node: &EngineServer, arguments: &[&str]) -> T {
     redis::cmd("CLUSTER").arg(arguments).query_async(&mut connection(node).await).await.unwrap()
 }

@@ -1,4 +1,4 @@
-//! The suite that every store must pass, on each server.
+//! The conformance suite that every store must pass, on both engines.
 
 use std::{cell::Cell, env};
 
@@ -19,7 +19,8 @@ async fn valkey_says_what_the_model_says() {
     agrees_with_the_model(Engine::Valkey).await;
 }
 
-/// With as many seeds and commands as the environment says, for long campaigns.
+/// Runs the suite. The environment variables `CONFORMANCE_SEEDS` and `CONFORMANCE_COMMANDS` make it
+/// longer, for campaigns.
 async fn agrees_with_the_model(engine: Engine) {
     let server = start(engine);
     let client = redis::Client::open(server.url()).unwrap();
@@ -32,11 +33,11 @@ async fn agrees_with_the_model(engine: Engine) {
     println!("{engine}, seeds {seeds:?}:\n{coverage}");
     let is_campaign = seeds.len() as u64 * number("CONFORMANCE_COMMANDS", COMMANDS) >= 200_000;
     for said in Coverage::SAID.iter().filter(|_| is_campaign) {
-        assert!(coverage.count(said) > 0, "{said} is never said:\n{coverage}");
+        assert!(coverage.count(said) > 0, "the store never replies {said}:\n{coverage}");
     }
 }
 
-/// One stream of commands: odd seeds lose the memory of the server with each restart.
+/// Runs one stream of commands. With odd seeds, the server loses its data at each restart.
 async fn run(client: &redis::Client, seed: u64) -> Result<Coverage, Divergence> {
     let memory = if seed.is_multiple_of(2) { Memory::Lasts } else { Memory::Forgets };
     let plan = Plan::new(seed, number("CONFORMANCE_COMMANDS", COMMANDS)).memory(memory);

@@ -1,9 +1,13 @@
-//! A server that does not answer.
+//! Servers that do not answer, and connections that break.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
-use waiting_room_core::{Clock, Reason, RoomRules, Store, StoreErrorKind, SystemClock, VisitorId};
+use waiting_room_core::{
+    Reason, RoomRules, Store, VisitorId,
+    error::StoreErrorKind,
+    time::{Clock, SystemClock},
+};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
 use crate::{
@@ -61,7 +65,7 @@ async fn a_node_that_starts_while_its_server_is_away_joins_the_room_when_it_is_t
         server.start_again().unwrap();
         let told = eventually(async || store.enter(VisitorId::new(1)).await.ok()).await;
         assert_eq!(*told.reason(), Reason::AdmittedSlot, "{engine}");
-        // A node that comes later finds the room as it is.
+        // A node that starts later joins the room that the first one has opened.
         let later = node(&server, rules).await;
         assert_eq!(later.snapshot().await.unwrap().active, 1);
     })

@@ -1,10 +1,11 @@
-//! A line so long that most of it need not ask.
+//! A line so long that the node answers most check-ins without the server.
 
 use std::{collections::HashMap, time::Duration};
 
 use redis::AsyncCommands;
 use waiting_room_core::{
-    ManualClock, Reason, RoomMode, RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId,
+    Reason, RoomRules, Store, Ticket, Timestamp, Verdict, VisitorId, room::RoomMode,
+    time::ManualClock,
 };
 use waiting_room_engines::EngineServer;
 use waiting_room_redis::RedisStore;
@@ -13,7 +14,7 @@ use crate::support::{eventually, manager, node_by, on_each, start};
 
 const LINE: u128 = 300;
 
-/// A full room and a line of three hundred, each with a place.
+/// Fills a room, and a line of 300 visitors with places.
 async fn line(store: &RedisStore, clock: &ManualClock) -> Vec<Ticket> {
     let mut tickets = Vec::new();
     store.enter(VisitorId::new(0)).await.unwrap();
@@ -50,9 +51,9 @@ async fn who_stands_far_back_costs_no_call_and_stays_in_line() {
             let shown = renewed.shown_position.unwrap();
             assert!(shown <= index + 1 && shown + 10 > index, "{shown}, not {}", index + 1);
         }
-        assert_eq!(check_ins(&server).await - asked, 33, "only those who could enter soon");
+        assert_eq!(check_ins(&server).await - asked, 33, "only visitors before the frontier");
 
-        // Without its heartbeats the server would take most of them for away by now.
+        // Without the heartbeats the server would consider most of them away by now.
         eventually(async || {
             let now = dues(&server).await;
             before.iter().all(|(id, due)| now[id] > *due).then_some(())
@@ -79,7 +80,7 @@ async fn who_stands_far_back_is_told_that_nobody_is_let_in() {
     .await;
 }
 
-/// How many check-ins have reached the server: each ranks its visitor once.
+/// Returns how many check-ins have reached the server: each of them runs ZRANK once.
 async fn check_ins(server: &EngineServer) -> u64 {
     let mut info = redis::cmd("INFO");
     let info: String =
@@ -88,7 +89,7 @@ async fn check_ins(server: &EngineServer) -> u64 {
     line.split(['=', ',']).nth(1).unwrap().parse().unwrap()
 }
 
-/// Until when each is present who stands in line.
+/// Returns the time until which each visitor in line counts as present.
 async fn dues(server: &EngineServer) -> HashMap<Vec<u8>, f64> {
     let mut connection = manager(server).await;
     connection.zrange_withscores("{wr:shop}:due", 0, -1).await.unwrap()

@@ -1,4 +1,4 @@
-//! More requests at once than a node can ask its store about, on a server in good health.
+//! Floods: more requests at once than a node can pass on to its store, on a healthy server.
 
 use std::{
     collections::BTreeMap,
@@ -22,23 +22,24 @@ use waiting_room_redis::{RedisLimits, RedisStoreOptions};
 
 use crate::support::{connect, manager, start};
 
-/// More than wait in the queue of a node.
+/// More requests than the queue of a node holds.
 const FLOOD: u32 = 6_000;
 
-/// A deadline that a node which is busy with the flood can keep.
+/// A deadline that a node can keep while it handles the flood.
 fn options() -> RedisStoreOptions {
     RedisStoreOptions::new().deadline(Duration::from_millis(250))
 }
 
-/// The answers to a flood of requests that all come at once.
+/// The responses to a flood of requests that all arrive at once.
 #[derive(Debug, Default)]
 struct Answers {
+    /// Requests that reached the application.
     inside: u32,
-    /// Turned back by the room or the limits themselves.
+    /// Requests that the room or the limits have refused.
     decided: u32,
-    /// Asked to come back, as the node had too much to ask.
+    /// Requests that are to come back, because the node had too many calls to make.
     busy: u32,
-    /// Anything else, how often.
+    /// The number of all others, by status and reason.
     other: BTreeMap<(u16, String), u32>,
 }
 
@@ -57,7 +58,7 @@ impl Answers {
     }
 }
 
-/// Sends a flood of requests without a token, from one address each or from one for all.
+/// Sends a flood of requests without tokens, each from an address of its own or all from one.
 async fn flood(service: &Router, one_address: bool) -> Answers {
     let mut requests = JoinSet::new();
     for sender in 0..FLOOD {
@@ -77,7 +78,7 @@ async fn flood(service: &Router, one_address: bool) -> Answers {
     answers
 }
 
-/// A service that counts the requests that reach it.
+/// Returns a service that counts the requests that reach it.
 fn service<L>(ran: &Arc<AtomicU32>, layer: impl FnOnce(Router) -> L) -> L {
     let ran = Arc::clone(ran);
     layer(Router::new().route(
@@ -110,14 +111,14 @@ async fn a_flood_of_newcomers_does_not_open_a_room_whose_store_answers() {
         let answers = flood(&room, false).await;
         inside += answers.inside;
         let moves = wave > 0 || answers.inside >= 20;
-        assert!(moves, "visitors are let in during the flood: {answers:?}");
+        assert!(moves, "visitors are admitted during the flood: {answers:?}");
         assert!(answers.other.is_empty(), "{answers:?}");
     }
     assert!(inside <= 1_000, "{inside} of 1000 slots");
     assert_eq!(ran.load(Ordering::Relaxed), inside);
 }
 
-/// The key is what the client says, so it can have as many as it likes.
+/// The key is a header of the request, so a client can have as many keys as it likes.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_made_up_keys_leaves_no_more_in_the_store_than_its_limit_remembers() {
     let (server, ran) = (start(Engine::Redis), Arc::default());
@@ -139,7 +140,7 @@ async fn a_flood_of_made_up_keys_leaves_no_more_in_the_store_than_its_limit_reme
         inside += u32::from(response.status() == 200);
     }
     let after: usize = redis::cmd("DBSIZE").query_async(&mut keys).await.unwrap();
-    // 400 by themselves, and 50 networks with 5 requests each.
+    // 400 keys with one request each; the others share 50 networks, with 5 requests each.
     assert_eq!(inside, 400 + 50 * 5);
     assert_eq!(ran.load(Ordering::Relaxed), inside);
     assert!((450..=460).contains(&(after - before)), "{before}, then {after}");
@@ -158,7 +159,7 @@ async fn a_flood_from_one_address_does_not_lift_its_limit_while_the_store_answer
     let api = service(&ran, |router| router.layer(WaitingRoomLayer::new(config)));
     let answers = flood(&api, true).await;
     assert!(answers.other.is_empty(), "{answers:?}");
-    // What the store has charged may be unknown to a request that has given up.
+    // The store may have charged requests that have given up by then, so fewer may get in.
     assert!((20..=100).contains(&answers.inside), "{answers:?}");
     assert_eq!(ran.load(Ordering::Relaxed), answers.inside);
 }

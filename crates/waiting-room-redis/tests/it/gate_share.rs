@@ -1,4 +1,4 @@
-//! One gate for several nodes.
+//! One gate that several nodes share.
 
 mod loss;
 
@@ -37,7 +37,7 @@ async fn share_by(
         .await
 }
 
-/// Time enough for a server that shares its machine with other tests, and several tries in a lease.
+/// A deadline that suits a busy machine, and leaves time for several renewals in a lease.
 fn options() -> RedisStoreOptions {
     RedisStoreOptions::new().deadline(Duration::from_millis(200))
 }
@@ -52,13 +52,13 @@ async fn shares_follow_the_demand() {
         let server = start(engine);
         let mut here = share(&server, GateStoreFailure::Close).await;
         let mut there = share(&server, GateStoreFailure::Close).await;
-        assert_eq!(here.renew(demand(0, 0)).await, 20, "nobody else is there");
-        assert_eq!(there.renew(demand(0, 9)).await, 0, "it has all been given away");
-        assert_eq!(here.renew(demand(1, 0)).await, 6, "one, and half of what nobody wants");
-        assert_eq!(there.renew(demand(0, 9)).await, 0, "it is not yet in force there");
+        assert_eq!(here.renew(demand(0, 0)).await, 20, "there is no other node");
+        assert_eq!(there.renew(demand(0, 9)).await, 0, "the first node has everything");
+        assert_eq!(here.renew(demand(1, 0)).await, 6, "its demand, and half of the rest");
+        assert_eq!(there.renew(demand(0, 9)).await, 0, "6 is not in force at the first yet");
         assert_eq!(here.renew(demand(1, 0)).await, 6);
         assert_eq!(there.renew(demand(0, 9)).await, 14);
-        // Three times as many want something there.
+        // The demand of the second node is now three times that of the first.
         for _ in 0..3 {
             here.renew(demand(6, 14)).await;
             there.renew(demand(14, 46)).await;
@@ -69,7 +69,7 @@ async fn shares_follow_the_demand() {
     .await;
 }
 
-/// Nodes whose requests come and go at random, and which put their limits in force at random.
+/// The requests of the nodes come and go at random, and so do their renewals.
 #[tokio::test(flavor = "multi_thread")]
 async fn all_nodes_together_never_run_more_than_the_total() {
     on_each(async |engine| {
@@ -110,17 +110,17 @@ async fn where_a_server_takes_over_whose_clock_is_behind_leases_end_all_the_same
         let mut gone = share(&server, GateStoreFailure::Close).await;
         assert_eq!(gone.renew(demand(0, 0)).await, TOTAL);
         drop(gone);
-        // What a server leaves behind whose clock was an hour ahead of this one's.
+        // The state as a server leaves it whose clock was an hour ahead of this one's.
         add(&server, EXPIRES_US, HOUR_US).await;
         let () = manager(&server).await.hincr(KEY, "last_us", HOUR_US).await.unwrap();
         let mut stays = share(&server, GateStoreFailure::Close).await;
-        assert_eq!(stays.renew(demand(0, 0)).await, 0, "the lease of the other is not over");
+        assert_eq!(stays.renew(demand(0, 0)).await, 0, "the lease of the other node runs");
         eventually(async || (stays.renew(demand(0, 0)).await == TOTAL).then_some(())).await;
     })
     .await;
 }
 
-/// As when a connection that was given up brings at last what was sent on it.
+/// This happens when a connection that the node has given up delivers its data after all.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_renewal_that_comes_after_a_later_one_changes_nothing() {
     on_each(async |engine| {
@@ -141,7 +141,7 @@ async fn entries(server: &EngineServer) -> Vec<Vec<u8>> {
     manager(server).await.hvals(KEY).await.unwrap()
 }
 
-/// Adds so much to what stands in this place for each node.
+/// Adds a number to one field in the entry of each node.
 async fn add(server: &EngineServer, place: usize, number: u64) {
     let added = "for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do
         if not string.find(name, '_us$') then

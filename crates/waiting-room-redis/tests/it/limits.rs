@@ -1,4 +1,4 @@
-//! Rate limits on real servers, which the tests start themselves.
+//! Tests of rate limits on real servers, which the tests start themselves.
 
 mod conformance;
 mod exact;

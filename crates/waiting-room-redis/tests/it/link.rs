@@ -1,4 +1,4 @@
-//! The way to a server.
+//! A network link to a server, with faults.
 
 use std::{
     sync::{
@@ -19,7 +19,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-/// A way on which everything can vanish, with the connections left open at both ends.
+/// A proxy that can lose all data while the connections at both ends stay open.
 pub(crate) struct Link {
     pub(crate) port: u16,
     state: Arc<State>,
@@ -27,13 +27,13 @@ pub(crate) struct Link {
 
 #[derive(Default)]
 struct State {
-    /// Connections that were made before so many times of vanishing are deaf.
+    /// The number of calls of `vanish`. A connection that was made before the last one is dead.
     vanished: AtomicU32,
-    /// All connections are deaf, also those that are still to be made.
+    /// Whether all connections are dead, including new ones.
     is_cut: AtomicBool,
-    /// Ends the connections that there are.
+    /// Closes all open connections.
     dropped: Notify,
-    /// Each byte takes so long in each direction.
+    /// The delay of each byte in each direction.
     delay: Duration,
 }
 
@@ -42,7 +42,7 @@ impl Link {
         Self::with_round_trip(server, Duration::ZERO).await
     }
 
-    /// A way there and back that takes this long.
+    /// Creates a link to a server on this port, with this round trip time.
     pub(crate) async fn with_round_trip(server: u16, round_trip: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -61,22 +61,22 @@ impl Link {
         Self { port, state }
     }
 
-    /// From now on nothing comes through on the connections that there are.
+    /// Loses all data on the connections that are open now; new ones work.
     pub(crate) fn vanish(&self) {
         self.state.vanished.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Closes the connections that there are.
+    /// Closes the connections that are open now.
     pub(crate) fn drop_connections(&self) {
         self.state.dropped.notify_waiters();
     }
 
-    /// From now on nothing comes through at all.
+    /// Loses all data on all connections, including new ones.
     pub(crate) fn cut(&self) {
         self.state.is_cut.store(true, Ordering::Relaxed);
     }
 
-    /// What is sent from now on comes through again.
+    /// Delivers data again from now on.
     pub(crate) fn mend(&self) {
         self.state.is_cut.store(false, Ordering::Relaxed);
     }

@@ -1,5 +1,5 @@
-//! The store against real servers, which the tests start themselves.
-#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
+//! Tests of the stores against real servers, which the tests start themselves.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod clock;
 mod cluster;

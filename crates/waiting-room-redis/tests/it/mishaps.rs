@@ -1,10 +1,13 @@
-//! What happens to a server and its keys at three in the morning.
+//! Mishaps of a server and its keys: late calls, lost or deleted keys, unreadable rules, crowds.
 
 use std::time::Duration;
 
 use redis::AsyncCommands;
 use tokio::time::Instant;
-use waiting_room_core::{Clock, ManualClock, RoomRules, Store, Timestamp, Verdict, VisitorId};
+use waiting_room_core::{
+    RoomRules, Store, Timestamp, Verdict, VisitorId,
+    time::{Clock, ManualClock},
+};
 use waiting_room_redis::RedisStoreOptions;
 
 use crate::support::{
@@ -27,10 +30,10 @@ async fn who_asked_so_long_ago_that_nobody_waits_is_not_let_in() {
         while given_up.elapsed() < Duration::from_millis(50) {
             tokio::task::yield_now().await;
         }
-        // The question is in the socket, and is read now.
+        // The call is still in the socket, and the server reads it now.
         server.resume().unwrap();
         let seen = eventually(async || store.snapshot().await.ok()).await;
-        assert_eq!(seen.new_in_last_minute, 1, "the first visitor");
+        assert_eq!(seen.new_in_last_minute, 1, "only the first visitor");
     })
     .await;
 }
@@ -92,7 +95,7 @@ async fn many_nodes_look_at_a_room_by_one_script_a_second() {
         eventually(async || (began.elapsed() >= Duration::from_secs(4)).then_some(())).await;
         let scripts = crate::limits::support::scripts(&server).await;
         assert!((2..=2 * NODES).contains(&scripts), "{engine}: {scripts} of {}", 4 * NODES);
-        // What one has changed the others follow all the same.
+        // A change on one node still reaches the others.
         nodes[0].configure(|rules| rules.with_total_active_users(2)).await.unwrap();
         eventually(async || (nodes[9].rules().total_active_users() == 2).then_some(())).await;
     })
@@ -159,7 +162,7 @@ async fn rules_that_only_a_newer_release_can_read_are_no_failure_of_the_server()
             store.snapshot().await.unwrap();
             admitted(&store, id).await;
         }
-        assert_eq!(store.rules().total_active_users(), 100, "the rules that it can read");
+        assert_eq!(store.rules().total_active_users(), 100, "the last rules it could read");
     })
     .await;
 }
@@ -187,7 +190,7 @@ async fn a_crowd_that_has_vanished_is_cleared_within_moments() {
     .await;
 }
 
-/// Ten thousand visitors in line, none of whom has been here for as long as a place is kept.
+/// Puts ten thousand visitors in line, all of whom have been away for longer than a place is kept.
 const VANISHED: &str = "
     for i = 1, 10000 do
         local id = struct.pack('>I8I8', 5, i)

@@ -1,10 +1,12 @@
-//! How many places one network holds, on all nodes together.
+//! The share of the places that one network may hold, on all nodes together.
 
 use std::{num::NonZeroU32, time::Duration};
 
 use redis::AsyncCommands;
 use waiting_room_core::{
-    Clock, ManualClock, PlacesPerNetwork, Reason, RoomRules, Store, Timestamp, Verdict, VisitorId,
+    Reason, RoomRules, Store, Timestamp, Verdict, VisitorId,
+    room::PlacesPerNetwork,
+    time::{Clock, ManualClock},
 };
 use waiting_room_engines::EngineServer;
 use waiting_room_redis::RedisStore;
@@ -20,7 +22,7 @@ fn rules() -> RoomRules {
         .with_places_per_network(PlacesPerNetwork::Limit(2))
 }
 
-/// A full room.
+/// Starts a node, and fills its room.
 async fn full(server: &EngineServer, clock: &ManualClock) -> RedisStore {
     let store = node_by(clock.clone(), server, rules()).await;
     admitted(&store, 0).await;
@@ -31,7 +33,7 @@ fn of(network: u32, who: u128) -> VisitorId {
     VisitorId::new(who).of_network(NonZeroU32::new(network))
 }
 
-/// What a newcomer of a network is told at the second touch.
+/// Returns the verdict at the second touch of a newcomer from a network.
 async fn comes(store: &RedisStore, network: u32, who: u128) -> Verdict {
     match store.enter(of(network, who)).await.unwrap() {
         Verdict::Wait { ticket, .. } => store.check_in(ticket).await.unwrap(),
@@ -48,7 +50,7 @@ async fn has_place(store: &RedisStore, network: u32, who: u128) -> bool {
     }
 }
 
-/// How many places the server counts, for all networks.
+/// Returns the number of places that the server counts, for all networks together.
 async fn counted(server: &EngineServer) -> u32 {
     let counts: Vec<u32> = manager(server).await.hvals(NETWORKS).await.unwrap();
     counts.into_iter().sum()
@@ -67,8 +69,8 @@ async fn a_network_has_no_more_places_than_its_share_whichever_node_it_asks() {
         }
         assert!(has_place(&there, 8, 1).await && has_place(&here, 0, 1).await);
         assert_eq!(here.snapshot().await.unwrap().waiting, 4);
-        assert_eq!(counted(&server).await, 3, "one is of no known network");
-        // An operator changes it for all.
+        assert_eq!(counted(&server).await, 3, "one has no known network");
+        // An operator's change applies on all nodes.
         there
             .configure(|rules| rules.with_places_per_network(PlacesPerNetwork::Off))
             .await
@@ -92,14 +94,14 @@ async fn a_place_that_is_let_in_left_or_lapsed_is_for_another_of_the_network() {
         assert!(has_place(&store, 7, 1).await && has_place(&store, 7, 2).await);
         store.leave(of(7, 2)).await.unwrap();
         assert!(has_place(&store, 7, 3).await && !has_place(&store, 7, 4).await);
-        // The first in line is let in.
+        // The first visitor in line is admitted, which frees a place of its network.
         store.leave(VisitorId::new(0)).await.unwrap();
         let mut ticket = waiting_room_core::Ticket::new(of(7, 1), START, START, START);
         ticket.placed = true;
         let verdict = store.check_in(ticket).await.unwrap();
         assert!(matches!(verdict, Verdict::Admit { .. }), "{verdict:?}");
         assert!(has_place(&store, 7, 5).await && !has_place(&store, 7, 6).await);
-        // More lapse at once than one script clears away.
+        // More places lapse at once than one script clears.
         store
             .configure(|rules| rules.with_places_per_network(PlacesPerNetwork::Off))
             .await
@@ -119,7 +121,7 @@ async fn a_place_that_is_let_in_left_or_lapsed_is_for_another_of_the_network() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_count_of_networks_that_is_lost_refuses_no_visitor_and_is_no_loss_of_passes() {
     on_each(async |engine| {
-        // A key that is lost, and how many of the network have a place after it.
+        // A key that is lost, and the number of places in the line afterwards.
         for (key, places) in [("networks", 4), ("places", 2), ("kept", 2)] {
             let server = start(engine);
             let clock = ManualClock::new(START);
@@ -132,7 +134,7 @@ async fn a_count_of_networks_that_is_lost_refuses_no_visitor_and_is_no_loss_of_p
             assert_eq!(store.snapshot().await.unwrap().waiting, places, "{key}");
             let is_believed = store.remembers_since() == START;
             assert_eq!(is_believed, key == "networks", "{key}");
-            // All go, those that are counted and those that are not.
+            // All visitors leave, those whose places are counted and those whose are not.
             for who in 1..=5 {
                 store.leave(of(7, who)).await.unwrap();
             }
@@ -159,10 +161,10 @@ async fn beside_a_release_that_counts_no_networks_none_is_believed_to_have_more_
             .arg("{wr:shop}:places")
             .arg(&of(7, 1).bits().to_be_bytes());
         let () = script.query_async(&mut manager(&server).await).await.unwrap();
-        // The one that is left is not counted.
+        // The place that is left from before is no longer counted.
         assert!(has_place(&store, 7, 3).await && has_place(&store, 7, 4).await);
         assert!(!has_place(&store, 7, 5).await);
-        // Where it has opened the room, there is no such rule, and the default is in force.
+        // A room that an earlier release has opened has no such rule, so the default applies.
         let fields = ["share", "share_shadow"];
         let () = manager(&server).await.hdel("{wr:shop}:room", &fields).await.unwrap();
         for who in 6..20 {
@@ -172,7 +174,7 @@ async fn beside_a_release_that_counts_no_networks_none_is_believed_to_have_more_
     .await;
 }
 
-/// A script of the release before: it takes a place away and does not count that of its network.
+/// A script of an earlier release: it removes a place, and does not count networks.
 const EARLIER: &str = "
     redis.call('ZREM', KEYS[2], ARGV[1])
     local counts = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'counts'))

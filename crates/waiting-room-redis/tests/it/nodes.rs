@@ -1,9 +1,9 @@
-//! Several nodes, one room.
+//! Several nodes that share one room.
 
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use waiting_room_core::{Renewal, RoomRules, Store, Verdict, VisitorId};
+use waiting_room_core::{RoomRules, Store, Verdict, VisitorId, room::Renewal};
 use waiting_room_redis::RedisStoreOptions;
 
 use crate::support::{
@@ -70,12 +70,12 @@ async fn who_was_let_in_without_being_told_is_taken_out_again() {
         let server = start(engine);
         let options = RedisStoreOptions::new().deadline(Duration::from_millis(20));
         let store = connect(&server, RoomRules::new("shop", 2), options).await.unwrap();
-        // The server knows the script from now on, and runs it when it is told to.
+        // From now on the server knows the script, so a single command runs it.
         eventually(async || store.enter(VisitorId::new(0)).await.ok()).await;
         server.pause().unwrap();
         let error = store.enter(VisitorId::new(1)).await.unwrap_err();
         assert!(is_overdue(error.kind()), "{error:?}");
-        // The server finds what it was asked, and lets in who has been told otherwise.
+        // The server reads the call, and admits the visitor whose node has given up.
         server.resume().unwrap();
         eventually(async || match store.enter(VisitorId::new(2)).await {
             Ok(Verdict::Admit { .. }) => Some(()),

@@ -1,11 +1,12 @@
-//! A server that has forgotten, and one that has taken over.
+//! Recovery: a server that has lost its data, and a replica that has taken over.
 
 use std::time::Duration;
 
 use redis::AsyncCommands;
 use waiting_room_core::{
-    Clock, ManualClock, Pass, Reason, Recovery, Renewal, RoomRules, Store, Timestamp, Verdict,
-    VisitorId,
+    Pass, Reason, RoomRules, Store, Timestamp, Verdict, VisitorId,
+    room::{Recovery, Renewal},
+    time::{Clock, ManualClock},
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_redis::RedisStore;
@@ -18,7 +19,7 @@ fn rules(recovery: Recovery) -> RoomRules {
     RoomRules::new("shop", 2).with_session_duration(Duration::from_secs(80)).with_recovery(recovery)
 }
 
-/// A room past the hold with which it began, and one who was let in.
+/// Opens a room, waits until its first pause is over, and admits a visitor.
 async fn used(
     server: &EngineServer,
     clock: &ManualClock,
@@ -30,12 +31,13 @@ async fn used(
     (store, pass)
 }
 
-/// Nobody is let in until each pass of before is void; who has one goes on and is counted again.
+/// Checks that the room admits no newcomers until each pass from before the loss is void, and that
+/// the session of such a pass goes on and counts again.
 async fn holds(store: &RedisStore, clock: &ManualClock, pass: Pass) {
     let lost_at = clock.now();
     let verdict = store.enter(VisitorId::new(2)).await.unwrap();
     assert_eq!(verdict.reason(), &Reason::QueuedRecovery);
-    assert_eq!(store.remembers_since(), lost_at, "passes of before are due");
+    assert_eq!(store.remembers_since(), lost_at, "passes from before are due for renewal");
     let Renewal::Renew(renewed) = store.renew(pass).await.unwrap() else { panic!("broken off") };
     assert_eq!(renewed.accepted_at, pass.accepted_at);
     assert_eq!(store.snapshot().await.unwrap().active, 1);
@@ -58,7 +60,8 @@ async fn a_server_that_was_emptied_lets_nobody_in_while_old_passes_are_about() {
     .await;
 }
 
-/// Loses all that the server knows, and sees the hold that an hour's session needs: 80 s is shorter.
+/// Deletes all data of the server, and checks that the pause is as long as sessions of an hour
+/// need, although those of the present rules last 80 s.
 async fn holds_for_an_hour(store: &RedisStore, server: &EngineServer, clock: &ManualClock) {
     let () = redis::cmd("FLUSHALL").query_async(&mut manager(server).await).await.unwrap();
     for wait in [0, 4_049] {
@@ -189,7 +192,7 @@ async fn a_server_that_kept_everything_is_not_believed_to_have() {
         let clock = ManualClock::new(START);
         let (store, pass) = used(&server, &clock, Recovery::Pause).await;
         server.start_again().unwrap();
-        // It is looked at who the server is some twenty times a second, not each time.
+        // The scripts check the server's run id once in 50 ms.
         clock.advance(Duration::from_millis(50));
         eventually(async || store.snapshot().await.ok()).await;
         holds(&store, &clock, pass).await;
@@ -231,14 +234,14 @@ async fn a_pass_that_was_renewed_unheard_outlives_the_session_that_the_replica_k
         store.sweep().await.unwrap();
         clock.advance(Duration::from_secs(60));
         store.sweep().await.unwrap();
-        assert_eq!(store.snapshot().await.unwrap().active, 0, "it has lapsed here");
+        assert_eq!(store.snapshot().await.unwrap().active, 0, "the session has lapsed here");
         let renewal = store.renew(pass).await.unwrap();
         assert!(matches!(renewal, Renewal::Renew(_)), "{renewal:?}");
     })
     .await;
 }
 
-/// Has a server follow another, or nobody any more.
+/// Makes a server a replica of another, or a primary.
 async fn follow(replica: &EngineServer, server: Option<&EngineServer>) {
     let mut replicaof = redis::cmd("REPLICAOF");
     match server {
@@ -248,7 +251,7 @@ async fn follow(replica: &EngineServer, server: Option<&EngineServer>) {
     let () = replicaof.query_async(&mut manager(replica).await).await.unwrap();
 }
 
-/// Waits until a replica knows of the one who was let in.
+/// Waits until a replica knows of the active visitor.
 async fn has_heard(replica: &EngineServer) {
     let mut connection = manager(replica).await;
     eventually(async || {

@@ -1,10 +1,12 @@
-//! A user of the server who may do no more than `docs/redis.md` says is needed.
+//! A user of the server who has only the rights that `docs/redis.md` lists.
 
 use std::{collections::BTreeSet, fs, num::NonZeroU32, path::Path, time::Duration};
 
 use redis::{Client, Value};
 use waiting_room_core::{
-    QueueingMethod, Quota, RateStore, Renewal, RoomRules, Store, Verdict, VisitorId,
+    Quota, RoomRules, Store, Verdict, VisitorId,
+    rate::RateStore,
+    room::{QueueingMethod, Renewal},
 };
 use waiting_room_redis::{
     Demand, GateShare, GateStoreFailure, RedisLimits, RedisStore, RedisStoreOptions,
@@ -77,8 +79,8 @@ fn the_rights_in_the_manual_are_those_that_the_scripts_use() {
     assert_eq!(given, used.iter().map(String::as_str).collect());
 }
 
-/// The words of the command by which the manual makes a user.
+/// Returns the words of the command in the manual that creates the user.
 fn rights() -> impl Iterator<Item = &'static str> {
-    let command = MANUAL.find("ACL SETUSER").expect("the manual makes a user");
+    let command = MANUAL.find("ACL SETUSER").expect("the manual creates a user");
     MANUAL[command..].split("```").next().unwrap().split_whitespace().filter(|word| *word != "\\")
 }

@@ -1,4 +1,4 @@
-//! What visitors who are inside notice of a store that is far away.
+//! How a distant store affects active visitors: by no lost session, whatever the round trip.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tower::ServiceExt;
 use tower_waiting_room::{
     KeyRing, StoreFailure, TokenKey, WaitingRoomConfig, WaitingRoomLayer, respond::reason_of,
 };
-use waiting_room_core::{ManualClock, Timestamp};
+use waiting_room_core::{Timestamp, time::ManualClock};
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisStoreOptions;
 
@@ -18,7 +18,7 @@ use crate::{
 
 const SESSION: u64 = 80;
 
-/// A node of a room of one visitor, whose pages take no time.
+/// Starts a node of a room for one visitor, with pages that take no time.
 async fn node(link: &Link, clock: &ManualClock) -> Router {
     let config = WaitingRoomConfig::builder("shop")
         .total_active_users(1)
@@ -26,7 +26,7 @@ async fn node(link: &Link, clock: &ManualClock) -> Router {
         .keys(KeyRing::new(TokenKey::from_bytes([7; 32])))
         .build()
         .unwrap();
-    // Time enough on a busy machine; what is tried is the round trip.
+    // Long enough for a busy machine: the test is about the round trip, not the deadline.
     let options = RedisStoreOptions::new().deadline(Duration::from_secs(5)).clock(clock.clone());
     let store = connect_to(link.port, config.room().unwrap().clone(), options).await.unwrap();
     let layer = WaitingRoomLayer::with_store(config, store, StoreFailure::Wait);
@@ -61,7 +61,7 @@ async fn a_visitor_who_comes_back_within_a_session_stays_inside_whatever_the_rou
             [node(&link, &clock).await, node(&link, &clock).await, node(&link, &clock).await];
         let mut ann = Visitor::default();
         assert_eq!(ann.get(&nodes[0]).await.status(), 200, "{round_trip} ms");
-        // Each pause is shorter than a session; after some, the pass of before has run out.
+        // Each pause is shorter than a session, but some outlast the pass that the client holds.
         for (turn, pause) in [40, 79, 15, 79, 79, 11, 79, 60, 79].into_iter().enumerate() {
             clock.advance(Duration::from_secs(pause));
             let newcomer = Visitor::default().get(&nodes[(turn + 2) % 3]).await;

@@ -1,4 +1,4 @@
-//! Rules, from releases and from operators.
+//! Changes of rules, by releases and by operators.
 
 use waiting_room_core::{RoomRules, Store};
 
@@ -17,7 +17,7 @@ async fn what_an_operator_changes_on_one_node_the_others_learn() {
             let limits = (rules.total_active_users(), rules.new_users_per_minute());
             (limits.1 == Some(5)).then_some(limits)
         });
-        assert_eq!(limits.await, (20, Some(5)), "neither undid what the other did");
+        assert_eq!(limits.await, (20, Some(5)), "neither change undoes the other");
     })
     .await;
 }

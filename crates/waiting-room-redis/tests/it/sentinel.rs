@@ -1,4 +1,4 @@
-//! A server whose replica takes over, and Sentinel, which says which of them is the primary.
+//! A server whose replica takes over, and Sentinel, which knows which of them is the primary.
 
 use std::{net::TcpListener, process::Stdio, time::Duration};
 
@@ -10,7 +10,8 @@ use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
 use crate::support::{connection, eventually, start};
 
-/// Opens a connection to the server that Sentinel says is the primary, as in `docs/redis.md`.
+/// Opens a connection to the server that is the primary according to Sentinel, as in
+/// `docs/redis.md`.
 async fn primary(sentinel: Client) -> RedisResult<MultiplexedConnection> {
     let mut asked = sentinel.get_multiplexed_async_connection().await?;
     let mut question = redis::cmd("SENTINEL");
@@ -19,7 +20,7 @@ async fn primary(sentinel: Client) -> RedisResult<MultiplexedConnection> {
     Client::open((host, port))?.get_multiplexed_async_connection().await
 }
 
-/// A Sentinel that takes half a second of silence for the end of a primary.
+/// Starts a Sentinel that considers a primary down after half a second of silence.
 fn sentinel(primary: &EngineServer) -> (Child, Client) {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let file = std::env::temp_dir().join(format!("waiting-room-sentinel-{port}.conf"));
@@ -49,7 +50,7 @@ async fn a_node_that_asks_sentinel_follows_the_replica_that_takes_over() {
         RedisStore::connect(open.clone(), rules.clone(), options).await.ok()
     })
     .await;
-    // It has started, whether or not Sentinel had.
+    // The node may have started before Sentinel knew the primary.
     eventually(async || store.enter(VisitorId::new(1)).await.ok()).await;
     eventually(async || {
         let mut asked = client.get_multiplexed_async_connection().await.ok()?;

@@ -1,4 +1,4 @@
-//! What the tests have in common.
+//! Helpers that the tests share: servers, nodes, visitors, waiting.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use redis::{
     aio::{ConnectionManager, ConnectionManagerConfig, MultiplexedConnection},
 };
 use waiting_room_core::{
-    Clock, Pass, RoomRules, Store, StoreError, StoreErrorKind, Ticket, Verdict, VisitorId,
+    Pass, RoomRules, Store, StoreError, Ticket, Verdict, VisitorId, error::StoreErrorKind,
+    time::Clock,
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
@@ -33,23 +34,23 @@ pub(crate) async fn connection(server: &EngineServer) -> MultiplexedConnection {
     open(Client::open(server.url()).unwrap()).await.unwrap()
 }
 
-/// A connection that leaves it to others how long to wait for a busy server.
+/// Opens a connection without a response timeout, so that only the deadline of the node applies.
 pub(crate) async fn open(client: Client) -> RedisResult<MultiplexedConnection> {
     let config = AsyncConnectionConfig::new().set_response_timeout(None);
     client.get_multiplexed_async_connection_with_config(&config).await
 }
 
-/// Time enough for a server that shares its machine with other tests.
+/// The longest deadline, for a server that shares its machine with other tests.
 pub(crate) fn patient() -> RedisStoreOptions {
     RedisStoreOptions::new().deadline(Duration::from_secs(10))
 }
 
-/// A node on the server's clock.
+/// Starts a node on the server's clock.
 pub(crate) async fn node(server: &EngineServer, rules: RoomRules) -> RedisStore {
     connect(server, rules, patient()).await.unwrap()
 }
 
-/// A node on a clock of the test.
+/// Starts a node on the clock of a test.
 pub(crate) async fn node_by(
     clock: impl Clock + Clone,
     server: &EngineServer,
@@ -89,7 +90,7 @@ pub(crate) async fn queued(store: &RedisStore, id: u128) -> Ticket {
     }
 }
 
-/// Tries again until it succeeds, which it must within half a minute.
+/// Repeats an attempt until it succeeds; panics after 30 s.
 pub(crate) async fn eventually<T>(mut attempt: impl AsyncFnMut() -> Option<T>) -> T {
     let trying = async {
         loop {
@@ -102,8 +103,9 @@ pub(crate) async fn eventually<T>(mut attempt: impl AsyncFnMut() -> Option<T>) -
     tokio::time::timeout(Duration::from_secs(30), trying).await.unwrap()
 }
 
-/// Whether a call was not answered in time. A node that is itself late, as on a busy machine, does not put
-/// that down to the server.
+/// Whether a call was not answered in time.
+///
+/// A node that is itself late, as on a busy machine, reports `Busy` rather than `Timeout`.
 pub(crate) fn is_overdue(kind: StoreErrorKind) -> bool {
     matches!(kind, StoreErrorKind::Busy | StoreErrorKind::Timeout)
 }

@@ -1,4 +1,4 @@
-//! A server that is spoken to over TLS.
+//! A server behind TLS.
 
 use std::{fs, net::TcpListener, time::Duration};
 
@@ -8,7 +8,7 @@ use waiting_room_core::{Reason, RoomRules, Store, Verdict, VisitorId};
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
-/// A server with a certificate for `localhost` that it has signed itself.
+/// A server with a self-signed certificate for `localhost`.
 struct TlsServer {
     _server: EngineServer,
     _directory: TempDir,
@@ -40,7 +40,7 @@ impl TlsServer {
         Self { _server, _directory: directory, certificate, port }
     }
 
-    /// A store over TLS, which trusts this certificate besides those of the machine.
+    /// Connects a store over TLS that trusts this certificate, and those of the machine.
     async fn store(&self, trusted: Option<&str>) -> Result<RedisStore, impl std::error::Error> {
         let root_cert = trusted.map(|it| it.as_bytes().to_vec());
         let certificates = TlsCertificates { client_tls: None, root_cert };
@@ -57,7 +57,7 @@ impl TlsServer {
 
 #[tokio::test]
 async fn a_room_is_shared_over_tls_with_a_certificate_that_is_trusted_and_no_other() {
-    // Once for the process: the client of Redis brings no cryptography of its own.
+    // Once for the process: the `redis` client has no cryptography of its own.
     rustls::crypto::ring::default_provider().install_default().unwrap();
     for engine in [Engine::Redis, Engine::Valkey] {
         let server = TlsServer::start(engine);
@@ -68,7 +68,7 @@ async fn a_room_is_shared_over_tls_with_a_certificate_that_is_trusted_and_no_oth
         let waits = other.enter(VisitorId::new(2)).await.unwrap();
         let is_full = matches!(waits, Verdict::Wait { reason: Reason::QueuedActiveLimit, .. });
         assert!(is_full, "{engine}: {waits:?}");
-        // A store starts without its server, and asks one that it does not trust nothing.
+        // A store that does not trust the server may start without it, but makes no calls to it.
         if let Ok(stranger) = server.store(None).await {
             assert!(stranger.enter(VisitorId::new(3)).await.is_err(), "{engine}");
         }

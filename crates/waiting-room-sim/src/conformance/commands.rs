@@ -4,7 +4,7 @@ use std::{collections::VecDeque, num::NonZeroU32, time::Duration};
 
 use rand::{RngExt, SeedableRng, seq::IndexedRandom};
 use rand_pcg::Pcg64Mcg;
-use waiting_room_core::{Pass, Renewal, Ticket, Timestamp, Verdict, VisitorId};
+use waiting_room_core::{Pass, Ticket, Timestamp, Verdict, VisitorId, room::Renewal};
 
 use super::settings::Settings;
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    Pass, QueueingMethod, Recovery, Renewal, RoomMode, Ticket, Timestamp, Verdict, VisitorId,
+    Pass, Ticket, Timestamp, Verdict, VisitorId,
+    room::{QueueingMethod, Recovery, Renewal, RoomMode},
 };
 
 use super::settings::Settings;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use rand::{RngExt, seq::IndexedRandom};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_core::{
-    CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, RoomRules, SessionRenewal,
+    RoomRules,
+    room::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
 };
 
 /// Every rule of a room but its name.

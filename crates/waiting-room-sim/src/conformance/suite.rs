@@ -3,8 +3,9 @@
 use std::{error::Error, fmt, time::Duration};
 
 use waiting_room_core::{
-    ManualClock, Reason, Renewal, RoomRules, RoomSnapshot, Store, StoreError, Ticket, Timestamp,
-    Verdict,
+    Reason, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict,
+    room::{Renewal, RoomSnapshot},
+    time::ManualClock,
 };
 
 use super::{

@@ -1,8 +1,9 @@
 use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{
-    ManualClock, MemoryStore, Pass, PlacesPerNetwork, Renewal, RoomRules, RoomSnapshot, Store,
-    StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    MemoryStore, Pass, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
+    room::{PlacesPerNetwork, Renewal, RoomSnapshot},
+    time::ManualClock,
 };
 
 use super::{Coverage, Divergence, Plan, conformance};
@@ -99,7 +100,7 @@ impl Faulty {
             Fault::LapsesLate => Duration::from_millis(1),
             _ => Duration::ZERO,
         };
-        let late = ManualClock::new(waiting_room_core::Clock::now(&clock).before(lag));
+        let late = ManualClock::new(waiting_room_core::time::Clock::now(&clock).before(lag));
         let room = MemoryStore::with_clock(Self::rules(fault, rules), late.clone()).unwrap();
         Self { fault, clock, late, room }
     }
@@ -117,7 +118,7 @@ impl Faulty {
 
     /// The room, at the right time or nearly so.
     fn room(&self) -> &MemoryStore {
-        let now = waiting_room_core::Clock::now(&self.clock);
+        let now = waiting_room_core::time::Clock::now(&self.clock);
         let lag = u64::from(self.fault == Fault::LapsesLate);
         self.late.advance_to(now.before(Duration::from_millis(lag)));
         &self.room

@@ -1,6 +1,8 @@
 use std::time::Duration;
 
-use waiting_room_core::{ManualClock, Recovery, RoomRules, Ticket, Timestamp, VisitorId};
+use waiting_room_core::{
+    RoomRules, Ticket, Timestamp, VisitorId, room::Recovery, time::ManualClock,
+};
 
 use super::{Run, World};
 use crate::{
@@ -226,7 +228,7 @@ fn time_only_moves_forward() {
     let mut world = World::new(&scenario(seeds(1)[0]), &morning()).unwrap();
     let clock = ManualClock::default();
     while let Some(now) = world.step() {
-        assert!(now >= waiting_room_core::Clock::now(&clock));
+        assert!(now >= waiting_room_core::time::Clock::now(&clock));
         clock.advance_to(now);
     }
 }

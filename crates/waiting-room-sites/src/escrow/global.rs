@@ -1,4 +1,4 @@
-//! The ledger of the whole world.
+//! The global ledger: the limit, and the accounts of all sites.
 
 mod accounts;
 mod ledger;

@@ -1,4 +1,4 @@
-//! What the global ledger knows of one site.
+//! The account of one site in the global ledger.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -11,59 +11,76 @@ use crate::{
     },
 };
 
-/// One site's account in the global ledger.
+/// The account of one site in the global ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Member {
     pub(super) epoch: Epoch,
     pub(super) standing: Standing,
     pub(super) incarnation: Option<Incarnation>,
     pub(super) allowance: Allowance,
-    /// When the newest message was sent that renewed the lease, by the site's clock.
+    /// The time at which the newest message that renewed the lease was sent, by the site's clock.
     pub(super) heard: Timestamp,
-    /// When the lease ends, by the clock here.
+    /// The end of the lease, by the clock of the global ledger.
     pub(super) lease_end: Timestamp,
+    /// The slots in use, as the site last reported.
     pub(super) used: u64,
+    /// The arrivals per 1000 s, as the site last reported.
     demand: u64,
+    /// The new visitors that wait for a slot, as the site last reported.
     want: u64,
+    /// The time of that report, by the clock of the global ledger.
     asked_at: Timestamp,
-    /// The site has not heard from here for a lease, and can use nothing.
+    /// Whether the site has received nothing from the global ledger for a whole lease, and thus
+    /// cannot use its slots.
     pub(super) is_deaf: bool,
-    /// When the site lacked slots for the first time since it last got some.
+    /// The first time at which the site lacked slots since it was last granted some.
     short_since: Option<Timestamp>,
+    /// The time at which the site was last asked for its unused slots.
     pub(super) recalled_at: Timestamp,
+    /// The visitors whose slots were claimed by other sites.
     claimed: BTreeSet<VisitorId>,
 }
 
-/// What one account adds to the sums, at one time.
+/// The contribution of one account to the sums over all accounts, at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Part {
-    /// Slots on the account.
+    /// The slots on the account.
     pub(super) held: u64,
-    /// Slots that the site could give back.
+    /// The slots that the site could give back.
     pub(super) unused: u64,
-    /// By which reserves are split.
+    /// The demand by which reserves are split.
     pub(super) demand: u64,
-    /// Whether it is not known if there is an account.
+    /// Whether it is unknown if there is an account.
     pub(super) is_unknown: bool,
-    /// The turn of a site that lacks slots, for visitors who wait at this moment: when it lacked some
-    /// first since it last got any.
+    /// For a site that lacks slots for waiting visitors: the first time at which it lacked some
+    /// since it was last granted any. Sites are served in the order of these times.
     pub(super) short_since: Option<Timestamp>,
-    /// When the site was last asked for slots that it does not use.
+    /// For a site with unused slots: the time at which it was last asked for them.
     pub(super) recalled_at: Option<Timestamp>,
-    /// When time alone changes any of this.
+    /// The next time at which any of these values changes without a message.
     pub(super) changes_at: Option<Timestamp>,
 }
 
-/// How an account stands.
+/// The state of an account.
+///
+/// ```text
+/// Away ──join──► Open ──claim, fence──► Closed
+///  ▲              │                       │
+///  └──────────────┴── all passes void ◄───┘
+///
+/// Unknown (after a loss) ──report, leased──────► Open
+///                        ──report, not leased──► Closed
+///                        ──enough time─────────► Away
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Standing {
-    /// There is none, and nothing is held.
+    /// There is no account, and no slot is held.
     Away,
-    /// It will not be used again; its slots come back when the last pass is void.
+    /// The account is not used any more. Its slots are reclaimed when the last pass is void.
     Closed,
-    /// It is in use.
+    /// The account is in use.
     Open,
-    /// Whether there is one was forgotten.
+    /// The global ledger was lost, and does not know whether there is an account.
     Unknown,
 }
 
@@ -87,7 +104,8 @@ impl Member {
         }
     }
 
-    /// Opens a new account for whoever asks. What the last one held stays with the site.
+    /// Opens a new account for the incarnation that asks. The slots of the last account stay with
+    /// the site, all counted as in use, since earlier incarnations may have given passes for them.
     pub(super) fn open(&mut self, term: Term, join: &Join, lease_end: Timestamp) {
         let held = self.allowance.held();
         *self = Self {
@@ -101,10 +119,10 @@ impl Member {
         };
     }
 
-    /// Takes over what a site says of an account that was forgotten here.
+    /// Restores an account that was lost here from the report of its site.
     ///
-    /// If the site's lease is over, its visitors may have been claimed and the slots been given to
-    /// others, of which the site knows nothing: the account is closed.
+    /// If the lease of the site is over, the account is closed: the lost ledger may have moved
+    /// slots of its visitors to other sites, which the site does not know.
     pub(super) fn adopt(&mut self, heartbeat: &Heartbeat, lease_end: Timestamp, now: Timestamp) {
         self.epoch = heartbeat.epoch;
         self.allowance = Allowance { granted: heartbeat.granted, returned: heartbeat.returned };
@@ -113,13 +131,14 @@ impl Member {
             if is_leased { (Standing::Open, lease_end) } else { (Standing::Closed, now) };
     }
 
-    /// Hears how things stand. What was given back counts whenever it is heard; the rest only if it
-    /// is not older than what is known.
+    /// Applies a report of the site. Its totals of granted and returned slots count whenever they
+    /// arrive; the rest only if the report is not older than the last one.
     pub(super) fn hear(&mut self, heartbeat: &Heartbeat, lease_end: Timestamp, now: Timestamp) {
         self.allowance.hear_granted(heartbeat.granted);
         self.allowance.hear_returned(heartbeat.returned);
         let is_deaf = heartbeat.lease_end <= heartbeat.sent_at;
-        // Whoever hears nothing would have its account renewed for ever, with all that is on it.
+        // A site that can send but not receive would keep its account, with all slots on it, for
+        // ever. So its lease is renewed only by the first report in that state.
         let renews = !(is_deaf && self.is_deaf);
         if renews && heartbeat.sent_at > self.heard {
             self.lease_end = self.lease_end.max(lease_end);
@@ -137,7 +156,8 @@ impl Member {
         self.note_shortage(now);
     }
 
-    /// Grants `slots` more. If they are too few, the site is behind all others who lack some.
+    /// Grants `slots` more. If they are too few, the site goes to the end of the order in which
+    /// sites that lack slots are served.
     pub(super) fn grant(&mut self, slots: u64, now: Timestamp) {
         self.allowance.grant(slots);
         self.short_since = None;
@@ -146,66 +166,67 @@ impl Member {
 
     /// Takes a slot away, because its visitor is now on another site's account.
     ///
-    /// The site must not use the account again, since it knows nothing of this.
+    /// The site does not know this, so the account is closed and must not be used again.
     pub(super) fn give_up(&mut self, visitor: VisitorId) {
         self.allowance.give_back(1);
         self.standing = Standing::Closed;
         self.claimed.insert(visitor);
     }
 
-    /// Closes the account. Its lease is over now at the latest.
+    /// Closes the account, and ends its lease if that has not ended yet.
     pub(super) fn close(&mut self, now: Timestamp) {
         self.standing = Standing::Closed;
         self.lease_end = self.lease_end.min(now);
     }
 
-    /// Takes back all that the account holds.
+    /// Reclaims all slots of the account.
     pub(super) fn reclaim(&mut self, term: Term) {
         let epoch = self.epoch.next(term);
         *self = Self { epoch, ..Self::new(term, Standing::Away) };
     }
 
-    /// If it is not known whether there is an account, there is none: what it held is over.
+    /// Declares an unknown account to be none. This is called when everything that it may have held
+    /// has expired.
     pub(super) fn forget_if_unknown(&mut self) {
         if self.standing == Standing::Unknown {
             self.standing = Standing::Away;
         }
     }
 
-    /// Whether all passes of the account are void.
+    /// Returns whether all passes of the account are void.
     pub(super) fn is_spent(&self, rules: &EscrowRules, now: Timestamp) -> bool {
         self.has_account() && self.spent_at(rules) <= now
     }
 
-    /// What others are told when the site can make no more passes.
+    /// The notice for other sites that this site can make no more passes; `None` while it can.
     pub(super) fn death(&self, site: SiteId, rules: &EscrowRules, now: Timestamp) -> Option<Death> {
         let is_over = self.lease_end + rules.margin() <= now;
         let (epoch, heard) = (self.epoch, self.heard);
         (self.has_account() && is_over).then_some(Death { site, epoch, heard })
     }
 
-    /// Whether the slot of a visitor with this pass may be moved, of a site that is dead.
+    /// Returns whether the slot of a visitor with this pass may be moved away from this dead site.
     ///
-    /// The site must not have given the slot to somebody else. It holds it until the pass expires,
-    /// by its own clock, and its lease ends by the same clock no later than `lease` after the newest
-    /// message that was heard from it.
+    /// That is so if the site cannot have given the slot to another visitor. The site holds the
+    /// slot until the pass expires, by its own clock, and by the same clock its lease ends no later
+    /// than `lease` after the newest message that was received from it.
     pub(super) fn still_holds(&self, pass: &SitePass, lease: Duration) -> bool {
         self.heard + lease <= pass.expires_at
             && self.allowance.held() > 0
             && !self.claimed.contains(&pass.visitor)
     }
 
-    /// Whether the site may use its slots.
+    /// Returns whether the site may use its slots.
     fn is_live(&self, now: Timestamp) -> bool {
         self.standing == Standing::Open && now < self.lease_end
     }
 
-    /// Slots that the site holds and does not use.
+    /// The slots that the site holds and does not use.
     pub(super) const fn unused(&self) -> u64 {
         self.allowance.held().saturating_sub(self.used)
     }
 
-    /// What the account adds to the sums over all of them.
+    /// The contribution of the account to the sums over all accounts.
     pub(super) fn part(&self, rules: &EscrowRules, now: Timestamp) -> Part {
         let is_live = self.is_live(now);
         let asks_until = self.asked_at + rules.borrow_wait;
@@ -226,20 +247,23 @@ impl Member {
         }
     }
 
+    /// Returns whether there is an account, open or closed.
     const fn has_account(&self) -> bool {
         matches!(self.standing, Standing::Closed | Standing::Open)
     }
 
+    /// The time at which the last pass of the account is void, by the clock of the global ledger.
     fn spent_at(&self, rules: &EscrowRules) -> Timestamp {
         self.lease_end + rules.margin() + rules.session
     }
 
-    /// So many slots are lacking.
+    /// The number of slots that the site lacks.
     pub(super) fn shortage(&self) -> u64 {
         self.used.saturating_add(self.want).saturating_sub(self.allowance.held())
     }
 
-    /// A site that lacks none for a moment does not lose its turn.
+    /// Records the start of a shortage. It is not cleared when the shortage ends, so a site that
+    /// lacks no slot for a moment does not lose its turn.
     fn note_shortage(&mut self, now: Timestamp) {
         if self.shortage() > 0 {
             self.short_since.get_or_insert(now);

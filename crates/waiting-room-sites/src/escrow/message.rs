@@ -1,6 +1,6 @@
-//! What sites and the global ledger say to each other.
+//! The messages between the sites and the global ledger.
 //!
-//! Each message says how things stand, never what has changed, so it may be lost, doubled or late.
+//! Each message carries totals, never differences, so it may be lost, duplicated or late.
 
 use std::time::Duration;
 
@@ -11,21 +11,22 @@ use crate::{
     escrow::{Epoch, Incarnation, Term},
 };
 
-/// From a site to the global ledger.
+/// A message from a site to the global ledger.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ToGlobal {
-    /// A visitor from elsewhere was taken on: if its home is dead, the slot may follow.
+    /// The site has taken a visitor of another site on its account. If that home is dead, the slot
+    /// of the visitor may be moved to this site.
     Claim {
-        /// How things stand, with the visitor counted as one who uses a slot.
+        /// The report of the site, with the visitor counted as using a slot.
         heartbeat: Heartbeat,
-        /// The visitor's pass from there.
+        /// The visitor's pass from its home.
         pass: SitePass,
-        /// What the site was told of the death, before it took the visitor on. Without it the slot
-        /// stays where it is, and the answer tells.
+        /// The notice of the home's death, if the site had received it before it took the visitor
+        /// on. Without it the slot is not moved, and the reply contains the notice.
         death: Option<Death>,
     },
-    /// How things stand at a site.
+    /// The site reports its state.
     Heartbeat(Heartbeat),
     /// A site asks for a new epoch.
     Join(Join),
@@ -42,7 +43,8 @@ impl ToGlobal {
     }
 }
 
-/// A site whose lease is over: it makes no more passes, unless it is heard from again.
+/// The notice that the lease of a site has ended: it makes no more passes, unless it gets in
+/// contact again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Death {
@@ -50,33 +52,33 @@ pub struct Death {
     pub site: SiteId,
     /// The epoch of its account.
     pub epoch: Epoch,
-    /// When the last message that was heard of it was sent, by its clock.
+    /// The time at which the last message that was received from it was sent, by its clock.
     pub heard: Timestamp,
 }
 
-/// How things stand at a site.
+/// The report of a site about its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Heartbeat {
     /// The site.
     pub site: SiteId,
-    /// The highest term it has heard of.
+    /// The highest term that the site knows.
     pub term: Term,
-    /// The epoch in which it counts.
+    /// The epoch of the counts in this report.
     pub epoch: Epoch,
-    /// When it was sent, by the site's clock.
+    /// The time at which the report was sent, by the site's clock.
     pub sent_at: Timestamp,
-    /// When the site's lease ends, by the site's clock.
+    /// The end of the site's lease, by the site's clock.
     pub lease_end: Timestamp,
-    /// All slots ever granted in this epoch, as far as the site knows.
+    /// The total of slots ever granted in this epoch, as known to the site.
     pub granted: u64,
-    /// All slots ever given back in this epoch.
+    /// The total of slots ever given back in this epoch.
     pub returned: u64,
-    /// Slots in use, among them those of visitors from elsewhere who still lack one.
+    /// The number of slots in use, including those owed to visitors from elsewhere.
     pub used: u64,
-    /// Visitors who wait for a slot at this moment, besides those in `used`.
+    /// The number of new visitors that wait for a slot at this moment. They are not in `used`.
     pub want: u64,
-    /// New visitors in a thousand seconds: a moving average.
+    /// The moving average of new visitors per 1000 seconds.
     pub demand: u64,
 }
 
@@ -86,43 +88,45 @@ pub struct Heartbeat {
 pub struct Join {
     /// The site.
     pub site: SiteId,
-    /// Which of its lives this is.
+    /// The incarnation of the site's ledger.
     pub incarnation: Incarnation,
-    /// The epoch that is to end: the newest that the site has heard of. If there is a newer one, the
-    /// request is void, so that one that comes late cannot take the epoch from whoever has it now.
+    /// The epoch that the new one replaces: the newest that the site knows.
+    ///
+    /// If there is a newer one, the request is void. So a request that arrives late cannot take the
+    /// epoch away from a later incarnation.
     pub after: Epoch,
-    /// When it was sent, by the site's clock.
+    /// The time at which the request was sent, by the site's clock.
     pub sent_at: Timestamp,
 }
 
-/// From the global ledger to a site.
+/// A message from the global ledger to a site.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ToSite {
-    /// Another site is dead: the slots of its visitors can be claimed.
+    /// Another site is dead, and the slots of its visitors can be claimed.
     Dead {
         /// The term of the global ledger.
         term: Term,
-        /// The site, and since when.
+        /// The dead site, its epoch, and the time of its last message.
         death: Death,
     },
-    /// What the site may use.
+    /// The slots that the site may use.
     Grant(Grant),
-    /// The global ledger has lost its memory and asks how things stand.
+    /// The global ledger has lost its state and requests a report.
     Report {
-        /// Its new term.
+        /// The new term of the global ledger.
         term: Term,
     },
-    /// What the site said was about an epoch that is over.
+    /// The message of the site was about an epoch that has ended.
     Stale {
         /// The term of the global ledger.
         term: Term,
         /// The epoch that the site had named.
         over: Epoch,
-        /// The site's epoch now. To go on, the site joins after this one.
+        /// The current epoch of the site. To continue, the site joins after this one.
         current: Epoch,
     },
-    /// A new epoch.
+    /// The site has a new epoch.
     Welcome(Welcome),
 }
 
@@ -138,24 +142,25 @@ impl ToSite {
     }
 }
 
-/// What a site may use, and for how long.
+/// The slots that a site may use, and the time until which it may use them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Grant {
     /// The term of the global ledger.
     pub term: Term,
-    /// The epoch in which it counts.
+    /// The epoch of the counts in this grant.
     pub epoch: Epoch,
-    /// When the newest heartbeat that was heard was sent, by the site's clock. The lease runs from
-    /// then, so it is over at the site before it is over here.
+    /// The time at which the newest received heartbeat was sent, by the site's clock. The lease
+    /// starts then, so it ends at the site before it ends in the global ledger.
     pub heard: Timestamp,
-    /// How long the lease lasts.
+    /// The duration of the lease.
     pub lease: Duration,
-    /// All slots ever granted in this epoch.
+    /// The total of slots ever granted in this epoch.
     pub granted: u64,
-    /// So many unused slots may be kept in reserve; what is over goes back.
+    /// The number of unused slots that the site may keep. It gives back the rest.
     pub reserve: u64,
-    /// Somebody elsewhere waits for a slot: what is not in use goes back at once.
+    /// Whether a visitor waits for a slot at another site, so that all unused slots are to be given
+    /// back at once.
     pub recall: bool,
 }
 
@@ -167,44 +172,45 @@ pub struct Welcome {
     pub term: Term,
     /// The new epoch.
     pub epoch: Epoch,
-    /// Whom it is for.
+    /// The incarnation that the epoch is for.
     pub incarnation: Incarnation,
-    /// When the request was sent, by the site's clock. The lease runs from then.
+    /// The time at which the request was sent, by the site's clock. The lease starts then.
     pub heard: Timestamp,
-    /// How long the lease lasts.
+    /// The duration of the lease.
     pub lease: Duration,
-    /// Slots that the site had under its last epoch. Whoever got them may still have a pass.
+    /// The slots that the site had in its last epoch. Visitors of that epoch may still have valid
+    /// passes.
     pub inherited: u64,
 }
 
-/// A message and the site it is for.
+/// A message and the site that it is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Outgoing {
-    /// The site it is for.
+    /// The recipient.
     pub to: SiteId,
     /// The message.
     pub message: ToSite,
 }
 
-/// Proof that a site has a visitor on its account until a time.
+/// Proof that a site has a visitor on its account until a certain time.
 ///
-/// To be sealed in the visitor's pass. Any site may honour it; only its home can prolong it.
+/// It is sealed in the visitor's pass. Any site may honour it, but only its home can extend it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct SitePass {
-    /// Whose pass it is.
+    /// The visitor that the pass belongs to.
     pub visitor: VisitorId,
-    /// The site that has the visitor on its account: the pass's home.
+    /// The home of the pass: the site that has the visitor on its account.
     pub home: SiteId,
     /// The epoch of that account.
     pub epoch: Epoch,
-    /// From when on it is void, by the clock of its home.
+    /// The time from which the pass is void, by the clock of its home.
     pub expires_at: Timestamp,
 }
 
 impl SitePass {
-    /// A pass with these contents, as unsealed.
+    /// Creates a pass from its unsealed contents.
     #[must_use]
     pub const fn new(
         visitor: VisitorId,

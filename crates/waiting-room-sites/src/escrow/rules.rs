@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{ConfigError, ConfigErrorKind};
+use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
 /// The times of the protocol, the same at every site and at the global ledger.
 ///
@@ -38,7 +38,7 @@ impl EscrowRules {
     pub const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(10);
     /// The factor by which a site sends heartbeats more often while a visitor waits for a slot.
     pub const HASTE: u32 = 5;
-    /// The default drift margin is this fraction of the time: one part in 256.
+    /// The divisor of the default drift margin: one part in 256 of a lease and a session.
     const DRIFT: u32 = 256;
 
     /// Creates the rules for a limit of active visitors. The methods state the defaults.

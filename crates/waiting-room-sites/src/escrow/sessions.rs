@@ -1,4 +1,4 @@
-//! Who uses a slot of a site, and until when.
+//! The visitors that use the slots of a site, and the time until which they do.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,43 +11,46 @@ use crate::escrow::Death;
 
 /// The sessions on a site's account.
 ///
-/// Each stays until its last pass is void, even if the visitor has left: other sites would still
-/// honour the pass. Some are *owed* a slot: the site has taken the visitor on, and makes no pass
-/// before it has slots for all of those.
+/// A session stays until its last pass is void, even if the visitor has left, because other sites
+/// would still honour the pass. Some sessions are *owed* a slot: the site has taken the visitor on
+/// its account without one. It makes no pass for any of them before it has slots for all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Sessions {
     by_visitor: BTreeMap<VisitorId, Session>,
+    /// The sessions by the time at which they lapse.
     lapses: BTreeSet<(Timestamp, VisitorId)>,
+    /// The visitors that are owed a slot, each with its last claim.
     owed: BTreeMap<VisitorId, Claimed>,
 }
 
-/// When the slot was last claimed that a visitor had elsewhere, and what was known of its home then.
+/// The time at which the slot that a visitor had elsewhere was last claimed, and the notice of its
+/// home's death that was known then. `None` if it was never claimed.
 type Claimed = Option<(Timestamp, Option<Death>)>;
 
 /// One session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Session {
-    /// The slot is held until then: no pass of the visitor is valid any more.
+    /// The time until which the slot is held. From then on no pass of the visitor is valid.
     pub(super) lapses_at: Timestamp,
-    /// When the last pass ends that was made here, if any was.
+    /// The expiry of the last pass that was made here; `None` if none was.
     pub(super) pass_until: Option<Timestamp>,
     pub(super) stage: Stage,
 }
 
-/// How far a session has come.
+/// The stage of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
-    /// It has begun here, and its pass was made once: the caller may still take it back.
+    /// The session has begun here, and its pass was made once. The caller may still withdraw it.
     Begun,
     /// The visitor has left.
     Ended,
-    /// The visitor may have a pass: it came from elsewhere, was there before, or was given a pass
-    /// more than once.
+    /// The visitor may have a pass: it came from elsewhere, had a session before, or was given a
+    /// pass more than once.
     Sent,
 }
 
 impl Sessions {
-    /// Begins a session, or continues it.
+    /// Begins or continues a session.
     pub(super) fn hold(&mut self, visitor: VisitorId, session: Session) {
         if let Some(old) = self.by_visitor.insert(visitor, session) {
             self.lapses.remove(&(old.lapses_at, visitor));
@@ -55,37 +58,37 @@ impl Sessions {
         self.lapses.insert((session.lapses_at, visitor));
     }
 
-    /// Begins a session that lacks a slot.
+    /// Begins or continues a session that is owed a slot.
     pub(super) fn owe(&mut self, visitor: VisitorId, session: Session) {
         self.hold(visitor, session);
         self.owed.entry(visitor).or_default();
     }
 
-    /// All who have a session lack a slot from now on.
+    /// Records that all sessions are owed a slot.
     pub(super) fn owe_all(&mut self) {
         self.owed = self.by_visitor.keys().map(|visitor| (*visitor, None)).collect();
     }
 
-    /// All who lacked a slot have one now.
+    /// Records that all sessions have a slot.
     pub(super) fn settle(&mut self) {
         self.owed.clear();
     }
 
-    /// The visitor may have a pass from now on.
+    /// Records that the visitor may have a pass.
     pub(super) fn send(&mut self, visitor: VisitorId) {
         if let Some(session) = self.by_visitor.get_mut(&visitor) {
             session.stage = Stage::Sent;
         }
     }
 
-    /// The visitor has left; the session stays.
+    /// Records that the visitor has left. The session stays.
     pub(super) fn end(&mut self, visitor: VisitorId) {
         if let Some(session) = self.by_visitor.get_mut(&visitor) {
             session.stage = Stage::Ended;
         }
     }
 
-    /// Takes a session back as if it had never begun.
+    /// Removes a session as if it had never begun.
     pub(super) fn remove(&mut self, visitor: VisitorId) {
         if let Some(old) = self.by_visitor.remove(&visitor) {
             self.lapses.remove(&(old.lapses_at, visitor));
@@ -93,7 +96,7 @@ impl Sessions {
         }
     }
 
-    /// Drops the sessions whose passes are void.
+    /// Removes the sessions whose passes are void.
     pub(super) fn lapse(&mut self, now: Timestamp) {
         while let Some(&(lapses_at, visitor)) = self.lapses.first()
             && lapses_at <= now
@@ -110,13 +113,16 @@ impl Sessions {
         self.owed.contains_key(&visitor)
     }
 
-    /// Whether a slot is held for a visitor, who may have left.
+    /// Returns whether a slot is held for a visitor, which may have left.
     pub(super) fn holds(&self, visitor: VisitorId) -> bool {
         self.by_visitor.contains_key(&visitor) && !self.is_owed(visitor)
     }
 
-    /// Notes that the slot is claimed that a visitor had elsewhere, by a site that knows this of its
-    /// home. Not if it knew as much when it claimed the slot less than `pause` ago.
+    /// Records a claim of the slot that a visitor had elsewhere, with the known notice of its
+    /// home's death, and returns whether the claim is to be sent.
+    ///
+    /// It is not sent if the visitor is not owed a slot, or if the same claim was sent less than
+    /// `pause` ago.
     pub(super) fn claim(
         &mut self,
         visitor: VisitorId,
@@ -132,17 +138,17 @@ impl Sessions {
         is_news
     }
 
-    /// How many there are, those that lack a slot among them.
+    /// The number of sessions, including those that are owed a slot.
     pub(super) fn count(&self) -> u64 {
         self.by_visitor.len() as u64
     }
 
-    /// How many lack a slot.
+    /// The number of sessions that are owed a slot.
     pub(super) fn owed(&self) -> u64 {
         self.owed.len() as u64
     }
 
-    /// When the next session lapses.
+    /// The time at which the next session lapses.
     pub(super) fn next_lapse(&self) -> Option<Timestamp> {
         self.lapses.first().map(|&(at, _)| at)
     }

@@ -6,8 +6,11 @@ use std::{sync::Barrier, thread, time::Duration};
 
 use super::{counters::Counters, *};
 use waiting_room_core::{
-    Algorithm, Alignment, FixedWindow, Gcra, KeyHasher, Limiter, Meter, Pass, Quota, Reason,
-    Refusals, Room, RoomRules, SlidingCounter, SlidingLog, TickLog, Ticket, Verdict, VisitorId,
+    Limiter, Pass, Quota, Reason, Room, RoomRules, Ticket, Verdict, VisitorId,
+    rate::{
+        Algorithm, Alignment, FixedWindow, Gcra, KeyHasher, Meter, Refusals, SlidingCounter,
+        SlidingLog, TickLog,
+    },
 };
 
 const COUNTERS: SlotPolicy = SlotPolicy::Counters;
@@ -287,7 +290,7 @@ fn v29_who_comes_back_after_the_session_goes_to_the_back_of_the_line() {
     let of_bob = ticket(room.check_in(&of_bob, of_bob.next_check_in));
 
     let late = old.expires_at;
-    assert_eq!(room.renew(&old, late), waiting_room_core::Renewal::End);
+    assert_eq!(room.renew(&old, late), waiting_room_core::room::Renewal::End);
     pass(room.check_in(&of_bob, late));
     let of_eve = ticket(room.enter(eve, late));
     let of_eve = ticket(room.check_in(&of_eve, of_eve.next_check_in));

@@ -1,7 +1,8 @@
 //! The algorithms that are compared.
 
 use waiting_room_core::{
-    Alignment, FixedWindow, Gcra, Quota, Refusals, SlidingCounter, SlidingLog, Timestamp,
+    Quota, Timestamp,
+    rate::{Alignment, FixedWindow, Gcra, Refusals, SlidingCounter, SlidingLog},
 };
 
 use super::{

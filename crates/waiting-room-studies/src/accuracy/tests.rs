@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use waiting_room_core::{
-    Alignment, FixedWindow, Gcra, Meter, Quota, Refusals, SlidingCounter, SlidingLog, Timestamp,
+    Quota, Timestamp,
+    rate::{Alignment, FixedWindow, Gcra, Meter, Refusals, SlidingCounter, SlidingLog},
 };
 pub(super) use waiting_room_sim::seeds;
 

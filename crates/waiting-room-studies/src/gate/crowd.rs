@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
-use waiting_room_core::{Arrival, GateRefused, GateRules, Timestamp};
+use waiting_room_core::{
+    Timestamp,
+    gate::{Arrival, GateRefused, GateRules},
+};
 
 use super::{
     door::{Agenda, Door, Said},
@@ -156,7 +159,7 @@ const LATENESS: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
 mod tests {
-    use waiting_room_core::Discipline;
+    use waiting_room_core::gate::Discipline;
     use waiting_room_sim::seeds;
 
     use super::{super::traffic::LIMIT, *};

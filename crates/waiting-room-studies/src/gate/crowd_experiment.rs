@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{Discipline, GateRules};
+use waiting_room_core::gate::{Discipline, GateRules};
 
 use super::{
     crowd::{Advice, Outcome, run},

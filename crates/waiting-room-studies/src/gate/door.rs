@@ -11,7 +11,9 @@ use std::{
 
 use rustc_hash::FxHashMap;
 use waiting_room_core::{
-    Acquire, Arrival, Entry, Gate, GateRefused, GateRules, ManualClock, Permit, Timestamp,
+    Gate, Timestamp,
+    gate::{Acquire, Arrival, Entry, GateRefused, GateRules, Permit},
+    time::ManualClock,
 };
 
 /// A gate, with those who run and those who wait by their numbers.
@@ -162,7 +164,7 @@ impl<T: Ord> Agenda<T> {
 mod tests {
     use std::time::Duration;
 
-    use waiting_room_core::{Discipline, RefusedBecause};
+    use waiting_room_core::gate::{Discipline, RefusedBecause};
 
     use super::*;
 

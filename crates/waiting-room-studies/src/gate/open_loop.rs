@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rand_pcg::Pcg64Mcg;
-use waiting_room_core::{GateRules, Timestamp};
+use waiting_room_core::{Timestamp, gate::GateRules};
 use waiting_room_sim::Arrivals;
 
 use super::{

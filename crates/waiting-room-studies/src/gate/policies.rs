@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use waiting_room_core::{Discipline, GateRules, Tenants};
+use waiting_room_core::gate::{Discipline, GateRules, Tenants};
 
 use super::traffic::LIMIT;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
-use waiting_room_core::{Arrival, Timestamp};
+use waiting_room_core::{Timestamp, gate::Arrival};
 use waiting_room_sim::{Arrivals, Trace};
 
 /// Clients that come at a rate of their own, whatever becomes of the others.

@@ -3,7 +3,10 @@
 use std::{io::IsTerminal, time::Duration};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use waiting_room_core::{Clock, ConfigError, SystemClock};
+use waiting_room_core::{
+    ConfigError,
+    time::{Clock, SystemClock},
+};
 
 use super::{clock::MINUTE, report::Report, scenario::Scenario, world::World};
 

@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use jiff::fmt::serde::unsigned_duration::friendly::compact::{optional, required};
 use serde::{Deserialize, Deserializer};
-use waiting_room_core::{ConfigError, Discipline, Tenants};
+use waiting_room_core::{
+    ConfigError,
+    gate::{Discipline, Tenants},
+};
 
 use self::limit::{AdaptiveFile, LimitFile};
 

@@ -8,7 +8,11 @@ use std::{path::PathBuf, time::Duration};
 use http::Method;
 use jiff::fmt::serde::unsigned_duration::friendly::compact::required as friendly;
 use serde::Deserialize;
-use waiting_room_core::{Algorithm, Alignment, ConfigError, ConfigErrorKind, Quota, Refusals};
+use waiting_room_core::{
+    ConfigError, Quota,
+    error::ConfigErrorKind,
+    rate::{Algorithm, Alignment, Refusals},
+};
 
 use crate::{
     config::WaitingRoomConfigBuilder,

@@ -1,7 +1,8 @@
 //! Gates from a file equal those of the builder.
 
 use waiting_room_core::{
-    AdaptiveRules, Aimd, ConfigErrorKind, Discipline, Gradient2, Tenants, Vegas,
+    error::ConfigErrorKind,
+    gate::{AdaptiveRules, Aimd, Discipline, Gradient2, Tenants, Vegas},
 };
 
 use super::*;

@@ -1,7 +1,10 @@
 //! Rate limits from a file equal those of the builder.
 
 use http::Method;
-use waiting_room_core::{Algorithm, Alignment, Quota, Refusals};
+use waiting_room_core::{
+    Quota,
+    rate::{Algorithm, Alignment, Refusals},
+};
 
 use super::*;
 use crate::{

@@ -5,11 +5,11 @@
 //! [`Misconfiguration`] and stay in force. The rules of core ([`GateRules`]) check their own
 //! bounds; checked here is what this crate adds to them.
 //!
-//! [`GateRules`]: waiting_room_core::GateRules
+//! [`GateRules`]: waiting_room_core::gate::GateRules
 
 use std::time::Duration;
 
-use waiting_room_core::{ConfigError, ConfigErrorKind, Discipline};
+use waiting_room_core::{ConfigError, error::ConfigErrorKind, gate::Discipline};
 
 use super::Concurrency;
 use crate::{

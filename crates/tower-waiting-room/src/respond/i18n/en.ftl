@@ -1,4 +1,4 @@
-### English. `$shown` is a count as it is written, `$span` a time such as "5 minutes".
+### English. `$shown` is a formatted count, and `$span` a duration such as "5 minutes".
 
 title-position = No. { $shown } in line
 title-waiting = Waiting
@@ -9,7 +9,7 @@ headline-closed = Sorry, we are full
 headline-draining = The line is closed
 headline-full = The line is full
 headline-key = Something is missing from this request
-headline-network = Many people of your network are in line already
+headline-network = Many people on your network are already in line
 headline-prequeue = It has not started yet
 headline-rate = That was a little too fast
 headline-setup = This service is not set up correctly
@@ -17,15 +17,15 @@ headline-turn = It is your turn
 headline-unavailable = One moment, please
 headline-waiting = You are in line
 
-detail-busy = All places are taken for a moment.
+detail-busy = All places are taken at the moment.
 detail-closed = Nobody else can come in at the moment.
-detail-draining = Everybody who is in line will still be served, but nobody can join it any more.
+detail-draining = Everyone already in line will still be served, but nobody can join it any more.
 detail-full = More people are waiting than the line can hold.
 detail-key = It does not say who sent it.
-detail-network = Your network has as many places in the line as one network may have.
+detail-network = Your network already holds as many places in line as one network may have.
 detail-prequeue = You are in the right place: keep this page open.
 detail-rate = Too many requests came from you in a short time.
-detail-setup = You did nothing wrong. The log of the server says how to mend it.
+detail-setup = You did nothing wrong. The server's log says how to fix it.
 detail-unavailable = Something on our side is not working as it should. It will be back soon.
 
 position = You are number { $shown } in line
@@ -40,9 +40,9 @@ ahead = { $count ->
 
 wait-about = Estimated wait: about { $span }.
 wait-long = Estimated wait: more than a day.
-wait-paused = Nobody is being let in at the moment. We cannot say yet how long it takes.
+wait-paused = Nobody is being let in at the moment. We cannot say yet how long it will take.
 wait-short = Estimated wait: less than a minute.
-wait-unknown = We cannot say yet how long it takes.
+wait-unknown = We cannot say yet how long it will take.
 
 keep = You may close this tab for { $span } without losing your place.
 again = Please try again in { $span }.

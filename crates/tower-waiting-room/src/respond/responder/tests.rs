@@ -5,7 +5,10 @@ use http::Request;
 use prost::Message as _;
 use serde_json::{Value, json};
 use tonic_types::pb;
-use waiting_room_core::{Algorithm, Decision, Quota};
+use waiting_room_core::{
+    Quota,
+    rate::{Algorithm, Decision},
+};
 
 use super::*;
 use crate::rate_headers::{PolicyLine, QuotaUnit};
@@ -200,7 +203,7 @@ fn a_program_at_a_full_gate_gets_the_prepared_document_too() {
                 r#"{"type":"https://iana.org/assignments/http-problem-types#"#,
                 r#"temporary-reduced-capacity","title":"Request cannot be satisfied due to "#,
                 r#"temporary server capacity constraints","status":503,"detail":"Many people "#,
-                r#"are here right now. All places are taken for a moment.","#,
+                r#"are here right now. All places are taken at the moment.","#,
                 r#""reason":"refused:gate_full"}"#,
             )
         );

@@ -16,9 +16,9 @@ use crate::Timestamp;
 /// should treat 0 as 1.
 ///
 /// ```
-/// use waiting_room_core::{AdaptiveLimit, Sample};
+/// use waiting_room_core::gate::{AdaptiveLimit, Sample};
 ///
-/// /// As many as the operator's dial says, however the requests go: from the next that is over.
+/// /// The limit that an operator sets on a dial, applied when the next request ends.
 /// #[derive(Debug)]
 /// struct Dial(std::sync::Arc<std::sync::atomic::AtomicU32>);
 ///

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use crate::{ConfigError, ConfigErrorKind};
+use crate::{ConfigError, error::ConfigErrorKind};
 
 /// The bounds of an adaptive limit, and how fast it may move.
 ///
@@ -11,7 +11,7 @@ use crate::{ConfigError, ConfigErrorKind};
 ///
 /// ```
 /// use std::time::Duration;
-/// use waiting_room_core::{AdaptiveLimit, AdaptiveRules, Vegas};
+/// use waiting_room_core::gate::{AdaptiveLimit, AdaptiveRules, Vegas};
 ///
 /// let rules = AdaptiveRules::new().min(4).max(100).latency_target(Duration::from_millis(250));
 /// assert_eq!(Vegas::new(rules)?.limit(), 20);

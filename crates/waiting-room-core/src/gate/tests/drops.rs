@@ -1,7 +1,7 @@
 //! Permits and places that are dropped are given back at once.
 
 use super::*;
-use crate::Clock;
+use crate::time::Clock;
 
 fn world() -> World {
     World::new(GateRules::new(1).discipline(Discipline::Fifo))

@@ -1,7 +1,7 @@
 //! A limit that is changed while requests run and wait.
 
 use super::*;
-use crate::ConfigErrorKind;
+use crate::error::ConfigErrorKind;
 
 fn world(limit: u32, queue: u32) -> World {
     World::new(GateRules::new(limit).queue(queue).discipline(Discipline::Fifo))

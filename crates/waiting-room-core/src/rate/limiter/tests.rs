@@ -3,7 +3,9 @@ use std::{collections::HashMap, time::Duration};
 use proptest::{prelude::*, test_runner::TestCaseResult};
 
 use super::*;
-use crate::{Alignment, FixedWindow, Gcra, KeyHasher, Meter, Refusals, SlidingCounter, SlidingLog};
+use crate::rate::{
+    Alignment, FixedWindow, Gcra, KeyHasher, Meter, Refusals, SlidingCounter, SlidingLog,
+};
 
 const ALL: [Algorithm; 6] = [
     Algorithm::FixedWindow(Alignment::Epoch),

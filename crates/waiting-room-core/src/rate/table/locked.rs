@@ -246,7 +246,10 @@ const PLACES_PER_KEY: usize = 2;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Alignment, FixedWindow, KeyHasher, Quota};
+    use crate::{
+        Quota,
+        rate::{Alignment, FixedWindow, KeyHasher},
+    };
 
     const NOW: Timestamp = Timestamp::from_secs(60_000);
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    Algorithm, Gcra, KeyHasher, LeakyQueue, Limiter, Meter, Quota, Timestamp, TokenBucket,
+    Limiter, Quota, Timestamp,
+    rate::{Algorithm, Gcra, KeyHasher, LeakyQueue, Meter, TokenBucket},
 };
 
 #[test]

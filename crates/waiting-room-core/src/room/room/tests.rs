@@ -1,7 +1,7 @@
 //! The promises of a room, one by one. The naive model in `waiting-room-sim` tests them together.
 
 use super::*;
-use crate::Recovery;
+use crate::room::Recovery;
 
 mod first_touch;
 mod networks;

@@ -74,8 +74,8 @@ local function see(last_us)
     end
 end
 
--- States that are one string. Each is read once for all asks of a script, and all are written at its
--- end: a server that is out of memory refuses the first write, before anything is charged.
+-- States that are one string. Each is read once for all asks of a script, and all are written at
+-- its end: a server that is out of memory refuses the first write, before anything is charged.
 local strings, written = {}, {}
 
 local function read(key)

@@ -1,4 +1,4 @@
-//! Nodes that do not reach the server.
+//! Nodes of a gate that cannot reach the server.
 
 use std::{cell::RefCell, num::NonZeroU32, time::Duration};
 
@@ -28,7 +28,7 @@ async fn a_node_that_cannot_renew_its_share_does_as_it_was_told_when_the_lease_i
         keeps.renew(demand(0, 0)).await;
         assert_eq!(closes.renew(demand(0, 0)).await, 10);
         server.kill();
-        assert_eq!(closes.renew(demand(0, 0)).await, 10, "the lease is not over");
+        assert_eq!(closes.renew(demand(0, 0)).await, 10, "the lease has not ended");
         let over = Instant::now() + GateShare::<ConnectionManager>::LEASE;
         while Instant::now() < over {
             closes.renew(demand(0, 0)).await;
@@ -47,14 +47,14 @@ async fn a_connection_whose_other_end_has_vanished_is_replaced() {
         let mut node = share_through(&link).await;
         assert_eq!(node.renew(demand(1, 0)).await, TOTAL);
         link.vanish();
-        // Nothing but a renewal that succeeds tells the node of its part of a new total.
+        // The node can have its part of the new total only from a renewal that succeeds.
         node.set_total(NonZeroU32::new(2 * TOTAL).unwrap());
         eventually(async || (node.renew(demand(1, 0)).await == 2 * TOTAL).then_some(())).await;
     })
     .await;
 }
 
-/// The node that is cut off renews as it is told to, the others as often as they can.
+/// The node that is cut off renews after the usual pauses, the others without any.
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_in_force_never_add_up_to_more_than_the_total_when_a_node_is_cut_off() {
     on_each(async |engine| {
@@ -98,7 +98,7 @@ async fn share_through(link: &Link) -> GateShare<MultiplexedConnection> {
 struct Limits(RefCell<[u32; 3]>);
 
 impl Limits {
-    /// Puts in force what a node is told, for ever, with a pause before each renewal but the first.
+    /// Renews the share of a node and applies it, for ever, with a pause after each renewal.
     async fn renewed<C>(&self, node: usize, share: &mut GateShare<C>, pause: Duration)
     where
         C: ConnectionLike + Clone + Send + Sync + 'static,

@@ -1,10 +1,14 @@
-//! Each algorithm on a server beside its meter in the core: the same requests, the same replies.
+//! Each algorithm on a server against its meter in the core: the same requests, the same replies.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use waiting_room_core::{
-    Algorithm, Charge, ChargeRequest, Clock, Decision, Limiter, LimiterCharge, ManualClock, Quota,
-    RatePolicy, RateStore, charge_all,
+    Limiter, Quota,
+    rate::{
+        Algorithm, Charge, ChargeRequest, Decision, LimiterCharge, RatePolicy, RateStore,
+        charge_all,
+    },
+    time::{Clock, ManualClock},
 };
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisLimits;
@@ -90,14 +94,14 @@ struct Pair {
     policy: Arc<RatePolicy>,
     limiter: Limiter,
     chance: Chance,
-    /// What was charged and may be settled, here and there.
+    /// The charges that may be settled: the ask, the server's receipt, and the core's.
     charged: Vec<(ChargeRequest, Charge, Charge)>,
     seen: HashMap<bool, u32>,
 }
 
 impl Pair {
     fn by_chance(name: &str, algorithm: Algorithm, limits: &[u64], chance: &mut Chance) -> Self {
-        // Windows in which a tick of the core's log is a microsecond at most.
+        // Windows for which a tick of the core's log is at most a microsecond.
         let longest = chance.of(&[500, 2_000_000_000]);
         let window = Duration::from_micros(1_000 + chance.below(longest));
         let limit = chance.of(limits);
@@ -107,7 +111,7 @@ impl Pair {
         };
         let quotas = [quota(limit, chance.below(2) == 0), quota(limit + 3, false)];
         Self {
-            // All that is asked is asked of the server.
+            // Adjustable, so that the node remembers no refusals and the server decides each time.
             policy: Arc::new(RatePolicy::new(name, algorithm, quotas).adjustable()),
             limiter: Limiter::new(algorithm, &quotas, 10_000).unwrap(),
             chance: Chance(chance.below(u64::MAX)),
@@ -141,7 +145,7 @@ impl Pair {
         ChargeRequest::new(Arc::clone(&self.policy), key(self.chance.of(&KEYS)), tier, cost)
     }
 
-    /// Charges, or settles what was charged, here and there.
+    /// Charges the server and the core, and sometimes settles an earlier charge in both.
     async fn compare(&mut self, node: &RedisLimits, clock: &ManualClock) {
         if self.chance.below(5) == 0 && !self.charged.is_empty() {
             self.settle(node, clock);
@@ -159,7 +163,7 @@ impl Pair {
     }
 
     fn settle(&mut self, node: &RedisLimits, clock: &ManualClock) {
-        // Of what was spent long ago there is nothing left to give back.
+        // Mostly recent charges: time has given back the old ones, so a refund changes nothing.
         let charged = self.charged.len() as u64;
         let most = if self.chance.below(4) > 0 { charged.min(3) } else { charged };
         let ago = self.chance.below(most);
@@ -172,7 +176,8 @@ impl Pair {
         };
         let settled = node.settle(&ask, &theirs, cost).unwrap();
         self.limiter.settle(ask.key, ask.tier, &mut ours, cost, clock.now());
-        // What was spent anew has another receipt, and so has what a queue has not taken back.
+        // The receipts differ if units were spent after all had been given back, and if a leaky
+        // queue has kept a part of a refund; such a charge is not settled again.
         if theirs.cost > 0 && self.policy.algorithm() != Algorithm::LeakyQueue {
             self.charged.push((ask, settled, ours));
         }
@@ -184,7 +189,7 @@ impl Pair {
     }
 }
 
-/// Charges all limits at once, here and there.
+/// Charges all limits at once, on the server and in the core.
 async fn compare_all(
     pairs: &mut [Pair],
     node: &RedisLimits,

@@ -1,10 +1,12 @@
-//! What many nodes together allow, by the server's own clock.
+//! Exactness: many nodes together allow the limit, no more and no less.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::task::JoinSet;
 use waiting_room_core::{
-    Algorithm, Alignment, ManualClock, Quota, RatePolicy, RateStore, Refusals,
+    Quota,
+    rate::{Algorithm, Alignment, RatePolicy, RateStore, Refusals},
+    time::ManualClock,
 };
 use waiting_room_engines::Engine;
 use waiting_room_redis::RedisLimits;
@@ -38,7 +40,7 @@ async fn two_nodes_at_once_allow_exactly_one_limit() {
             }
             let allowed = tries.join_all().await.into_iter().filter(|&allowed| allowed).count();
             assert_eq!(allowed as u64, LIMIT, "{algorithm:?} on {engine}");
-            // Who was refused by the one has spent nothing of the other.
+            // A request that one limit refuses has spent nothing of the other.
             let looked = ask(&wide, &format!("{algorithm:?}"), 0);
             let left = charge(&nodes[0], &looked).await.decision.unwrap().remaining;
             assert_eq!(left, 1_000_000 - LIMIT, "{algorithm:?} on {engine}");
@@ -52,7 +54,7 @@ async fn waiting_exactly_as_told_is_enough_and_a_microsecond_less_is_not() {
     for engine in Engine::ALL {
         let server = start(engine);
         for (number, algorithm) in ALL.into_iter().enumerate() {
-            // Refusals that count make every wait longer.
+            // If refusals count, each attempt makes the wait longer.
             if algorithm == Algorithm::SlidingLog(Refusals::Count) {
                 continue;
             }

@@ -1,9 +1,13 @@
-//! A server that is killed, paused, and there again.
+//! A server that is killed or paused, and comes back.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
-use waiting_room_core::{Algorithm, ChargeRequest, Quota, RateStore, StoreErrorKind};
+use waiting_room_core::{
+    Quota,
+    error::StoreErrorKind,
+    rate::{Algorithm, ChargeRequest, RateStore},
+};
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{RedisLimits, RedisStoreOptions};
 
@@ -12,7 +16,7 @@ use crate::link::Link;
 use super::support::{ask, manager, policy};
 use crate::support::{open, start};
 
-/// What a decision may take.
+/// The longest time that a decision may take.
 const DEADLINE: Duration = Duration::from_millis(200);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,7 +32,7 @@ async fn a_paused_server_is_given_its_deadline_and_then_spared_until_it_answers(
             kinds.push(node.charge_all(&asks).await.unwrap_err().kind());
         }
         assert_eq!(kinds[0], StoreErrorKind::Timeout);
-        assert_eq!(kinds[7], StoreErrorKind::Unavailable, "it is not asked any more");
+        assert_eq!(kinds[7], StoreErrorKind::Unavailable, "no more calls are sent");
         server.resume().unwrap();
         recovers(&node, &asks).await;
     }
@@ -46,7 +50,7 @@ async fn a_killed_server_is_missed_at_once_and_found_again() {
     }
     server.start_again().unwrap();
     recovers(&node, &asks).await;
-    // Whatever it has forgotten, its nodes agree on who is who.
+    // Whatever the server has lost, its nodes agree on the hashes of keys.
     let other = self::node(&server).await;
     assert_eq!(node.hasher().hash("ann"), other.hasher().hash("ann"));
 }
@@ -91,12 +95,12 @@ async fn node(server: &EngineServer) -> RedisLimits {
     RedisLimits::with_connection(manager(server).await, "api", options).await.unwrap()
 }
 
-/// Asks until it is answered, which takes little more than the second between two looks.
+/// Charges until it succeeds, which takes little more than the second between two probes.
 async fn recovers(node: &RedisLimits, asks: &[ChargeRequest]) {
     let mut looks = tokio::time::interval(Duration::from_millis(20));
     let since = Instant::now();
     while node.charge_all(asks).await.is_err() {
         looks.tick().await;
-        assert!(since.elapsed() < Duration::from_secs(10), "it is not asked again");
+        assert!(since.elapsed() < Duration::from_secs(10), "the node does not recover");
     }
 }

@@ -1,4 +1,4 @@
-//! The whole way: a browser, axum, the layer, a store, a script, and back.
+//! The whole path of a request: axum, the layer, the store, the script, and back.
 
 use std::{net::SocketAddr, num::NonZeroU32, time::Duration};
 
@@ -15,10 +15,10 @@ use waiting_room_redis::{RedisLimits, RedisStoreOptions};
 use super::support::manager;
 use crate::support::{patient, start};
 
-/// What a decision may take where the server is away.
+/// The longest time that a decision may take while the server is away.
 const DEADLINE: Duration = Duration::from_millis(200);
 
-/// A node of a service: ten requests an hour from an address, a hundred from all.
+/// Starts a node of a service with ten requests an hour per address, and a hundred in total.
 async fn node(
     server: &EngineServer,
     on_failure: RateStoreFailure,
@@ -68,7 +68,7 @@ async fn two_nodes_of_a_service_share_their_limits_and_tell_the_same_numbers() {
             let wait: u32 = header(&refused, "retry-after").parse().unwrap();
             assert!((350..=360).contains(&wait), "{wait}");
         }
-        // The refused have spent nothing of what is for all.
+        // The refused requests have spent nothing of the limit for all.
         let other = ask(&nodes[0], 2).await;
         assert!(header(&other, "ratelimit").contains("\"service\";r=89"), "{:?}", other.headers());
     }
@@ -114,7 +114,7 @@ async fn without_its_store_each_mode_does_what_it_says_within_the_deadline() {
     }
 }
 
-/// Asks as many addresses as it takes until the store decides.
+/// Sends requests from one address after the other, until the store decides.
 async fn is_shared(node: &Router) {
     let mut looks = tokio::time::interval(Duration::from_millis(50));
     for peer in 10..=250 {
@@ -123,7 +123,7 @@ async fn is_shared(node: &Router) {
             return;
         }
     }
-    panic!("the store is not asked");
+    panic!("the store does not decide");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,12 @@
-//! Nodes that take blocks, and spend them without asking.
+//! Nodes that lease blocks, and spend them without the store.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::task::JoinSet;
 use waiting_room_core::{
-    Algorithm, Alignment, ChargeRequest, ManualClock, Quota, RatePolicy, RateStore, Refusals,
+    Quota,
+    rate::{Algorithm, Alignment, ChargeRequest, RatePolicy, RateStore, Refusals},
+    time::ManualClock,
 };
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::{Blocks, RedisLimits};
@@ -14,13 +16,13 @@ use crate::support::{eventually, start};
 
 const LEASE: Duration = Duration::from_secs(1);
 
-/// The algorithms of which blocks are taken.
+/// Returns the algorithms whose limits can be leased.
 pub(crate) fn leased() -> impl Iterator<Item = Algorithm> {
     let counts_refusals = Algorithm::SlidingLog(Refusals::Count);
     ALL.into_iter().filter(move |&it| it != Algorithm::LeakyQueue && it != counts_refusals)
 }
 
-/// A node that takes blocks of at most so many.
+/// Starts a node that leases blocks of at most `largest` units.
 pub(crate) async fn lessee(
     server: &EngineServer,
     clock: &ManualClock,
@@ -34,13 +36,13 @@ fn daily(name: &str, algorithm: Algorithm, limit: u64) -> Arc<RatePolicy> {
     Arc::new(RatePolicy::new(format!("{name}:{algorithm:?}"), algorithm, [Quota::per_day(limit)]))
 }
 
-/// Whether it is allowed, and what is left then.
+/// Charges a limit. Returns what remains, or `None` if the charge is refused.
 async fn spend(node: &RedisLimits, ask: &ChargeRequest) -> Option<u64> {
     let reply = charge(node, ask).await;
     reply.charge.map(|_| reply.decision.unwrap().remaining)
 }
 
-/// What is left, by a node that takes no blocks.
+/// Returns what the store has left, through a node that leases no blocks.
 async fn left(node: &RedisLimits, ask: &ChargeRequest) -> u64 {
     let mut look = ask.clone();
     look.cost = 0;
@@ -55,7 +57,7 @@ async fn while_a_block_lasts_nothing_is_asked_and_each_is_told_what_is_left() {
         let (node, other) = (lessee(&server, &clock, 50).await, node_at(&server, &clock).await);
         for algorithm in leased() {
             let one = ask(&daily("one", algorithm, 1_000), "ann", 1);
-            // Who comes once takes no block, and who comes again is likely to go on.
+            // The first request of a key leases no block. After a second one, more are likely.
             assert_eq!(spend(&node, &one).await, Some(999));
             assert_eq!(left(&other, &one).await, 999);
             assert_eq!(spend(&node, &one).await, Some(998));
@@ -130,7 +132,7 @@ async fn limits_of_which_none_can_be_lent_are_asked_each_time() {
         let twin = ask(&daily("twin", algorithm, 1_000), "ann", 1);
         let both = [alone.clone(), ask(&daily("with", algorithm, 1_000), "ann", 1)];
         let wide = ask(&daily("wide", Algorithm::Gcra, 1_000), "ann", 1);
-        // The server knows the script from now on.
+        // From now on the server knows the script.
         left(&other, &alone).await;
         let before = scripts(&server).await;
         for _ in 0..5 {
@@ -138,7 +140,7 @@ async fn limits_of_which_none_can_be_lent_are_asked_each_time() {
             node.charge_all(&[both[1].clone(), wide.clone()]).await.unwrap();
         }
         assert_eq!(scripts(&server).await, before + 15);
-        // A block that nobody could spend alone is not taken.
+        // No block of the other limit is leased, since no request could spend it without the store.
         let expected = if algorithm == Algorithm::LeakyQueue { 995 } else { 990 };
         assert_eq!(left(&other, &wide).await, expected);
     }
@@ -180,7 +182,8 @@ async fn many_at_once_never_spend_a_unit_twice() {
             }
             let allowed = tries.join_all().await.into_iter().filter(|&allowed| allowed).count();
             assert!((480..=500).contains(&allowed), "{allowed}: {algorithm:?} on {engine}");
-            // Who was refused for a block of the other node may come when it has ended.
+            // Requests that were refused because of blocks of the other node are allowed when the
+            // leases have ended.
             clock.advance(2 * LEASE);
             let mut spent = allowed;
             eventually(async || {
@@ -206,7 +209,7 @@ async fn nobody_is_refused_for_what_the_node_holds_itself() {
             assert!(spend(&node, &all).await.is_some());
         }
         assert_eq!(spend(&other, &ask(&all.policy, "all", 86)).await, Some(0));
-        // Another limit has to be asked about, and with it this one.
+        // The other limit has no block, so both go to the store.
         let asks = [ask(&daily("each", algorithm, 100), "ann", 1), all.clone()];
         let replies = node.charge_all(&asks).await.unwrap();
         assert!(replies.iter().all(|reply| reply.charge.is_some()), "{replies:?}");
@@ -250,7 +253,7 @@ async fn a_block_is_of_one_tier_and_quota_and_what_it_holds_itself_refuses_nobod
     assert_eq!(spend(&node, &paid).await, Some(199));
     assert_eq!(spend(&node, &ask(&policy, "bob", 1)).await, Some(99));
 
-    // The store has 86 left and the node 12, which is enough if it gives them back.
+    // The store has 86 units left and the node holds 12, which is enough if it gives them back.
     let most = ask(&policy, "ann", 98);
     assert_eq!(spend(&node, &most).await, Some(0));
     assert_eq!(left(&other, &free).await, 0);

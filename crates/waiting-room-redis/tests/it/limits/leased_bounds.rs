@@ -1,10 +1,11 @@
-//! What blocks cost, against logs of what was really spent.
+//! The accuracy that blocks cost, measured against logs of what was really spent.
 
 use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{
-    Algorithm, Alignment, Charge, ChargeRequest, Clock, ManualClock, Quota, RatePolicy, RateStore,
-    Refusals, Timestamp,
+    Quota, Timestamp,
+    rate::{Algorithm, Alignment, Charge, ChargeRequest, RatePolicy, RateStore, Refusals},
+    time::{Clock, ManualClock},
 };
 use waiting_room_engines::{Engine, EngineServer};
 use waiting_room_redis::RedisLimits;
@@ -21,7 +22,7 @@ const BLOCK: u64 = 9;
 const LIMIT: u64 = 120;
 const WINDOW: Duration = Duration::from_secs(4);
 
-/// What was really spent, and when.
+/// The charges that were allowed, with their times.
 #[derive(Default)]
 struct Log(Vec<(Timestamp, u64)>);
 
@@ -31,8 +32,10 @@ impl Log {
     }
 }
 
-/// Three nodes that spend by chance, of which one after the other is busy. `judge` is told of each
-/// request what was really spent before it, when it came, its cost, and whether it was allowed.
+/// Runs three nodes with random requests, most of them on one node at a time.
+///
+/// For each request, `judge` receives the log before it, the time, the cost, and whether it was
+/// allowed.
 async fn run(
     server: &EngineServer,
     algorithm: Algorithm,
@@ -65,8 +68,10 @@ async fn run(
     }
 }
 
-/// Spends by chance with three seeds. No window has more than `most`, and none that refuses much less
-/// than the limit; whether something spent lies in the window of `now` is for `is_in` to say.
+/// Runs three seeds. Checks that no window has more than `most` units, and that none refuses a
+/// request with much less than the limit.
+///
+/// `is_in` decides whether a charge lies in the window of `now`.
 async fn windows_have(
     most: u64,
     algorithm: Algorithm,
@@ -169,7 +174,7 @@ async fn no_unit_is_lost_or_made_whatever_is_spent_settled_and_refused() {
     }
 }
 
-/// Two limits, the nodes that spend them, and what was spent of each.
+/// Two limits, the nodes that spend them, and the sums that were spent.
 struct Books {
     clock: ManualClock,
     chance: Chance,
@@ -187,7 +192,7 @@ impl Books {
         for _ in 0..NODES {
             nodes.push(lessee(server, &clock, BLOCK).await);
         }
-        // So slow that nothing comes back by itself.
+        // So slow that time gives nothing back.
         let policy = |limit| {
             let name = format!("{limit}:{seed}:{algorithm:?}");
             let quota = Quota::new(limit, Duration::from_secs(300 * 86_400));
@@ -242,7 +247,7 @@ impl Books {
         }
     }
 
-    /// When all leases have ended, the store has what was not spent.
+    /// Checks that the store has what was not spent, once all leases have ended.
     async fn close(self) {
         self.clock.advance(Duration::from_secs(1));
         for (policy, spent) in self.policies.iter().zip(self.spent) {

@@ -1,8 +1,12 @@
-//! Who was refused is refused again without a question, and never for longer than the store would.
+//! Remembered refusals: repeated without the store, and never for longer than the store would.
 
 use std::{sync::Arc, time::Duration};
 
-use waiting_room_core::{Algorithm, ManualClock, Quota, RatePolicy, RateStore, Refusals};
+use waiting_room_core::{
+    Quota,
+    rate::{Algorithm, RatePolicy, RateStore, Refusals},
+    time::ManualClock,
+};
 use waiting_room_engines::Engine;
 
 use super::support::{ALL, START, ask, charge, node_at, policy, scripts};
@@ -88,7 +92,7 @@ async fn a_refusal_is_remembered_of_one_key_cost_and_tier_and_not_for_long() {
     assert!(charge(&node, &paid).await.charge.is_some());
     assert!(charge(&node, &ask(&policy, "ann", 1)).await.charge.is_some());
 
-    // An operator forgives by deleting; ten seconds later all nodes know.
+    // An operator forgives a client by deleting keys. It takes effect on all nodes within 10 s.
     assert!(charge(&node, &ask(&policy, "ann", 1)).await.charge.is_none());
     let mut connection = connection(&server).await;
     let _: () = redis::cmd("FLUSHALL").query_async(&mut connection).await.unwrap();
@@ -114,5 +118,5 @@ async fn a_limit_that_remembers_does_not_hide_an_attempt_from_one_that_counts() 
     node.charge_all(&asks).await.unwrap();
     clock.advance(Duration::from_secs(3_600 - 8));
     let told = charge(&other, &asks[1]).await.decision.unwrap();
-    assert!(!told.allowed, "the attempt of 8 s counts until an hour after it: {told:?}");
+    assert!(!told.allowed, "the attempt at 8 s counts for an hour: {told:?}");
 }

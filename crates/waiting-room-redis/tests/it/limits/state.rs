@@ -1,11 +1,13 @@
-//! What the server remembers: under which names, for how long, and by which clock.
+//! The state on the server: the names of its keys, their expiry, and the clock.
 
 use std::{sync::Arc, time::Duration};
 
 use redis::aio::MultiplexedConnection;
 use waiting_room_core::{
-    Algorithm, Alignment, ChargeRequest, ManualClock, Quota, RatePolicy, RateStore, Refusals,
-    StoreErrorKind,
+    Quota,
+    error::StoreErrorKind,
+    rate::{Algorithm, Alignment, ChargeRequest, RatePolicy, RateStore, Refusals},
+    time::ManualClock,
 };
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_redis::RedisLimits;
@@ -87,10 +89,10 @@ async fn what_is_given_back_after_many_others_have_come_is_taken_from_the_oldest
         async |cost| charge(&node, &ask(&policy, "ann", cost)).await.decision.unwrap().retry_after;
     let left = |seconds: u64| Some(Duration::from_secs(3_600 - 1_503 + seconds));
     assert_eq!(waits(1).await, left(0));
-    // Among the last thousand it is taken where it was.
+    // Among the last thousand runs, the event itself is removed.
     node.settle(&ask(&policy, "ann", 1), &charges[600], 0).unwrap();
     assert_eq!(waits(2).await, left(0));
-    // Before them the oldest goes in its place: there is room at once, and never more than there was.
+    // Before those, the oldest event is removed instead, which frees as much, and earlier.
     node.settle(&ask(&policy, "ann", 1), &charges[100], 0).unwrap();
     assert_eq!(waits(3).await, left(1));
     assert_eq!(waits(2).await, Some(Duration::ZERO));
@@ -116,7 +118,7 @@ async fn what_was_used_stays_used_when_quotas_change() {
             assert!(!allowed(&with(Quota::per_minute(4))).await, "{algorithm:?}");
             assert!(allowed(&with(Quota::per_minute(60))).await, "{algorithm:?}");
         }
-        // Nobody waits for longer than the new quota can make them, also if they do not stop asking.
+        // A client waits no longer than the new quota can make it, even if it keeps sending requests.
         assert!(!allowed(&with(Quota::per_minute(4))).await, "{algorithm:?}");
         let mut times = 0;
         for _ in 0..12 {

@@ -1,18 +1,22 @@
-//! Servers, nodes, and requests by chance.
+//! Helpers for the tests of limits: nodes, policies, and random requests.
 
 use std::{sync::Arc, time::Duration};
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use waiting_room_core::{
-    Algorithm, Alignment, ChargeReply, ChargeRequest, Decision, KeyHash, KeyHasher, ManualClock,
-    Quota, RatePolicy, RateStore, Refusals, Timestamp,
+    Quota, Timestamp,
+    rate::{
+        Algorithm, Alignment, ChargeReply, ChargeRequest, Decision, KeyHash, KeyHasher, RatePolicy,
+        RateStore, Refusals,
+    },
+    time::ManualClock,
 };
 use waiting_room_engines::EngineServer;
 use waiting_room_redis::RedisLimits;
 
 use crate::support::{connection, patient};
 
-/// All algorithms in all their variants.
+/// All algorithms, in all variants.
 pub(crate) const ALL: [Algorithm; 8] = [
     Algorithm::FixedWindow(Alignment::Epoch),
     Algorithm::FixedWindow(Alignment::FirstHit),
@@ -26,12 +30,12 @@ pub(crate) const ALL: [Algorithm; 8] = [
 
 pub(crate) const START: Timestamp = Timestamp::from_secs(1_700_000_000);
 
-/// A node whose time is that of the server, and that has time to wait.
+/// Starts a node on the server's clock, with the longest deadline.
 pub(crate) async fn node(server: &EngineServer) -> RedisLimits {
     RedisLimits::with_connection(connection(server).await, "api", patient()).await.unwrap()
 }
 
-/// A node that goes by a given clock, and has time to wait.
+/// Starts a node on a given clock, with the longest deadline.
 pub(crate) async fn node_at(server: &EngineServer, clock: &ManualClock) -> RedisLimits {
     let options = patient().clock(clock.clone());
     RedisLimits::with_connection(connection(server).await, "api", options).await.unwrap()
@@ -49,7 +53,7 @@ pub(crate) fn ask(policy: &Arc<RatePolicy>, name: &str, cost: u64) -> ChargeRequ
     ChargeRequest::new(Arc::clone(policy), key(name), 0, cost)
 }
 
-/// How many scripts a server has run.
+/// Returns the number of scripts that a server has run by their hashes.
 pub(crate) async fn scripts(server: &EngineServer) -> u64 {
     let mut connection = connection(server).await;
     let said: String =
@@ -58,12 +62,12 @@ pub(crate) async fn scripts(server: &EngineServer) -> u64 {
     line.split(['=', ',']).nth(1).unwrap().parse().unwrap()
 }
 
-/// What is said to a single ask.
+/// Charges a single limit.
 pub(crate) async fn charge(node: &RedisLimits, ask: &ChargeRequest) -> ChargeReply {
     node.charge_all(std::slice::from_ref(ask)).await.unwrap()[0]
 }
 
-/// A decision as a store with the resolution of a microsecond makes it.
+/// Rounds a decision up to microseconds, the resolution of the store.
 pub(crate) fn in_micros(decision: &Decision) -> Decision {
     let micros = |it: Duration| {
         let micros = it.as_nanos().div_ceil(1_000);
@@ -74,11 +78,11 @@ pub(crate) fn in_micros(decision: &Decision) -> Decision {
         .with_delay(micros(decision.delay))
 }
 
-/// Numbers by chance that a seed repeats.
+/// A seeded generator of random numbers.
 pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
-    /// A number below this (splitmix64).
+    /// Returns a number below `bound`, from SplitMix64.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -92,7 +96,7 @@ impl Chance {
     }
 }
 
-/// A connection that is made again when it is lost.
+/// Opens a connection that reconnects by itself.
 pub(crate) async fn manager(server: &EngineServer) -> ConnectionManager {
     let client = redis::Client::open(server.url()).unwrap();
     let quick = ConnectionManagerConfig::new()

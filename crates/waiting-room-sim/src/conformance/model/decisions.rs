@@ -1,8 +1,8 @@
 //! How the model decides, and what it remembers of it.
 
 use waiting_room_core::{
-    CookieTest, Pass, PlacesPerNetwork, QueueingMethod, Reason, RoomMode, SessionRenewal, Ticket,
-    Timestamp, Verdict, VisitorId,
+    Pass, Reason, Ticket, Timestamp, Verdict, VisitorId,
+    room::{CookieTest, PlacesPerNetwork, QueueingMethod, RoomMode, SessionRenewal},
 };
 
 use super::{Ended, Model, Place, Told};

@@ -1,4 +1,7 @@
-//! The accounts of all sites, and the sums over them that every message needs.
+//! The accounts of all sites, and sums over them.
+//!
+//! The sums are updated with each change of an account, so that no message costs a visit of all
+//! sites.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,18 +18,22 @@ use crate::{
     },
 };
 
-/// All accounts. They are only changed by [`change`](Self::change), which keeps the sums, so that no
-/// message costs a look at every site.
+/// All accounts. They are changed only through [`change`](Self::change), which updates the sums.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Accounts {
     rules: EscrowRules,
+    /// The account of each site, and its contribution to the sums.
     by_site: BTreeMap<SiteId, (Member, Part)>,
     held: u128,
     unused: u128,
     demand: u128,
+    /// The number of sites of which it is unknown whether they have an account.
     unknown: usize,
+    /// The sites that lack slots, in the order in which they are served.
     short: BTreeSet<(Timestamp, SiteId)>,
+    /// The sites with unused slots, by the time at which they were last asked for them.
     rich: BTreeSet<(Timestamp, SiteId)>,
+    /// The sites by the next time at which their contribution changes without a message.
     due: BTreeSet<(Timestamp, SiteId)>,
 }
 
@@ -54,7 +61,7 @@ impl Accounts {
         this
     }
 
-    /// Changes one account, if the site is known.
+    /// Changes one account and updates the sums. Returns `None` for an unknown site.
     pub(super) fn change<T>(
         &mut self,
         site: SiteId,
@@ -71,6 +78,7 @@ impl Accounts {
         Some(changed)
     }
 
+    /// Replaces the contribution of a site to the sums.
     fn count(&mut self, site: SiteId, old: Part, new: Part) {
         self.held = self.held - u128::from(old.held) + u128::from(new.held);
         self.unused = self.unused - u128::from(old.unused) + u128::from(new.unused);
@@ -87,7 +95,8 @@ impl Accounts {
         moved(&mut self.due, old.changes_at, new.changes_at);
     }
 
-    /// Whether every part is that of its account at this time, and the sums are those of the parts.
+    /// Returns whether the contributions are those of the accounts at this time, and add up to the
+    /// sums. For debug assertions.
     pub(super) fn are_counted(&self, now: Timestamp) -> bool {
         let members = self.by_site.iter().map(|(&site, (member, _))| (site, member.clone()));
         *self == Self::new(members, self.rules, now)
@@ -97,7 +106,7 @@ impl Accounts {
         self.by_site.get(&site).map(|(member, _)| member)
     }
 
-    /// The sites, known or not.
+    /// All sites, also those of which it is unknown whether they have an account.
     pub(super) fn sites(&self) -> impl Iterator<Item = SiteId> {
         self.by_site.keys().copied()
     }
@@ -106,17 +115,17 @@ impl Accounts {
         self.by_site.is_empty()
     }
 
-    /// Slots on all accounts.
+    /// The slots on all accounts.
     pub(super) fn held(&self) -> u64 {
         u64::try_from(self.held).unwrap_or(u64::MAX)
     }
 
-    /// Slots that live sites could give back.
+    /// The slots that live sites could give back.
     pub(super) const fn unused(&self) -> u128 {
         self.unused
     }
 
-    /// The demand at a site, as far as it counts.
+    /// The demand at a site; 0 if it is not live.
     pub(super) fn demand_of(&self, site: SiteId) -> u64 {
         self.by_site.get(&site).map_or(0, |(_, part)| part.demand)
     }
@@ -126,27 +135,29 @@ impl Accounts {
         self.demand
     }
 
-    /// Whether it is not known of some site if it has an account.
+    /// Returns whether it is unknown of any site whether it has an account.
     pub(super) const fn has_unknown(&self) -> bool {
         self.unknown > 0
     }
 
-    /// The site whose turn it is: it lacks slots, and has got none for longest.
+    /// The site to serve next: of the sites that lack slots, the one that has lacked them for the
+    /// longest time since its last grant.
     pub(super) fn first_short(&self) -> Option<SiteId> {
         self.short.first().map(|&(_, site)| site)
     }
 
-    /// Whether any site but this one lacks slots.
+    /// Returns whether any site other than this one lacks slots.
     pub(super) fn has_short_besides(&self, site: SiteId) -> bool {
         self.short.iter().any(|&(_, short)| short != site)
     }
 
-    /// Sites with slots to give back that were not asked for so long, those asked first before all.
+    /// The sites with unused slots that were not asked for them within `pause`, in the order of the
+    /// times at which they were last asked.
     pub(super) fn rich(&self, now: Timestamp, pause: Duration) -> impl Iterator<Item = SiteId> {
         self.rich.iter().take_while(move |(at, _)| *at + pause <= now).map(|&(_, site)| site)
     }
 
-    /// A site about which time has changed something by now.
+    /// A site whose contribution has changed by now without a message.
     pub(super) fn first_due(&self, now: Timestamp) -> Option<SiteId> {
         self.due.first().filter(|(at, _)| *at <= now).map(|&(_, site)| site)
     }

@@ -1,6 +1,6 @@
 //! The limit, the accounts of all sites, and the slots that are free.
 
-use waiting_room_core::{ConfigError, ConfigErrorKind, Timestamp};
+use waiting_room_core::{ConfigError, Timestamp, error::ConfigErrorKind};
 
 use crate::{
     SiteId,
@@ -11,9 +11,9 @@ use crate::{
     },
 };
 
-/// The global ledger: the limit, and how much of it each site holds.
+/// The global ledger: the limit, and the part of it that each site holds.
 ///
-/// The times that it is given are those of one clock that never runs back.
+/// All times that are passed to it are those of one clock that never runs backwards.
 /// See the [module docs](crate::escrow) for an example.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GlobalLedger {
@@ -22,19 +22,20 @@ pub struct GlobalLedger {
     pub(super) term: Term,
     pub(super) clock: Timestamp,
     pub(super) accounts: Accounts,
-    /// Nothing is granted before this, unless every site has reported.
+    /// After a loss: the time until which nothing is granted, unless every site reports before.
     pub(super) learning_until: Option<Timestamp>,
 }
 
 impl GlobalLedger {
-    /// A ledger for a world in which nobody has a slot yet: once, when the limit is set up.
+    /// Creates a ledger for a world without visitors. This is called once, when the limit is set
+    /// up.
     ///
-    /// After a restart it is [`recover`](Self::recover) that makes the next one. This one takes all
-    /// slots for free, and would grant the whole limit again while the passes of before are valid.
+    /// After a restart, use [`recover`](Self::recover). A ledger created by `new` counts all slots
+    /// as free, and would grant the whole limit again while earlier passes are still valid.
     ///
     /// # Errors
     ///
-    /// The first rule that cannot be obeyed.
+    /// Returns the first rule that is invalid, or an error if there is no site.
     pub fn new(
         limit: u32,
         sites: impl IntoIterator<Item = SiteId>,
@@ -44,14 +45,14 @@ impl GlobalLedger {
         Self::with(limit, sites, term, rules, Standing::Away)
     }
 
-    /// A ledger in the place of one that was lost or rolled back.
+    /// Creates a ledger that replaces one that was lost or rolled back.
     ///
-    /// It grants nothing until every site has reported, or until all that was granted before is
-    /// over. The `term` must be higher than that of the lost ledger.
+    /// It grants nothing until every site has reported, or until everything that was granted before
+    /// has expired. The `term` must be higher than that of the lost ledger.
     ///
     /// # Errors
     ///
-    /// The first rule that cannot be obeyed.
+    /// Returns the first rule that is invalid, or an error if there is no site.
     pub fn recover(
         limit: u32,
         sites: impl IntoIterator<Item = SiteId>,
@@ -83,9 +84,10 @@ impl GlobalLedger {
         Ok(Self { limit: limit.into(), rules, term, clock, accounts, learning_until: None })
     }
 
-    /// An operator knows that a site is switched off. Its slots are free when the passes that it
-    /// made are void, without waiting for the end of its lease. Nothing changes while it is
-    /// [not known](Self::is_learning) what the site holds.
+    /// Declares that a site is switched off, on the knowledge of an operator.
+    ///
+    /// Its slots are free when the passes that it made are void, without waiting for the end of its
+    /// lease. This has no effect while it is [unknown](Self::is_learning) what the site holds.
     pub fn fence(&mut self, site: SiteId, now: Timestamp) {
         self.advance(now);
         let clock = self.clock;
@@ -96,7 +98,7 @@ impl GlobalLedger {
         });
     }
 
-    /// Changes the limit. A lower one sends nobody away: slots come back as sessions end.
+    /// Changes the limit. No session is ended: a lower limit takes effect as sessions lapse.
     pub fn set_limit(&mut self, limit: u32) {
         self.limit = limit.into();
     }
@@ -107,13 +109,13 @@ impl GlobalLedger {
         self.limit
     }
 
-    /// How many slots sites hold, those of dead sites among them.
+    /// The number of slots that all sites hold, including dead sites.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.accounts.held()
     }
 
-    /// How many slots one site holds, as far as is known here: never fewer than it does.
+    /// The number of slots that one site holds, as known here: never fewer than it actually holds.
     #[must_use]
     pub fn held_by(&self, site: SiteId) -> u64 {
         self.accounts.of(site).map_or(0, |member| member.allowance.held())
@@ -131,19 +133,19 @@ impl GlobalLedger {
         self.accounts.of(site).map(|member| member.epoch)
     }
 
-    /// How many slots can be granted.
+    /// The number of slots that can be granted.
     #[must_use]
     pub fn free(&self) -> u64 {
         if self.is_learning() { 0 } else { self.limit.saturating_sub(self.held()) }
     }
 
-    /// Whether this ledger is new after a loss and grants nothing yet.
+    /// Returns whether this ledger has replaced a lost one, and grants nothing yet.
     #[must_use]
     pub const fn is_learning(&self) -> bool {
         self.learning_until.is_some()
     }
 
-    /// The present, at which nothing is left that is over.
+    /// Advances the clock, and reclaims everything that has expired by then.
     pub(super) fn advance(&mut self, now: Timestamp) {
         self.clock = self.clock.max(now);
         let (rules, term, now) = (self.rules, self.term, self.clock);
@@ -162,6 +164,6 @@ impl GlobalLedger {
         if !self.accounts.has_unknown() {
             self.learning_until = None;
         }
-        debug_assert!(self.accounts.are_counted(now), "the sums are those of all accounts");
+        debug_assert!(self.accounts.are_counted(now), "the sums equal those over all accounts");
     }
 }

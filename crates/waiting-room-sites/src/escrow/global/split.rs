@@ -1,4 +1,4 @@
-//! Which sites get the slots that are free, and how many unused ones they may keep.
+//! The distribution of free slots to sites, and the number of unused slots that they may keep.
 
 use crate::{
     SiteId,
@@ -6,7 +6,7 @@ use crate::{
 };
 
 impl GlobalLedger {
-    /// Gives free slots to the sites that lack some, in turns. Says which sites got any.
+    /// Grants free slots to the sites that lack some, in turn, and returns the sites that got any.
     pub(super) fn serve(&mut self) -> Vec<SiteId> {
         let (mut free, now) = (self.free(), self.clock);
         let mut served = Vec::new();
@@ -24,7 +24,7 @@ impl GlobalLedger {
         served
     }
 
-    /// Fills up the reserve of a site.
+    /// Grants free slots until the reserve of a site is full.
     pub(super) fn top_up(&mut self, site: SiteId) {
         let (free, reserve, now) = (self.free(), self.reserve_of(site), self.clock);
         let unused = self.accounts.of(site).map_or(0, Member::unused);
@@ -34,19 +34,21 @@ impl GlobalLedger {
         }
     }
 
-    /// Whether all reserves have to come back: somebody lacks slots, or the limit was lowered.
+    /// Returns whether all reserves have to be given back, because a site lacks slots or the limit
+    /// was lowered.
     pub(super) fn is_recalling(&self) -> bool {
         let is_short = || self.accounts.first_short().is_some();
         !self.is_learning() && (is_short() || self.held() > self.limit)
     }
 
-    /// Whether this site has to give back what it does not use, even if somebody waits there.
+    /// Returns whether this site has to give back its unused slots, even if visitors wait there.
     pub(super) fn is_recalled(&self, site: SiteId) -> bool {
         let is_short = || self.accounts.has_short_besides(site);
         !self.is_learning() && (is_short() || self.held() > self.limit)
     }
 
-    /// The sites besides `told` that have slots to give back and were not asked just now.
+    /// Records that all sites with unused slots, except for those in `told` and those that were
+    /// asked only just, are asked for them now. Returns these sites.
     pub(super) fn recall(&mut self, told: &[SiteId]) -> Vec<SiteId> {
         let (now, pause) = (self.clock, self.rules.pause());
         let mut recalled: Vec<_> =
@@ -58,7 +60,7 @@ impl GlobalLedger {
         recalled
     }
 
-    /// How many unused slots a site may keep.
+    /// The number of unused slots that a site may keep.
     pub(super) fn reserve_of(&self, site: SiteId) -> u64 {
         let Some(member) = self.accounts.of(site) else { return 0 };
         if self.is_learning() {
@@ -73,13 +75,14 @@ impl GlobalLedger {
     }
 }
 
-/// The reserve of a site with `demand` out of `total_demand`, when `unused` slots are free or in
-/// reserve anywhere in the world.
+/// The reserve of a site with `demand` out of `total_demand`, where `unused` slots are free or in
+/// reserve in the whole world.
 ///
-/// Half of what is unused is split by demand, which is the share of a data centre in the article's
-/// traffic history; the other half stays with the global ledger and is the article's Anywhere. As
-/// the limit comes nearer, reserves shrink geometrically. When there are fewer than two slots for a
-/// site it has no reserve, and each admission asks the global ledger: one central counter.
+/// Half of the unused slots is split by demand, which corresponds to the share of a data centre in
+/// the article's traffic history. The other half stays with the global ledger, and corresponds to
+/// the article's Anywhere. Reserves shrink geometrically towards the limit. When the share of a
+/// site is less than two slots it has no reserve, and each of its admissions asks the global
+/// ledger, which is then one central counter.
 fn reserve(demand: u64, total_demand: u128, unused: u128) -> u64 {
     let exact = u128::from(demand).saturating_mul(unused);
     let reserve = exact.checked_div(2 * total_demand).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The messages of the global ledger: what it hears from sites, and what it answers.
+//! The messages of the global ledger: those that it receives from sites, and its replies.
 
 use waiting_room_core::Timestamp;
 
@@ -11,7 +11,8 @@ use crate::{
 };
 
 impl GlobalLedger {
-    /// Hears from a site. The first message that it answers with is for that site, if there is one.
+    /// Handles a message from a site, and returns the messages to send. If there is one for that
+    /// site, it is the first.
     pub fn receive(&mut self, message: &ToGlobal, now: Timestamp) -> Vec<Outgoing> {
         self.advance(now);
         let site = message.from();
@@ -31,14 +32,15 @@ impl GlobalLedger {
         }
     }
 
-    /// Takes back what dead sites held, and gives it to those who lack slots.
+    /// Reclaims the slots of dead sites, grants them to sites that lack slots, and returns the
+    /// messages to send.
     pub fn tick(&mut self, now: Timestamp) -> Vec<Outgoing> {
         self.advance(now);
         let served = self.serve();
         self.tell(served)
     }
 
-    /// A site says how things stand, and perhaps that it has taken over a visitor.
+    /// Handles the report of a site, and its claim of a visitor's slot if there is one.
     fn hear(
         &mut self,
         heartbeat: &Heartbeat,
@@ -46,7 +48,8 @@ impl GlobalLedger {
     ) -> Vec<Outgoing> {
         let site = heartbeat.site;
         if heartbeat.term < self.term {
-            // It was sent before the loss, or by a site that has not heard of it, and may be old.
+            // The report may be old: it was sent before the loss of the last ledger, or by a site
+            // that does not know about the loss. So the site is asked for a new one.
             return vec![Outgoing { to: site, message: ToSite::Report { term: self.term } }];
         }
         let (now, lease_end) = (self.clock, self.clock + self.rules.lease);
@@ -85,7 +88,7 @@ impl GlobalLedger {
         answers
     }
 
-    /// A site asks for a new account, in the place of the one that it names.
+    /// Handles the request of a site for a new account that replaces the one that it names.
     fn hear_join(&mut self, join: &Join) -> Option<ToSite> {
         let (term, lease, now) = (self.term, self.rules.lease, self.clock);
         self.accounts.change(join.site, now, |member| {
@@ -114,7 +117,8 @@ impl GlobalLedger {
         })?
     }
 
-    /// What these sites may use now; and, if somebody lacks slots, a word to those who have some.
+    /// The grants for these sites and, if a site lacks slots, recalls for the sites that have
+    /// unused ones.
     fn tell(&mut self, mut sites: Vec<SiteId>) -> Vec<Outgoing> {
         if self.is_recalling() {
             sites.extend(self.recall(&sites));
@@ -122,10 +126,12 @@ impl GlobalLedger {
         sites.into_iter().filter_map(|to| self.grant_for(to)).collect()
     }
 
-    /// The slot of a visitor whom `claimer` has taken on goes with it, if its home is dead and
-    /// `claimer` knew that. If it did not, it should.
+    /// Moves the slot of a visitor to `claimer`, which has taken the visitor on, if the home of the
+    /// visitor is dead and `claimer` knew that. If it did not know, returns the notice of the
+    /// death.
     ///
-    /// Whoever did not know may have taken the visitor on before the home made its last pass.
+    /// A site that did not know may have taken the visitor on before the home made its last pass,
+    /// which could then outlive the session at the new site.
     fn hear_claim(
         &mut self,
         claimer: SiteId,
@@ -148,6 +154,7 @@ impl GlobalLedger {
         None
     }
 
+    /// The message with the slots that a site may use at present.
     fn grant_for(&self, to: SiteId) -> Option<Outgoing> {
         let member = self.accounts.of(to)?;
         let grant = Grant {

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly;
 use serde::Deserialize;
-use waiting_room_core::{AdaptiveRules, Aimd, ConfigError, ConfigErrorKind, Gradient2, Vegas};
+use waiting_room_core::{
+    ConfigError,
+    error::ConfigErrorKind,
+    gate::{AdaptiveRules, Aimd, Gradient2, Vegas},
+};
 
 use crate::{config::file::rates::with, gate::Concurrency};
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{ConfigErrorKind, gate::adaptive::FixedLimit};
+use crate::{error::ConfigErrorKind, gate::adaptive::FixedLimit};
 
 fn sample(now: Timestamp, in_flight: u32) -> Sample {
     Sample::new(now, in_flight, Duration::from_millis(10), PermitOutcome::Done)

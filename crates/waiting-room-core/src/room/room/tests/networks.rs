@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use super::*;
-use crate::PlacesPerNetwork;
+use crate::room::PlacesPerNetwork;
 
 /// A full room in which a network has at most two places.
 fn full(places: PlacesPerNetwork) -> Room {
@@ -118,7 +118,7 @@ fn a_refused_visitor_stands_at_the_back_so_that_a_network_has_no_reserve_at_the_
     ticket(second_touch(&mut room, of(8, 1), 1));
     room.leave(of(7, 2), at(4));
     let behind = ticket(room.check_in(&late, late.next_check_in));
-    assert_eq!(behind.shown_position, Some(2), "behind a visitor that arrived after its first touch");
+    assert_eq!(behind.shown_position, Some(2), "behind a visitor that arrived later");
 }
 
 #[test]
