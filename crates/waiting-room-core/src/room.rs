@@ -19,6 +19,7 @@
 //! A room knows no network and no tokens: a store serializes the calls, and a layer seals passes
 //! and tickets for the clients.
 
+mod admission;
 mod estimate;
 mod line;
 mod options;
@@ -28,6 +29,7 @@ mod room;
 mod rules;
 mod sessions;
 mod snapshot;
+mod timing;
 mod verdict;
 
 pub use self::{

@@ -196,29 +196,7 @@ pub(crate) fn verdict(
             }
             Ok(Verdict::Wait { ticket, reason })
         }
-        "wait" => {
-            let reason = reason(&said.text()?)?;
-            let mut ticket = resumed(head, &mut said, id, shown)?;
-            // The position is exact at this instant, as the rank among the present visitors.
-            let ahead: u32 = said.number()?;
-            let is_over_share = said.signed()? == 1;
-            let is_drawn = rules.queueing_method() == QueueingMethod::Random;
-            // A closed room admits no visitor whatever becomes free, so the wait is unknown.
-            ticket.wait = match (is_closed(&reason), is_drawn) {
-                (true, _) => None,
-                (false, true) => WaitEstimate::by_lot(head.present, head.per_second),
-                (false, false) => WaitEstimate::behind(ahead, head.per_second, head.dispersion),
-            };
-            if is_drawn {
-                (ticket.shown_position, ticket.is_approximate) = (None, false);
-            } else {
-                ticket.show(ahead.saturating_add(1), false);
-            }
-            ticket.placed = true;
-            // In shadow mode a place over the share of a network is given, and reported.
-            let reason = if is_over_share { Reason::QueuedNetworkFull } else { reason };
-            Ok(Verdict::Wait { ticket, reason })
-        }
+        "wait" => waits(head, said, id, shown, rules),
         "full" => {
             // The ticket keeps its order of arrival: it may get a place at a later check-in.
             let ticket = resumed(head, &mut said, id, shown)?;
@@ -244,6 +222,37 @@ pub(crate) fn verdict(
         "late" => Err(StoreError::new(StoreErrorKind::Busy)),
         _ => Err(malformed(format!("{kind:?} is not a verdict"))),
     }
+}
+
+/// Decodes the rest of a `wait` reply: the visitor has a place in line.
+fn waits(
+    head: &Head,
+    mut said: Fields,
+    id: VisitorId,
+    shown: Option<&Ticket>,
+    rules: &RoomRules,
+) -> Result<Verdict, StoreError> {
+    let reason = reason(&said.text()?)?;
+    let mut ticket = resumed(head, &mut said, id, shown)?;
+    // The position is exact at this instant, as the rank among the present visitors.
+    let ahead: u32 = said.number()?;
+    let is_over_share = said.signed()? == 1;
+    let is_drawn = rules.queueing_method() == QueueingMethod::Random;
+    // A closed room admits no visitor whatever becomes free, so the wait is unknown.
+    ticket.wait = match (is_closed(&reason), is_drawn) {
+        (true, _) => None,
+        (false, true) => WaitEstimate::by_lot(head.present, head.per_second),
+        (false, false) => WaitEstimate::behind(ahead, head.per_second, head.dispersion),
+    };
+    if is_drawn {
+        (ticket.shown_position, ticket.is_approximate) = (None, false);
+    } else {
+        ticket.show(ahead.saturating_add(1), false);
+    }
+    ticket.placed = true;
+    // In shadow mode a place over the share of a network is given, and reported.
+    let reason = if is_over_share { Reason::QueuedNetworkFull } else { reason };
+    Ok(Verdict::Wait { ticket, reason })
 }
 
 /// Decodes the reply of `renew` for one visitor.

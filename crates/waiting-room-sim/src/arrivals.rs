@@ -1,4 +1,4 @@
-//! Traces of requests by the minute, and arrivals that follow one: a Poisson process.
+//! Traces of requests per minute, and arrivals that follow a trace: a Poisson process.
 
 use std::{ops::Range, time::Duration};
 
@@ -6,10 +6,11 @@ use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 use waiting_room_core::Timestamp;
 
-/// The times of arrival, in order.
+/// An iterator over the times of arrival, in order.
 ///
-/// Each minute of the trace is a stretch of constant rate. Within it the gaps are exponential, and
-/// a gap that reaches over its end is drawn anew from there on: the process has no memory.
+/// The rate is constant within each minute of the trace, and the gaps are exponential. A gap that
+/// extends beyond the minute is drawn again from its end on, which is correct because the process
+/// has no memory.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     rng: Pcg64Mcg,
@@ -21,10 +22,10 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// As many visitors as the trace has requests, give or take the chance, from `start` on.
+    /// Creates the arrivals for a trace, from `start` on: on average one visitor for each request.
     ///
     /// A minute of the trace takes the time `minute`: less than 60 seconds compresses the day, and
-    /// the same visitors come at a higher rate.
+    /// the same visitors arrive at a higher rate.
     #[must_use]
     pub fn new(trace: &Trace, start: Timestamp, minute: Duration, rng: Pcg64Mcg) -> Self {
         let rates: Vec<_> =
@@ -53,7 +54,7 @@ impl Iterator for Arrivals {
     }
 }
 
-/// Requests in each minute of some day, scaled as needed.
+/// The number of requests in each minute of a day, scaled as needed.
 ///
 /// ```
 /// use waiting_room_sim::Trace;
@@ -67,32 +68,32 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Requests in each minute.
+    /// The requests in each minute.
     #[must_use]
     pub fn counts(&self) -> &[f64] {
         &self.counts
     }
 
-    /// Requests in all.
+    /// The requests in total.
     #[must_use]
     pub fn total(&self) -> f64 {
         self.counts.iter().sum()
     }
 
-    /// Requests in the busiest minute.
+    /// The requests in the busiest minute.
     #[must_use]
     pub fn peak(&self) -> f64 {
         self.counts.iter().copied().fold(0.0, f64::max)
     }
 
-    /// The same day with so many requests in all.
+    /// Returns the same day, scaled to `total` requests.
     #[must_use]
     pub fn scaled_to(&self, total: f64) -> Self {
         let factor = if self.total() > 0.0 { total / self.total() } else { 0.0 };
         Self { counts: self.counts.iter().map(|count| count * factor).collect() }
     }
 
-    /// These minutes alone; what lies outside of the trace is left out.
+    /// Returns only these minutes, as far as the trace has them.
     #[must_use]
     pub fn minutes(&self, minutes: Range<usize>) -> Self {
         let end = minutes.end.min(self.counts.len());
@@ -149,7 +150,7 @@ mod tests {
             let mean = gaps.iter().sum::<f64>() / count;
             let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / count;
             let ratio = variance.sqrt() / mean;
-            assert!((0.9..1.1).contains(&ratio), "{ratio} is not that of a Poisson process");
+            assert!((0.9..1.1).contains(&ratio), "{ratio} instead of 1, for a Poisson process");
         }
     }
 

@@ -1,4 +1,4 @@
-//! A day as it is in the file: one count for each minute.
+//! A day of real traffic, read from a file: one count for each minute.
 
 mod format;
 #[cfg(test)]
@@ -13,7 +13,7 @@ use crate::Trace;
 
 pub use self::format::DayError;
 
-/// Requests in consecutive minutes of a day, as a file has them.
+/// The requests in consecutive minutes of a day, read from a file.
 ///
 /// The file is CSV with the columns `minute` and `requests`, in any order and among others; a
 /// minute is a time such as `1998-06-30T14:05`, a time of the day, or a number.
@@ -35,16 +35,16 @@ pub struct Day {
 }
 
 impl Day {
-    /// No file is larger.
+    /// The largest file that is read.
     const MAX_BYTES: u64 = 16 * 1024 * 1024;
-    /// From the first minute to the last there are no more, about two months.
+    /// The most minutes from the first to the last, about two months.
     const MAX_MINUTES: usize = 100_000;
 
     /// Reads a file.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, with its name and the line.
+    /// The file cannot be read, or is not a day; the error has its name and the line.
     pub fn open(path: &Path) -> Result<Self, DayError> {
         let of = |error: DayError| error.of(path.display());
         let file = File::open(path).map_err(|error| of(DayError::new(error)))?;
@@ -55,7 +55,7 @@ impl Day {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, with the line.
+    /// The content cannot be read, or is not a day; the error has the line.
     pub fn read(source: impl Read) -> Result<Self, DayError> {
         let source = Bounded { source, left: Self::MAX_BYTES };
         let mut reader = ReaderBuilder::new()
@@ -85,26 +85,26 @@ impl Day {
         rows.into_day()
     }
 
-    /// Requests by minute; a minute that the file does not have counts as 0.
+    /// The requests by minute; a minute that is missing in the file counts as 0.
     #[must_use]
     pub fn counts(&self) -> &[u32] {
         &self.counts
     }
 
-    /// So many minutes the file does not have.
+    /// The number of minutes that are missing in the file.
     #[must_use]
     pub const fn missing(&self) -> usize {
         self.missing
     }
 
-    /// What the file calls this minute.
+    /// The label of a minute, in the style of the file.
     #[must_use]
     pub fn label(&self, index: usize) -> String {
         let offset = i64::try_from(index).unwrap_or(i64::MAX);
         label(self.style, self.first.saturating_add(offset))
     }
 
-    /// The index of a minute, written as in the file, or as a time of the (first) day.
+    /// Finds the index of a minute that is written as in the file, or as a time of its first day.
     fn find(&self, text: &str) -> Option<usize> {
         let (style, at) = parse(text)?;
         let offset = match (style, self.style) {
@@ -117,15 +117,15 @@ impl Day {
 }
 
 impl Day {
-    /// The stretch of `minutes` with the steepest rise: where the busiest minute exceeds the
-    /// *first* by the most. Of equal ones it is the one with the most requests, and then the
-    /// last, so that a rush is not cut off behind its summit.
+    /// Finds the stretch of `minutes` with the steepest rise: where the busiest minute exceeds the
+    /// *first* by the most.
     ///
-    /// A day that is shorter is taken whole.
+    /// Among equal stretches it takes the one with the most requests, and among those the last, so
+    /// that a rush is not cut off after its peak. A day that is shorter is taken whole.
     ///
     /// # Errors
     ///
-    /// There are no requests in it.
+    /// The day has no requests.
     pub fn steepest(&self, minutes: u32) -> Result<Range<usize>, DayError> {
         let length = length(minutes).min(self.counts.len());
         let mut best = ((0, 0), 0..length);
@@ -143,11 +143,11 @@ impl Day {
         }
     }
 
-    /// The stretch of `minutes` that begins at this one, or what the day has of it.
+    /// Returns the stretch of `minutes` that begins at `from`, as far as the day has them.
     ///
     /// # Errors
     ///
-    /// The day does not have this minute, or no requests from there on.
+    /// The day does not have this minute, or has no requests in the stretch.
     pub fn from(&self, from: &str, minutes: u32) -> Result<Range<usize>, DayError> {
         let last = self.counts.len() - 1;
         let Some(start) = self.find(from) else {
@@ -224,7 +224,7 @@ impl Rows {
     }
 }
 
-/// A source that fails when it gives more than it may.
+/// A reader that fails after a given number of bytes.
 struct Bounded<R> {
     source: R,
     left: u64,

@@ -1,4 +1,4 @@
-//! The front desk: what the layer does with a visitor's token, without the HTTP.
+//! The front desk: a model of the layer, which handles tokens without HTTP.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use waiting_room_core::{
     room::{Recovery, Renewal},
 };
 
-/// What a visitor's cookie holds.
+/// The content of a visitor's cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     Pass(Pass),
     Ticket(Ticket),
 }
 
-/// What a visitor is answered.
+/// The answer to a visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Admitted(Pass),
@@ -22,15 +22,15 @@ pub(crate) enum Reply {
     Waiting { ticket: Ticket, retry_after: Duration },
 }
 
-/// Something that visitors can ask.
+/// A door at which visitors send requests: the desk, or one with a fault.
 pub(crate) trait Door {
-    /// A request with this token; `id` is for a visitor who brings none that is good.
+    /// Answers a request with this token. A visitor without a valid one gets the identity `id`.
     fn ask(&mut self, token: Option<Token>, id: VisitorId, now: Timestamp) -> Reply;
 
-    /// The visitor checks out.
+    /// Ends the session of a visitor who checks out.
     fn leave(&mut self, id: VisitorId, now: Timestamp);
 
-    /// The process dies and another takes its place. Answers until when that one lets nobody in.
+    /// Replaces the process by a new one, and returns the time until which it admits no newcomers.
     fn restart(&mut self, now: Timestamp) -> Timestamp;
 }
 
@@ -39,7 +39,7 @@ pub(crate) trait Door {
 pub(crate) struct Desk {
     rules: RoomRules,
     room: Room,
-    /// Passes of before are renewed as soon as they are seen.
+    /// When the room started. Passes from before are renewed as soon as they are seen.
     remembers_since: Timestamp,
 }
 
@@ -50,7 +50,7 @@ impl Desk {
         Ok(Self { rules, room, remembers_since: Timestamp::ZERO })
     }
 
-    /// A valid pass goes through; the room hears of it only when it is due.
+    /// Checks a pass. The room renews it only when it is due; `None` if it is void.
     fn pass(&mut self, pass: Pass, now: Timestamp) -> Option<Pass> {
         if pass.expires_at <= now {
             return None;

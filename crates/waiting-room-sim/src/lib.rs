@@ -1,12 +1,12 @@
 //! Seeded crowds in front of a waiting room, and the oracle that judges what they saw.
 //!
-//! Three ways to find out whether a room keeps its promises, each on its own:
+//! There are three independent ways to check whether a room keeps its promises:
 //!
-//! | what | compares | with |
+//! | tool | compares | with |
 //! |---|---|---|
-//! | [`conformance()`] | any [`Store`](waiting_room_core::Store), reply by reply | a [`Model`] that is plain and slow |
+//! | [`conformance()`] | replies of any [`Store`](waiting_room_core::Store) | a naive [`Model`] |
 //! | [`World`] | a room under a day of visitors, in virtual time | its promises, by the oracle |
-//! | [`Oracle`] | anything that lets visitors in, over a real network too | its promises, from outside |
+//! | [`Oracle`] | any waiting room, even across a real network | its promises, from outside |
 //!
 //! ```text
 //!   Trace ─► Arrivals ─► visitors ──requests──► room        conformance:
@@ -16,7 +16,7 @@
 //!                        Oracle ─► Report
 //! ```
 //!
-//! All chance comes from a seed, and every seed is printed: what was found once can be found again.
+//! All randomness comes from a seed, and every seed is printed, so each finding can be reproduced.
 //!
 //! # Example
 //!
@@ -24,7 +24,7 @@
 //! use std::time::Duration;
 //! use waiting_room_sim::{Scenario, Trace, World};
 //!
-//! // Ten quiet minutes, then ten in which three times as many come as are let in.
+//! // Ten quiet minutes, then ten in which three times as many visitors arrive as are admitted.
 //! let counts = [30; 10].into_iter().chain([180; 10]);
 //! let trace: Trace = counts.collect();
 //!
@@ -37,7 +37,7 @@
 //!
 //! # What it does not do
 //!
-//! It opens no socket and reads no clock, except for fresh seeds. The simulated layer knows no
+//! It opens no socket, and reads a clock only for fresh seeds. The simulated layer does not speak
 //! HTTP; the `shop` example runs the same oracle against the real one.
 //!
 //! # Features

@@ -10,28 +10,32 @@ use crate::{
     visitors::Temper,
 };
 
-/// A visitor and what it holds. Exactly one event of it is to come at any time, or a decision and
-/// the answer that follows it.
+/// A visitor, and the token that it holds.
+///
+/// At any time the queue has exactly one event for it, or two if its request is to be lost on the
+/// way back: the decision, and the failure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Person {
     pub no: VisitorNo,
     pub temper: Temper,
+    /// When its first request departed.
     pub arrived: Timestamp,
+    /// When its last request departed.
     pub sent: Timestamp,
     pub token: Option<Token>,
     pub pages_seen: u32,
-    /// How long the answer takes on its way back; `None` if none comes, or if it takes no time.
+    /// How long the answer travels; `None` if it is lost, or if answers take no time.
     pub returns_in: Option<Duration>,
-    /// What the room decided on the request under way.
+    /// The decision on the request in flight.
     pub outcome: Option<Outcome>,
 }
 
-/// What became of a request.
+/// The decision on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The visitor was inside, and checked out.
+    /// The visitor was active, and has checked out.
     CheckedOut,
-    /// An answer like any other.
+    /// Any other decision.
     Replied(Reply),
 }
 
@@ -49,14 +53,14 @@ impl Person {
         }
     }
 
-    /// Puts the token into the cookie jar, if there is one.
+    /// Keeps a token, if the client keeps cookies.
     pub(crate) fn keep(&mut self, token: Token) {
         if self.temper.keeps_cookies {
             self.token = Some(token);
         }
     }
 
-    /// Whether the page it asks for now is the last one, and ends the session.
+    /// Whether the page that it requests now is the last one and ends the session.
     pub(crate) const fn checks_out_now(&self) -> bool {
         self.temper.checks_out && self.pages_seen + 1 >= self.temper.pages
     }

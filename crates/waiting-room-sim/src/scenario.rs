@@ -1,4 +1,4 @@
-//! What is simulated: the room, the faults, and the seed that fixes all chance.
+//! The settings of a simulation: the room, the faults, and the seed of all randomness.
 
 use std::time::Duration;
 
@@ -29,8 +29,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// 200 slots, 200 new visitors a minute, sessions of 60 seconds; answers take no time and
-    /// nothing fails.
+    /// Creates a scenario with 200 slots, 200 new visitors a minute and sessions of 60 seconds.
+    /// Answers take no time, and nothing fails.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Scenario {
         }
     }
 
-    /// The limits of the room.
+    /// Sets the limits of the room.
     #[must_use]
     pub fn limits(
         mut self,
@@ -66,14 +66,14 @@ impl Scenario {
         self
     }
 
-    /// The line has at most this many places.
+    /// Sets the number of places in the line. 100 000 by default.
     #[must_use]
     pub fn line_capacity(mut self, places: u32) -> Self {
         self.line_capacity = places;
         self
     }
 
-    /// The room loses its memory this long after the beginning, and recovers in this way.
+    /// Makes the room lose its memory `after` the beginning, and recover in this way.
     #[must_use]
     pub fn restart(mut self, after: Duration, recovery: Recovery) -> Self {
         self.restart_after = Some(after);
@@ -81,14 +81,14 @@ impl Scenario {
         self
     }
 
-    /// Requests and answers take this long each, on average; the times are exponential.
+    /// Sets the mean time that a request takes to arrive, and an answer. The times are exponential.
     #[must_use]
     pub fn latency(mut self, mean: Duration) -> Self {
         self.latency = mean;
         self
     }
 
-    /// This share of the requests fails, on the way there or on the way back.
+    /// Sets the share of requests that fail, on the way to the room or on the way back.
     ///
     /// Has an effect only with a [`latency`](Self::latency).
     #[must_use]
@@ -97,21 +97,21 @@ impl Scenario {
         self
     }
 
-    /// How visitors behave.
+    /// Sets the behaviour of the visitors.
     #[must_use]
     pub fn habits(mut self, habits: Habits) -> Self {
         self.habits = habits;
         self
     }
 
-    /// A minute of the trace takes this long: less than 60 seconds compresses the day.
+    /// Sets the duration of a minute of the trace: less than 60 seconds compresses the day.
     #[must_use]
     pub fn minute(mut self, minute: Duration) -> Self {
         self.minute = minute;
         self
     }
 
-    /// What the room promises.
+    /// The promises of the room, for the oracle.
     #[must_use]
     pub const fn promises(&self) -> Limits {
         self.limits

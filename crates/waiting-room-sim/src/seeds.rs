@@ -1,19 +1,19 @@
-//! Where seeds come from: the caller, the environment, or the clock; printed in any case.
+//! Seeds: from the environment or from the clock, and always printed.
 
 use waiting_room_core::time::{Clock, SystemClock};
 
 /// The variable that fixes the seed of a test run: `WAITING_ROOM_SEED=17 cargo test`.
 pub const SEED_VARIABLE: &str = "WAITING_ROOM_SEED";
 
-/// `count` seeds to run, printed to standard error.
+/// Returns `count` seeds to run, and prints them to standard error.
 ///
-/// Fresh ones by default. If [`SEED_VARIABLE`] is set, that one alone, so that a failure can be
-/// repeated.
+/// The seeds are fresh, unless [`SEED_VARIABLE`] is set: then its value is the only seed, so that a
+/// failure can be reproduced.
 ///
 /// # Panics
 ///
-/// If the variable is set to something that is not a number: running other seeds than the one that
-/// was asked for would hide what is being looked for.
+/// If the variable is set to something that is not a number: a run with other seeds than the
+/// requested one would hide the failure.
 #[must_use]
 pub fn seeds(count: u32) -> Vec<u64> {
     let seeds = match std::env::var(SEED_VARIABLE) {
@@ -24,7 +24,7 @@ pub fn seeds(count: u32) -> Vec<u64> {
     seeds
 }
 
-/// `count` seeds that no run has had before.
+/// Returns `count` seeds that no earlier run has used, derived from the clock.
 #[must_use]
 pub fn fresh_seeds(count: u32) -> Vec<u64> {
     let base = SystemClock::new().now().as_nanos();

@@ -1,4 +1,4 @@
-//! How visitors behave: patient or not, orderly or not, with cookies or without.
+//! The behaviour of visitors: their patience, their pauses, their obedience, their cookies.
 
 use std::time::Duration;
 
@@ -10,30 +10,31 @@ use rand_pcg::Pcg64Mcg;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Habits {
-    /// Half of the visitors would wait longer than this; the spread is that of a log-normal
-    /// distribution with a sigma of 1.
+    /// The median time that visitors are willing to wait. The distribution is log-normal with a
+    /// sigma of 1.
     pub patience: Duration,
-    /// Half of the pauses between two pages are longer than this; log-normal as well, so that some
-    /// outlast the session.
+    /// The median pause between two pages. The distribution is log-normal as well, so that some
+    /// pauses outlast the session.
     pub think_time: Duration,
-    /// Pages that a visitor opens on average once inside.
+    /// The mean number of pages that an admitted visitor opens.
     pub pages: f64,
-    /// Visitors who check out in the end. The others just go silent.
+    /// The share of visitors who check out in the end. The others fall silent.
     pub checks_out: f64,
-    /// Clients that never return a cookie.
+    /// The share of clients that never return a cookie.
     pub without_cookies: f64,
-    /// Check-ins before which the visitor closes the tab for a while.
+    /// The share of check-ins before which the visitor closes the tab for a while.
     pub goes_away: f64,
-    /// Of those who went away, who come back when the place is lost.
+    /// The share of these absences that last until the place is lost.
     pub stays_away: f64,
-    /// Check-ins that come so late that the visitor counts as away.
+    /// The share of check-ins that are so late that the visitor counts as away.
     pub dawdles: f64,
-    /// Check-ins that come before the time that was asked for.
+    /// The share of check-ins that are earlier than requested.
     pub hurries: f64,
 }
 
 impl Default for Habits {
-    /// Patience of 2 minutes, 6 pages at 8 seconds, half check out, 3 in 100 without cookies.
+    /// A patience of 2 minutes, 6 pages with pauses of 8 seconds, half of the visitors checking
+    /// out, and 3 % without cookies.
     fn default() -> Self {
         Self {
             patience: Duration::from_secs(120),
@@ -49,14 +50,14 @@ impl Default for Habits {
     }
 }
 
-/// What one visitor is going to do.
+/// The behaviour of one visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Temper {
     pub patience: Duration,
     pub pages: u32,
     pub checks_out: bool,
     pub keeps_cookies: bool,
-    /// How often it tries again after a refusal.
+    /// How many times it tries again after refusals.
     pub retries: u32,
 }
 
@@ -72,9 +73,9 @@ pub(crate) struct Crowd {
 impl Crowd {
     /// The sigma of patience and of think times.
     const SPREAD: f64 = 1.0;
-    /// The longest patience and pause that are drawn.
+    /// The longest patience and the longest pause; longer ones are cut off.
     const LONGEST: Duration = Duration::from_secs(2 * 60 * 60);
-    /// The most pages of one visitor.
+    /// The most pages that one visitor opens.
     const MOST_PAGES: u32 = 100;
 
     pub(crate) fn new(habits: Habits, retention: Duration) -> Self {
@@ -100,12 +101,12 @@ impl Crowd {
         }
     }
 
-    /// How long a visitor inside looks at a page.
+    /// Draws how long an active visitor looks at a page.
     pub(crate) fn think(&self, rng: &mut Pcg64Mcg) -> Duration {
         seconds(self.think_time.sample(rng))
     }
 
-    /// When a visitor comes back who was asked to do so after `interval`.
+    /// Draws when a visitor who was asked to return after `interval` does so.
     pub(crate) fn come_back(&self, interval: Duration, rng: &mut Pcg64Mcg) -> Duration {
         let habits = &self.habits;
         let chance: f64 = rng.random();
@@ -121,14 +122,14 @@ impl Crowd {
         interval + Duration::from_nanos(rng.random_range(0..500_000_000))
     }
 
-    /// How long a closed tab stays closed: nearly always within the time that places are kept, or
-    /// well beyond it.
+    /// Draws how long a closed tab stays closed: within the time for which places are kept, or up
+    /// to twice as long.
     fn away(&self, interval: Duration, rng: &mut Pcg64Mcg) -> Duration {
         let share = if rng.random_bool(self.habits.stays_away) { 1.0..2.0 } else { 0.05..1.0 };
         interval.max(self.retention.mul_f64(rng.random_range(share)))
     }
 
-    /// A geometric number of pages, at least one.
+    /// Draws a geometric number of pages, at least one.
     fn pages(&self, rng: &mut Pcg64Mcg) -> u32 {
         let goes_on = (1.0 - 1.0 / self.habits.pages.max(1.0)).clamp(0.0, 1.0);
         let mut pages = 1;

@@ -1,4 +1,4 @@
-//! Virtual time: a queue of events, and one step to the next of them.
+//! The simulation in virtual time: a queue of events, and the step to the next one.
 
 use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
 
@@ -19,29 +19,29 @@ use crate::{
 pub struct World(Run<Desk>);
 
 impl World {
-    /// The world of a scenario, before anybody has arrived. Arrivals follow the trace.
+    /// Creates the world of a scenario, before the first arrival. Arrivals follow the trace.
     ///
     /// # Errors
     ///
-    /// The first rule of the room that cannot be obeyed.
+    /// The first rule of the room that is invalid.
     pub fn new(scenario: &Scenario, trace: &Trace) -> Result<Self, ConfigError> {
         let desk = Desk::new(scenario.rules(), scenario.recovery)?;
         Ok(Self(Run::new(desk, scenario, trace)))
     }
 
-    /// Jumps to the next event. Answers its time, or `None` when nothing is left to happen.
+    /// Jumps to the next event and returns its time; `None` when there are no more events.
     pub fn step(&mut self) -> Option<Timestamp> {
         self.0.step()
     }
 
-    /// Runs until nothing is left to happen: the trace has ended and everybody has gone.
+    /// Runs until there are no more events: the trace has ended, and all visitors have gone.
     #[must_use]
     pub fn run(self) -> Report {
         self.0.run()
     }
 }
 
-/// The same for any door.
+/// A run of the simulation against any door.
 #[derive(Debug)]
 pub(crate) struct Run<D> {
     door: D,
@@ -60,16 +60,16 @@ pub(crate) struct Run<D> {
     now: Timestamp,
 }
 
-/// What happens, and to whom.
+/// An event. The number is the index of the visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// An answer arrives.
     Answer(u32),
     /// A request departs.
     Ask(u32),
-    /// The room decides.
+    /// The room decides on a request.
     Decide(u32),
-    /// A request or its answer is lost for good.
+    /// The client gives up on a request that was lost, or whose answer was.
     Fail(u32),
     /// A visitor closes the tab.
     GiveUp(u32),
@@ -78,11 +78,11 @@ enum Event {
 }
 
 impl<D: Door> Run<D> {
-    /// When every run begins: a round number that is recognized in a log.
+    /// The start of every run: a round number that is easy to recognize in a log.
     const START: Timestamp = Timestamp::from_secs(1_700_000_000);
-    /// Of what is lost, so much is decided before.
+    /// The share of lost requests that are lost on the way back, after the room has decided.
     const LOST_ON_THE_WAY_BACK: f64 = 0.7;
-    /// After this long a client takes a request for lost.
+    /// The time after which a client considers a request lost.
     const TIMEOUT: Duration = Duration::from_secs(5);
 
     pub(crate) fn new(door: D, scenario: &Scenario, trace: &Trace) -> Self {
@@ -150,7 +150,7 @@ impl<D: Door> Run<D> {
         }
     }
 
-    /// Somebody new comes.
+    /// Handles the arrival of a new visitor.
     fn arrive(&mut self) {
         let temper = self.crowd.temper(&mut self.rng);
         let person = Person::new(self.next_no(), temper, self.now);
@@ -171,7 +171,7 @@ impl<D: Door> Run<D> {
         let no = self.next_no();
         let person = &mut self.people[who as usize];
         if !person.temper.keeps_cookies {
-            // Without cookies it is somebody new each time.
+            // Without cookies, each request is one of a new visitor.
             person.no = no;
         }
         person.sent = self.now;
@@ -209,7 +209,7 @@ impl<D: Door> Run<D> {
         }
     }
 
-    /// The request failed; a human reloads the page after a moment.
+    /// Handles a failed request: after a moment, the visitor reloads the page or gives up.
     fn fail(&mut self, who: u32) {
         let person = &mut self.people[who as usize];
         person.outcome = None;
@@ -226,7 +226,7 @@ impl<D: Door> Run<D> {
         self.vacant.push(who);
     }
 
-    /// The visitor asks again after a pause.
+    /// Schedules the next request of a visitor, after a pause.
     fn again(&mut self, who: u32, pause: Duration) {
         let person = &self.people[who as usize];
         if !person.temper.keeps_cookies {

@@ -6,7 +6,7 @@
 //! admits visitors from its own part without a round trip.
 //!
 //! ```text
-//!                        GlobalLedger: limit, and what each site holds
+//!                        GlobalLedger: limit, and slots held by each site
 //!                  Heartbeat, Join, Claim ▲ │ Grant, Welcome, Stale, Report
 //!                                         │ ▼
 //!  admit ──► SiteLedger: allowance = granted - returned ──► Admit(SitePass)
@@ -41,15 +41,14 @@
 //! # Why the limit is never exceeded
 //!
 //! 1. *All sites together hold no more than the limit.* Only free slots are granted
-//!    (`GlobalLedger::serve` and `top_up`), and the global ledger never counts fewer slots for a site
-//!    than the site holds. Grants are counted before they are sent. Returns are counted after the
-//!    site has stopped using the slots (`SiteLedger::surplus`). All counts only grow, and of two
-//!    values the greater one holds (`Allowance`; V. Balegas et al., *Bounded Counter CRDTs*, 2015).
-//!    So a message that is lost, duplicated or late does no harm.
+//!    (`GlobalLedger::serve` and `top_up`), and the global ledger never counts fewer slots for a
+//!    site than the site holds. Grants are counted before they are sent. Returns are counted after
+//!    the site has stopped using the slots (`SiteLedger::surplus`). All counts only grow, so the
+//!    greater of two values is right (`Allowance`; V. Balegas et al., *Bounded Counter CRDTs*,
+//!    2015). So a message that is lost, duplicated or late does no harm.
 //! 2. *A site has no more visitors on its account than its allowance.* `SiteLedger::admit` requires
-//! a
-//!    lease, and a slot that is unused or held for this visitor. A session stays on the account until
-//!    its last pass is void, even if the visitor has left.
+//!    a lease, and a slot that is unused or held for this visitor. A session stays on the account
+//!    until its last pass is void, even if the visitor has left.
 //! 3. *Every valid pass has a slot.* A pass ends at most one session after the lease of its home,
 //! by
 //!    the clock of its home, and the slots of a dead site are not free before that

@@ -16,8 +16,8 @@
 //! |---|---|---|---|
 //! | [`Even`](SlotPolicy::Even) | the site's slots ÷ its nodes, and Anywhere's ÷ all nodes | yes | no |
 //! | [`Curve`](SlotPolicy::Curve) | the same ÷ fewer nodes, while few visitors are active | seldom | **yes** |
-//! | [`Counters`](SlotPolicy::Counters) | what two counters grant: the site's, then Anywhere's | hardly | no |
-//! | [`escrow`] | what the site holds of the limit, for as long as a visitor stays | no | **never** |
+//! | [`Counters`](SlotPolicy::Counters) | the slots drawn from two counters: the site's, then Anywhere's | hardly | no |
+//! | [`escrow`] | the slots that the site holds, each for as long as a visitor stays | no | **never** |
 //!
 //! "Too early" means that visitors are queued while slots are free, "too many" that more visitors
 //! are admitted than there are slots.

@@ -189,7 +189,7 @@ impl SlotPolicy {
     /// It is never more than `slots`: the divisor is at least one, however low the utilization.
     /// With [`Counters`](Self::Counters), every node may use all slots that the counter grants.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to slots")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most `slots`")]
     pub fn per_node(self, slots: u32, nodes: u32, utilization: f64) -> u32 {
         match self {
             Self::Counters => slots,

@@ -1,4 +1,4 @@
-//! The attacks, each in a file of its own.
+//! The attacks, one file each.
 
 pub(crate) mod cookie_jar_filler;
 pub(crate) mod early_polls;

@@ -8,8 +8,8 @@ use rand_pcg::Pcg64;
 
 use crate::{serve::ServeOrder, site::Scale, trial::Attack};
 
-/// Attacks a service that is built from a configuration file, and says what the attacker got and
-/// what people got meanwhile.
+/// Attacks a service that is built from a configuration file, and reports what the attacker and
+/// other clients got.
 #[derive(Debug, Parser)]
 #[command(version, about, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
@@ -19,27 +19,27 @@ pub(crate) struct Cli {
     pub(crate) plan: Plan,
 }
 
-/// Something else than to attack.
+/// Tasks other than attacking.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serves what is attacked.
+    /// Serves the service under attack.
     #[command(hide = true)]
     Serve(ServeOrder),
 }
 
-/// The attacks to try, and on what.
+/// Selects the attacks, and the service under attack.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Plan {
     /// Strikes for 3 s instead of 10 s each, with 500 slow readers instead of 10 000.
     #[arg(long)]
     short: bool,
-    /// Only this attack, which may be given several times [default: all]
+    /// Runs only this attack; can be repeated [default: all]
     #[arg(long = "attack", value_enum, value_name = "NAME")]
     attacks: Vec<Attack>,
     /// The folder with service.toml and checkout.toml.
     #[arg(long, value_name = "FOLDER", default_value = env!("CARGO_MANIFEST_DIR"))]
     pub(crate) config: PathBuf,
-    /// All that is random follows from this number [default: random, and printed]
+    /// The seed of everything random [default: random, and printed]
     #[arg(long)]
     seed: Option<u64>,
 }

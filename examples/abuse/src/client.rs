@@ -1,4 +1,4 @@
-//! An HTTP/1 client with an address of its own.
+//! An HTTP/1 client that connects from an address of its own.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -17,7 +17,7 @@ use tokio::{
 };
 use tower_waiting_room::respond::REASON_HEADER;
 
-/// One connection at a time from this address, opened when it is needed.
+/// A client at one address. It has at most one connection, opened on the first request.
 #[derive(Debug)]
 pub(crate) struct Client {
     from: Ipv4Addr,
@@ -25,13 +25,13 @@ pub(crate) struct Client {
     open: Option<SendRequest<Empty<Bytes>>>,
 }
 
-/// The answer to a request, read to its end.
+/// A response, read to its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// From the request to the end of the answer.
+    /// The time from sending the request to the end of the response.
     pub(crate) took: Duration,
 }
 
@@ -44,7 +44,8 @@ impl Client {
         IpAddr::V4(self.from)
     }
 
-    /// Sends a request and reads the whole answer. After an error the next one has a new connection.
+    /// Sends a request and reads the whole answer. After an error, the next request opens a new
+    /// connection.
     pub(crate) async fn send(&mut self, request: Request<Empty<Bytes>>) -> Result<Answer> {
         let answer = timeout(PATIENCE, self.exchange(request)).await.context("no answer in time");
         if !matches!(answer, Ok(Ok(_))) {
@@ -61,11 +62,12 @@ impl Client {
         if self.open.as_ref().is_none_or(SendRequest::is_closed) {
             let stream = connect(self.from, self.to, None).await?;
             let (open, connection) = http1::handshake(TokioIo::new(stream)).await?;
-            // It ends with its requests, and an error reaches whoever sends one.
+            // The task ends when the connection closes. An error is also returned by
+            // `send_request`.
             tokio::spawn(async { _ = connection.await });
             self.open = Some(open);
         }
-        let open = self.open.as_mut().context("a connection")?;
+        let open = self.open.as_mut().context("no connection")?;
         open.ready().await?;
         let (head, body) = open.send_request(request).await?.into_parts();
         let body = body.collect().await?.to_bytes();
@@ -74,41 +76,41 @@ impl Client {
 }
 
 impl Answer {
-    /// Whether the application answered.
+    /// Returns whether the application answered.
     pub(crate) fn is_served(&self) -> bool {
         self.status == StatusCode::OK
     }
 
-    /// Whether the client waits in line.
+    /// Returns whether the visitor waits in the line.
     pub(crate) fn is_queued(&self) -> bool {
         self.reason().starts_with("queued:")
     }
 
-    /// Why it is as it is, as the layer calls it.
+    /// The reason that the layer gives in the debug header; empty without the header.
     pub(crate) fn reason(&self) -> &str {
         self.headers.get(REASON_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// When the client is to come back.
+    /// The interval after which the client is asked to return.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         let seconds = self.headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
         Some(Duration::from_secs(seconds))
     }
 
-    /// The place in line, if there is one.
+    /// The position in the line, if the answer contains one.
     pub(crate) fn position(&self) -> Option<u64> {
         let body: serde_json::Value = serde_json::from_slice(&self.body).ok()?;
         body["waitingRoom"]["position"].as_u64()
     }
 }
 
-/// A `GET` request of a program.
+/// A `GET` request as a program sends it.
 pub(crate) fn get(path: &str) -> http::request::Builder {
     Request::get(path).header(header::HOST, "shop.test").header(header::ACCEPT, "application/json")
 }
 
-/// The client address that the proxy in front of the service is told of, behind the ones that the
-/// client has made up.
+/// Returns the `X-Forwarded-For` line of a proxy in front of the service: the addresses that the
+/// client made up, then the client's own address, 10.x.y.z for 127.x.y.z.
 pub(crate) fn forwarded_for(made_up: Option<&HeaderValue>, from: Ipv4Addr) -> String {
     let [_, rest @ ..] = from.octets();
     let client = Ipv4Addr::new(10, rest[0], rest[1], rest[2]);
@@ -118,7 +120,8 @@ pub(crate) fn forwarded_for(made_up: Option<&HeaderValue>, from: Ipv4Addr) -> St
     }
 }
 
-/// Connects from an address, with a buffer of this size for what comes in.
+/// Connects from the address `from`. `buffer` is the size of the receive buffer in bytes; `None`
+/// keeps the default of the system.
 pub(crate) async fn connect(
     from: Ipv4Addr,
     to: SocketAddr,
@@ -134,7 +137,7 @@ pub(crate) async fn connect(
     Ok(stream)
 }
 
-/// The header in which a proxy says where a client comes from.
+/// The header in which a proxy passes on the address of a client.
 pub(crate) const FORWARDED_FOR: &str = "x-forwarded-for";
-/// A request without an answer by then has failed.
+/// A request fails if its answer takes longer.
 const PATIENCE: Duration = Duration::from_secs(10);

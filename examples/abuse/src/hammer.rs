@@ -1,4 +1,4 @@
-//! Many connections that send one request after the other, as fast as they are answered.
+//! Many connections, each of which sends its next request as soon as the last one is answered.
 
 use std::{
     collections::BTreeMap,
@@ -25,17 +25,18 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) sent: u64,
-    /// Requests without an answer.
+    /// The number of requests without an answer.
     pub(crate) failed: u64,
-    /// How often the application answered.
+    /// The number of answers from the application.
     pub(crate) served: u64,
-    /// How often each reason was given, and each status without one.
+    /// The number of answers by reason, or by status if they have no reason.
     pub(crate) reasons: BTreeMap<String, u64>,
-    /// From before the first request to after the last answer.
+    /// The time from before the first request to after the last answer.
     pub(crate) elapsed: Duration,
 }
 
-/// Sends the requests of `make`, which are numbered, for some time from one address.
+/// Sends the requests that `make` returns for consecutive numbers, from the address `from`, for the
+/// time `length`.
 pub(crate) async fn hammer<F>(
     site: &Site,
     from: Ipv4Addr,
@@ -90,7 +91,7 @@ impl Tally {
         }
     }
 
-    /// How many answers there were.
+    /// The number of answers.
     pub(crate) const fn answered(&self) -> u64 {
         self.sent - self.failed
     }

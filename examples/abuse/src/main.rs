@@ -1,5 +1,5 @@
-//! Attacks over real sockets on a service that is built from a configuration file: what the attacker
-//! gets, and what people get meanwhile.
+//! Attacks a service over real sockets, and reports what the attacker gets, and what other clients
+//! get meanwhile. The service is built from a configuration file.
 //!
 //! ```text
 //! cargo run --release -p abuse                                  all attacks, in full
@@ -7,9 +7,10 @@
 //! cargo run -p abuse -- --attack ticket-hoard --seed 7          one of them, again
 //! ```
 //!
-//! The service is [`serve`], in a [`process`] of its own, fresh for each attack. [`people`] ask it all
-//! the time, each from an address of its own; an attack is a file of [`attacks`], and one run of it a
-//! [`trial`]. Attackers come from `127.0.2.0/24`, people from `127.0.1.0/24`.
+//! The service is [`serve`]. It runs in a [`process`] of its own, which is started anew for each
+//! attack. Meanwhile [`people`] send requests, each from an address of its own. Each attack is a
+//! file in [`attacks`], and one run of it is a [`trial`]. Attackers connect from `127.0.2.0/24`,
+//! people from `127.0.1.0/24`.
 
 mod attacks;
 mod cli;
@@ -36,8 +37,8 @@ use crate::{
     trial::Trial,
 };
 
-/// Ends with 0 if every bound was kept, with 1 if one was broken or a run was void, and with 2 if
-/// an attack could not be tried.
+/// Exits with 0 if every bound was kept, with 1 if one was broken or a run was void, and with 2 if
+/// an attack could not be run.
 #[tokio::main]
 async fn main() -> ExitCode {
     match run(Cli::parse()).await {
@@ -50,14 +51,14 @@ async fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> Result<ExitCode> {
-    // That requests are refused is what is tried here, and so no news.
+    // Refusals are expected here, so only errors are logged by default.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("error"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     if let Some(Command::Serve(order)) = cli.command {
         serve::serve(order).await?;
         return Ok(ExitCode::SUCCESS);
     }
-    // The service inherits the limit, and has as many connections.
+    // The service inherits the limit, and has the same number of connections.
     let scale = cli.plan.scale();
     let files = u64::from(scale.slow_readers()) + SPARE_FILES;
     let allowed = rlimit::increase_nofile_limit(files)?;
@@ -75,5 +76,5 @@ async fn run(cli: Cli) -> Result<ExitCode> {
     Ok(if is_kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// For everything but the slow readers.
+/// The number of open files for everything except the slow readers.
 const SPARE_FILES: u64 = 1_024;

@@ -1,4 +1,4 @@
-//! The process that the service is in.
+//! The process that runs the service.
 
 use std::{
     env,
@@ -14,43 +14,45 @@ use tokio::{
     process::{Child, Command},
 };
 
-/// A service in a process of its own, on free ports. It ends when this is dropped.
+/// A service in a process of its own, on free ports. The process ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
-    /// Where it serves.
+    /// The address of the service.
     pub(crate) open: SocketAddr,
-    /// Where it tells its numbers.
+    /// The address that serves the numbers of the service.
     pub(crate) admin: SocketAddr,
     id: u32,
     _child: Child,
 }
 
 impl Process {
-    /// Starts a service by the files of this folder, of which the first is the outermost layer.
+    /// Starts a service that is configured by these files of the folder. The first file is the
+    /// outermost layer.
     pub(crate) async fn start(folder: &Path, files: &[&str]) -> Result<Self> {
         let mut child = Command::new(env::current_exe()?)
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(files.iter().flat_map(|file| ["--config", file]))
-            // The rules file is named relative to the configuration.
+            // The configuration names the rules file by a relative path.
             .current_dir(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
-        let said = child.stdout.take().context("the output of the service")?;
+        let said = child.stdout.take().context("the service has no standard output")?;
         let line = BufReader::new(said).lines().next_line().await?;
         let line = line.context("the service has ended before it was ready")?;
-        let (open, admin) = line.split_once(' ').context("two addresses of the service")?;
-        let id = child.id().context("a service that runs")?;
+        let (open, admin) =
+            line.split_once(' ').context("expected two addresses of the service")?;
+        let id = child.id().context("the service does not run")?;
         Ok(Self { open: open.parse()?, admin: admin.parse()?, id, _child: child })
     }
 
-    /// The CPU time that it has used.
+    /// The CPU time that all threads of the process have used so far.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         let tasks = PathBuf::from(format!("/proc/{}/task", self.id));
         let mut nanos = 0;
         for task in tasks.read_dir()? {
-            // A thread may have ended meanwhile.
+            // The thread may have ended since the directory was read.
             let Ok(line) = std::fs::read_to_string(task?.path().join("schedstat")) else {
                 continue;
             };

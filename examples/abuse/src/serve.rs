@@ -1,7 +1,7 @@
-//! The service that is attacked, in a process of its own.
+//! The service under attack, in a process of its own.
 //!
-//! Its layers are those of the configuration files, the first outermost. A second port, outside of
-//! all layers, tells the numbers.
+//! Each configuration file becomes a layer; the first file is the outermost layer. A second port,
+//! outside all layers, serves the numbers.
 
 use std::{
     collections::BTreeMap,
@@ -32,34 +32,34 @@ use tower_waiting_room::{WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer,
 /// The command line of the service.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServeOrder {
-    /// Serves here, and the numbers on another port.
+    /// The address of the service; the numbers are served on another port.
     #[arg(long)]
     pub(crate) listen: SocketAddr,
-    /// Has a layer by this file; of several the first is the outermost.
+    /// A configuration file; can be repeated, and the first file is the outermost layer.
     #[arg(long, required = true)]
     pub(crate) config: Vec<PathBuf>,
 }
 
-/// The state of the service, as it is told on the second port.
+/// The state of the service, as served on the second port.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Numbers {
-    /// How often the handlers ran, by the address of the client.
+    /// The number of handler runs, by the address of the client.
     pub(crate) runs: BTreeMap<IpAddr, u64>,
-    /// By the name of the room.
+    /// The rooms by name.
     pub(crate) rooms: BTreeMap<String, RoomNumbers>,
-    /// By the name of the gate.
+    /// The gates by name.
     pub(crate) gates: BTreeMap<String, GateNumbers>,
     pub(crate) misconfigurations: Vec<String>,
 }
 
-/// One room in numbers.
+/// The numbers of one room.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct RoomNumbers {
     pub(crate) active: u32,
     pub(crate) waiting: u32,
 }
 
-/// One gate in numbers.
+/// The numbers of one gate.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct GateNumbers {
     pub(crate) in_flight: u32,
@@ -72,9 +72,10 @@ struct App {
     rooms: Vec<WaitingRoomHandle>,
 }
 
-/// Serves until its standard input is closed.
+/// Serves until standard input is closed.
 ///
-/// Says both addresses on standard output as soon as it serves.
+/// Prints both addresses to standard output once it is ready: the address of the service, then that
+/// of the numbers.
 pub(crate) async fn serve(order: ServeOrder) -> Result<()> {
     let layers = order.config.iter().map(|path| layer(path)).collect::<Result<Vec<_>>>()?;
     let rooms = layers.iter().map(WaitingRoomLayer::handle).collect();
@@ -104,7 +105,7 @@ fn layer(path: &Path) -> Result<WaitingRoomLayer> {
     Ok(WaitingRoomLayer::new(config))
 }
 
-/// Answers every path and every method, preflights too.
+/// Answers every path and every method, including preflights.
 async fn welcome(
     State(app): State<App>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
@@ -113,7 +114,7 @@ async fn welcome(
     "Welcome to the shop."
 }
 
-/// Ends the session, so that its slot is free.
+/// Ends the session, which frees its slot.
 async fn leave(visit: Option<Extension<Visit>>) -> &'static str {
     if let Some(Extension(visit)) = visit {
         visit.end();
@@ -121,7 +122,7 @@ async fn leave(visit: Option<Extension<Visit>>) -> &'static str {
     "Good-bye."
 }
 
-/// 16 MiB in pieces, more than the buffers of a connection take.
+/// Sends 16 MiB in chunks, more than the buffers of a connection can hold.
 async fn download(State(app): State<App>, ConnectInfo(from): ConnectInfo<SocketAddr>) -> Body {
     app.ran(from);
     let pieces = (0..PIECES).map(|_| Ok::<_, Infallible>(Bytes::from_static(&PIECE)));

@@ -1,23 +1,23 @@
-//! The part of the configuration file that bounds follow from.
+//! The settings that determine the bounds, as read from the configuration file.
 
 use std::{path::Path, time::Duration};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Deserializer, de::Error};
 
-/// The fields of a configuration that bounds follow from.
+/// The fields of a configuration that determine the bounds.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Settings {
     pub(crate) total_active_users: u32,
     #[serde(deserialize_with = "duration")]
     pub(crate) refresh_interval: Duration,
-    /// At most this many places in line for one network.
+    /// The maximum number of places in the line for one network.
     places_per_network: Option<toml::Value>,
     rate_limits: Vec<LimitSettings>,
     concurrency: Vec<GateSettings>,
 }
 
-/// A rate limit.
+/// A rate limit of the configuration.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct LimitSettings {
     name: String,
@@ -33,7 +33,7 @@ struct QuotaSettings {
     burst: Option<u64>,
 }
 
-/// A gate.
+/// A gate of the configuration.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct GateSettings {
     name: String,
@@ -52,16 +52,17 @@ impl Settings {
 
     pub(crate) fn limit(&self, name: &str) -> Result<&LimitSettings> {
         let found = self.rate_limits.iter().find(|limit| limit.name == name);
-        found.with_context(|| format!("a limit {name:?} in the configuration"))
+        found.with_context(|| format!("the configuration has no limit {name:?}"))
     }
 
     pub(crate) fn gate(&self, name: &str) -> Result<&GateSettings> {
         let found = self.concurrency.iter().find(|gate| gate.name == name);
-        found.with_context(|| format!("a gate {name:?} in the configuration"))
+        found.with_context(|| format!("the configuration has no gate {name:?}"))
     }
 
-    /// The most places that one address can have after it has asked for them for some time: its
-    /// share if the file names one, and else two requests for each by the limit of its address.
+    /// Returns the maximum number of places that one address can have after it has requested them
+    /// for the time `asked_for`, and the reason. The maximum is `places_per_network` if the file
+    /// sets it and the limit by address does not allow less.
     pub(crate) fn places(&self, asked_for: Duration) -> Result<(u64, &'static str)> {
         let share = self.places_per_network.as_ref().and_then(toml::Value::as_integer);
         let by_limit = self.limit("per_ip")?.most(asked_for);
@@ -73,7 +74,7 @@ impl Settings {
 }
 
 impl LimitSettings {
-    /// The most requests that one key can have allowed within some time.
+    /// The maximum number of requests of one key that are allowed within the given time.
     pub(crate) fn most(&self, within: Duration) -> u64 {
         let QuotaSettings { limit, window, burst } = self.quota;
         let replenished = u128::from(limit) * within.as_micros() / window.as_micros().max(1);
@@ -81,7 +82,7 @@ impl LimitSettings {
         burst.unwrap_or(limit).saturating_add(replenished).saturating_add(1)
     }
 
-    /// The requests of one key that are allowed at once.
+    /// The number of requests of one key that are allowed at once.
     pub(crate) fn at_once(&self) -> u64 {
         self.quota.burst.unwrap_or(self.quota.limit)
     }

@@ -1,4 +1,4 @@
-//! Where an attack takes place: a fresh service, and what is known of it.
+//! A freshly started service, and what an attack knows about it.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -17,7 +17,7 @@ use crate::{
     visitor::Visitor,
 };
 
-/// A service, its settings, and how hard it is struck.
+/// A running service, its settings, and the intensity of the attack.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) process: Process,
@@ -26,12 +26,12 @@ pub(crate) struct Site {
     pub(crate) seed: u64,
 }
 
-/// How hard the attacks strike.
+/// The intensity of the attacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// For the table.
+    /// For the published table.
     Full,
-    /// For every change of the code.
+    /// For each change of the code.
     Short,
 }
 
@@ -51,36 +51,36 @@ impl Site {
         self.process.open
     }
 
-    /// A visitor who comes from this address.
+    /// A visitor who connects from this address.
     pub(crate) fn visitor(&self, from: Ipv4Addr) -> Visitor {
         Visitor::new(from, self.address())
     }
 
-    /// The numbers of the service.
+    /// Queries the numbers of the service.
     pub(crate) async fn numbers(&self) -> Result<Numbers> {
         let mut client = Client::new(Ipv4Addr::LOCALHOST, self.process.admin);
         let answer = client.send(get("/numbers").body(Empty::new())?).await?;
         Ok(serde_json::from_slice(&answer.body)?)
     }
 
-    /// How often handlers ran for an address.
+    /// The number of handler runs for an address.
     pub(crate) async fn runs(&self, of: Ipv4Addr) -> Result<u64> {
         Ok(self.numbers().await?.runs.get(&IpAddr::V4(of)).copied().unwrap_or_default())
     }
 
-    /// The outermost room in numbers.
+    /// The numbers of the room with this name.
     pub(crate) async fn room(&self, name: &str) -> Result<RoomNumbers> {
         let room = self.numbers().await?.rooms.get(name).copied();
-        room.with_context(|| format!("a room {name:?}"))
+        room.with_context(|| format!("the service has no room {name:?}"))
     }
 
-    /// Fills the slots that are left with visitors from one address, and says who they are.
+    /// Fills the free slots with visitors from one address, and returns these visitors.
     pub(crate) async fn fill(&self) -> Result<Vec<Visitor>> {
         let left = self.settings.total_active_users - self.room(SHOP).await?.active;
         let mut visitors = Vec::new();
         for _ in 0..left {
             let mut visitor = self.visitor(OCCUPANTS);
-            visitor.enter(Duration::ZERO).await.context("a visitor who fills the room")?;
+            visitor.enter(Duration::ZERO).await.context("filling the room")?;
             visitors.push(visitor);
         }
         Ok(visitors)
@@ -88,7 +88,7 @@ impl Site {
 }
 
 impl Scale {
-    /// How long an attack strikes.
+    /// The duration of an attack.
     pub(crate) const fn length(self) -> Duration {
         match self {
             Self::Full => Duration::from_secs(10),
@@ -96,7 +96,7 @@ impl Scale {
         }
     }
 
-    /// How many connections an attacker hammers on.
+    /// The number of connections of an attacker that sends requests continuously.
     pub(crate) const fn connections(self) -> u32 {
         match self {
             Self::Full => 32,
@@ -104,7 +104,7 @@ impl Scale {
         }
     }
 
-    /// How many connections read nothing.
+    /// The number of connections that read nothing.
     pub(crate) const fn slow_readers(self) -> u32 {
         match self {
             Self::Full => 10_000,
@@ -113,12 +113,12 @@ impl Scale {
     }
 }
 
-/// The attacker of this number.
+/// The address of an attacker.
 pub(crate) const fn attacker(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 2, number)
 }
 
-/// The person of this number.
+/// The address of a person.
 pub(crate) const fn person(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 1, number)
 }

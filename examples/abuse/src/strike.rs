@@ -1,12 +1,12 @@
 //! The outcome of an attack.
 //!
-//! A strike has bounds in two directions: an attack that never comes near a limit proves nothing
-//! about it, and is void.
+//! A strike has bounds in both directions: an attack that never comes near a limit proves nothing
+//! about the limit, so it is void.
 
-/// Requests of an attacker, what they were worth to it, and the bound on that.
+/// The requests of an attacker, what the attacker got by them, and the bound on that.
 #[derive(Clone, Debug)]
 pub(crate) struct Strike {
-    /// Requests, or connections.
+    /// The number of requests, or of connections.
     pub(crate) sent: u64,
     pub(crate) got: String,
     pub(crate) bound: String,
@@ -18,24 +18,25 @@ impl Strike {
         Self { sent, got: got.into(), bound: bound.into(), broken: Vec::new() }
     }
 
-    /// Notes what was found to be broken, if anything was.
+    /// Records a broken bound, if there is one.
     pub(crate) fn finds(mut self, broken: Option<String>) -> Self {
         self.broken.extend(broken);
         self
     }
 
-    /// At least one of these is needed, or the attack has proved nothing.
+    /// Marks the run as void if `count` is zero.
     pub(crate) fn needs(self, count: u64, of: &str) -> Self {
         self.finds((count == 0).then(|| format!("void: no {of}")))
     }
 
-    /// More was asked for than this, or no bound was reached.
+    /// Marks the run as void unless more than `most` requests were sent. With fewer requests, the
+    /// bound is never reached.
     pub(crate) fn asks_for_more_than(self, most: u64) -> Self {
         let sent = self.sent;
         self.finds((sent <= most).then(|| format!("void: {sent} sent, and {most} are allowed")))
     }
 
-    /// At most this many are allowed.
+    /// Records a broken bound if `count` exceeds `most`.
     pub(crate) fn at_most(self, most: u64, count: u64, of: &str) -> Self {
         self.finds((count > most).then(|| format!("{count} {of} instead of at most {most}")))
     }

@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::trial::Trial;
 
-/// One row for each attack.
+/// A table with one row for each attack.
 pub(crate) fn table(trials: &[Trial]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);

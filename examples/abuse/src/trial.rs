@@ -1,4 +1,4 @@
-//! One run: a fresh service, people, an attack, and what came of it.
+//! One run: a fresh service, people, an attack, and its outcome.
 
 use std::{path::Path, time::Duration};
 
@@ -16,30 +16,31 @@ use crate::{
     strike::Strike,
 };
 
-/// An attack.
+/// The attacks, in the order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Attack {
-    /// CORS preflights from one address, as fast as they are answered.
+    /// CORS preflights from one address, each sent as soon as the last one is answered.
     PreflightFlood,
-    /// Paths of 60 KB that can be read in many ways, in front of limits on paths.
+    /// Paths of 60 KB, 8 KiB and 256 bytes that can be read in many ways, in front of limits on
+    /// paths.
     Paths,
     /// A new key in a header, and a new token in the cookie, with each request.
     MadeUpKeys,
-    /// First tickets by the hundred, brought back later, before the next slots are free.
+    /// Hundreds of first tickets, all returned together before the next slots are free.
     TicketHoard,
     /// A client that sends its tokens by header, through two rooms.
     TwoRooms,
     /// Requests from thousands of addresses of one network.
     KeyFlood,
-    /// One place in line after the other, each with a new cookie jar, from one address.
+    /// Many places in the line for one address, each with a new cookie jar.
     CookieJarFiller,
-    /// Tickets that are shown before they are due, as fast as they are answered.
+    /// Tickets presented before they are due, each as soon as the last request is answered.
     EarlyPolls,
-    /// Downloads that are asked for and not read.
+    /// Downloads over connections that are never read.
     SlowReaders,
 }
 
-/// The outcome of an attack, and the answers that people got before and meanwhile.
+/// The outcome of an attack, and the answers that people received before and during it.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) attack: Attack,
@@ -49,7 +50,7 @@ pub(crate) struct Trial {
 }
 
 impl Attack {
-    /// The configuration of the service, the outermost layer first.
+    /// The configuration files of the service, the outermost layer first.
     const fn files(self) -> &'static [&'static str] {
         match self {
             Self::TwoRooms => &["service.toml", "checkout.toml"],
@@ -73,7 +74,7 @@ impl Attack {
 }
 
 impl Trial {
-    /// Starts everything, strikes, and ends everything.
+    /// Starts a service and people, runs the attack, and stops everything.
     pub(crate) async fn run(
         attack: Attack,
         folder: &Path,
@@ -92,7 +93,7 @@ impl Trial {
         self.attack.to_possible_value().map_or_else(String::new, |it| it.get_name().to_owned())
     }
 
-    /// The bounds that were broken, and why the run proves nothing.
+    /// The bounds that were broken, and the reasons why the run is void.
     pub(crate) fn broken(&self) -> Vec<String> {
         let mut broken = self.strike.broken.clone();
         if self.strike.sent == 0 {
@@ -113,7 +114,7 @@ impl Trial {
         broken
     }
 
-    /// One line for whoever watches.
+    /// The outcome in one line, for the log.
     pub(crate) fn story(&self) -> String {
         let kept = match self.broken().as_slice() {
             [] => "kept".to_owned(),
@@ -123,5 +124,5 @@ impl Trial {
     }
 }
 
-/// People are alone for this time.
+/// The time before the attack, in which only people send requests.
 const CALM: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! A client that keeps its cookies, and comes back when it is told to.
+//! A client that keeps its cookies, and returns when the answer asks it to.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use crate::client::{Answer, Client, get};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Jar(BTreeMap<String, String>);
 
-/// A client with a jar.
+/// A client with a cookie jar.
 #[derive(Debug)]
 pub(crate) struct Visitor {
     pub(crate) client: Client,
@@ -26,7 +26,7 @@ pub(crate) struct Visitor {
 }
 
 impl Jar {
-    /// Keeps the cookies of a response.
+    /// Stores the cookies of a response, and removes those that it deletes.
     pub(crate) fn keep(&mut self, headers: &HeaderMap) {
         for line in headers.get_all(header::SET_COOKIE) {
             let pair = line.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
@@ -38,7 +38,7 @@ impl Jar {
         }
     }
 
-    /// A request with these cookies.
+    /// A request that carries these cookies.
     pub(crate) fn get(&self, path: &str) -> Request<Empty<Bytes>> {
         let mut request = get(path);
         if !self.0.is_empty() {
@@ -47,7 +47,7 @@ impl Jar {
         request.body(Empty::new()).expect("paths and cookies of this program are visible ASCII")
     }
 
-    /// The `Cookie` header.
+    /// The value of the `Cookie` header.
     pub(crate) fn line(&self) -> String {
         let pairs: Vec<_> = self.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
         pairs.join("; ")
@@ -70,11 +70,11 @@ impl Visitor {
         Ok(answer)
     }
 
-    /// Asks until it is served, and never before it is to come back.
+    /// Sends requests until the visitor is admitted, and never before `Retry-After` allows it.
     ///
     /// # Errors
     ///
-    /// It was refused, or not served within the time.
+    /// The visitor was refused, or was not admitted within the time `within`.
     pub(crate) async fn enter(&mut self, within: Duration) -> Result<Answer> {
         let until = Instant::now() + within;
         loop {

@@ -25,8 +25,8 @@ use crate::{
 
 /// The API behind its limits.
 ///
-/// CORS stands outermost: scripts of other origins then read a refusal like any other answer, and
-/// its headers too.
+/// CORS is the outermost layer, so that scripts of other origins can read refusals and their
+/// headers like any other response.
 pub(crate) fn app(limits: WaitingRoomLayer) -> Router {
     let cors = CorsLayer::new()
         .allow_origin(Any)
@@ -42,7 +42,8 @@ pub(crate) fn app(limits: WaitingRoomLayer) -> Router {
         .layer(ServiceBuilder::new().layer(cors).layer(limits))
 }
 
-/// Serves until ctrl-c, with the address of each client for those limits that go by it.
+/// Serves until ctrl-c. Each request carries the address of its client, for the limits that use the
+/// address as a key.
 pub(crate) async fn serve(app: Router, port: u16) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -54,7 +55,8 @@ pub(crate) async fn serve(app: Router, port: u16) -> io::Result<()> {
     axum::serve(listener, service).with_graceful_shutdown(stop()).await
 }
 
-/// Waits for ctrl-c. Without a way to be told, it serves until it is killed.
+/// Waits for ctrl-c. If the signal handler cannot be installed, waits forever: the server then runs
+/// until it is killed.
 async fn stop() {
     if signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;

@@ -22,14 +22,14 @@ pub(crate) struct List {
     quotes: &'static [Quote],
 }
 
-/// All of them; for who asks often, the first.
+/// `GET /quotes`: all quotes, or only the first for a client that lists them too often.
 pub(crate) async fn list(over: Option<Extension<OverSoftLimit>>) -> Json<List> {
     let complete = over.is_none();
     let quotes = if complete { &QUOTES } else { &QUOTES[..1] };
     Json(List { complete, quotes })
 }
 
-/// One of them.
+/// `GET /quotes/{id}`: one quote.
 pub(crate) async fn one(Path(id): Path<usize>) -> Result<Json<Quote>, StatusCode> {
     QUOTES.get(id).copied().map(Json).ok_or(StatusCode::NOT_FOUND)
 }
@@ -51,7 +51,8 @@ pub(crate) struct Essay {
     text: String,
 }
 
-/// Writes `?words=` so many, and says what it has cost: 1 for every twenty.
+/// `POST /essays?words=N`: writes an essay of N words, and settles its cost: one unit for every
+/// twenty words. The response contains the cost.
 pub(crate) async fn write(
     Query(wish): Query<Wish>,
     spend: Option<Extension<ChargeHandle>>,
@@ -80,7 +81,7 @@ pub(crate) struct Session {
     key: &'static str,
 }
 
-/// The key of who knows the password.
+/// `POST /login`: returns the key of a user, given the name and the password.
 pub(crate) async fn log_in(
     Json(credentials): Json<Credentials>,
 ) -> Result<Json<Session>, StatusCode> {

@@ -1,8 +1,9 @@
-//! The limits that are a matter of code: whom they tell apart, and what a request costs.
+//! The limits that are defined in code, because they need to know the users, or what a request
+//! costs.
 //!
-//! What the operator may want to change while the API runs is in the rules file. A real service looks
-//! keys up by their hash. What matters here is that only keys that exist count as keys: a client that
-//! makes one up is anonymous, and limited by address.
+//! The limits that an operator may want to change at run time are in the rules file. A real service
+//! would look up keys by their hash. The relevant point here is that only existing keys count: a
+//! client that makes up a key is anonymous, and limited by its address.
 
 use std::path::Path;
 
@@ -14,7 +15,7 @@ use tower_waiting_room::{
     request::{Bypass, RequestHead},
 };
 
-/// All limits, with those of this file.
+/// All limits: those of this module, and those of the rules file.
 pub(crate) fn limits(file: &Path) -> WaitingRoomConfigBuilder {
     WaitingRoomConfig::builder("api")
         .bypass(Bypass::path("health", "/healthz"))
@@ -27,7 +28,8 @@ pub(crate) fn limits(file: &Path) -> WaitingRoomConfigBuilder {
         .rate_limits_file(file)
 }
 
-/// So much a minute for each user, by plan. Whoever is none has an address.
+/// A number of requests per minute for each user, by plan. A client without a user is identified by
+/// its address.
 fn plan() -> RateLimit {
     RateLimit::new(PLAN, Quota::per_minute(10), Key::from_fn("user", user))
         .tier(Quota::per_minute(60), |head| Plan::of(head.headers()) == Plan::Free)
@@ -39,7 +41,8 @@ fn plan() -> RateLimit {
         .adjustable()
 }
 
-/// Five attempts to log in within any minute. Who goes on trying is kept out until he stops.
+/// Five attempts to log in within any minute. Refused attempts count too, so a client that keeps
+/// trying stays locked out until it stops.
 fn login() -> RateLimit {
     RateLimit::new("login", Quota::per_minute(5), Key::address())
         .algorithm(Algorithm::SlidingLog(Refusals::Count))
@@ -47,25 +50,25 @@ fn login() -> RateLimit {
         .path("/login")
 }
 
-/// Over this one, a list is answered, but a shorter one.
+/// A soft limit: a list over the limit is answered, but shortened.
 fn long_lists() -> RateLimit {
     RateLimit::new("long_lists", Quota::per_minute(3), Key::address())
         .path("/quotes")
         .over_limit(OverLimit::Mark)
 }
 
-/// The name of whoever has a key.
+/// The name of the user that the key of the request belongs to.
 fn user(head: &RequestHead<'_>) -> Option<String> {
     user_of(head.headers()).map(|user| user.name.to_owned())
 }
 
-/// What a request for an essay is charged before it is written.
+/// The cost that a request for an essay is charged before the essay is written.
 pub(crate) const ESSAY_ESTIMATE: u64 = 5;
 
-/// The limit that an essay settles its cost with.
+/// The name of the limit with which an essay settles its cost.
 pub(crate) const PLAN: &str = "plan";
 
-/// What a client has paid for.
+/// The plan that a client has subscribed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     Anonymous,
@@ -73,7 +76,7 @@ pub(crate) enum Plan {
     Gold,
 }
 
-/// Somebody with a key.
+/// A user, who has a key.
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) name: &'static str,
@@ -83,12 +86,12 @@ pub(crate) struct User {
 }
 
 impl Plan {
-    /// The plan of whoever sends these headers.
+    /// The plan of the client that sent these headers.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         user_of(headers).map_or(Self::Anonymous, |user| user.plan)
     }
 
-    /// The name in the rules file.
+    /// The name of the plan in the rules file.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Anonymous => "anonymous",
@@ -98,16 +101,16 @@ impl Plan {
     }
 }
 
-/// Whose key is in these headers.
+/// The user whose key is in these headers.
 pub(crate) fn user_of(headers: &HeaderMap) -> Option<&'static User> {
     let key = headers.get(KEY_HEADER)?;
     USERS.iter().find(|user| user.key == key)
 }
 
-/// The header that a key is sent in.
+/// The header that carries the key.
 pub(crate) const KEY_HEADER: &str = "x-api-key";
 
-/// For the demonstration: these keys are no secret.
+/// The users of the demonstration; their passwords and keys are not secret.
 pub(crate) const USERS: [User; 2] = [
     User { name: "ann", password: "swordfish", key: "gold-demo", plan: Plan::Gold },
     User { name: "bob", password: "rosebud", key: "free-demo", plan: Plan::Free },

@@ -1,13 +1,14 @@
 //! A small JSON API with rate limits.
 //!
+//!
 //! ```text
-//! cargo run -p api                                      serves on http://127.0.0.1:3001
-//! cargo run -p api -- --limits my.toml --headers x-rate-limit   by other rules, told by other headers
+//! cargo run -p api                                              serves on http://127.0.0.1:3001
+//! cargo run -p api -- --limits my.toml --headers x-rate-limit   other rules, and other headers
 //! ```
 //!
 //! [`mod@app`] is the router with the layers in front of it, and the server. [`mod@limits`] holds
-//! what is limited by code, and the plans of users; the rest is in `limits.yaml`. [`endpoints`] are
-//! what it is all for.
+//! the limits that are defined in code, and the plans of the users; the other limits are in
+//! `limits.yaml`. [`endpoints`] are the handlers.
 
 mod app;
 mod endpoints;
@@ -52,21 +53,21 @@ async fn run(cli: &Cli) -> Result<(), Box<dyn Error>> {
 #[derive(Debug, Parser)]
 #[command(version, about)]
 pub(crate) struct Cli {
-    /// Serves on this port of the loopback address; 0 is any free one.
+    /// The port of the loopback address to serve on; 0 selects a free one.
     #[arg(long, default_value_t = 3001)]
     pub(crate) port: u16,
-    /// The rules file, YAML or TOML, which may change while it is in force.
+    /// The rules file, YAML or TOML. It is watched, and changes take effect while the API runs.
     #[arg(long, value_name = "FILE", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/limits.yaml"))]
     limits: PathBuf,
-    /// Believes the X-Forwarded-For header of proxies in this network; may be given again.
+    /// Trusts the X-Forwarded-For header of proxies in this network; can be repeated.
     #[arg(long, value_name = "CIDR")]
     trusted_proxy: Vec<String>,
-    /// Which headers tell a client about its limits.
+    /// The headers that report limits to a client.
     #[arg(long, value_enum, value_name = "PROFILE", default_value = "common")]
     headers: Profile,
 }
 
-/// Which headers tell a client about its limits.
+/// The headers that report limits to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Profile {
     /// X-Ratelimit-Remaining, -Limit and -Retry-After.
@@ -82,18 +83,18 @@ enum Profile {
     /// RateLimit and RateLimit-Policy as in draft 7.
     #[value(name = "draft-7")]
     Draft7,
-    /// None but Retry-After.
+    /// No headers except Retry-After.
     None,
 }
 
 impl Cli {
-    /// The configuration that it all comes to.
+    /// The configuration that results from all options.
     pub(crate) fn config(&self) -> Result<WaitingRoomConfig, ConfigError> {
         let client_ip = self.client_ip()?;
         limits(&self.limits).client_ip(client_ip).rate_headers(self.headers.into()).build()
     }
 
-    /// Where the address of a client is read from.
+    /// The source of client addresses: the peer, or `X-Forwarded-For` behind trusted proxies.
     fn client_ip(&self) -> Result<ClientIp, ConfigError> {
         if self.trusted_proxy.is_empty() {
             return Ok(ClientIp::peer());

@@ -16,7 +16,7 @@ use tokio::{
     time::sleep,
 };
 
-/// A balancer that sends each request to another node. It ends when this is dropped.
+/// A balancer that sends each request to the next node. Its process ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Balancer {
     address: SocketAddr,
@@ -25,7 +25,7 @@ pub(crate) struct Balancer {
 }
 
 impl Balancer {
-    /// Starts it, and waits until it takes connections.
+    /// Starts the balancer, and waits until it accepts connections.
     pub(crate) async fn start(nodes: &[SocketAddr]) -> Result<Self> {
         let address = free_address()?;
         let directory = tempfile::tempdir()?;
@@ -41,21 +41,22 @@ impl Balancer {
             .with_context(|| format!("{PROGRAM} does not start; apt-get install {PROGRAM}"))?;
         while TcpStream::connect(address).await.is_err() {
             if let Some(status) = process.try_wait()? {
-                bail!("{PROGRAM} has ended before it was ready: {status}");
+                bail!("{PROGRAM} ended before it was ready: {status}");
             }
             sleep(Duration::from_millis(20)).await;
         }
         Ok(Self { address, _process: process, _directory: directory })
     }
 
-    /// Where visitors go.
+    /// The address that visitors connect to.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// A connection that is refused goes to the next node. A request that has been sent goes to nobody
-/// else: the node that has ended since may have let the visitor in.
+/// The configuration of HAProxy. If a node refuses a connection, the next node is tried. A request
+/// that has been sent is never repeated on another node, because the first node may have admitted
+/// the visitor before it failed.
 fn config(address: SocketAddr, nodes: &[SocketAddr]) -> Result<String> {
     let mut config = format!(
         "global
@@ -85,12 +86,12 @@ backend shop
     Ok(config)
 }
 
-/// An address that nobody listens on.
+/// A loopback address on which no process listens.
 pub(crate) fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
 const PROGRAM: &str = "haproxy";
 
-/// More than the largest crowd has.
+/// The maximum number of connections: more than the largest crowd opens.
 const CONNECTIONS: u32 = 6_000;

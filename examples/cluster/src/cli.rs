@@ -9,7 +9,7 @@ use waiting_room_engines::Engine;
 
 use crate::{fault::Fault, node::NodeArgs};
 
-/// Four shops behind one balancer and one Redis or Valkey, and a crowd to try them with.
+/// Runs four shops behind one balancer and one Redis or Valkey, and a crowd to test them.
 #[derive(Debug, Parser)]
 #[command(version, about, args_conflicts_with_subcommands = false)]
 pub(crate) struct Cli {
@@ -17,17 +17,17 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) plan: Plan,
-    /// This goes wrong meanwhile.
+    /// The fault to inject during the run.
     #[arg(long, value_enum, default_value = "none", help_heading = "Trouble")]
     pub(crate) fault: Fault,
 }
 
-/// What is to be done instead of one run.
+/// Commands other than a single run.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Tries all faults, or some, one after the other, and prints one table.
+    /// Runs all faults, or the given ones, one after the other, and prints one table.
     Faults {
-        /// Only these [default: all]
+        /// The faults to run [default: all]
         #[arg(value_enum)]
         faults: Vec<Fault>,
     },
@@ -36,39 +36,39 @@ pub(crate) enum Command {
     Node(NodeArgs),
 }
 
-/// What is started, and who comes.
+/// The processes to start, and the crowd to send.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Plan {
-    /// The server that the room lies on.
+    /// The engine that stores the room.
     #[arg(long, value_enum, default_value = "redis")]
     pub(crate) engine: EngineName,
-    /// So many shops serve.
+    /// The number of shops.
     #[arg(long, value_name = "NODES", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub(crate) nodes: u8,
-    /// A decision takes no longer.
+    /// The deadline of a decision by the store.
     #[arg(long, value_name = "TIME", default_value = "50ms", value_parser = duration)]
     pub(crate) deadline: Duration,
-    /// Every page takes this time to make.
+    /// The time that it takes to make a page.
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = duration)]
     pub(crate) work: Duration,
-    /// The way from the nodes to the store and back takes this time.
+    /// The round-trip time between the nodes and the store.
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
     pub(crate) round_trip: Duration,
     #[command(flatten)]
     room: RoomArgs,
     #[command(flatten)]
     crowd: CrowdArgs,
-    /// It goes wrong at this time.
+    /// The time at which the fault begins.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, help_heading = "Trouble")]
     pub(crate) at: Duration,
-    /// It is over after this time.
+    /// The duration of the fault.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration, help_heading = "Trouble")]
     pub(crate) lasts: Duration,
-    /// So many have to be let in before the trouble, meanwhile if the store answers, and after it, or
-    /// the run proves nothing and fails.
+    /// The run fails as void unless this many visitors are admitted before the fault, after it,
+    /// and, if the store stays available, during it.
     #[arg(long, value_name = "VISITORS", default_value_t = 100, help_heading = "Trouble")]
     pub(crate) admissions: u64,
-    /// How long answers take is shown and not judged, since this machine is busy.
+    /// Reports response times without judging them, for a busy machine.
     #[arg(long, help_heading = "Trouble")]
     pub(crate) ignore_times: bool,
 }
@@ -76,21 +76,21 @@ pub(crate) struct Plan {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Crowd")]
 struct CrowdArgs {
-    /// So many visitors come.
+    /// The number of visitors.
     #[arg(long, value_name = "VISITORS", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=5_000))]
     visitors: u32,
-    /// They arrive over this time.
+    /// The time over which visitors arrive.
     #[arg(long, value_name = "TIME", default_value = "40s", value_parser = duration)]
     over: Duration,
-    /// After the last arrival the line has this time to empty.
+    /// The time that the line has to empty after the last arrival.
     #[arg(long, value_name = "TIME", default_value = "45s", value_parser = duration)]
     drain: Duration,
-    /// Who comes when and does what follows from this number [default: random, and printed]
+    /// The seed of the arrivals and of the visitors' behaviour [default: random, and printed]
     #[arg(long)]
     seed: Option<u64>,
 }
 
-/// A server that a room can lie on.
+/// The engine that stores a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EngineName {
     /// Redis.
@@ -100,10 +100,10 @@ pub(crate) enum EngineName {
 }
 
 impl Plan {
-    /// A session that ends while the crowd is about.
+    /// The default session, short enough to end while the crowd is still running.
     const SESSION: Duration = Duration::from_secs(20);
 
-    /// The rules of the room. It holds after a loss, unless told otherwise.
+    /// The rules of the room. The recovery is `pause` by default.
     pub(crate) fn room(&self) -> RoomArgs {
         RoomArgs {
             session: self.room.session.or(Some(Self::SESSION)),
@@ -112,14 +112,14 @@ impl Plan {
         }
     }
 
-    /// For how long nobody new is let in after a loss.
+    /// The time for which no newcomer is admitted after a loss of state.
     pub(crate) fn recovery_pause(&self) -> Result<Duration, ConfigError> {
         let keys = KeyRing::new(TokenKey::random());
         let config = self.room().config(Some(keys))?;
         Ok(config.room().map_or(Duration::ZERO, RoomRules::recovery_pause))
     }
 
-    /// Who comes.
+    /// The crowd to send.
     pub(crate) const fn order(&self) -> CrowdOrder {
         let CrowdArgs { visitors, over, drain, seed } = self.crowd;
         CrowdOrder::even(visitors, over, drain, seed)

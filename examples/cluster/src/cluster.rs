@@ -1,4 +1,4 @@
-//! Everything that one run needs: a store, the way to it, the nodes, and the balancer.
+//! The processes of one run: a store, the link to it, the nodes, and the balancer.
 //!
 //! ```text
 //!                       ┌─► node ─┐
@@ -24,18 +24,18 @@ use crate::{
     process::{Node, Recipe},
 };
 
-/// A cluster that serves. All its processes end when it is dropped.
+/// A running cluster. All its processes end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) balancer: Balancer,
     pub(crate) nodes: Vec<Node>,
-    /// What all nodes reach the store by.
+    /// The link through which all nodes reach the store.
     pub(crate) link: Link,
     pub(crate) store: EngineServer,
     pub(crate) replica: Option<Replica>,
 }
 
-/// A server that follows the store, and how it hears of it.
+/// A replica of the store, and the link over which it receives the replication stream.
 #[derive(Debug)]
 pub(crate) struct Replica {
     pub(crate) server: EngineServer,
@@ -43,11 +43,12 @@ pub(crate) struct Replica {
 }
 
 impl Cluster {
-    /// Starts all of it.
+    /// Starts all processes, and waits until they are ready.
     pub(crate) async fn start(plan: &Plan, kept: Persistence, replicated: bool) -> Result<Self> {
         let engine = plan.engine.into();
         let store = match (kept, replicated) {
-            // A replica is to follow at once, not when others may have asked as well.
+            // By default, a store delays a full synchronization so that several replicas can share
+            // it. The only replica need not wait for that.
             (_, true) => EngineServer::start_with(engine, &["--repl-diskless-sync-delay", "0"])?,
             (kept, false) => EngineServer::start(engine, kept)?,
         };
@@ -94,17 +95,17 @@ impl Replica {
     }
 }
 
-/// Where a server listens.
+/// The address on which a server listens.
 pub(crate) fn address_of(server: &EngineServer) -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], server.port()))
 }
 
-/// A connection to a server, past every link.
+/// Connects directly to a server, without a link.
 pub(crate) async fn connect(server: &EngineServer) -> Result<MultiplexedConnection> {
     Ok(Client::open(server.url())?.get_multiplexed_async_connection().await?)
 }
 
-/// Opens the room before the nodes come, and says that nothing was lost: it was never there.
+/// Opens the room before the nodes start, with the recovery `admit`: a new store has lost no state.
 async fn open_room(store: &EngineServer, room: &RoomArgs) -> Result<()> {
     let room = RoomArgs { recovery: Some(RecoveryName::Admit), ..room.clone() };
     let rules = room.config(None)?.room().context("there is a room")?.clone();
@@ -114,16 +115,18 @@ async fn open_room(store: &EngineServer, room: &RoomArgs) -> Result<()> {
     Ok(())
 }
 
-/// 32 random bytes in base64.
+/// Returns 32 random bytes in base64.
 fn random_key() -> String {
     let mut chance = rand::make_rng::<rand::rngs::StdRng>();
     let letter = |_| char::from(BASE64[chance.random_range(0..BASE64.len())]);
-    // The last of the 43 letters has bits left over, which are zero.
+    // The last of the 43 characters encodes only four bits, and `A` leaves them and the padding
+    // bits zero.
     (0..42).map(letter).chain(['A']).collect()
 }
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// A replica of an empty store follows within a moment.
+/// How often the replication is checked, and for how many times. A replica of an empty store is in
+/// sync within moments.
 const SYNC_LOOK: Duration = Duration::from_millis(50);
 const SYNC_LOOKS: u32 = 200;

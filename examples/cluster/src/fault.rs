@@ -1,51 +1,52 @@
-//! What may go wrong, and what is promised all the same.
+//! The faults that can be injected, and the promises that hold under each.
 
 use clap::ValueEnum;
 use waiting_room_engines::Persistence;
 
-/// Something that goes wrong while a crowd is about.
+/// A fault that is injected while the crowd is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
-    /// The nodes are killed and started again, one after the other.
+    /// The nodes are killed and restarted, one after the other.
     Nodes,
-    /// The store is killed and started again, with everything that it had acknowledged.
+    /// The store is killed, and restarted with everything that it had acknowledged.
     StoreKept,
-    /// The store is killed and started again, empty.
+    /// The store is killed, and restarted empty.
     StoreLost,
-    /// The store is stopped in the middle of what it does, and goes on later.
+    /// The store is stopped by SIGSTOP, and continues later.
     StorePaused,
     /// The connections between the nodes and the store are closed, and new ones too.
     Cut,
-    /// What nodes and store send each other vanishes, and nobody is told.
+    /// Packets between the nodes and the store vanish without an error.
     HalfOpen,
-    /// What nodes and store send each other comes later than a decision may take.
+    /// Packets between the nodes and the store take longer than the deadline of a decision.
     Slow,
-    /// The store is killed, and a replica takes over that has not heard of the last seconds.
+    /// The store is killed, and a replica takes over that has not received the last seconds.
     Failover,
-    /// Somebody deletes everything in the store.
+    /// The store is emptied by FLUSHALL.
     Flush,
 }
 
 impl Fault {
-    /// Whether the limits are promised of a room that holds after a loss, or does not.
+    /// Returns whether the room must keep its limits under this fault. `holds` is true if its
+    /// recovery is `Pause`.
     pub(crate) const fn keeps_limits(self, holds: bool) -> bool {
         holds || !self.forgets()
     }
 
-    /// Whether the store cannot be asked, or what it says does not arrive.
+    /// Returns whether the store cannot be called, or its replies do not arrive.
     pub(crate) const fn takes_store(self) -> bool {
         !matches!(self, Self::None | Self::Nodes)
     }
 
-    /// Whether the room may have forgotten what it knew. A server that was started again may have,
-    /// as far as the nodes can tell.
+    /// Returns whether the room may have lost state. This includes a store that is restarted with
+    /// its data, because the nodes cannot know that nothing was lost.
     pub(crate) const fn forgets(self) -> bool {
         matches!(self, Self::Failover | Self::Flush | Self::StoreKept | Self::StoreLost)
     }
 
-    /// What the store is to keep.
+    /// The persistence that the store is started with.
     pub(crate) const fn persistence(self) -> Persistence {
         match self {
             Self::StoreKept => Persistence::Always,
@@ -53,7 +54,7 @@ impl Fault {
         }
     }
 
-    /// The name as on the command line.
+    /// The name on the command line.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }

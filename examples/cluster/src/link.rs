@@ -1,7 +1,7 @@
-//! A cable between two programs on this machine, which can be cut.
+//! A TCP proxy between two programs on this machine, which can be cut, delayed or stalled.
 //!
 //! ```text
-//!  node ═══► Link ═══► store          what comes in at one end goes out at the other,
+//!  node ═══► Link ═══► store          bytes that enter at one end leave at the other,
 //!             │                       if the weather allows it
 //!          weather
 //! ```
@@ -27,28 +27,29 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-/// Carries connections to a server, until it is dropped.
+/// Carries connections to a server until it is dropped.
 ///
-/// It has a thread of its own: a crowd that keeps the others busy must not look like a slow network.
+/// It has a thread of its own, so that a crowd that keeps the other threads busy does not look like
+/// a slow network.
 #[derive(Debug)]
 pub(crate) struct Link {
     address: SocketAddr,
     state: watch::Sender<State>,
-    /// Taken when the link ends.
+    /// Always `Some` until the link is dropped.
     runtime: Option<Runtime>,
 }
 
-/// What becomes of the bytes.
+/// What happens to the bytes on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weather {
     /// They are carried.
     Clear,
-    /// Connections are closed, old ones and new ones.
+    /// Existing and new connections are closed.
     Cut,
-    /// They vanish, and nobody is told. A connection that has lost some is never heard of again,
-    /// as if a firewall on the way had forgotten it; one that is made later works.
+    /// They vanish without an error. A connection that has lost bytes stays dead, as if a firewall
+    /// on the way had dropped its state; a connection that is made later works.
     Deaf,
-    /// They are carried this much later.
+    /// They are carried with this additional delay in each direction.
     Slow(Duration),
     /// They are held back.
     Still,
@@ -57,13 +58,13 @@ pub(crate) enum Weather {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State {
     target: SocketAddr,
-    /// How long each byte is under way, in clear weather.
+    /// The delay of each byte in one direction, in clear weather.
     delay: Duration,
     weather: Weather,
 }
 
 impl Link {
-    /// A link to a server, there and back in this time.
+    /// A link to a server, with the given round-trip time.
     pub(crate) fn to(target: SocketAddr, round_trip: Duration) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -79,17 +80,17 @@ impl Link {
         Ok(Self { address, state, runtime: Some(runtime) })
     }
 
-    /// Where to connect instead.
+    /// The address that clients connect to instead of the server.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Changes the weather, for connections under way too.
+    /// Changes the weather, also for existing connections.
     pub(crate) fn set(&self, weather: Weather) {
         self.state.send_modify(|state| state.weather = weather);
     }
 
-    /// Leads to another server. Connections to the old one are closed.
+    /// Redirects the link to another server. Connections to the old one are closed.
     pub(crate) fn lead_to(&self, target: SocketAddr) {
         self.state.send_modify(|state| state.target = target);
     }
@@ -97,7 +98,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // A runtime that waits for its tasks must not be dropped where one may not wait.
+        // Dropping a runtime waits for its tasks, and panics in an async context.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -116,7 +117,7 @@ async fn serve(listener: TcpListener, state: watch::Receiver<State>) -> io::Resu
     }
 }
 
-/// Carries one connection, until one of its ends closes it or the weather does.
+/// Carries one connection until one of its ends, or the weather, closes it.
 async fn carry(near: TcpStream, state: watch::Receiver<State>) -> io::Result<()> {
     let State { target, weather, .. } = *state.borrow();
     if weather == Weather::Cut {
@@ -184,7 +185,7 @@ async fn pump(
     }
 }
 
-/// Until then; for ever, if nothing is under way.
+/// Sleeps until `at`. Never completes if no bytes are under way.
 async fn arrive(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
@@ -192,7 +193,7 @@ async fn arrive(at: Option<Instant>) {
     }
 }
 
-/// So many pieces are under way at once.
+/// The maximum number of chunks under way in one direction. Beyond it, nothing more is read.
 const MAX_UNDER_WAY: usize = 4_096;
 const BUFFER: usize = 64 * 1024;
 
@@ -202,7 +203,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that says everything twice, at most once a connection.
+    /// A server that echoes every byte.
     async fn echo() -> SocketAddr {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,15 +1,16 @@
-//! Four shops behind one balancer and one Redis or Valkey: what a crowd sees of them, whatever goes
-//! wrong meanwhile.
+//! Four shops behind one balancer and one Redis or Valkey, and what a crowd sees of them while
+//! faults are injected.
+//!
 //!
 //! ```text
-//! cargo run --release -p cluster                                 nothing goes wrong
-//! cargo run --release -p cluster -- --fault half-open            something does
-//! cargo run --release -p cluster -- --engine valkey faults       everything does, one by one
+//! cargo run --release -p cluster                                 without a fault
+//! cargo run --release -p cluster -- --fault half-open            with one fault
+//! cargo run --release -p cluster -- --engine valkey faults       with each fault in turn
 //! ```
 //!
-//! [`cluster`] is what is started, each [`node`] in a [`process`] of its own; the crowd and what it
-//! is judged by are those of the `shop` example. [`fault`] is what may go wrong, and [`nemesis`] who
-//! sees to it; one run is a [`trial`].
+//! [`cluster`] starts everything, each [`node`] in a [`process`] of its own. The crowd and its
+//! oracle are those of the `shop` example. A [`fault`] is injected by the [`nemesis`], and one run
+//! is a [`trial`].
 
 mod balancer;
 mod cli;
@@ -34,7 +35,7 @@ use crate::{
     trial::Trial,
 };
 
-/// Ends with 0 if every promise was kept, with 1 if not, and with 2 if it could not be tried.
+/// Exits with 0 if every promise was kept, with 1 if not, and with 2 if the run could not start.
 #[tokio::main]
 async fn main() -> ExitCode {
     match run(Cli::parse()).await {
@@ -47,14 +48,14 @@ async fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> Result<ExitCode> {
-    // That a store is away is what is tried here, and so no news.
+    // Outages of the store are expected here, so only errors are logged by default.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("error"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     if let Some(Command::Node(node)) = cli.command {
         node::serve(node).await?;
         return Ok(ExitCode::SUCCESS);
     }
-    // Every visitor has a connection to the balancer, and the balancer inherits the limit.
+    // Every visitor has a connection to the balancer, which inherits the limit.
     rlimit::increase_nofile_limit(FILES)?;
     let trials = match cli.command {
         Some(Command::Faults { faults }) if !faults.is_empty() => {
@@ -85,5 +86,5 @@ async fn try_all(faults: &[Fault], plan: &Plan) -> Result<Vec<Trial>> {
     Ok(trials)
 }
 
-/// Two for each of the largest crowd, and some.
+/// Two open files for each visitor of the largest crowd, and some spare ones.
 const FILES: u64 = 16_384;

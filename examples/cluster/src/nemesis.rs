@@ -1,4 +1,4 @@
-//! Who makes it go wrong, and says when.
+//! Injects a fault, and reports when it begins and ends.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
     link::Weather,
 };
 
-/// Troubles a cluster, and tells the witness what a visitor cannot know.
+/// Injects faults into a cluster, and tells the witness what visitors cannot know.
 #[derive(Debug)]
 pub(crate) struct Nemesis<'a> {
     pub(crate) plan: &'a Plan,
@@ -23,10 +23,10 @@ pub(crate) struct Nemesis<'a> {
 }
 
 impl Nemesis<'_> {
-    /// A cluster decides again this soon after the trouble is over.
+    /// The time within which a cluster must decide again after a fault.
     pub(crate) const RECOVERY: Duration = Duration::from_secs(3);
 
-    /// Waits for the time, and has it go wrong for a while.
+    /// Waits until the planned time, and injects the fault for the planned duration.
     pub(crate) async fn strike(&self, fault: Fault, cluster: &mut Cluster) -> Result<()> {
         sleep(self.plan.at).await;
         self.witness.trouble_begins();
@@ -83,10 +83,10 @@ impl Nemesis<'_> {
 
     async fn pause_store(&self, cluster: &Cluster) -> Result<()> {
         cluster.store.pause()?;
-        self.tell("the store stands still".to_owned());
+        self.tell("the store is paused".to_owned());
         sleep(self.plan.lasts).await;
         cluster.store.resume()?;
-        self.tell("the store goes on".to_owned());
+        self.tell("the store continues".to_owned());
         Ok(())
     }
 
@@ -95,20 +95,20 @@ impl Nemesis<'_> {
         self.tell(news.to_owned());
         sleep(self.plan.lasts).await;
         cluster.link.set(Weather::Clear);
-        self.tell("the network is well".to_owned());
+        self.tell("the network works again".to_owned());
     }
 
-    /// The replica hears nothing for a while; then the store dies, and the replica takes over.
+    /// Stalls the replication for a while, then kills the store and promotes the replica.
     async fn fail_over(&self, cluster: &mut Cluster) -> Result<()> {
         let Replica { server, link } = cluster.replica.as_ref().context("there is a replica")?;
         let (mut store, mut replica) = (connect(&cluster.store).await?, connect(server).await?);
         link.set(Weather::Still);
-        self.tell("the replica hears nothing any more".to_owned());
+        self.tell("the replica receives nothing any more".to_owned());
         sleep(self.plan.lasts / 2).await;
         let written = offset(&mut store, "master_repl_offset:").await?;
         let heard = offset(&mut replica, "slave_repl_offset:").await?;
         if heard >= written {
-            bail!("the replica has heard everything, so nothing can be lost");
+            bail!("the replica has received everything, so nothing can be lost");
         }
         cluster.store.kill();
         self.tell(format!("the store was killed; {} bytes are lost", written - heard));
@@ -132,9 +132,9 @@ impl Nemesis<'_> {
     }
 }
 
-/// How much was written to a server, or heard of it.
+/// The replication offset in bytes: what the store has written, or what the replica has received.
 async fn offset(server: &mut MultiplexedConnection, name: &str) -> Result<u64> {
     let said: String = redis::cmd("INFO").arg("replication").query_async(server).await?;
     let line = said.lines().find_map(|line| line.strip_prefix(name));
-    Ok(line.with_context(|| format!("the server does not tell {name}"))?.trim().parse()?)
+    Ok(line.with_context(|| format!("the server does not report {name}"))?.trim().parse()?)
 }

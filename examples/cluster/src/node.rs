@@ -13,28 +13,28 @@ use tokio::{
 use tower_waiting_room::{StoreFailure, WaitingRoomLayer, config::DebugHeader};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
-/// What a node is told.
+/// The settings of a node.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NodeArgs {
-    /// Serves here.
+    /// The address to serve on.
     #[arg(long)]
     pub(crate) listen: SocketAddr,
-    /// Shares the room that lies here.
+    /// The URL of the store.
     #[arg(long)]
     pub(crate) store: String,
-    /// Decides within this time.
+    /// The deadline of a decision by the store.
     #[arg(long, value_parser = shop::duration)]
     pub(crate) deadline: Duration,
-    /// Every page takes this time to make.
+    /// The time that it takes to make a page.
     #[arg(long, value_parser = shop::duration)]
     pub(crate) work: Duration,
     #[command(flatten)]
     pub(crate) room: RoomArgs,
 }
 
-/// Serves until whoever started it closes its standard input.
+/// Serves until standard input is closed.
 ///
-/// Says so on standard output as soon as it serves.
+/// Prints [`READY`] to standard output once it is ready.
 pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
     let keys = node.room.own_keys()?.context("nodes share a key")?;
     let config = node.room.builder(Some(keys)).debug_header(DebugHeader::On).build()?;
@@ -57,5 +57,5 @@ pub(crate) async fn serve(node: NodeArgs) -> Result<()> {
     }
 }
 
-/// What a node says when it serves.
+/// The line that a node prints when it is ready.
 pub(crate) const READY: &str = "ready";

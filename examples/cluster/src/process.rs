@@ -1,4 +1,4 @@
-//! The process that a node is in.
+//! The process that runs a node.
 
 use std::{env, net::SocketAddr, process::Stdio, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio::{
 
 use crate::{balancer::free_address, node::READY};
 
-/// How a node is started.
+/// The settings that a node is started with.
 #[derive(Clone, Debug)]
 pub(crate) struct Recipe {
     pub(crate) store: String,
@@ -21,7 +21,8 @@ pub(crate) struct Recipe {
     pub(crate) work: Duration,
 }
 
-/// A node of its own process, on the same port each time. It ends when this is dropped.
+/// A node in a process of its own, which keeps its port when it is restarted. The process ends when
+/// this is dropped.
 #[derive(Debug)]
 pub(crate) struct Node {
     address: SocketAddr,
@@ -41,12 +42,12 @@ impl Node {
         self.address
     }
 
-    /// Ends it in the middle of whatever it does.
+    /// Kills the process at once.
     pub(crate) async fn kill(&mut self) -> Result<()> {
         Ok(self.process.kill().await?)
     }
 
-    /// Starts it again after it was killed.
+    /// Restarts the node on the same port after it was killed.
     pub(crate) async fn start_again(&mut self) -> Result<()> {
         self.process = start(&self.recipe, self.address).await?;
         Ok(())
@@ -66,10 +67,10 @@ async fn start(recipe: &Recipe, address: SocketAddr) -> Result<Child> {
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()?;
-    let said = process.stdout.take().context("the output of a node")?;
+    let said = process.stdout.take().context("a node has no standard output")?;
     let mut said = BufReader::new(said).lines();
     if said.next_line().await?.as_deref() != Some(READY) {
-        bail!("a node has ended before it was ready: {}", process.wait().await?);
+        bail!("a node ended before it was ready: {}", process.wait().await?);
     }
     Ok(process)
 }

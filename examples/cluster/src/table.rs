@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::trial::Trial;
 
-/// One row for each fault.
+/// A table with one row for each fault.
 pub(crate) fn table(trials: &[Trial]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);

@@ -1,4 +1,4 @@
-//! One run: a cluster, a crowd, a fault, and what came of it.
+//! One run: a cluster, a crowd, a fault, and the outcome.
 
 use std::{pin::pin, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::{select, sync::watch};
 
 use crate::{cli::Plan, cluster::Cluster, fault::Fault, nemesis::Nemesis};
 
-/// What visitors saw of a cluster that was in trouble.
+/// What visitors saw of a cluster under a fault.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) fault: Fault,
@@ -17,10 +17,11 @@ pub(crate) struct Trial {
     pub(crate) passes_interrupted: u64,
     pub(crate) latencies: Latencies,
     pub(crate) admissions: Admissions,
-    /// For how long after the trouble somebody was still told that nobody can decide.
+    /// How long after the fault a visitor was still told that no decision is possible.
     pub(crate) undecided_after: Duration,
-    /// Decisions whose answers took twice the deadline: one for the decision, and one for the way
-    /// there and back through the balancer, on a machine that may be busy.
+    /// The number of decisions whose answers took more than twice the deadline. One deadline is for
+    /// the decision, the other for the round trip through the balancer on a machine that may be
+    /// busy.
     pub(crate) decisions_late: u64,
     deadline: Duration,
     needed: u64,
@@ -29,7 +30,7 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// Starts everything, has it go wrong, and ends everything.
+    /// Starts a cluster and a crowd, injects the fault, and stops everything.
     pub(crate) async fn run(fault: Fault, plan: &Plan) -> Result<Self> {
         let (kept, replicated) = (fault.persistence(), fault == Fault::Failover);
         let mut cluster = Cluster::start(plan, kept, replicated).await?;
@@ -48,7 +49,7 @@ impl Trial {
             let mut crowd = pin!(crowd.visit(shop, scene));
             let mut strike = pin!(nemesis.strike(fault, &mut cluster));
             select! {
-                () = &mut crowd => bail!("the crowd had gone before the trouble was over"),
+                () = &mut crowd => bail!("the crowd had left before the fault was over"),
                 struck = &mut strike => struck?,
             }
             crowd.await;
@@ -70,15 +71,16 @@ impl Trial {
         })
     }
 
-    /// The promises that were broken, of those that hold under this fault.
+    /// The broken promises, of those that hold under this fault.
     pub(crate) fn violations(&self) -> Vec<&'static str> {
         let is_limit = |name: &&str| ["max_active", "max_new_in_any_60s"].contains(name);
-        // The oracle counts a pass that was interrupted among the places that were lost.
+        // The oracle counts an interrupted pass as a lost place.
         let mut violations = self.outcome.report().violations();
         violations.retain(|name| self.keeps_limits || !is_limit(name));
         let latencies = &self.latencies;
-        // A request that waits for the store takes as long as a decision may take. One that does
-        // not takes as long as ever, give or take less than that.
+        // A request that waits for the store takes up to the deadline of a decision longer. A
+        // request with a pass must not wait for it, so it may take half of that deadline longer at
+        // most.
         let allowed = latencies.pass_p99_calm() + self.deadline / 2;
         let others = [
             ("void", self.is_void()),
@@ -96,8 +98,8 @@ impl Trial {
         violations
     }
 
-    /// Whether too few were let in for the promises to be at stake: when it struck, while something was
-    /// wrong unless the room could not ask its store, and after it.
+    /// Returns whether too few visitors were admitted for the promises to be tested. Enough are
+    /// required before the fault and after it, and also during it unless the store is unavailable.
     fn is_void(&self) -> bool {
         let Admissions { before, meanwhile, after } = self.admissions;
         let moves_meanwhile = self.fault.takes_store() || meanwhile >= self.needed;
@@ -105,6 +107,5 @@ impl Trial {
     }
 }
 
-/// One in so many decisions may be late: a machine that is busy with other things wakes nobody in
-/// time.
+/// One in this many decisions may be late, since a busy machine may wake a task too late.
 const LATE_OF: u64 = 200;

@@ -1,7 +1,7 @@
 //! The turn of a request in a leaky queue.
 //!
-//! A [leaky queue](waiting_room_core::rate::Algorithm::LeakyQueue) allows a request with a delay. The
-//! meter of the queue holds no requests: it only computes the delay. This module holds them, and
+//! A [leaky queue](waiting_room_core::rate::Algorithm::LeakyQueue) allows a request with a delay.
+//! The meter of the queue only computes the delay. This module holds the request until then, and
 //! bounds how many are held: each takes a place among the [`HeldRequests`] of its layer.
 //!
 //! ```text
@@ -40,7 +40,7 @@ pub(super) struct HeldRequests {
 /// A request that is held until its turn.
 ///
 /// Dropping it before its turn gives its place in the queue back, unless another request stands
-/// behind it: that one was given its time already.
+/// behind it, whose time is fixed already.
 ///
 /// The other limits stay charged. A client that could take its requests back would never reach them
 /// and could keep the queue full for nothing (compare the rapid reset of HTTP/2, CVE-2023-44487).

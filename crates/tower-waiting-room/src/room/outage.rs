@@ -31,6 +31,7 @@ use std::{
     time::Duration,
 };
 
+use tokio::runtime::Handle;
 use waiting_room_core::{
     Pass, Reason, Room, RoomRules, Store, StoreError, Ticket, Timestamp, Verdict, VisitorId,
     error::StoreErrorKind, room::Renewal,
@@ -303,8 +304,10 @@ impl Outage {
     /// Reports the sessions of the node's own room to a store that answers again, in a task beside
     /// the requests. One call at a time, so that the store is not flooded right after it is back.
     fn report<St: Store>(store: &St, room: Room) {
+        // Without a runtime no task can report: each pass is then counted when it is renewed.
+        let Ok(runtime) = Handle::try_current() else { return };
         let (store, now) = (store.clone(), store.now());
-        tokio::spawn(async move {
+        runtime.spawn(async move {
             for pass in room.passes().filter(|pass| pass.expires_at > now) {
                 // A pass that cannot be reported is counted by the store when it is renewed as
                 // usual.

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt;
 use tokio::time::timeout;
 use tower_waiting_room::{
     StoreFailure, WaitingRoomLayer,
@@ -327,6 +328,19 @@ async fn a_store_that_is_back_hears_of_all_who_were_let_in() {
     // Another outage starts from the beginning: the node does not decide at once.
     remote.cut();
     assert_eq!(newcomer(&house).await.1, "store_unavailable");
+}
+
+/// The passes of the outage are reported by a task, and without a runtime there is none.
+#[test]
+fn without_a_runtime_a_store_that_answers_again_serves_as_before() {
+    let (house, remote) = house(local_share());
+    let ask = || newcomer(&house).now_or_never().expect("nothing has to be waited for").1;
+    remote.cut();
+    assert_eq!(ask(), "store_unavailable");
+    house.advance(2);
+    assert_eq!(ask(), "admitted:local_share");
+    remote.mend();
+    assert_eq!(ask(), "admitted:slot");
 }
 
 #[tokio::test]

@@ -43,8 +43,7 @@ use crate::{
     error::ConfigErrorKind,
     rate::EventLog,
     room::{
-        CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, Renewal, RoomMode, RoomSnapshot,
-        SessionRenewal, WaitEstimate,
+        QueueingMethod, Recovery, Renewal, RoomMode, RoomSnapshot, SessionRenewal, WaitEstimate,
     },
     room::{estimate::Estimate, line::Line, orders::Rank, sessions::Sessions, verdict::bucket},
 };
@@ -54,23 +53,23 @@ use crate::{
 /// See the [crate docs](crate) for the terms and an example.
 #[derive(Clone, Debug)]
 pub struct Room {
-    rules: RoomRules,
+    pub(super) rules: RoomRules,
     /// The active visitors, and the sessions that have ended recently.
-    sessions: Sessions,
+    pub(super) sessions: Sessions,
     /// The waiting visitors.
-    line: Line,
+    pub(super) line: Line,
     /// The admissions of the last 60 seconds, for the limit of new visitors.
-    minute: EventLog,
-    estimate: Estimate,
+    pub(super) minute: EventLog,
+    pub(super) estimate: Estimate,
     /// The time at which state was lost; zero if it never was. Passes issued earlier may be
     /// unknown.
-    recovered_at: Timestamp,
+    pub(super) recovered_at: Timestamp,
     /// The end of the hold after a loss of state, during which no newcomer is admitted.
-    hold_until: Timestamp,
+    pub(super) hold_until: Timestamp,
     /// The longest lifetime of a pass under any rules that this room has had.
-    longest_lifetime: Duration,
+    pub(super) longest_lifetime: Duration,
     /// The number of the lots by which the line is ordered, if it is ordered at random.
-    lottery: u64,
+    pub(super) lottery: u64,
 }
 
 impl Room {
@@ -323,60 +322,6 @@ impl Room {
         Verdict::Wait { ticket, reason }
     }
 
-    /// Whether a visitor with `ahead` present visitors before it may enter now. Both results are
-    /// reasons, for the admission or for the wait.
-    ///
-    /// The checks go from the most general reason to the most specific one. Only the last of them
-    /// depends on the visitor, so a visitor that waits behind others knows that something is free.
-    fn may_enter(&self, ahead: u32, now: Timestamp) -> Result<Reason, Reason> {
-        if self.rules.mode == RoomMode::QueueAll {
-            return Err(Reason::QueueAll);
-        }
-        if self.rules.queueing_method == QueueingMethod::Passthrough
-            && self.sessions.active() < RoomRules::MAX_USERS
-        {
-            return Ok(Reason::AdmittedPassthrough);
-        }
-        if now < self.hold_until {
-            return Err(Reason::QueuedRecovery);
-        }
-        let slots = self.rules.total_active_users.saturating_sub(self.sessions.active());
-        if slots == 0 {
-            return Err(Reason::QueuedActiveLimit);
-        }
-        let conforms = |reserved| {
-            self.rules
-                .new_users_per_minute
-                .is_none_or(|limit| self.minute.conforms(limit, reserved, now))
-        };
-        if !conforms(0) {
-            return Err(Reason::QueuedRate);
-        }
-        if slots <= ahead || !conforms(ahead) {
-            return Err(Reason::QueuedBehindOthers);
-        }
-        Ok(Reason::AdmittedSlot)
-    }
-
-    /// Whether a pass that is unknown here is accepted.
-    ///
-    /// With [`Recovery::Pause`], a pass from before the loss of state shows for how long other
-    /// passes may be valid, so the hold is extended accordingly. After the hold, newcomers may have
-    /// taken the slots, so such a pass needs a free one.
-    fn can_take_up(&mut self, pass: &Pass, now: Timestamp) -> bool {
-        let is_of_before = pass.last_check_in < self.recovered_at;
-        if self.rules.recovery != Recovery::Pause || !is_of_before {
-            return true;
-        }
-        if now < self.hold_until {
-            let lifetime = pass.expires_at.since(pass.last_check_in);
-            self.hold_until = self.hold_until.max(self.recovered_at + lifetime);
-            return true;
-        }
-        self.rules.queueing_method == QueueingMethod::Passthrough
-            || self.sessions.active() < self.rules.total_active_users
-    }
-
     /// Begins a session and counts the admission. Any place of the visitor is given up.
     fn admit(
         &mut self,
@@ -449,18 +394,6 @@ impl Room {
         Verdict::Wait { ticket, reason: over_share.unwrap_or(reason) }
     }
 
-    /// The reason to report if a place for this ticket would exceed the share of its network.
-    ///
-    /// In shadow mode the reason is reported, and the visitor gets the place all the same.
-    fn over_share(&self, ticket: &Ticket) -> Option<Reason> {
-        let share = self.rules.places_per_network;
-        let is_over = |places| !ticket.placed && self.line.of_network(ticket.id) >= places;
-        share.number().filter(|places| is_over(*places)).map(|_| match share {
-            PlacesPerNetwork::Shadow(_) => Reason::QueuedNetworkFull,
-            _ => Reason::RefusedNetworkFull,
-        })
-    }
-
     /// The pass of the same session, renewed at `now`. A renewal never shortens a pass.
     fn prolonged(&self, pass: &Pass, now: Timestamp) -> Pass {
         let expires_at = match self.rules.session_renewal {
@@ -492,17 +425,6 @@ impl Room {
         }
         let per_second = self.estimate.rate(now, self.rules.configured_rate());
         self.rules.check_in_interval(ahead, per_second, jitter)
-    }
-
-    /// Whether a newcomer has to return a cookie before it gets a free slot.
-    fn is_cookie_tested(&self) -> bool {
-        match self.rules.cookie_test {
-            CookieTest::Off => false,
-            CookieTest::AboveUtilization(percent) => {
-                let taken = u64::from(self.sessions.active()) * 100;
-                taken >= u64::from(percent) * u64::from(self.rules.total_active_users)
-            }
-        }
     }
 
     /// The place of a visitor in the order of the line: by lot, or by arrival.

@@ -5,7 +5,7 @@ use std::{error::Error, fmt};
 use csv::StringRecord;
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
-/// Where a row has its minute and its count.
+/// The columns of the minute and of the count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
     minute: usize,
@@ -16,9 +16,9 @@ impl Columns {
     /// The columns of a file without a header.
     const BARE: Self = Self { minute: 0, requests: 1 };
 
-    /// Looks at the first row. `None` stands for a row of data in a file without a header.
+    /// Finds the columns by the first row. Returns no header if that row is data.
     ///
-    /// The names count in any order, in upper or lower case, and other columns may stand between.
+    /// The names may be in any order and in upper or lower case, among other columns.
     pub(super) fn of(first: &StringRecord) -> Result<(Self, Option<Header>), DayError> {
         let find = |name: &str| first.iter().position(|field| field.eq_ignore_ascii_case(name));
         match (find("minute"), find("requests")) {
@@ -33,7 +33,7 @@ impl Columns {
         }
     }
 
-    /// The minute and the count of a row, as they are written.
+    /// Returns the minute and the count of a row, as text.
     pub(super) fn cut(self, row: &StringRecord) -> Result<(&str, &str), DayError> {
         let cut = |index, name| {
             row.get(index).ok_or_else(|| {
@@ -45,7 +45,7 @@ impl Columns {
     }
 }
 
-/// The first row names the columns.
+/// Marks a first row that names the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header;
 
@@ -54,18 +54,18 @@ pub(super) fn line(row: &StringRecord) -> u64 {
     row.position().map_or(0, csv::Position::line)
 }
 
-/// How a file writes its minutes. All of one file are written alike.
+/// The form of the minutes in a file, which is the same for all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     /// `14:05`, within one day.
     Clock,
     /// `1998-06-30T14:05`, with or without `:00`, a blank for the `T`, or a `Z`.
     Date,
-    /// `845`, counted from anywhere.
+    /// `845`, counted from any origin.
     Number,
 }
 
-/// Reads a minute as a count of minutes, from midnight, from the epoch or from anywhere.
+/// Reads a minute as a number of minutes: since midnight, since the Unix epoch, or as given.
 pub(super) fn parse(text: &str) -> Option<(Style, i64)> {
     if let Ok(number) = text.parse::<i64>() {
         return Some((Style::Number, number));
@@ -79,7 +79,7 @@ pub(super) fn parse(text: &str) -> Option<(Style, i64)> {
     is_whole.then_some((Style::Date, seconds.div_euclid(60)))
 }
 
-/// Writes a minute as its file does.
+/// Writes a minute in the style of its file.
 pub(super) fn label(style: Style, minute: i64) -> String {
     match style {
         Style::Clock => format!("{:02}:{:02}", minute / 60, minute % 60),
@@ -91,7 +91,7 @@ pub(super) fn label(style: Style, minute: i64) -> String {
     }
 }
 
-/// Minutes since midnight, by a clock.
+/// Reads a time of the day as minutes since midnight.
 fn clock(text: &str) -> Option<i64> {
     let (hours, minutes) = text.split_once(':')?;
     let number = |text: &str, limit| {
@@ -101,7 +101,7 @@ fn clock(text: &str) -> Option<i64> {
     Some(number(hours, 24)? * 60 + number(minutes, 60)?)
 }
 
-/// A file that is not a day, or not one of use: what is wrong, and in which line.
+/// A file that cannot be used as a day: what is wrong, and in which line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DayError {
     file: String,
@@ -110,17 +110,17 @@ pub struct DayError {
 }
 
 impl DayError {
-    /// Something is wrong with the file as a whole.
+    /// Creates an error about the file as a whole.
     pub(super) fn new(message: impl fmt::Display) -> Self {
         Self { file: String::new(), line: None, message: message.to_string() }
     }
 
-    /// Something is wrong in this line.
+    /// Creates an error about a line.
     pub(super) fn at(line: u64, message: impl fmt::Display) -> Self {
         Self { line: Some(line), ..Self::new(message) }
     }
 
-    /// The same, with the name of the file.
+    /// Adds the name of the file.
     pub(super) fn of(self, file: impl fmt::Display) -> Self {
         Self { file: file.to_string(), ..self }
     }

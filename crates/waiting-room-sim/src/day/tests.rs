@@ -1,4 +1,4 @@
-//! Files that are days, and files that are not.
+//! Tests of files that are days, and of files that are not.
 
 use super::*;
 

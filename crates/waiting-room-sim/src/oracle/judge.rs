@@ -1,4 +1,4 @@
-//! The oracle: what it is told, and what it concludes at once.
+//! The oracle: its inputs, and the conclusions that it draws at once.
 
 use std::time::Duration;
 
@@ -19,14 +19,15 @@ use super::{
 
 /// Judges a room by what its visitors saw.
 ///
-/// The verbs are called in the order in which things happened: [`sent`](Self::sent) before a
-/// request leaves, the others after its answer has arrived, with times of one clock. A time that
-/// lies before the one of the last call is taken for that one; this is sound, since the call itself
-/// came later. Each visitor has at most one request under way.
+/// The methods must be called in the order of events, with times of one clock:
+/// [`sent`](Self::sent) before a request departs, the others after its answer has arrived. A time
+/// before that of the last call is replaced by that one, which is sound because the call itself came
+/// later. A visitor has at most one request in flight.
 ///
 /// Memory is bounded by the visitors who have not [given up](Self::gave_up), the sessions and
-/// places that others may still hold, and what happened since the oldest request under way or
-/// within `place_retention`. So each request is answered or [fails](Self::failed) in the end.
+/// places that others may still hold, and the events since the departure of the oldest request in
+/// flight or within `place_retention`. So each request has to be answered or to
+/// [fail](Self::failed) in the end.
 ///
 /// ```
 /// use std::time::Duration;
@@ -62,14 +63,14 @@ pub struct Oracle {
     pub(super) order: Order,
     pub(super) tally: Tally,
     pub(super) next_serial: u64,
-    /// The room has forgotten what it knew before.
+    /// When the room last lost its memory.
     pub(super) forgotten_at: Timestamp,
-    /// The room may keep everybody out until then.
+    /// The time until which the room may refuse to admit newcomers.
     pub(super) excused_until: Timestamp,
 }
 
 impl Oracle {
-    /// An oracle that has seen nothing yet.
+    /// Creates an oracle that has seen no requests yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -90,7 +91,7 @@ impl Oracle {
         }
     }
 
-    /// A request leaves the visitor; a checkout too.
+    /// Records that a request of a visitor departs; a checkout is a request too.
     pub fn sent(&mut self, visitor: VisitorNo, at: Timestamp) {
         if self.visitors.get(&visitor).is_some_and(|known| known.flight.is_some()) {
             self.failed(visitor, at);
@@ -118,7 +119,7 @@ impl Oracle {
         known.flight = Some(Flight { no, sent: at, epoch, counts_slot, counts_new, sessionless });
     }
 
-    /// The answer of the visitor's request arrives.
+    /// Records that the answer to the visitor's request arrives.
     ///
     /// An answer without a request is ignored.
     pub fn answered(&mut self, visitor: VisitorNo, at: Timestamp, seen: Seen) {
@@ -143,7 +144,7 @@ impl Oracle {
         self.settle();
     }
 
-    /// The request failed, or took too long: nothing is learnt of what the room decided.
+    /// Records that the visitor's request failed or took too long, so that the decision is unknown.
     pub fn failed(&mut self, visitor: VisitorNo, at: Timestamp) {
         let at = self.advance(at);
         let stray_until = at + Limits::STRAGGLER;
@@ -161,7 +162,7 @@ impl Oracle {
             _ => self.timers.set(held_until, Timer::StraySlot),
         }
         if let Some(activity) = known.activity {
-            // It may have been a checkout.
+            // The request may have been a checkout.
             self.active.cut(activity, flight.sent);
         }
         let may_be_new = known.session.is_none_or(|session| session.certain_until < stray_until);
@@ -189,10 +190,11 @@ impl Oracle {
         self.settle();
     }
 
-    /// A checkout that departed at `sent_at` was answered: the session, or the place, is over.
+    /// Records that a checkout which departed at `sent_at` was answered: the session, or the place,
+    /// is over.
     ///
-    /// Said instead of [`answered`](Self::answered); the request itself is told to
-    /// [`sent`](Self::sent) like any other.
+    /// Call it instead of [`answered`](Self::answered). The departure is recorded with
+    /// [`sent`](Self::sent), as for any other request.
     pub fn left(&mut self, visitor: VisitorNo, sent_at: Timestamp, at: Timestamp) {
         let at = self.advance(at);
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
@@ -204,7 +206,7 @@ impl Oracle {
             self.flights.land(flight.no);
             holders -= i64::from(flight.counts_slot);
             if flight.counts_new {
-                // It may have let the visitor in anew, before it put it out.
+                // The request may have admitted the visitor again before it ended the session.
                 self.timers.set(at + Limits::MINUTE, Timer::LeaveMinute);
                 self.order.record(Admission {
                     decided: Span { from: flight.sent, to: at },
@@ -216,7 +218,7 @@ impl Oracle {
         }
         match known.session.take() {
             Some(session) if flight.is_some_and(|flight| flight.counts_slot) => {
-                // Its pass was over, so the end may be that of another slot.
+                // The pass had lapsed, so the checkout may have ended another slot than this one.
                 self.timers.set(session.possible_until, Timer::StraySlot);
             }
             session => holders -= i64::from(session.is_some()),
@@ -233,7 +235,7 @@ impl Oracle {
         self.settle();
     }
 
-    /// The visitor closes the tab for good, without telling.
+    /// Records that the visitor closes the tab for good, without a checkout.
     pub fn gave_up(&mut self, visitor: VisitorNo, at: Timestamp) {
         self.failed(visitor, at);
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
@@ -245,17 +247,19 @@ impl Oracle {
         self.forget_if_over(visitor);
     }
 
-    /// The room was replaced by one that knows nothing, and lets nobody in until `holds_until`.
+    /// Records that the room was replaced by one without memory, which admits no newcomers until
+    /// `holds_until`.
     ///
-    /// Said when the new room begins to answer, while the old one does not any more. The limits,
-    /// and the places and sessions of those who come back, are judged as before; that somebody was
-    /// present in the line is known to the new room only when it checks in again.
+    /// Call it when the new room begins to answer and the old one no longer does. The limits are
+    /// judged as before, and so are the places and sessions of visitors who return. But the new room
+    /// knows that a visitor is present in the line only after its next check-in.
     pub fn restarted(&mut self, at: Timestamp, holds_until: Timestamp) {
         self.forgotten_at = self.advance(at);
         self.excused_until = holds_until;
     }
 
-    /// Everything has been told; what is still under way counts as [failed](Self::failed).
+    /// Ends the observation and returns the report. Requests in flight count as
+    /// [failed](Self::failed).
     #[must_use]
     pub fn finish(mut self, at: Timestamp) -> Report {
         let under_way: Vec<_> = self.flights.visitors().collect();
@@ -272,7 +276,7 @@ impl Oracle {
         self.tally.alarm(Alarm { kind, visitor, sent, answered });
     }
 
-    /// One and a half intervals: who has not come back by then is not present any more.
+    /// Returns for how long a visitor counts as present: one and a half intervals.
     pub(super) fn presence(interval: Duration) -> Duration {
         interval * 3 / 2
     }

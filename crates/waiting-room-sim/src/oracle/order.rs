@@ -1,13 +1,15 @@
-//! Did somebody who came later certainly get in first?
+//! Order inversions: whether a later visitor was certainly admitted first.
 //!
-//! Say A stands in the line, certainly present, and B, who certainly arrived after A, is let in.
-//! Then at that instant more slots were free than visitors stood before B, and A stood among
-//! these: so at least one slot more was free than visitors stood before A, even after B took one.
-//! From then on each one before A who is let in takes one slot and one place before A; each one
-//! behind A is let in only if a slot is left for A, as long as A is present. So A keeps its slot
-//! until it asks, and must not be told to wait. Two cases are not judged: a visitor from before A
-//! gets in who was *not* present all the time since B was let in, and somebody is let in after A
-//! may have ceased to be present.
+//! Suppose A stands in the line, certainly present, and B, which certainly arrived after A, is
+//! admitted. At that instant more slots were free than visitors stood before B, and A was one of
+//! these. So even after B took a slot, at least one more slot was free than visitors stood before A.
+//! From then on, each admission of a visitor before A takes one slot and removes one visitor before
+//! A; and a visitor behind A is admitted only if a slot is left for A, as long as A is present. So A
+//! keeps its slot until its next request, and must not be told to wait.
+//!
+//! Two cases are not judged. In the first, a visitor from before A is admitted that was *not*
+//! present all the time since the admission of B. In the second, a visitor is admitted after A may
+//! have ceased to be present.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -19,49 +21,51 @@ use super::{limits::Limits, visitor::Span};
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     recent: VecDeque<Admission>,
-    /// For each time the latest arrival among those certainly let in since: a falling staircase.
+    /// The latest arrival among the visitors certainly admitted since a time, for each such time:
+    /// later times have earlier arrivals.
     latest: VecDeque<(Timestamp, Timestamp)>,
+    /// How long admissions are kept.
     keep: Duration,
 }
 
-/// Somebody was let in, or may have been.
+/// An admission that has happened, or may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Admission {
     /// When it was decided.
     pub decided: Span,
-    /// The earliest the visitor may have arrived.
+    /// The earliest time at which the visitor may have arrived.
     pub arrived: Timestamp,
-    /// While the visitor was certainly present in the line before.
+    /// When the visitor was certainly present in the line before.
     pub present: Option<Span>,
     pub fate: Fate,
 }
 
-/// What is known of an admission.
+/// How certain an admission is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The visitor was certainly let in, and certainly then.
+    /// The visitor was certainly admitted, and certainly by this request.
     Certain,
-    /// The visitor was let in, then or before.
+    /// The visitor was admitted, by this request or before it.
     Possible,
-    /// The request failed; if it let the visitor in, then at any time since.
+    /// The request failed. If it has admitted the visitor, then at any time since its departure.
     Stray,
 }
 
-/// A visitor who stands in the line and was told to wait.
+/// A visitor that stands in the line and was told to wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiter {
-    /// The latest it may have arrived.
+    /// The latest time at which it may have arrived.
     pub arrived: Timestamp,
-    /// When the answer before arrived.
+    /// When the answer before this one arrived.
     pub answered: Timestamp,
-    /// When the request was decided that ended in waiting on.
+    /// When the room decided that the visitor waits on.
     pub decided: Span,
-    /// Until when it was certainly present (not included).
+    /// The time until which it was certainly present (exclusive).
     pub present_until: Timestamp,
 }
 
 impl Order {
-    /// More candidates than this are not tried: the newest one is nearly always conclusive.
+    /// The most candidates that are tried: the latest one is nearly always conclusive.
     const CANDIDATES: usize = 16;
 
     pub(super) fn new(limits: &Limits) -> Self {
@@ -69,7 +73,7 @@ impl Order {
         Self { recent: VecDeque::new(), latest: VecDeque::new(), keep }
     }
 
-    /// Somebody was let in, or may have been; the newest so far.
+    /// Records an admission; they come in the order of their answers.
     pub(super) fn record(&mut self, admission: Admission) {
         let answered = admission.decided.to;
         let old = answered.before(self.keep);
@@ -88,9 +92,11 @@ impl Order {
         self.recent.push_back(admission);
     }
 
-    /// Whether somebody who came later than this visitor certainly got in before it, although it
-    /// was present. `unsettled` says whether a request under way now may leave it open, whether the
-    /// admission given certainly happened before it or not.
+    /// Whether a visitor that arrived later than this one was certainly admitted before it, although
+    /// it was present.
+    ///
+    /// `unsettled` returns whether a request in flight may have taken the slot that was left for the
+    /// waiter at the given admission, so that the case is open.
     pub(super) fn was_overtaken(
         &self,
         waiter: &Waiter,
@@ -113,13 +119,13 @@ impl Order {
             .any(|later| self.is_conclusive(waiter, later) && !unsettled(later))
     }
 
-    /// A quick look that nearly always suffices to say no.
+    /// A quick test that is nearly always false, so that the thorough one is rarely needed.
     fn may_have_been_overtaken(&self, waiter: &Waiter) -> bool {
         let since = self.latest.partition_point(|(at, _)| *at <= waiter.answered);
         self.latest.get(since).is_some_and(|(_, arrived)| *arrived > waiter.arrived)
     }
 
-    /// Whether nobody who got in after `later` can have taken the slot that was left.
+    /// Whether no admission after `later` can have taken the slot that was left for the waiter.
     fn is_conclusive(&self, waiter: &Waiter, later: &Admission) -> bool {
         self.recent.iter().all(|other| {
             let settled = other.fate != Fate::Stray;
@@ -143,8 +149,8 @@ impl Waiter {
 }
 
 impl Admission {
-    /// Whether somebody with this presence certainly counted from when this one was let in `until`
-    /// it was its own turn.
+    /// Whether a visitor with this presence certainly counted as present from this admission until
+    /// the time `until`.
     pub(super) fn counted(&self, present: Option<Span>, until: Timestamp) -> bool {
         present.is_some_and(|present| present.from <= self.decided.from && until < present.to)
     }
@@ -173,7 +179,7 @@ mod tests {
         Admission { decided, arrived: at(arrived), present: None, fate: Fate::Certain }
     }
 
-    /// Arrived at 5, was answered at 20, is told to wait at 40, present until 50.
+    /// A visitor that arrives at 5, is answered at 20, and told to wait at 40; present until 50.
     const WAITER: (u64, u64, u64, u64) = (5, 20, 40, 50);
 
     fn overtaken(
@@ -220,7 +226,7 @@ mod tests {
         order.record(let_in(4, 30, 31));
         assert!(!overtaken(&order, WAITER));
         order.record(let_in(6, 32, 33));
-        assert!(overtaken(&order, WAITER), "the last one was let in after the returner");
+        assert!(overtaken(&order, WAITER), "the last admission came after the returner's");
     }
 
     #[test]
@@ -253,7 +259,7 @@ mod tests {
     fn what_was_taken_while_the_waiter_was_away_is_its_own_fault() {
         let mut order = order();
         order.record(let_in(6, 25, 26));
-        assert!(overtaken(&order, (5, 20, 70, 50)), "nobody came after the waiter went away");
+        assert!(overtaken(&order, (5, 20, 70, 50)), "no admission since the waiter went away");
         order.record(let_in(6, 55, 55));
         assert!(!overtaken(&order, (5, 20, 70, 50)));
     }

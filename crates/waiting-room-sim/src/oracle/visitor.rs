@@ -1,4 +1,4 @@
-//! What the oracle knows of one visitor.
+//! The oracle's knowledge of one visitor.
 
 use waiting_room_core::Timestamp;
 
@@ -7,44 +7,45 @@ use waiting_room_core::Timestamp;
 pub(super) struct Visitor {
     /// When its first request departed.
     pub first_sent: Timestamp,
-    /// Within which interval it took its place in the order of arrival.
+    /// The interval in which it took its place in the order of arrival.
     pub arrived: Span,
-    /// The request under way.
+    /// The request in flight.
     pub flight: Option<Flight>,
-    /// When the first request departed whose fate is unknown and may still matter.
+    /// The departure of the first request whose decision is unknown and may still matter.
     pub unresolved_since: Option<Timestamp>,
-    /// What it knows of its place, until it is let in.
+    /// Its place as it knows it, until it is admitted.
     pub place: Option<Place>,
-    /// Since when it may stand in the line, under which key.
+    /// Its entry among the visitors who may stand in the line.
     pub standing: Option<Standing>,
-    /// The slot it may hold.
+    /// The slot that it may hold.
     pub session: Option<Session>,
-    /// Its last interval of certain activity, which may outlive what is known of the session while
-    /// a request is under way.
+    /// Its last interval of certain activity. While a request is in flight, this may outlive
+    /// `session`.
     pub activity: Option<u64>,
-    /// Whether it was ever let in.
+    /// Whether it was ever admitted.
     pub let_in: bool,
     /// Whether the last answer refused it.
     pub refused: bool,
-    /// Whether it will never ask again.
+    /// Whether it will send no more requests.
     pub gave_up: bool,
 }
 
-/// Something that happened at an unknown instant between two known ones, both included.
+/// An event at an unknown instant between two known ones, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub from: Timestamp,
     pub to: Timestamp,
 }
 
-/// A request under way, and what it may have taken.
+/// A request in flight, and what it may have taken.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
+    /// Its number among the requests of all visitors.
     pub no: u64,
     pub sent: Timestamp,
-    /// The state of the upper bound at departure.
+    /// The epoch of the upper bound at its departure.
     pub epoch: u64,
-    /// Whether it counts as a slot that may be taken, besides that of the known session.
+    /// Whether it counts as a slot that may be taken, in addition to that of the known session.
     pub counts_slot: bool,
     /// Whether it counts as an admission that may have happened.
     pub counts_new: bool,
@@ -52,24 +53,25 @@ pub(super) struct Flight {
     pub sessionless: bool,
 }
 
-/// A place in the order of arrival, as its holder was told.
+/// A place in the order of arrival, as the answers have described it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub waiting_since: Option<Timestamp>,
+    /// The last exact position that was shown.
     pub position: Option<u32>,
     /// Whether the visitor has returned a ticket, and so stands in the line.
     pub second_touch: bool,
-    /// When the last answer that was a real check-in arrived.
+    /// When the answer to the last real check-in arrived.
     pub checked_in_by: Timestamp,
-    /// The last check-in that counted was no earlier than this.
+    /// The earliest time at which the last real check-in may have been decided.
     pub kept_from: Timestamp,
-    /// A request from here on is certainly not early.
+    /// The time from which a request is certainly not early.
     pub due_by: Timestamp,
-    /// While the visitor was certainly present in the line: from, and until (not included).
+    /// When the visitor was certainly present in the line; the end is exclusive.
     pub present: Option<Span>,
 }
 
-/// A key in the set of those who may stand in the line.
+/// An entry in the set of visitors who may stand in the line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     pub key: u64,
@@ -81,26 +83,27 @@ pub(super) struct Standing {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Session {
     pub serial: u64,
-    /// The slot is certainly held until then (not included).
+    /// The time until which the slot is certainly held (exclusive).
     pub certain_until: Timestamp,
-    /// The pass that the visitor has certainly opens until then (not included), if nothing ended it.
+    /// The time until which the visitor's pass is certainly valid (exclusive), unless the session
+    /// was ended.
     pub pass_until: Timestamp,
-    /// A renewal that the visitor never heard of may hold the slot until then.
+    /// The time until which a renewal whose answer was lost may hold the slot.
     pub unheard_until: Timestamp,
-    /// The slot is certainly free from then on.
+    /// The time from which the slot is certainly free.
     pub possible_until: Timestamp,
 }
 
 impl Session {
-    /// Whether a request at `now` may come with a pass that is over while its slot is held still,
-    /// and so may take a second one.
+    /// Whether a request at `now` may carry a pass that has lapsed although its slot is still held,
+    /// and so may take a second slot.
     pub(super) fn may_outlive_its_pass(&self, now: Timestamp) -> bool {
         self.pass_until <= now && now < self.unheard_until
     }
 }
 
 impl Visitor {
-    /// A visitor whose first request departs.
+    /// Creates a visitor whose first request departs at `at`.
     pub(super) const fn new(at: Timestamp) -> Self {
         Self {
             first_sent: at,
@@ -117,13 +120,13 @@ impl Visitor {
         }
     }
 
-    /// Whether nothing of this visitor can matter any more.
+    /// Whether nothing that is known of this visitor can matter any more.
     pub(super) const fn is_over(&self) -> bool {
         self.gave_up && self.session.is_none() && self.standing.is_none()
     }
 
-    /// While it was certainly present in the line, as far as a room knows that has known nothing
-    /// before `forgotten_at`.
+    /// When the visitor was certainly present in the line, as far as a room can know that has lost
+    /// its memory at `forgotten_at`.
     pub(super) fn presence_since(&self, forgotten_at: Timestamp) -> Option<Span> {
         self.place?.present.filter(|present| present.from > forgotten_at)
     }

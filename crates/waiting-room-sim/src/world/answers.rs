@@ -1,4 +1,4 @@
-//! What a visitor does when an answer arrives.
+//! The reactions of visitors to the answers that they receive.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
     person::Outcome,
 };
 
-/// A visitor who was refused and not told when to return does so after this long.
+/// The time after which a refused visitor tries again if the answer names none.
 const RETRY: Duration = Duration::from_secs(30);
 
 impl<D: Door> Run<D> {

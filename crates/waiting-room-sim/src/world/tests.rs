@@ -13,7 +13,7 @@ use crate::{
 
 const SESSION: Duration = Duration::from_secs(60);
 
-/// A morning: quiet, a rush of three times what the room takes, quiet again.
+/// A morning: a quiet time, a rush of three times what the room admits, and a quiet time again.
 fn morning() -> Trace {
     [10; 5].into_iter().chain([120; 20]).chain([5; 15]).collect()
 }
@@ -98,20 +98,20 @@ fn the_same_seed_gives_the_same_report() {
     assert_ne!(run(&scenario(seed)), run(&scenario(seed.wrapping_add(1))));
 }
 
-/// What a room may get wrong.
+/// The faults that a room may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     /// Sessions end when half of their time is over.
     BreaksSessionsOff,
-    /// The newest goes first.
+    /// The latest arrival is admitted first.
     LastInFirstOut,
     /// One slot stays empty.
     LeavesASlotEmpty,
-    /// Those who return in time have lost their place.
+    /// Visitors who return in time have lost their places.
     LosesPlaces,
-    /// One slot too many.
+    /// The room has one slot too many.
     OneSlotTooMany,
-    /// One admission too many in a minute.
+    /// The room admits one visitor too many in a minute.
     OneTooManyAMinute,
     /// The position that is shown goes up and down.
     ShowsAnyPosition,
@@ -139,7 +139,7 @@ impl Faulty {
         Self { fault, desk: Desk::new(rules, Recovery::AdmitAtOnce).unwrap(), asked: 0 }
     }
 
-    /// The ticket as this room understands it.
+    /// Returns the ticket as the faulty room reads it.
     fn misread(&self, mut ticket: Ticket) -> Ticket {
         match self.fault {
             Fault::LastInFirstOut => ticket.first_seen = mirrored(ticket.first_seen),
@@ -152,7 +152,7 @@ impl Faulty {
         ticket
     }
 
-    /// The ticket as this room shows it.
+    /// Returns the ticket as the faulty room issues it.
     fn retell(&self, mut ticket: Ticket) -> Ticket {
         match self.fault {
             Fault::LastInFirstOut => ticket.first_seen = mirrored(ticket.first_seen),
@@ -165,7 +165,7 @@ impl Faulty {
     }
 }
 
-/// The same distance from the beginning of the run, to the other side.
+/// Mirrors a time at the start of the run.
 fn mirrored(at: Timestamp) -> Timestamp {
     Timestamp::from_nanos(2 * Run::<Desk>::START.as_nanos() - at.as_nanos())
 }
@@ -209,7 +209,8 @@ fn the_oracle_finds_each_fault_and_names_it() {
         ] {
             for latency in [Duration::ZERO, Duration::from_millis(5)] {
                 let scenario = scenario(seed).latency(latency);
-                // Passes that lapse unseen leave no slot certainly free, so all check out here.
+                // A pass that lapses unseen leaves no slot that is certainly free, so all visitors
+                // check out here.
                 let habits = Habits { checks_out: 1.0, ..Habits::default() };
                 let mut scenario = scenario.habits(habits);
                 if fault == Fault::OneTooManyAMinute {

@@ -1,5 +1,5 @@
-//! One rule at a time, on a network that takes no time. For networks that cannot be relied on see
-//! the integration tests.
+//! Tests of one rule each, on a network without delays. The integration tests use an unreliable
+//! network.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -24,7 +24,8 @@ const RULES: EscrowRules = EscrowRules::new()
     .lease(Duration::from_secs(120))
     .drift_margin(Duration::from_secs(2));
 
-/// A global ledger, its sites, and a network between them that loses nothing, unless it is cut.
+/// A global ledger, its sites, and a network that loses only the messages of sites that are cut
+/// off.
 struct Net {
     global: GlobalLedger,
     sites: Vec<SiteLedger>,
@@ -34,7 +35,7 @@ struct Net {
 }
 
 impl Net {
-    /// So many sites that have joined.
+    /// Creates a world of `sites` sites, all of which have joined.
     fn new(limit: u32, sites: u16, rules: EscrowRules) -> Self {
         let ids = (0..sites).map(SiteId::new);
         let site = |id: SiteId| {
@@ -66,7 +67,8 @@ impl Net {
         }
     }
 
-    /// A visitor asks for a slot. A pass, if it gets one at once or after the site has asked.
+    /// Requests a slot for a visitor. Returns a pass if the visitor gets one at once, or after the
+    /// site has asked the global ledger.
     fn admit(&mut self, site: usize, visitor: u32, now: Timestamp) -> Option<SitePass> {
         match self.sites[site].admit(id(visitor), now) {
             Admission::Admit(pass) => {
@@ -78,7 +80,8 @@ impl Net {
         }
     }
 
-    /// A visitor shows a pass. A new one, if there is one at once or after the site has asked.
+    /// Shows the pass of a visitor. Returns a new pass if there is one at once, or after the site
+    /// has asked the global ledger.
     fn prolong(&mut self, site: usize, pass: &SitePass, now: Timestamp) -> Option<SitePass> {
         match self.sites[site].prolong(pass, now) {
             Prolonged::Borrow { ask, .. } => self.send(site, ask, now),
@@ -95,7 +98,8 @@ impl Net {
         self.carry_out(site, actions, now).pop()
     }
 
-    /// Carries messages there and back until there are none. The passes of those who waited.
+    /// Carries out actions, and delivers messages in both directions until there are none. Returns
+    /// the passes of visitors that waited.
     fn carry_out(
         &mut self,
         site: usize,
@@ -152,7 +156,7 @@ fn rules_that_cannot_be_obeyed_are_refused_by_name() {
     assert_eq!(error.to_string(), "session is 0ns, expected more than no time");
     let error = EscrowRules::new().heartbeat(Duration::ZERO).validate().unwrap_err();
     assert_eq!(error.field(), "heartbeat");
-    // A fifth of it would be no time, so that every answer would be due at once.
+    // A fifth of this heartbeat would be rounded to zero, and each reply would be due at once.
     let error = EscrowRules::new().heartbeat(Duration::from_nanos(4)).validate().unwrap_err();
     assert_eq!(error.to_string(), "heartbeat is 4ns, expected at least 10ms");
     assert!(EscrowRules::new().heartbeat(EscrowRules::SHORTEST_HEARTBEAT).validate().is_ok());

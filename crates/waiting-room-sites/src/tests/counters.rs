@@ -1,4 +1,4 @@
-//! Counters, and the nodes that ask them.
+//! Counters, and the nodes that draw from them.
 
 use super::*;
 
@@ -11,7 +11,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// What becomes of a new visitor of this node, with counters that reply at once.
+    /// The decision about a new visitor of this node, with counters that reply at once.
     pub(super) fn rule(
         &mut self,
         usher: &mut SiteAdmission,
@@ -30,7 +30,7 @@ impl Counters {
         ruling
     }
 
-    /// How many of so many visitors of this node come in.
+    /// The number of visitors of this node that are admitted, out of `visitors`.
     pub(super) fn admitted(
         &mut self,
         usher: &mut SiteAdmission,
@@ -48,11 +48,12 @@ fn a_node_that_knows_the_pools_are_dry_asks_nobody() {
     let mut counters = Counters::default();
     let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
     assert_eq!(counters.admitted(&mut usher, SAN_JOSE, 129, noted()), 128);
-    // 15 at the site, 113 after one more question to the site, and one that nobody had a slot for.
+    // 15 requests to the site succeed, and one more finds it dry. 113 to Anywhere succeed, and one
+    // more finds it dry.
     assert_eq!(counters.asked, 15 + 1 + 113 + 1);
     assert_eq!(counters.admitted(&mut usher, SAN_JOSE, 100, noted()), 0);
     assert_eq!(counters.asked, 130);
-    // The next minute is another matter.
+    // In the next minute the node asks again.
     assert_ne!(usher.arrive(clock(11, 46, 0)), SlotDecision::Queue);
 }
 
@@ -62,7 +63,7 @@ fn the_slots_of_a_minute_stay_as_its_first_decision_had_them() {
     let SlotDecision::Ask(first) = usher.arrive(noted()) else { panic!("there are slots") };
     assert_eq!(first.slots, 15);
 
-    // The 15 who were let in are active now. To count them again would queue too early.
+    // The 15 admitted visitors are active now. Counting them again would queue visitors too early.
     let newer = WorldSnapshot::new(2, noted())
         .with_active(65)
         .with_traffic(Minute::of(clock(11, 44, 0)), [(SAN_JOSE, 20), (LONDON, 30)]);
@@ -72,7 +73,7 @@ fn the_slots_of_a_minute_stay_as_its_first_decision_had_them() {
         other => panic!("{other:?}"),
     };
     assert_eq!(slots(usher.arrive(clock(11, 45, 59))), 15);
-    // Of 135 slots: 13.5, 20.25 and 101.25.
+    // The exact shares of 135 slots are 13.5, 20.25 and 101.25.
     assert_eq!(slots(usher.arrive(clock(11, 46, 0))), 14);
 }
 
@@ -94,7 +95,7 @@ fn the_first_who_asks_a_counter_fixes_the_slots_of_the_minute() {
     let full = CounterReply { before: 2, slots: 2 };
     assert_eq!(counter.take(&ask(9), noted()), full);
     assert!(!full.admits(&ask(9)) && full.is_dry());
-    // Who knows of fewer may not use more than it knows of, and the pool is not dry for others.
+    // A node that knows of fewer slots may not use more, but the pool is not dry for other nodes.
     let reply = CounterReply { before: 1, slots: 2 };
     assert!(!reply.admits(&ask(1)) && !reply.is_dry());
 }
@@ -130,7 +131,7 @@ fn a_clock_that_is_set_back_gives_nobody_a_second_part() {
 fn a_clock_that_is_set_right_after_it_was_far_ahead_lets_in_again() {
     let mut node = usher(rules(SlotPolicy::Even), SAN_JOSE, state(3));
     let mut counters = Counters::default();
-    // Long after the snapshot there is nothing to let in.
+    // Long after the snapshot there are no slots.
     assert_eq!(counters.admitted(&mut node, SAN_JOSE, 1, clock(12, 45, 0)), 0);
     assert_eq!(counters.admitted(&mut node, SAN_JOSE, 300, clock(11, 45, 30)), 16);
 }
@@ -146,7 +147,7 @@ fn a_node_whose_clock_is_far_ahead_takes_no_minute_from_the_others() {
     assert!(counter.take(&ask(far), noted()).is_dry());
     assert!(counter.take(&ask(far.next()), noted()).is_dry());
     assert!(counter.take(&ask(minute), noted()).admits(&ask(minute)));
-    // A little ahead is as good as in time.
+    // A clock that is a little ahead is tolerated.
     assert!(counter.take(&ask(minute.next()), noted()).admits(&ask(minute.next())));
 }
 
@@ -188,7 +189,7 @@ fn a_counter_that_does_not_reply_leaves_the_next_one() {
     };
     assert_eq!((anywhere.pool, anywhere.slots), (Pool::Anywhere, 113));
     assert_eq!(usher.miss(&anywhere, noted()), SlotDecision::Queue);
-    // It may have been slow only: the next visitor tries again.
+    // The counter may only have been slow, so the next visitor tries again.
     assert_eq!(usher.arrive(noted()), SlotDecision::Ask(site));
 }
 
@@ -198,6 +199,7 @@ fn with_pacing_the_slots_open_one_after_the_other_and_none_is_lost() {
     let mut usher = usher(rules, DELHI, state(3));
     let mut counters = Counters::default();
     let mut admitted = |seconds| counters.admitted(&mut usher, DELHI, 200, clock(11, 45, seconds));
-    // Of Anywhere's 113 a sixth at once, rounded up, and as many more every ten seconds.
+    // A sixth of Anywhere's 113 slots opens at once, rounded up, and another sixth every ten
+    // seconds.
     assert_eq!([0, 0, 10, 20, 50, 59].map(&mut admitted), [19, 0, 19, 19, 56, 0]);
 }

@@ -1,10 +1,10 @@
-//! What holds for all numbers.
+//! Properties that hold for all numbers.
 
 use proptest::{collection::vec, prelude::*};
 
 use super::{counters::Counters, *};
 
-/// Weights as there may be: many that are 0, and many that are equal.
+/// Weights of which many are 0, and many are equal.
 fn weights() -> impl Strategy<Value = Vec<u64>> {
     let weight = prop_oneof![Just(0), 1..4_u64, 0..1_000_u64, any::<u32>().prop_map(u64::from)];
     vec(weight, 1..40)
@@ -82,7 +82,7 @@ proptest! {
 
     #[test]
     fn counters_use_every_slot_that_is_asked_for_at_all_sites(mut world in worlds()) {
-        // 300 visitors at each node are more than there can be slots.
+        // 300 visitors per node are more than there can be slots.
         world.arrivals = (0..world.nodes.len()).flat_map(|node| vec![(node, 0); 300]).collect();
         let rules = rules(SlotPolicy::Counters).any_floor(world.floor);
         let snapshot = world.snapshot();
@@ -103,7 +103,7 @@ fn the_curve_does_admit_more_than_there_are_slots() {
         arrivals: (0..4).flat_map(|node| vec![(node, 0); 300]).collect(),
         floor: 0.0,
     };
-    // All 180 slots are Anywhere's, and each of the four nodes uses them.
+    // All 180 slots are Anywhere's, and each of the four nodes uses all of them.
     assert_eq!(world.admitted(rules(SlotPolicy::Curve { curve_factor: 1.0 })), 4 * 180);
 }
 
@@ -126,15 +126,15 @@ fn among_equals_the_first_gets_what_is_left() {
 
 const SITES: u16 = 5;
 
-/// A minute of a world with a few sites: the snapshot that all have, and who comes where.
+/// One minute of a world with a few sites: the snapshot that all sites have, and the arrivals.
 #[derive(Clone, Debug)]
 struct World {
     active: u32,
-    /// Of each site, in the minute before.
+    /// The new visitors at each site in the minute before.
     traffic: Vec<u32>,
     /// The site of each node.
     nodes: Vec<u16>,
-    /// To which node, and in which second.
+    /// The node and the second of each arrival.
     arrivals: Vec<(usize, u64)>,
     floor: f64,
 }
@@ -164,7 +164,7 @@ impl World {
             .with_traffic(Minute::of(clock(11, 44, 0)), traffic)
     }
 
-    /// How many come in in the minute.
+    /// The number of visitors that are admitted in the minute.
     fn admitted(&self, rules: SlotRules) -> u32 {
         let sites: Vec<_> = self.nodes.iter().copied().map(SiteId::new).collect();
         let mut ushers: Vec<_> =

@@ -1,6 +1,8 @@
-//! The numbers of the article and of the other sources, one test each, by the names of our
-//! reference. V31 and V33 are behaviours of a crowd over time: here is the arithmetic that leads to
-//! them, and tests of the same numbers in the simulator of sites have the crowd.
+//! The numbers of the article and of other sources, with one test each. The names with a V are
+//! those of the project's reference.
+//!
+//! V31 and V33 describe the behaviour of a crowd over time. The tests here check the arithmetic
+//! behind it; tests with the same numbers in the simulator of sites check the crowd.
 
 use std::{sync::Barrier, thread, time::Duration};
 
@@ -20,15 +22,14 @@ const fn curve(curve_factor: f64) -> SlotPolicy {
     SlotPolicy::Curve { curve_factor }
 }
 
-/// The slots at 11:45 of the article.
+/// The slots of the article at 11:45.
 fn slots() -> Slots {
     Slots::new(&rules(EVEN), &state(3), Minute::of(noted()))
 }
 
-/// How many of so many visitors each of two nodes lets in that have ten slots in common, at a tenth
-/// of the limit.
+/// The numbers of visitors that two nodes admit which share ten slots, at a tenth of the limit.
 fn two_nodes(policy: SlotPolicy, arrivals: [u32; 2]) -> [u32; 2] {
-    // All slots are San Jose's: it had all traffic of the minute before.
+    // All slots are San Jose's, which had all traffic of the minute before.
     let rules = SlotRules::new(100, policy).new_users_per_minute(10).any_floor(0.0);
     let snapshot = WorldSnapshot::new(1, noted())
         .with_active(10)
@@ -41,7 +42,7 @@ fn two_nodes(policy: SlotPolicy, arrivals: [u32; 2]) -> [u32; 2] {
     })
 }
 
-/// How many of so many visitors of one node of the article come in.
+/// The number of visitors that one node of the article admits, out of `visitors`.
 fn admitted(policy: SlotPolicy, site: SiteId, in_san_jose: u32, visitors: u32) -> u32 {
     let mut node = usher(rules(policy), site, state(in_san_jose));
     Counters::default().admitted(&mut node, site, visitors, noted())
@@ -53,14 +54,14 @@ fn v01_fifty_of_two_hundred_leave_150() {
     assert_eq!(Slots::available(&rules, &state(3)), 150);
     // A quarter: at a curve factor of one the multiplier is the utilization.
     assert!(is_close(&[curve(1.0).multiplier(50.0 / 200.0)], &[0.25]));
-    // The lower of the two limits holds.
+    // The lower of the two limits applies.
     let most = |per_minute| rules.new_users_per_minute(per_minute).most_in_a_minute();
     assert_eq!([Some(199), Some(201), None].map(most), [199, 200, 200]);
 }
 
 #[test]
 fn v02_the_shares_are_those_of_the_limit_in_the_minute_before() {
-    // With nobody active the slots are the limit, and the shares can be read from them.
+    // Without active visitors, the slots equal the limit, so they show the shares.
     let snapshot = state(3).with_active(0);
     let slots = Slots::new(&rules(EVEN), &snapshot, Minute::of(noted()));
     assert_eq!((slots.site(SAN_JOSE), slots.site(LONDON), slots.anywhere()), (20, 30, 150));
@@ -118,7 +119,7 @@ fn v11_eight_and_seven_fill_ten_slots() {
 #[test]
 fn v12_at_a_quarter_of_the_limit_a_node_admits_45() {
     assert_eq!(curve(1.0).per_node(113, 10, 0.25), 45);
-    // Delhi has nothing else.
+    // Delhi has no slots of its own.
     assert_eq!(admitted(curve(1.0), DELHI, 3, 46), 45);
 }
 
@@ -132,7 +133,8 @@ fn v14_eight_of_ten_needs_a_curve_factor_near_a_quarter() {
     let per_node = |factor| curve(factor).per_node(10, 2, 0.1);
     assert_eq!([0.2042, 0.2552].map(per_node), [8, 8]);
     assert_eq!([0.2040, 0.2554].map(per_node), [7, 9]);
-    // At one, two nodes count as a fifth of a node: then each may admit all, and no more.
+    // With a factor of one, two nodes would count as a fifth of a node. Each may then admit all
+    // slots, but no more than these.
     assert_eq!(per_node(1.0), 10);
 }
 
@@ -150,7 +152,7 @@ fn v16_eight_and_seven_are_five_more_than_there_are_slots() {
 fn v17_near_the_limit_the_curve_divides_evenly() {
     assert_eq!(curve(0.25).per_node(10, 2, 1.0), 5);
     assert_eq!(curve(2.0).per_node(10, 2, 1.0), 5);
-    // A limit that was lowered may be below those who are active.
+    // After the limit was lowered, more visitors may be active than it allows.
     assert_eq!(curve(2.0).per_node(10, 2, 3.0), 5);
 }
 
@@ -166,7 +168,7 @@ fn v18_every_curve_goes_from_none_to_one_and_a_square_lies_below_a_line() {
     }
 }
 
-/// Utilizations of V19 and V20.
+/// The utilizations in V19 and V20.
 const UTILIZATIONS: [f64; 6] = [0.1, 0.25, 0.5, 0.75, 0.9, 1.0];
 
 #[test]
@@ -181,7 +183,7 @@ fn v20_slots_of_a_node_over_the_utilization_with_a_factor_of_two() {
     assert_eq!(per_node, [113, 113, 45, 20, 13, 11]);
 }
 
-/// A site with ten slots.
+/// A request to a site with ten slots.
 fn ask_of_ten() -> CounterRequest {
     CounterRequest {
         pool: Pool::Site,
@@ -242,7 +244,7 @@ fn v26_what_london_does_not_use_is_stranded() {
     assert_eq!(200 - 178, slots().site(LONDON));
 }
 
-/// A room of the article, with the slots that a test needs.
+/// A room with default rules, and the number of slots that a test needs.
 fn room(slots: u32) -> Room {
     Room::new(RoomRules::new("article", slots)).unwrap()
 }
@@ -304,7 +306,8 @@ fn v29_who_comes_back_after_the_session_goes_to_the_back_of_the_line() {
 
 #[test]
 fn v30_a_site_that_has_not_heard_of_a_spike_admits_its_share_and_no_more() {
-    // London sees 100 active. Delhi, with a tenth of the traffic, still sees 26.
+    // London's snapshot shows 100 active visitors. That of Delhi, with a tenth of the traffic,
+    // still shows 26.
     let snapshot = |version, active| {
         WorldSnapshot::new(version, noted())
             .with_active(active)
@@ -321,7 +324,7 @@ fn v30_a_site_that_has_not_heard_of_a_spike_admits_its_share_and_no_more() {
             .sum();
         let mut delhi = usher(rules, DELHI, snapshot(1, 26));
         let delhi = counters.admitted(&mut delhi, DELHI, 500, noted());
-        // A tenth of the 174 slots that Delhi believes in.
+        // Delhi admits a tenth of the 174 slots that are free by its snapshot.
         assert_eq!((london, delhi), (90, 17));
         assert!(100 + london + delhi <= 200 + unseen / 10);
     }
@@ -339,7 +342,7 @@ fn v31_queueing_begins_at_the_limit_and_ends_below_it() {
 fn v32_who_waited_wrongly_comes_in_after_one_refresh() {
     let refresh = RoomRules::new("article", 200).refresh_interval();
     assert_eq!(refresh, Duration::from_secs(20));
-    // All 17 met the same node. A refresh later it has 16 slots again.
+    // All 17 visitors meet the same node. One refresh later, the node has 16 slots again.
     let mut node = usher(rules(EVEN), SAN_JOSE, state(3));
     let mut counters = Counters::default();
     assert_eq!(counters.admitted(&mut node, SAN_JOSE, 17, noted()), 16);
@@ -348,7 +351,7 @@ fn v32_who_waited_wrongly_comes_in_after_one_refresh() {
 
 #[test]
 fn v33_divided_evenly_a_crowd_with_some_skew_waits_a_fifth_to_a_third_below_the_limit() {
-    // Ten nodes, and the busiest has four in thirty of all visitors where its part is three.
+    // There are ten nodes. Of 30 visitors the busiest node gets four, where an equal part is three.
     let arrivals = [40, 35, 32, 30, 30, 29, 28, 27, 25, 24];
     let slots = 300;
     let part = EVEN.per_node(slots, 10, 0.0);
@@ -377,7 +380,7 @@ fn v35_a_fixed_window_admits_twice_the_limit_around_its_boundary() {
     assert!(ask(2, 30) && ask(3, 0));
     assert!(!ask(3, 29));
 
-    // So do the slots of a minute: the policies share that with every fixed window.
+    // The slots of a minute behave in the same way: the policies are fixed windows, too.
     let idle = WorldSnapshot::new(1, clock(11, 45, 0));
     let mut node = usher(rules(COUNTERS), SAN_JOSE, idle);
     let mut counters = Counters::default();
@@ -397,8 +400,8 @@ fn v36_a_sliding_log_may_count_what_it_refuses() {
     assert!(!ask(1, 45));
 }
 
-/// To draw is one step: nobody reads a number that another will write. Many nodes do the same to one
-/// server in the tests of `waiting-room-redis`.
+/// Drawing is atomic: no request reads a number that another one is about to change. The tests of
+/// `waiting-room-redis` do the same with several nodes and one server.
 #[test]
 fn v37_two_who_draw_at_once_from_a_counter_at_3_leave_it_at_5() {
     let mut counter = TicketCounter::new();
@@ -426,14 +429,16 @@ fn v37_two_who_draw_at_once_from_a_counter_at_3_leave_it_at_5() {
     }
 }
 
-/// The source says "up to three times"; a bucket that is full and leaks lets twice its capacity
-/// through, see the tests of the rate limits. So a third of the limit keeps it in either case.
+/// The source states a bound of three times the capacity. The actual bound is twice the capacity,
+/// see the tests of the rate limits. A capacity of a third of the limit keeps the limit in either
+/// case.
 #[test]
 fn v38_a_leaky_bucket_with_a_third_of_the_limit_keeps_it() {
     let limit = 12;
     let bucket = Gcra::new(&Quota::per_minute(limit / 3));
     let mut state = Default::default();
-    // Both ends of the minute, and more attempts than the bucket ever has room for.
+    // The minute includes both of its ends, and there are more attempts than the bucket has room
+    // for.
     let attempts = (0..=60).flat_map(|second| [clock(0, 0, second); 12]);
     let passed = attempts.filter(|at| bucket.check(&mut state, 1, *at).is_ok()).count() as u64;
     assert_eq!(passed, 2 * (limit / 3));

@@ -1,10 +1,10 @@
-//! What a site does that knows little of the world, or nothing.
+//! The decisions of a site that knows little or nothing about the world.
 
 use std::time::Duration;
 
 use super::{counters::Counters, *};
 
-/// Rules with a floor of a tenth, of 200.
+/// Rules with a limit of 200, and a floor of a tenth.
 fn with_floor(policy: SlotPolicy) -> SlotRules {
     rules(policy).any_floor(0.1)
 }
@@ -18,7 +18,7 @@ fn without_a_snapshot_only_the_floor_is_left() {
     let of = |rules| admitted(&mut SiteAdmission::new(rules, SAN_JOSE).unwrap(), noted());
     assert_eq!(of(with_floor(SlotPolicy::Counters)), 20);
     assert_eq!(of(rules(SlotPolicy::Counters)), 0);
-    // With how many others the floor would have to be shared, nobody knows.
+    // The number of nodes that share the floor is unknown.
     assert_eq!(of(with_floor(SlotPolicy::Even)), 0);
     assert_eq!(of(with_floor(SlotPolicy::Curve { curve_factor: 1.0 })), 0);
 }
@@ -38,9 +38,9 @@ fn who_knows_nothing_does_not_fix_the_slots_of_those_who_do() {
     let mut new = SiteAdmission::new(rules, DELHI).unwrap();
     assert_eq!(counters.admitted(&mut new, DELHI, 1, noted()), 1);
     let mut informed = usher(rules, SAN_JOSE, state(3));
-    // Of 128, the one that is gone.
+    // One of the 128 slots has been drawn.
     assert_eq!(counters.admitted(&mut informed, SAN_JOSE, 300, noted()), 127);
-    // Four are the floor, and more than that have been drawn.
+    // The floor is four, and more slots than that have been drawn.
     assert_eq!(counters.admitted(&mut new, DELHI, 9, noted()), 0);
 }
 
@@ -51,10 +51,10 @@ fn the_first_who_knows_the_world_fixes_the_slots() {
     let mut counters = Counters::default();
     let mut first = usher(rules, SAN_JOSE, world(1, 190));
     assert_eq!(counters.admitted(&mut first, SAN_JOSE, 1, noted()), 1);
-    // It has heard of 150 slots, which are not those of this minute.
+    // By its snapshot there are 150 slots, but those of this minute are fixed.
     let mut second = usher(rules, LONDON, world(2, 50));
     assert_eq!(counters.admitted(&mut second, LONDON, 300, noted()), 9);
-    // Half of the limit is its floor.
+    // Its floor is half of the limit, but the ten slots of this minute have been drawn.
     let mut new = SiteAdmission::new(rules, DELHI).unwrap();
     assert_eq!(counters.admitted(&mut new, DELHI, 300, noted()), 0);
 }
@@ -100,11 +100,11 @@ fn a_site_without_a_history_lives_on_the_floor_when_the_minute_before_ran_over()
         let rules = rules(SlotPolicy::Counters).any_floor(floor);
         Slots::new(&rules, &snapshot, Minute::of(noted()))
     };
-    // 0.75 and 0.25 of 200, and nothing.
+    // The shares of 200 slots are 0.75 and 0.25, and nothing for Anywhere.
     let faithful = slots(0.0);
     assert_eq!((faithful.site(SAN_JOSE), faithful.site(LONDON)), (150, 50));
     assert_eq!(faithful.anywhere(), 0);
-    // 0.75, 0.25 and 0.25 of 1.25.
+    // The weights are 0.75, 0.25 and 0.25, which add up to 1.25.
     let floored = slots(0.25);
     assert_eq!((floored.site(SAN_JOSE), floored.site(LONDON)), (120, 40));
     assert_eq!((floored.anywhere(), floored.total()), (40, 200));

@@ -1,4 +1,4 @@
-//! How large a world is, and what may happen in it.
+//! The size of a world, and the events that may happen in it.
 
 use std::time::Duration;
 
@@ -10,40 +10,41 @@ use waiting_room_sites::{
 
 use crate::mutant::Mutant;
 
-/// How large a world is, and what may happen in it.
+/// The size of a world, and the events that may happen in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Bounds {
     pub(crate) limit: u32,
     pub(crate) sites: u16,
     pub(crate) visitors: u32,
-    /// All times are ticks of a second.
+    /// The session, like the three times below, in ticks of one second.
     pub(crate) session: u64,
     pub(crate) lease: u64,
     pub(crate) margin: u64,
+    /// The time at which the world ends.
     pub(crate) horizon: u64,
-    /// So often does a site lose its ledger.
+    /// The number of times that a site loses its ledger.
     pub(crate) site_losses: u32,
-    /// So often is the global ledger lost.
+    /// The number of times that the global ledger is lost.
     pub(crate) global_losses: u32,
-    /// So often does a clock stand still for a tick.
+    /// The number of ticks for which the clock of a site stands still.
     pub(crate) slow_ticks: u32,
-    /// So often does a visitor who is in leave, or ask again without its pass.
+    /// The number of times that an admitted visitor leaves, or asks again without its pass.
     pub(crate) whims: u32,
-    /// So many messages are remembered each way.
+    /// The number of messages that are kept in each direction.
     pub(crate) messages: usize,
-    /// So many of the messages that the global ledger sends at a time are not lost at once.
+    /// The number of messages sent by the global ledger at a time that are not lost at once.
     pub(crate) replies: usize,
-    /// Visitors ask again at any site, and not only at their own.
+    /// The sites at which visitors show their passes.
     pub(crate) roaming: Roaming,
     pub(crate) mutant: Mutant,
 }
 
-/// Where visitors show their passes.
+/// The sites at which visitors show their passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Roaming {
-    /// Nowhere: sessions are not prolonged.
+    /// At no site: sessions are not extended.
     Nowhere,
-    /// At the site that made them.
+    /// At the site that made the pass.
     AtHome,
     /// At every site.
     Anywhere,
@@ -56,7 +57,7 @@ impl Bounds {
             .lease(Duration::from_secs(self.lease))
             .drift_margin(Duration::from_secs(self.margin))
             .heartbeat(Duration::from_secs(1))
-            // Replies that come late find somebody who waits.
+            // Long enough that visitors still wait when late replies arrive.
             .borrow_wait(Duration::from_secs(3))
     }
 
@@ -65,28 +66,28 @@ impl Bounds {
     }
 }
 
-/// Something that may happen.
+/// An event that may happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A new visitor comes to a site.
+    /// A new visitor arrives at a site.
     Arrive(usize),
-    /// A visitor has lost its pass and asks a site as if it were new.
+    /// A visitor has lost its pass, and asks a site as if it were new.
     AskAgain(usize, VisitorId),
-    /// The same, and another limit is full: the admission is withdrawn, and no pass is sent.
+    /// As `AskAgain`, but another limit is full: the admission is withdrawn, and no pass is sent.
     AskInVain(usize, VisitorId),
     /// A site does what is due.
     Beat(usize),
-    /// The global ledger hears this message, not for the last time perhaps.
+    /// The global ledger receives this message, possibly not for the last time.
     Hear(ToGlobal),
-    /// A visitor says to a site that it goes. It keeps its pass, which is honoured elsewhere.
+    /// A visitor leaves at a site. It keeps its pass, which other sites honour.
     Leave(usize, VisitorId),
-    /// The global ledger loses its memory.
+    /// The global ledger loses its state.
     LoseGlobal,
-    /// A site loses its memory.
+    /// A site loses its state.
     LoseSite(usize),
     /// A visitor shows a pass to a site.
     Show(usize, SitePass),
-    /// A site hears this message, not for the last time perhaps.
+    /// A site receives this message, possibly not for the last time.
     Tell(SiteId, ToSite),
     /// Time passes, except on the clock of one site.
     SlowTick(usize),

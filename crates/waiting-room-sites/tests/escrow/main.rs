@@ -1,12 +1,12 @@
-//! The escrow protocol in whole worlds: every order of events in small ones, random orders in larger
-//! ones, and what becomes of them when a rule is left out.
+//! The escrow protocol in whole worlds: all orders of events in small worlds, random orders in
+//! larger ones, and the same with a rule of the protocol left out.
 //!
-//! The ledgers are those of production. Around them is a [`World`](world::World) with visitors, a
-//! network that loses, doubles and reorders, sites and a global ledger that lose their memory, and
-//! clocks that run slow. Wrong rules are made by rewriting messages on their way, so that nothing in
-//! production knows of them.
+//! The ledgers are the production code. They are run in a [`World`](world::World) with visitors, a
+//! network that loses, duplicates and reorders messages, sites and a global ledger that lose their
+//! state, and clocks that run slow. Most rules are left out by rewriting messages on their way, so
+//! that the production code needs no switches for it.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where what it needs is not there")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bounds;
 mod model;

@@ -1,4 +1,4 @@
-//! Every order of events, in worlds that are small enough.
+//! All orders of events, in worlds that are small enough for that.
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
@@ -56,7 +56,7 @@ impl Model for Bounds {
     }
 }
 
-/// Two sites and one slot. What happens in it is added by each test.
+/// Two sites and one slot. Each test adds the kinds of events that it is about.
 const SMALL: Bounds = Bounds {
     limit: 1,
     sites: 2,
@@ -75,7 +75,7 @@ const SMALL: Bounds = Bounds {
     mutant: Mutant::None,
 };
 
-/// Looks at every state, and says how many there are.
+/// Checks all states of a world, and prints their number.
 fn check(name: &str, bounds: Bounds) {
     let checker = bounds.checker().spawn_bfs().join();
     let (states, depth) = (checker.unique_state_count(), checker.max_depth());
@@ -83,7 +83,7 @@ fn check(name: &str, bounds: Bounds) {
     checker.assert_properties();
 }
 
-/// Looks at states until too many are active.
+/// Searches the states of a world for one with too many active visitors, which must exist.
 fn refute(name: &str, bounds: Bounds) {
     let failures = HasDiscoveries::AnyFailures;
     let checker = bounds.checker().finish_when(failures).spawn_bfs().join();

@@ -1,4 +1,4 @@
-//! Protocols with a rule left out, each of which lets too many in.
+//! Protocols with one rule left out, each of which admits too many visitors.
 
 use std::time::Duration;
 
@@ -10,34 +10,35 @@ use waiting_room_sites::{
 
 use crate::world::World;
 
-/// Which rule is left out.
+/// The rule that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Mutant {
-    /// A grant says how many slots there are more, and not how many there are in all.
+    /// A grant contains the number of additional slots, and not the total.
     Deltas,
-    /// The slots of a dead site are taken back when its lease is over, while its passes are valid.
+    /// The slots of a dead site are reclaimed when its lease ends, while its passes are valid.
     EarlyReclaim,
-    /// A lost global ledger takes over what a site says whose lease is over, and whose visitors may
-    /// have been claimed.
+    /// A recovered global ledger keeps the account of a site whose lease is over, although visitors
+    /// of the site may have been claimed.
     AdoptAnyLease,
-    /// A slot is claimed for a visitor who is not on the account yet, so that it goes to whoever
-    /// comes first.
+    /// A slot is claimed for a visitor that is not on the account yet, so that another visitor can
+    /// take it.
     ClaimBeforeSession,
     /// A slot may be claimed by a site that took the visitor on while its home was alive.
     ClaimUnaware,
-    /// A new incarnation takes what it inherits for unused.
+    /// A new incarnation counts the slots that it inherits as unused.
     NoGhosts,
-    /// A lease runs from when the site hears of it.
+    /// A lease starts when the site receives the grant.
     LeaseFromReceipt,
-    /// What is said of an epoch that is over counts for the one after it.
+    /// A message about an earlier epoch counts for the current one.
     NoEpochCheck,
-    /// Nothing is left out.
+    /// No rule is left out.
     None,
-    /// What is said of an earlier global ledger, or by it, counts for the one after it.
+    /// A message to or from an earlier global ledger counts for the current one.
     NoTermCheck,
     /// A site gives back slots that are in use.
     ReturnInUse,
-    /// Asking again leaves no trace, so that a withdrawal frees the slot of a pass that was sent.
+    /// A repeated request leaves no trace, so that a withdrawal frees the slot of a pass that was
+    /// sent.
     WithdrawSent,
 }
 
@@ -49,7 +50,7 @@ impl Mutant {
         }
     }
 
-    /// A message as the global ledger hears it.
+    /// Rewrites a message before the global ledger receives it.
     pub(crate) fn rewrite_up(self, message: &ToGlobal, world: &World) -> ToGlobal {
         let mut message = message.clone();
         match &mut message {
@@ -79,7 +80,7 @@ impl Mutant {
         }
     }
 
-    /// A message as the global ledger sends it.
+    /// Rewrites a message when the global ledger sends it.
     pub(crate) fn rewrite_sent(self, mut message: ToSite, to: SiteId, world: &mut World) -> ToSite {
         if self == Self::Deltas {
             match &mut message {
@@ -96,7 +97,7 @@ impl Mutant {
         message
     }
 
-    /// A message as a site hears it.
+    /// Rewrites a message before a site receives it.
     pub(crate) fn rewrite_down(
         self,
         message: &ToSite,
@@ -122,7 +123,7 @@ impl Mutant {
     }
 }
 
-/// What a site would say now.
+/// The heartbeat that a site would send now.
 fn heartbeat_of(site: &SiteLedger, now: Timestamp) -> Option<Heartbeat> {
     let question = ToSite::Report { term: site.term() };
     let actions = site.clone().receive(&question, now);

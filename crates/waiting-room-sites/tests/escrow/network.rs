@@ -1,4 +1,4 @@
-//! A network that cannot be relied on.
+//! An unreliable network.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,10 @@ use waiting_room_sites::{
     escrow::{ToGlobal, ToSite},
 };
 
-/// Messages under way. None is taken out when it is delivered, so it may come again at any time, and
-/// none has to be delivered. When there are too many, the oldest are lost for good.
+/// The messages under way.
+///
+/// A message stays here when it is delivered, so it may arrive again at any time, and no message
+/// has to be delivered. If there are too many, the oldest ones are lost for good.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Network {
     pub(crate) up: BTreeSet<(Timestamp, ToGlobal)>,
@@ -21,6 +23,7 @@ impl Network {
         self.up.extend(message.into().map(|message| (sent_at(&message), message)));
     }
 
+    /// Loses the oldest messages, so that at most `most` are left in each direction.
     pub(crate) fn forget(&mut self, most: usize) {
         while self.up.len() > most {
             self.up.pop_first();
@@ -35,6 +38,6 @@ fn sent_at(message: &ToGlobal) -> Timestamp {
     match message {
         ToGlobal::Claim { heartbeat, .. } | ToGlobal::Heartbeat(heartbeat) => heartbeat.sent_at,
         ToGlobal::Join(join) => join.sent_at,
-        _ => unreachable!("there are no others"),
+        _ => unreachable!("there are no other messages"),
     }
 }

@@ -1,4 +1,4 @@
-//! Random events in worlds that are too large for every order of them.
+//! Random events, in worlds that are too large to try all orders.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::{
     world::World,
 };
 
-/// Much may happen here, and much of it at once.
+/// A world in which many events may happen, and many of them at once.
 const LARGE: Bounds = Bounds {
     limit: 3,
     sites: 3,
@@ -27,7 +27,7 @@ const LARGE: Bounds = Bounds {
     mutant: Mutant::None,
 };
 
-/// Whatever goes wrong here shows, since there is one slot; and messages come very late.
+/// A world with one slot, so that each error shows, and with messages that arrive very late.
 const NARROW: Bounds = Bounds {
     limit: 1,
     sites: 2,
@@ -40,8 +40,8 @@ const NARROW: Bounds = Bounds {
     ..LARGE
 };
 
-/// Lets the events happen that were chosen by these numbers, until more are active than may be.
-/// Says how many were active at most.
+/// Applies the events that these numbers choose, until more visitors are active than allowed.
+/// Returns the world, and the largest number of active visitors.
 fn run(bounds: &Bounds, choices: impl IntoIterator<Item = u32>) -> (World, u32) {
     let mut world = World::new(bounds);
     let mut most = 0;
@@ -56,7 +56,7 @@ fn run(bounds: &Bounds, choices: impl IntoIterator<Item = u32>) -> (World, u32) 
     (world, most)
 }
 
-/// One of these events: first of what kind, then which.
+/// Chooses one of these events: first its kind, then one of that kind.
 fn choose(events: Vec<Event>, choice: u32) -> Event {
     let kind = match choice % 100 {
         0..4 => |event: &Event| matches!(event, Event::Tick),
@@ -77,7 +77,7 @@ fn choose(events: Vec<Event>, choice: u32) -> Event {
     events[which % events.len()].clone()
 }
 
-/// Numbers that look random and are the same each time (SplitMix64).
+/// Pseudo-random numbers, the same for each run (SplitMix64).
 fn numbers(seed: u64) -> impl Iterator<Item = u32> {
     let mut state = seed;
     std::iter::repeat_with(move || {
@@ -88,7 +88,7 @@ fn numbers(seed: u64) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Looks at so many worlds, and at what becomes of them.
+/// Checks `worlds` random worlds, and that all their slots are free again in the end.
 fn check(name: &str, bounds: &Bounds, worlds: u64) {
     let mut full = 0;
     for seed in 0..worlds {
@@ -119,7 +119,7 @@ fn many_random_worlds_are_right() {
     check("narrow, and clocks run slow", &Bounds { slow_ticks: 2, margin: 2, ..NARROW }, 5_000);
 }
 
-/// Random worlds until too many are active in one.
+/// Runs random worlds until too many visitors are active in one of them, which must happen.
 fn refute(mutant: Mutant, world: Bounds) {
     let bounds = Bounds { mutant, ..world };
     let is_wrong = |seed| run(&bounds, numbers(seed).take(800)).1 > bounds.limit;
@@ -143,8 +143,8 @@ fn every_rule_that_is_left_out_lets_too_many_in() {
     refute(Mutant::WithdrawSent, few);
 }
 
-/// How many are active after two losses that have to come together: a site dies, its visitor is
-/// claimed, the global ledger is lost, and the site comes back.
+/// The number of active visitors after two losses in combination: a site dies, the slot of its
+/// visitor is claimed, the global ledger is lost, and the site returns.
 fn active_after_a_claim_that_was_forgotten(mutant: Mutant) -> u32 {
     let bounds = Bounds { mutant, ..NARROW };
     let mut world = World::new(&bounds);

@@ -1,4 +1,5 @@
-//! A small world: two ledgers or more, their visitors, and the network between them.
+//! A small world: a global ledger, the ledgers of some sites, their visitors, and the network
+//! between the ledgers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,25 +18,25 @@ use crate::{
     network::Network,
 };
 
-/// Everything that there is.
+/// The whole state of a world.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct World {
     pub(crate) tick: u64,
     pub(crate) global: GlobalLedger,
     pub(crate) sites: Vec<SiteLedger>,
-    /// By how many ticks the clock of each site is behind.
+    /// The number of ticks by which the clock of each site is behind.
     lags: Vec<u64>,
     lives: u64,
     term: u32,
     pub(crate) visitors: u32,
-    /// The newest pass of a visitor from each site, while it is valid.
+    /// The newest pass of each visitor from each site, while it is valid by the clock of that site.
     pub(crate) passes: BTreeMap<(VisitorId, SiteId), SitePass>,
     pub(crate) network: Network,
     site_losses: u32,
     global_losses: u32,
     slow_ticks: u32,
     whims: u32,
-    /// For a mutant: what each site was last told.
+    /// For `Mutant::Deltas`: the total that was last sent to each site.
     pub(crate) told: BTreeMap<SiteId, u64>,
 }
 
@@ -69,7 +70,7 @@ impl World {
         world
     }
 
-    /// Lets all sites say how things stand, over a network on which nothing is lost.
+    /// Lets all sites report their state, over a network without losses.
     pub(crate) fn settle(&mut self, bounds: &Bounds) {
         for site in 0..self.sites.len() {
             self.apply(bounds, &Event::Beat(site));
@@ -77,7 +78,7 @@ impl World {
         self.deliver(bounds);
     }
 
-    /// Delivers all messages, and those that answer them.
+    /// Delivers all messages, and the replies to them.
     pub(crate) fn deliver(&mut self, bounds: &Bounds) {
         while !(self.network.up.is_empty() && self.network.down.is_empty()) {
             for (_, message) in std::mem::take(&mut self.network.up) {
@@ -89,13 +90,13 @@ impl World {
         }
     }
 
-    /// How many visitors have a pass that its home would honour.
+    /// The number of visitors that have a pass which its home would honour.
     pub(crate) fn active(&self) -> u32 {
         let visitors: BTreeSet<_> = self.passes.keys().map(|(visitor, _)| visitor).collect();
         u32::try_from(visitors.len()).unwrap()
     }
 
-    /// The present, by the clock of a site.
+    /// The current time by the clock of a site.
     pub(crate) fn now_at(&self, site: usize) -> Timestamp {
         Timestamp::from_secs(self.tick - self.lags[site])
     }
@@ -104,7 +105,7 @@ impl World {
         Timestamp::from_secs(self.tick)
     }
 
-    /// All that may happen now.
+    /// All events that may happen now.
     pub(crate) fn events(&self, bounds: &Bounds) -> Vec<Event> {
         let mut events = Vec::new();
         if self.tick >= bounds.horizon {
@@ -112,7 +113,8 @@ impl World {
         }
         events.push(Event::Tick);
         for site in 0..self.sites.len() {
-            // Sites are alike until the first visitor comes, so that one may choose the first site.
+            // The sites are interchangeable until the first visitor arrives, so that visitor can
+            // always go to the first site.
             if self.visitors < bounds.visitors && (self.visitors > 0 || site == 0) {
                 events.push(Event::Arrive(site));
             }
@@ -148,7 +150,7 @@ impl World {
         events
     }
 
-    /// Lets something happen.
+    /// Applies an event.
     pub(crate) fn apply(&mut self, bounds: &Bounds, event: &Event) {
         match event {
             Event::Arrive(site) => {
@@ -214,18 +216,19 @@ impl World {
         self.network.forget(bounds.messages);
     }
 
-    /// Lets time pass on a network on which nothing is lost, until all that was granted is over.
+    /// Lets time pass on a network without losses, until everything that was granted has expired.
     pub(crate) fn release(&mut self, bounds: &Bounds) {
         let quiet = Bounds { messages: usize::MAX, replies: usize::MAX, ..bounds.clone() };
         self.network = Network::default();
-        // Once to hear of what is over, and once more to be free of what was inherited then.
+        // One period is needed until a site learns that its epoch has ended, and a second one until
+        // the slots that it inherits then are free.
         for _ in 0..2 * (bounds.lease + bounds.margin + bounds.session + 1) {
             self.pass_time();
             self.settle(&quiet);
         }
     }
 
-    /// What the global ledger would tell a site now that claims the slot of this pass.
+    /// The notice of death that a site would get now for a claim of the slot of this pass.
     pub(crate) fn death_for(&self, heartbeat: &Heartbeat, pass: &SitePass) -> Option<Death> {
         let claim = ToGlobal::Claim { heartbeat: *heartbeat, pass: *pass, death: None };
         let answers = self.global.clone().receive(&claim, self.now());

@@ -1,5 +1,6 @@
-//! One place in line after the other, each with a new cookie jar and two requests, from one address.
-//! The newcomers of an address are bounded by its limit, and its places by its share of the line.
+//! Takes one place in the line after the other from one address, each with a new cookie jar and two
+//! requests. The limit by address bounds the newcomers of an address, and `places_per_network`
+//! bounds its places.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -32,11 +33,11 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     }
     let places = u64::from(site.room(SHOP).await?.waiting);
     let (most, because) = site.settings.places(start.elapsed())?;
-    // A person who comes now, and brings the ticket back.
+    // A person who arrives afterwards, and returns the ticket.
     let mut late = site.visitor(person(101));
     let first = late.ask("/").await?;
     sleep(first.retry_after().unwrap_or(Duration::from_secs(1))).await;
-    let second = late.ask("/").await.context("a person after the filler")?;
+    let second = late.ask("/").await.context("a person who arrives after the attack")?;
     let has_place = second.is_queued() && second.position().is_some();
     Ok(Strike::new(
         tally.sent,
@@ -49,7 +50,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     .finds((!has_place).then(|| format!("a person got no place, but {}", second.reason()))))
 }
 
-/// Takes tickets as fast as they are given, and brings each back when it is due.
+/// Takes first tickets continuously, and returns each of them when it is due.
 async fn fill(mut client: Client, until: Instant) -> Tally {
     let mut due: VecDeque<(Instant, Jar)> = VecDeque::new();
     let mut tally = Tally::default();
@@ -71,5 +72,6 @@ async fn fill(mut client: Client, until: Instant) -> Tally {
     tally
 }
 
-/// A first ticket is due after up to 2 s.
+/// The minimum duration. A first ticket is due after up to 2 s, so a shorter attack would return
+/// few tickets.
 const SHORTEST: Duration = Duration::from_secs(4);

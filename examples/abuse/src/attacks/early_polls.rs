@@ -1,5 +1,6 @@
-//! Tickets that are shown before they are due, as fast as they are answered. Half of the connections
-//! show one ticket, the others all the rest, from one address. See docs/design/016.
+//! Presents tickets before they are due, each as soon as the last request is answered, all from one
+//! address. Half of the connections present one and the same ticket, the others share the rest
+//! (docs/design/016).
 
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     .at_most(of_address, all.early, "answers to early tickets"))
 }
 
-/// A ticket, and a time at which it is not due yet for sure.
+/// A ticket, and the time until which it is certainly not due.
 #[derive(Clone, Debug)]
 struct Ticket {
     jar: Jar,
@@ -62,9 +63,9 @@ struct Ticket {
 struct Polls {
     sent: u64,
     answered: u64,
-    /// Of those that were answered.
+    /// The answered polls whose ticket was certainly not due.
     early: u64,
-    /// Whether they are of the one ticket.
+    /// Whether these are polls with the one ticket that half of the connections share.
     alone: bool,
 }
 
@@ -78,7 +79,8 @@ impl Ticket {
         Ok(ticket)
     }
 
-    /// `Retry-After` is rounded up to a second, and the service reckons from after the question.
+    /// Stores the token of an answer, and the time until which it is certainly early. `Retry-After`
+    /// is rounded up to whole seconds, and the service counts it from some moment after `asked`.
     fn told(&mut self, answer: &Answer, asked: Instant) {
         self.jar.keep(&answer.headers);
         let pause = answer.retry_after().unwrap_or_default();
@@ -103,12 +105,12 @@ async fn poll(mut client: Client, mut tickets: Vec<Ticket>, until: Instant) -> P
     polls
 }
 
-/// The most that is answered within some time, with this burst and rate.
+/// The maximum number of answers within the given time, for this burst and rate.
 fn most(burst: u64, per_second: u64, within: Duration) -> u64 {
     let millis = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
     burst + per_second.saturating_mul(millis) / 1_000 + 1
 }
 
 const TOO_OFTEN: &str = "refused:too_often";
-/// As many as the limit of the address gives out at once, and some less.
+/// Fewer than the limit by address allows at once, which is 60.
 const TICKETS: u32 = 50;

@@ -1,5 +1,6 @@
-//! Requests from more addresses of one network than a limit remembers. Newcomers of other networks
-//! are served, and the client that was over its limit before is not forgiven.
+//! Sends requests from more addresses of one network than a limit remembers. Newcomers of other
+//! networks must be served, and a client that was over its limit before the flood must still be
+//! refused after it.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -15,20 +16,20 @@ use crate::{
 };
 
 pub(crate) async fn strike(site: &Site) -> Result<Strike> {
-    // A pass is a bearer token: all of the attack go by one, and it is the addresses that count.
+    // A pass is a bearer token, so the whole flood uses one: the limit counts addresses.
     let mut guest = site.visitor(attacker(1));
-    guest.enter(Duration::ZERO).await.context("a pass for the flood")?;
+    guest.enter(Duration::ZERO).await.context("getting a pass for the flood")?;
     let limit = site.settings.limit("signup")?;
     let offender = attacker(9);
     let before = ask(site, offender, &guest.jar, limit.at_once() + 1).await;
-    let keys = limit.max_keys.context("max_keys of signup")?;
+    let keys = limit.max_keys.context("the limit \"signup\" has no max_keys")?;
     let addresses = match site.scale {
         Scale::Full => keys * 8,
         Scale::Short => keys * 2,
     };
     let start = Instant::now();
     let mut sent = flood(site, &guest.jar, addresses, limit.at_once()).await?;
-    // People have to get something while it lasts.
+    // Continues for the length of the attack, so that people send requests meanwhile.
     while start.elapsed() < site.scale.length() {
         sent.add(flood(site, &guest.jar, keys, 1).await?);
     }
@@ -54,7 +55,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     .at_most(0, after.served, "requests of the offender served after the flood"))
 }
 
-/// Sends some requests from each of this number of addresses of one network.
+/// Sends `each` requests from each of `addresses` addresses of one network.
 async fn flood(site: &Site, jar: &Jar, addresses: u32, each: u64) -> Result<Tally> {
     let connections = site.scale.connections();
     let mut workers = JoinSet::new();
@@ -90,5 +91,7 @@ async fn requests(mut client: Client, jar: &Jar, count: u64) -> Tally {
 
 const FLOOD: Ipv4Addr = Ipv4Addr::new(127, 64, 0, 0);
 const NETWORKS: u8 = 40;
-/// The table tells one network from another for every eight places, by numbers that two may share.
+/// The maximum number of newcomers that may be refused. The table distinguishes one network for
+/// every eight places and finds them by a hash, so a few networks may share the entry of the
+/// flooded one.
 const MOST: u64 = 4;

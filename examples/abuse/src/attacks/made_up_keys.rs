@@ -1,5 +1,6 @@
-//! A client inside that makes up a new API key with each request, and an address that it says it comes
-//! from, so that no limit by key ever refuses it. Only the limit of its address does. A client with one key is tried beside it.
+//! A client with a valid pass sends a new API key and a made-up `X-Forwarded-For` address with each
+//! request, so that no limit by key ever refuses it. Only the limit by its real address does. A
+//! control client sends the same requests with one key.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -34,20 +35,20 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     .at_most(of_key + ENTRY, by_one, "handler runs with one key"))
 }
 
-/// Hammers with a pass, and a key that follows from the number of the request.
+/// Sends requests with a valid pass, and with a key that is derived from the number of the request.
 async fn send(
     site: &Site,
     from: Ipv4Addr,
     key: impl Fn(u64) -> u64 + Send + Sync + 'static,
 ) -> Result<Tally> {
     let mut inside = site.visitor(from);
-    inside.enter(Duration::ZERO).await.context("a pass for the attacker")?;
+    inside.enter(Duration::ZERO).await.context("getting a pass for the attacker")?;
     let jar = inside.jar;
     let make = move |number| {
         let mut chance = Pcg64::seed_from_u64(key(number));
         let key = format!("{:032x}", chance.random::<u128>());
         let made_up_address = Ipv4Addr::from_bits(chance.random());
-        // A token that is made up, before the one that is sealed.
+        // Made-up tokens, before the sealed ones.
         let made_up: Vec<_> = jar.names().map(|name| format!("{name}={key}; ")).collect();
         let cookies = made_up.concat() + &jar.line();
         let mut request = jar.get("/");
@@ -62,5 +63,5 @@ async fn send(
 }
 
 const CONTROL: Ipv4Addr = attacker(2);
-/// The request by which a client has got its pass, before it had a key.
+/// The request by which a client got its pass. It carried no key.
 const ENTRY: u64 = 1;

@@ -1,8 +1,9 @@
-//! Paths that can be read in many ways, in front of limits on two dozen paths: of 60 KB, of the
-//! longest that are read at all, and of the longest that are read in every way
-//! (docs/design/019). Reading one must not cost much more than reading a plain path of its length.
+//! Sends paths that can be read in many ways, in front of limits on two dozen paths. They are 60 KB
+//! long, or as long as the longest paths that are read at all, or as long as the longest that are
+//! read in every way (docs/design/019). Reading one must not cost much more than reading a plain
+//! path of the same length.
 //!
-//! Judged by the CPU time of the service, which a busy machine does not change.
+//! The bound is on the CPU time of the service, which does not depend on the load of the machine.
 
 use std::time::Duration;
 
@@ -50,7 +51,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     .at_most(TIMES * 10, tenths, "tenths of the CPU of a plain path"))
 }
 
-/// The cost of paths of one kind to the service.
+/// The cost of one kind of path to the service.
 #[derive(Clone, Debug)]
 struct Cost {
     piece: &'static str,
@@ -60,7 +61,7 @@ struct Cost {
 }
 
 impl Cost {
-    /// A path of this length, which ends with up to this number of pieces.
+    /// A path of `length` bytes that ends with up to `pieces` repetitions of `piece`.
     fn of(piece: &'static str, length: usize, pieces: usize) -> Self {
         let odd = piece.repeat(pieces.min((length - 1) / piece.len()));
         let path = format!("/{}{odd}", "a".repeat(length - 1 - odd.len()));
@@ -73,12 +74,12 @@ impl Cost {
         let tally = hammer(site, attacker(1), TURN, move |_| jar.get(&path)).await?;
         self.cpu += site.process.cpu()?.saturating_sub(before);
         let is_taken = !tally.reasons.contains_key("414");
-        ensure!(is_taken, "the server takes no such paths: {:?}", tally.reasons);
+        ensure!(is_taken, "the server does not accept such paths: {:?}", tally.reasons);
         self.tally.add(tally);
         Ok(())
     }
 
-    /// How much more it cost than a plain path, each, in tenths.
+    /// The CPU time per request in tenths of that of a plain path.
     fn tenths(&self, plain: &Self) -> u64 {
         self.nanos_each() * 10 / plain.nanos_each().max(1)
     }
@@ -90,9 +91,10 @@ impl Cost {
 }
 
 const PIECES: [&str; 6] = ["/.", "a/../", "/", "%2e%2e/", "%252e/", ";a=%2f"];
-/// In bytes, and with up to this number of pieces.
+/// The lengths of the paths in bytes, and the maximum number of pieces in each.
 const LENGTHS: [(usize, usize); 3] = [(60_000, usize::MAX), (8_192, usize::MAX), (256, 5)];
-/// Of each kind in turn, so that all have the same neighbours on the machine.
+/// The time for one kind of path before the next one, so that all kinds run under the same load.
 const TURN: Duration = Duration::from_millis(50);
-/// Half of what it is without the bounds on what is read; before, it was some thousand times.
+/// The maximum ratio to the CPU time of a plain path. It is half of the ratio that was measured
+/// without the bounds on what is read.
 const TIMES: u64 = 4;

@@ -1,5 +1,6 @@
-//! CORS preflights from one address, as fast as they are answered. They skip the room, and no limit:
-//! the attacker gets as many as a client with a pass gets requests, which is tried beside it.
+//! Sends CORS preflights from one address, each as soon as the last one is answered. Preflights
+//! bypass the room, but no limit: they are charged like the requests of a client with a pass, which
+//! is measured as a control.
 //!
 //! The service answers every OPTIONS request itself, as behind a proxy or with axum's `any`.
 
@@ -19,7 +20,7 @@ use crate::{
 pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     let half = site.scale.length() / 2;
     let mut inside = site.visitor(CONTROL);
-    inside.enter(Duration::ZERO).await.context("a pass for the control")?;
+    inside.enter(Duration::ZERO).await.context("getting a pass for the control")?;
     let jar = inside.jar;
     let beside = hammer(site, CONTROL, half, move |_| jar.get("/work")).await?;
     let tally = hammer(site, attacker(1), half, preflight).await?;
@@ -38,7 +39,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     .at_most(most_beside, control, "handler runs by GET with a pass"))
 }
 
-/// A preflight to one of the paths of the service, as a browser sends it.
+/// A preflight for one of the paths of the service, as a browser sends it.
 fn preflight(number: u64) -> Request<Empty<Bytes>> {
     let path = match number % 3 {
         0 => "/",
@@ -57,5 +58,5 @@ fn preflight(number: u64) -> Request<Empty<Bytes>> {
 }
 
 const CONTROL: Ipv4Addr = attacker(2);
-/// The request by which the control has got its pass.
+/// The request by which the control client got its pass.
 const ENTRY: u64 = 1;

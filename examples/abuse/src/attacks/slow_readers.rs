@@ -1,5 +1,5 @@
-//! Downloads that are asked for and not read, over thousands of connections that stay open. Their
-//! permits come back all the same, and people are served.
+//! Requests downloads over thousands of connections that stay open and are never read. All permits
+//! must be released all the same, and people must be served.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::{
 
 pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     let mut inside = site.visitor(attacker(1));
-    inside.enter(Duration::ZERO).await.context("a pass for the readers")?;
+    inside.enter(Duration::ZERO).await.context("getting a pass for the readers")?;
     let request = format!(
         "GET {PATH} HTTP/1.1\r\nhost: shop.test\r\naccept: application/json\r\ncookie: {}\r\n",
         inside.jar.line()
@@ -67,7 +67,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     .finds((left != (0, 0)).then(|| format!("{left:?} requests still run and wait"))))
 }
 
-/// Opens its share of the connections, evenly over the time, and asks on each of them.
+/// Opens every eighth connection, evenly over the time `length`, and sends one request on each.
 async fn ask(
     to: std::net::SocketAddr,
     request: String,
@@ -88,10 +88,10 @@ async fn ask(
     Ok(open)
 }
 
-/// How many requests of the gate run, and how many wait.
+/// The numbers of running and of waiting requests of the gate.
 async fn held(site: &Site) -> Result<(u32, u32)> {
     let gates = site.numbers().await?.gates;
-    let gate = gates.get(GATE).context("the gate of downloads")?;
+    let gate = gates.get(GATE).context("the service has no gate of downloads")?;
     Ok((gate.in_flight, gate.queued))
 }
 

@@ -1,5 +1,6 @@
-//! First tickets by the hundred, each for one request, and brought back together when slots become
-//! free. The people who came after the hoard and stood in line meanwhile are let in before it.
+//! Takes hundreds of first tickets, each by a single request, and returns them together when slots
+//! become free. People who arrived after the hoard but have stood in the line since must be
+//! admitted first.
 
 use std::{
     sync::{
@@ -30,7 +31,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
         let mut visitor = site.visitor(person(number));
         behind.spawn(async move { visitor.enter(PATIENCE).await });
     }
-    // A ticket without a place keeps its order for one and a half intervals.
+    // A ticket without a place keeps its order of arrival for one and a half intervals.
     let interval = site.settings.refresh_interval;
     sleep_until(taken_at + interval * 3 / 2 + SLACK).await;
     let (tickets, overtaken) = (hoard.len(), Arc::new(AtomicU64::new(0)));
@@ -45,7 +46,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     }
     sleep(interval).await;
     let placed = site.room(SHOP).await?.waiting.saturating_sub(u32::from(BEHIND));
-    // Just as many slots as there are people behind the hoard.
+    // Frees exactly one slot for each person behind the hoard.
     for mut visitor in inside.into_iter().take(usize::from(BEHIND)) {
         visitor.ask("/leave").await?;
     }

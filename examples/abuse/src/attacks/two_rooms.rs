@@ -1,5 +1,5 @@
-//! A client that keeps no cookies goes through two rooms, one inside of the other, and sends all
-//! tokens that it got by header: in lines of their own, in one line, and the other way round.
+//! A client without a cookie jar passes through two rooms, one inside the other. It sends all its
+//! tokens by header: in one line, in a line each, and in the reverse order.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -47,7 +47,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     .at_most(1, u64::from(checkout), "slots in the inner room"))
 }
 
-/// The last line of each room.
+/// The latest token line of each room.
 #[derive(Debug, Default)]
 struct Tokens(BTreeMap<String, String>);
 
@@ -61,7 +61,8 @@ impl Tokens {
         }
     }
 
-    /// All lines, in one of three ways; an empty one at first.
+    /// The token lines in one of three forms, chosen by `number`. A single empty line at first,
+    /// which requests a token.
     fn lines(&self, number: u64) -> Vec<String> {
         let all: Vec<_> = self.0.values().cloned().collect();
         match number % 3 {
@@ -72,5 +73,5 @@ impl Tokens {
     }
 }
 
-/// So that its address may go on for ever.
+/// The time between two requests: an attack of 10 s stays within the limit by address.
 const PAUSE: Duration = Duration::from_millis(80);

@@ -1,4 +1,4 @@
-//! What the README says, on a clock that stands still.
+//! Checks the statements of the README, on a clock that advances only on request.
 
 mod file;
 
@@ -41,7 +41,7 @@ impl Api {
         Self { handle: limits.handle(), app: app(limits), clock }
     }
 
-    /// Sends a request from this peer.
+    /// Sends a request from the peer address `peer`.
     async fn send_from(&self, peer: [u8; 4], request: Builder, body: &'static str) -> Seen {
         let peer = PeerAddr(SocketAddr::from((peer, 40_000)));
         let request = request.extension(peer).body(Body::from(body)).unwrap();

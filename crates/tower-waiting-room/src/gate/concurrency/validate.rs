@@ -2,10 +2,8 @@
 //!
 //! Settings that a gate cannot obey, or that contradict each other, are errors: the layer is not
 //! built. Settings that a gate can obey but that rarely do what their author wants are reported as
-//! [`Misconfiguration`] and stay in force. The rules of core ([`GateRules`]) check their own
-//! bounds; checked here is what this crate adds to them.
-//!
-//! [`GateRules`]: waiting_room_core::gate::GateRules
+//! [`Misconfiguration`] and stay in force. The `GateRules` of core check their own bounds; this
+//! module checks what this crate adds to them.
 
 use std::time::Duration;
 

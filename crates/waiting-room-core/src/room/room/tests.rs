@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::room::Recovery;
+use crate::room::{CookieTest, PlacesPerNetwork};
 
 mod first_touch;
 mod networks;

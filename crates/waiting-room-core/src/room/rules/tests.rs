@@ -1,5 +1,6 @@
 use super::*;
 use crate::VisitorId;
+use crate::{Pass, Timestamp};
 
 fn rules() -> RoomRules {
     RoomRules::new("shop", 200)

@@ -92,7 +92,7 @@ async fn what_is_given_back_after_many_others_have_come_is_taken_from_the_oldest
     // Among the last thousand runs, the event itself is removed.
     node.settle(&ask(&policy, "ann", 1), &charges[600], 0).unwrap();
     assert_eq!(waits(2).await, left(0));
-    // Before those, the oldest event is removed instead, which frees as much, and earlier.
+    // Before those, the oldest event is removed instead: as much is free now, and no more later.
     node.settle(&ask(&policy, "ann", 1), &charges[100], 0).unwrap();
     assert_eq!(waits(3).await, left(1));
     assert_eq!(waits(2).await, Some(Duration::ZERO));
@@ -118,7 +118,7 @@ async fn what_was_used_stays_used_when_quotas_change() {
             assert!(!allowed(&with(Quota::per_minute(4))).await, "{algorithm:?}");
             assert!(allowed(&with(Quota::per_minute(60))).await, "{algorithm:?}");
         }
-        // A client waits no longer than the new quota can make it, even if it keeps sending requests.
+        // A client waits no longer than the new quota can make it, even if it does not stop.
         assert!(!allowed(&with(Quota::per_minute(4))).await, "{algorithm:?}");
         let mut times = 0;
         for _ in 0..12 {

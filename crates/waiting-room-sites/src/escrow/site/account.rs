@@ -1,4 +1,4 @@
-//! The visitors on the account of a site, and the slots that they have or lack.
+//! The visitors on the account of a site, and the slots that they have or are owed.
 
 use waiting_room_core::{Timestamp, VisitorId};
 
@@ -9,7 +9,7 @@ use crate::escrow::{
 };
 
 impl SiteLedger {
-    /// The present, at which nothing is left that has lapsed.
+    /// Advances the clock, and removes everything that has lapsed by then.
     pub(super) fn advance(&mut self, now: Timestamp) {
         self.clock = self.clock.max(now);
         self.sessions.lapse(self.clock);
@@ -17,13 +17,13 @@ impl SiteLedger {
             self.ghosts.count = 0;
         }
         if self.is_recalled() {
-            // Somebody waits elsewhere, perhaps for longer than anybody here.
+            // A visitor waits at another site, possibly for longer than any visitor here.
             self.allowance.give_back(self.surplus());
         }
         self.invariants();
     }
 
-    /// The pass that a visitor was given, if it has its slot here.
+    /// The pass that a visitor was given, if it is valid and the visitor has a slot here.
     pub(super) fn pass_of(&self, visitor: VisitorId) -> Option<SitePass> {
         let session = self.sessions.of(visitor).filter(|session| session.stage != Stage::Ended)?;
         let expires_at = session.pass_until.filter(|until| self.clock < *until)?;
@@ -31,7 +31,7 @@ impl SiteLedger {
         self.sessions.holds(visitor).then_some(SitePass { visitor, home, epoch, expires_at })
     }
 
-    /// Begins a session in an unused slot, or continues one whose pass may be out there.
+    /// Begins a session in an unused slot, or continues one whose pass may have been sent.
     pub(super) fn begin(&mut self, visitor: VisitorId) -> SitePass {
         let is_new = self.sessions.of(visitor).is_none();
         self.hold(visitor, if is_new { Stage::Begun } else { Stage::Sent })
@@ -42,10 +42,12 @@ impl SiteLedger {
         self.hold(visitor, Stage::Sent)
     }
 
+    /// Makes a pass, and holds the slot of its visitor until the pass is void.
     fn hold(&mut self, visitor: VisitorId, stage: Stage) -> SitePass {
         debug_assert!(self.is_leased(), "no pass without a lease");
         let expires_at = self.clock + self.rules.session;
-        // A pass from elsewhere may be valid for a little longer, by a slower clock.
+        // A pass from elsewhere may be valid for a little longer, because the clock of its home is
+        // slower. So the time until which the slot is held never decreases.
         let held_until = self.sessions.of(visitor).map_or(expires_at, |session| session.lapses_at);
         let lapses_at = expires_at.max(held_until);
         self.sessions.hold(visitor, Session { lapses_at, pass_until: Some(expires_at), stage });
@@ -54,10 +56,10 @@ impl SiteLedger {
         SitePass { visitor, home: self.site, epoch: self.epoch, expires_at }
     }
 
-    /// Puts a visitor on the account who has no slot here, or keeps it there for longer.
+    /// Takes a visitor that has no slot here on the account, or keeps it there for longer.
     ///
-    /// This comes before any claim, so that a claimed slot is not free when it arrives: the visitor
-    /// may still be using it with the old pass, which is void before this session lapses.
+    /// This precedes any claim, so that a claimed slot has a user as soon as it arrives. The
+    /// visitor may still use its old pass, which is void before this session lapses.
     pub(super) fn take_on(&mut self, pass: &SitePass) {
         let was_here_before_a_loss = pass.home == self.site && pass.epoch < self.epoch;
         if was_here_before_a_loss && self.sessions.of(pass.visitor).is_none() {
@@ -68,17 +70,18 @@ impl SiteLedger {
         self.sessions.owe(pass.visitor, session);
     }
 
-    /// Gives slots to those who are owed one, if there are enough for all of them.
+    /// Assigns slots to the sessions that are owed one, if there are enough for all of them.
     ///
-    /// Not to some of them: one that came by a claim belongs to one visitor, and the count of all
-    /// granted slots does not say to whom.
+    /// They are not assigned to some of the sessions only. A slot that arrived by a claim belongs
+    /// to one visitor, and the total of granted slots does not show to which.
     pub(super) fn settle(&mut self) {
         if self.used() <= self.allowance() {
             self.sessions.settle();
         }
     }
 
-    /// Lets those in who wait and have a slot now, and sends those away who have waited in vain.
+    /// Admits the waiting visitors for which there are slots now, and gives up on those whose wait
+    /// has ended. Returns the actions for the caller.
     pub(super) fn serve(&mut self) -> Vec<SiteAction> {
         let mut actions = Vec::new();
         while let Some(visitor) = self.borrowers.pop_late(self.clock) {
@@ -103,27 +106,29 @@ impl SiteLedger {
         actions
     }
 
-    /// Slots that are not in use, beyond the reserve and those that somebody waits for here, unless
-    /// somebody waits elsewhere as well.
+    /// The unused slots that are to be given back: those beyond the reserve, and beyond the number
+    /// of visitors that wait here. While a visitor waits at another site, those that wait here do
+    /// not count.
     pub(super) fn surplus(&self) -> u64 {
         let waiting = if self.is_recalled() { 0 } else { self.borrowers.new_count() };
         self.unused().saturating_sub(self.reserve.max(waiting))
     }
 
-    /// Whether slots go back as soon as they are not in use.
+    /// Returns whether slots have to be given back as soon as they are not in use.
     pub(super) fn is_recalled(&self) -> bool {
         self.has_account && self.clock < self.recalled_until
     }
 
-    /// Whether the site may make passes.
+    /// Returns whether the site may make passes.
     pub(super) const fn is_leased(&self) -> bool {
         self.has_account && self.clock.as_nanos() < self.lease_end.as_nanos()
     }
 
+    /// Checks, in debug builds, that the slots in use do not exceed the allowance.
     fn invariants(&self) {
         debug_assert!(
             self.used() - self.sessions.owed() <= self.allowance() || !self.has_account,
-            "whoever is not owed a slot has one",
+            "each session that is not owed a slot has one",
         );
         debug_assert!(self.allowance.returned <= self.allowance.granted);
     }

@@ -1,4 +1,4 @@
-//! What a site knows of its account, and the slots that are its to use.
+//! The state of a site: its account as it knows it, and its use of the slots.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use crate::{
     },
 };
 
-/// The ledger of one site: who uses its slots, and how many it may use.
+/// The ledger of one site: the slots that the site may use, and the visitors that use them.
 ///
-/// The times that it is given are those of one clock that never runs back, and that goes on where it
-/// stood when a ledger is made anew after a loss. No other clock has to agree with it.
+/// All times that are passed to it are those of one clock that never runs backwards, not even when
+/// a new ledger is created after a loss. No other clock has to agree with it.
 ///
-/// After each verb, and at [`next_wake`](Self::next_wake), the caller calls [`tick`](Self::tick).
-/// See the [module docs](crate::escrow) for an example.
+/// The caller has to call [`tick`](Self::tick) after each verb, and at
+/// [`next_wake`](Self::next_wake). See the [module docs](crate::escrow) for an example.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SiteLedger {
     pub(super) site: SiteId,
@@ -28,14 +28,17 @@ pub struct SiteLedger {
     pub(super) rules: EscrowRules,
     pub(super) clock: Timestamp,
     pub(super) term: Term,
-    /// The epoch of the account, or without one the newest that was heard of.
+    /// The epoch of the account; without an account, the newest epoch that is known.
     pub(super) epoch: Epoch,
     pub(super) has_account: bool,
     pub(super) allowance: Allowance,
+    /// The end of the lease. Passes are made only before it.
     pub(super) lease_end: Timestamp,
+    /// The time at which the message was sent that the newest grant replies to.
     pub(super) heard: Timestamp,
+    /// The number of unused slots that the site may keep.
     pub(super) reserve: u64,
-    /// Until then somebody waits elsewhere, as far as is known.
+    /// The time until which unused slots have to be given back, since visitors wait elsewhere.
     pub(super) recalled_until: Timestamp,
     pub(super) sessions: Sessions,
     pub(super) ghosts: Ghosts,
@@ -43,34 +46,35 @@ pub struct SiteLedger {
     pub(super) demand: Demand,
     pub(super) next_heartbeat: Timestamp,
     pub(super) question: Question,
-    /// The newest that was heard of each site that died.
+    /// The newest notice of the death of each site.
     pub(super) deaths: BTreeMap<SiteId, Death>,
 }
 
-/// Slots that an earlier incarnation may have given to visitors that this one has not met.
+/// Slots that an earlier incarnation may have given to visitors that this one does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Ghosts {
     pub(super) count: u64,
+    /// The time at which all passes of the earlier incarnation are void.
     pub(super) until: Timestamp,
 }
 
-/// Whether the global ledger is being asked.
+/// The state of the request to the global ledger for slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Question {
-    /// It is not.
+    /// No request is under way.
     None,
-    /// It is since then, and has not answered.
+    /// A request was sent at this time, and there is no reply yet.
     Open(Timestamp),
-    /// The same, and somebody has come who is not in the question.
+    /// As `Open`, and visitors have arrived since that the request does not include.
     Outdated(Timestamp),
 }
 
 impl SiteLedger {
-    /// A ledger that has yet to join. Its first [`tick`](Self::tick) asks.
+    /// Creates a ledger without an account. Its first [`tick`](Self::tick) asks for one.
     ///
     /// # Errors
     ///
-    /// The first rule that cannot be obeyed.
+    /// Returns the first rule that is invalid.
     pub fn new(
         site: SiteId,
         incarnation: Incarnation,
@@ -100,10 +104,11 @@ impl SiteLedger {
         })
     }
 
-    /// Whether a visitor with this pass may go through. Needs no slot and changes nothing.
+    /// Returns whether a visitor with this pass is let through. This takes no slot and changes
+    /// nothing.
     ///
-    /// `home_now` is the latest time that the clock of the pass's home can show: `now` for a pass of
-    /// this site.
+    /// `home_now` is the latest time that the clock of the pass's home can show: `now` for a pass
+    /// of this site.
     #[must_use]
     pub fn honours(&self, pass: &SitePass, home_now: Timestamp) -> bool {
         let has_left =
@@ -111,37 +116,38 @@ impl SiteLedger {
         home_now < pass.expires_at && !has_left
     }
 
-    /// How many slots the site may use.
+    /// The number of slots that the site may use.
     #[must_use]
     pub const fn allowance(&self) -> u64 {
         self.allowance.held()
     }
 
-    /// How many slots are in use, or owed to a visitor from elsewhere.
+    /// The number of slots that are in use, or owed to a visitor.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.sessions.count() + self.ghosts.count
     }
 
-    /// How many slots are not in use.
+    /// The number of slots that are not in use.
     #[must_use]
     pub fn unused(&self) -> u64 {
         self.allowance().saturating_sub(self.used())
     }
 
-    /// The highest term it has heard of.
+    /// The highest term that the site knows.
     #[must_use]
     pub const fn term(&self) -> Term {
         self.term
     }
 
-    /// The epoch of the site's account, or the newest it has heard of.
+    /// The epoch of the site's account; without an account, the newest that it knows.
     #[must_use]
     pub const fn epoch(&self) -> Epoch {
         self.epoch
     }
 
-    /// When the site has to stop admitting, unless the global ledger is heard from.
+    /// The time at which the site stops admitting visitors, unless the global ledger renews the
+    /// lease.
     #[must_use]
     pub const fn lease_end(&self) -> Timestamp {
         self.lease_end

@@ -1,4 +1,5 @@
-//! The messages of the ledger of a site: what it says to the global ledger, and what it hears.
+//! The messages of a site's ledger: those that it sends to the global ledger, and those that it
+//! receives.
 
 use waiting_room_core::Timestamp;
 
@@ -10,11 +11,11 @@ use crate::escrow::{
 };
 
 impl SiteLedger {
-    /// Hears from the global ledger.
+    /// Handles a message from the global ledger, and returns the actions for the caller.
     pub fn receive(&mut self, message: &ToSite, now: Timestamp) -> Vec<SiteAction> {
         self.advance(now);
         if message.term() < self.term {
-            // What an earlier ledger granted, a later one may have granted to others.
+            // Slots granted by an earlier ledger may have been granted to others by a later one.
             return Vec::new();
         }
         if message.term() > self.term {
@@ -38,7 +39,7 @@ impl SiteLedger {
         actions
     }
 
-    /// Asks for slots, unless an answer is on its way.
+    /// The request for slots; `None` if one is under way already.
     pub(super) fn ask(&mut self) -> Option<ToGlobal> {
         match self.question {
             Question::Open(at) | Question::Outdated(at) if self.clock < at + self.rules.pause() => {
@@ -49,14 +50,14 @@ impl SiteLedger {
         }
     }
 
-    /// Asks for the slot that a visitor had elsewhere, if its home is dead.
+    /// The claim of the slot that a visitor had elsewhere, for the case that its home is dead.
     pub(super) fn claim(&mut self, pass: &SitePass) -> ToGlobal {
-        debug_assert!(self.sessions.of(pass.visitor).is_some(), "first taken on, then claimed");
+        debug_assert!(self.sessions.of(pass.visitor).is_some(), "a claim needs a session here");
         let death = self.deaths.get(&pass.home).copied();
         ToGlobal::Claim { heartbeat: self.report(), pass: *pass, death }
     }
 
-    /// Says how things stand, or asks for an account.
+    /// The report of the site; without an account, the request for one.
     pub(super) fn heartbeat(&mut self) -> ToGlobal {
         if self.has_account {
             return ToGlobal::Heartbeat(self.report());
@@ -70,9 +71,10 @@ impl SiteLedger {
         })
     }
 
-    /// Gives back what is over, and says how things stand then.
+    /// Gives back the surplus, and reports the state afterwards.
     ///
-    /// In this order: what the global ledger believes a site to hold is never less than it does.
+    /// The order matters: the site must have given slots up before it reports them as returned, so
+    /// that the global ledger never counts fewer slots for it than it holds.
     fn report(&mut self) -> Heartbeat {
         self.schedule();
         self.allowance.give_back(self.surplus());
@@ -94,14 +96,14 @@ impl SiteLedger {
         }
     }
 
-    /// Sets when the site speaks again.
+    /// Sets the time of the next heartbeat.
     fn schedule(&mut self) {
         let is_hasty = self.is_recalled() || !self.borrowers.is_empty();
         let haste = if is_hasty { EscrowRules::HASTE } else { 1 };
         self.next_heartbeat = self.clock + self.rules.heartbeat / haste;
     }
 
-    /// Of two deaths of a site the later one is true.
+    /// Records the death of a site, unless a later one is known.
     fn hear_death(&mut self, death: Death) {
         let known = self.deaths.entry(death.site).or_insert(death);
         if (known.epoch, known.heard) < (death.epoch, death.heard) {
@@ -109,9 +111,9 @@ impl SiteLedger {
         }
     }
 
-    /// More slots, or a longer lease, or both.
+    /// Applies a grant: more slots, a longer lease, or both.
     ///
-    /// Says, as the others do, whether there is something to say to that.
+    /// Returns, like the other handlers, whether the site has to send a message in response.
     fn hear_grant(&mut self, grant: &Grant) -> bool {
         if !self.has_account || grant.epoch != self.epoch {
             return false;
@@ -121,14 +123,16 @@ impl SiteLedger {
         if grant.heard >= self.heard {
             self.heard = grant.heard;
             self.reserve = grant.reserve;
-            // A site that hears no more is cut off, and lives on what it holds.
+            // The recall lapses after two heartbeats without another grant. A site that is cut off
+            // then keeps the slots that it holds, because nothing else is left to it.
             let again = self.clock + 2 * self.rules.heartbeat;
             self.recalled_until = if grant.recall { again } else { Timestamp::ZERO };
         }
         self.hear_answer(grant.heard)
     }
 
-    /// Whether this answers a question that has to be asked again, for those who came since.
+    /// Records the reply to a request. Returns whether the request has to be repeated, because it
+    /// did not include visitors that arrived later.
     fn hear_answer(&mut self, heard: Timestamp) -> bool {
         match self.question {
             Question::Open(at) if heard >= at => self.question = Question::None,
@@ -141,7 +145,8 @@ impl SiteLedger {
         false
     }
 
-    /// The account is closed, or was never this ledger's.
+    /// Handles the notice that the account is closed, or never belonged to this ledger. Returns
+    /// whether the site can join after a newer epoch.
     fn hear_stale(&mut self, over: Epoch, current: Epoch) -> bool {
         if self.has_account && over != self.epoch {
             return false;
@@ -152,8 +157,8 @@ impl SiteLedger {
         is_news
     }
 
-    /// A new account. Nobody has a slot in it yet: those that were inherited may be in use by
-    /// visitors whom only the last incarnation knew, until their passes are void.
+    /// Opens a new account. No session has a slot in it yet: the inherited slots may be in use by
+    /// visitors that only the last incarnation knew, until their passes are void.
     fn hear_welcome(&mut self, welcome: &Welcome) -> bool {
         if self.has_account
             || welcome.incarnation != self.incarnation

@@ -1,4 +1,4 @@
-//! The verbs of a site: visitors come, stay and go, and time passes.
+//! The verbs of a site's ledger: visitors arrive, stay and leave, and time passes.
 
 use waiting_room_core::{Timestamp, VisitorId};
 
@@ -7,20 +7,21 @@ use crate::escrow::{
 };
 
 impl SiteLedger {
-    /// A new visitor came: for the demand, by which reserves are split. Once for each visitor,
-    /// whether it is let in or not.
+    /// Counts a new visitor towards the demand, by which reserves are split. It is called once for
+    /// each visitor, whether the visitor is admitted or not.
     pub fn arrived(&mut self) {
         self.demand.arrived();
     }
 
-    /// A visitor asks for a slot. Asking again is answered with the same pass.
+    /// Requests a slot for a visitor. A visitor that has one gets the same pass again.
     pub fn admit(&mut self, visitor: VisitorId, now: Timestamp) -> Admission {
         self.admit_by(visitor, Timestamp::MAX, now)
     }
 
-    /// A visitor asks for a slot that waits for it until `deadline` at most, and no longer than the
-    /// [bounded wait](crate::escrow::EscrowRules::borrow_wait): another ledger may have kept it
-    /// before.
+    /// Requests a slot for a visitor that can wait for it until `deadline`, but no longer than the
+    /// [bounded wait](crate::escrow::EscrowRules::borrow_wait).
+    ///
+    /// The deadline is for visitors that have waited for another ledger before.
     pub fn admit_by(
         &mut self,
         visitor: VisitorId,
@@ -29,7 +30,8 @@ impl SiteLedger {
     ) -> Admission {
         self.advance(now);
         if let Some(pass) = self.pass_of(visitor) {
-            // Whoever asked first may have been sent it, and a withdrawal must not free its slot.
+            // The pass may have been sent in reply to the earlier request. So it counts as sent
+            // from now on, and a withdrawal must not free its slot.
             self.sessions.send(visitor);
             return Admission::Admit(pass);
         }
@@ -53,10 +55,10 @@ impl SiteLedger {
         }
     }
 
-    /// A visitor with a pass is still there.
+    /// Extends the session of a visitor with a pass.
     ///
-    /// Who has a pass from elsewhere is put on this site's account, ahead of all who are new. The
-    /// caller makes sure that the pass is valid, see [`honours`](Self::honours).
+    /// A visitor with a pass from elsewhere is taken on this site's account, ahead of all new
+    /// visitors. The caller ensures that the pass is valid, see [`honours`](Self::honours).
     pub fn prolong(&mut self, pass: &SitePass, now: Timestamp) -> Prolonged {
         self.advance(now);
         let visitor = pass.visitor;
@@ -92,20 +94,21 @@ impl SiteLedger {
         Prolonged::Borrow { until, ask }
     }
 
-    /// A visitor goes. Its pass is void here from now on, unless it is admitted again.
+    /// Ends the session of a visitor. Its pass is void at this site from now on, unless the visitor
+    /// is admitted again.
     ///
-    /// The slot is free when the pass expires, not before: another site may still honour it.
+    /// The slot is not free before the pass expires, because another site may still honour it.
     pub fn leave(&mut self, visitor: VisitorId, now: Timestamp) {
         self.advance(now);
         self.borrowers.leave(visitor);
         self.sessions.end(visitor);
     }
 
-    /// Takes back an admission whose pass was never sent: the slot is free at once. If the visitor
-    /// waits for one, nothing more will be said of it.
+    /// Withdraws an admission whose pass was never sent, so that the slot is free at once. If the
+    /// visitor waits for a slot, its wait ends without an action.
     ///
-    /// Not if the visitor was admitted more than once, or has a session from before: an earlier pass
-    /// may be out there, and its slot is free when it expires.
+    /// A visitor that was admitted more than once, or had a session before, keeps its slot: an
+    /// earlier pass may have been sent, and the slot is free when that pass expires.
     pub fn withdraw(&mut self, visitor: VisitorId, now: Timestamp) {
         self.advance(now);
         self.borrowers.leave(visitor);
@@ -114,7 +117,8 @@ impl SiteLedger {
         }
     }
 
-    /// Does what is due: serves those who wait, and says how things stand.
+    /// Does what is due: serves waiting visitors, and sends a heartbeat. Returns the actions for
+    /// the caller.
     pub fn tick(&mut self, now: Timestamp) -> Vec<SiteAction> {
         self.advance(now);
         let mut actions = self.serve();
@@ -124,7 +128,7 @@ impl SiteLedger {
         actions
     }
 
-    /// When [`tick`](Self::tick) has something to do.
+    /// The next time at which [`tick`](Self::tick) has something to do.
     #[must_use]
     pub fn next_wake(&self) -> Timestamp {
         if self.borrowers.is_empty() {

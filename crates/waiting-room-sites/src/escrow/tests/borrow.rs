@@ -1,4 +1,4 @@
-//! Visitors who wait for a slot from elsewhere.
+//! Visitors that wait for a slot from elsewhere.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn nobody_who_comes_later_goes_before_who_waits() {
     let mut net = Net::new(1, 1, RULES);
     net.admit(0, 1, at(1)).unwrap();
     assert!(net.admit(0, 2, at(300)).is_none());
-    // The slot has lapsed, and nobody has told the one who waits.
+    // The slot has lapsed, but the visitor that waits has not got it yet.
     assert!(matches!(net.sites[0].admit(id(3), at(301)), Admission::Borrow { .. }));
     assert_eq!(net.sites[0].next_wake(), at(301));
     let actions = net.sites[0].tick(at(301));
@@ -53,7 +53,7 @@ fn many_who_come_at_once_are_one_question() {
         }
     }
     assert_eq!(questions.len(), 1);
-    // Its answer brings a second one, for those who came since.
+    // The reply causes a second request, for the visitors that arrived after the first.
     let passes = net.carry_out(0, questions.into_iter().map(SiteAction::Send).collect(), at(1));
     assert_eq!(passes.len(), 5);
 }
@@ -96,8 +96,8 @@ fn who_was_kept_elsewhere_before_is_kept_no_longer_in_all() {
     let soon = at(2) + WAIT / 2;
     assert_eq!(wait(2, at(9)), Some(at(2) + WAIT));
     assert_eq!(wait(3, soon), Some(soon));
-    assert_eq!(wait(4, at(2)), Some(Timestamp::ZERO), "its time is over");
-    // Who came first has to go later.
+    assert_eq!(wait(4, at(2)), Some(Timestamp::ZERO), "its deadline has passed");
+    // The visitor that came first waits for longer.
     assert!(net.sites[0].next_wake() <= soon);
     net.beat(soon);
     assert_eq!(net.gave_up, [id(3)]);

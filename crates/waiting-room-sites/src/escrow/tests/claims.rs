@@ -1,8 +1,8 @@
-//! Visitors who show the pass of another site.
+//! Visitors that show the pass of another site.
 
 use super::*;
 
-/// Two visitors at a site that dies at second 10, and another site to which they go.
+/// Two visitors of a site that dies at second 10, and another site that they go to.
 fn dead_home() -> (Net, [SitePass; 2]) {
     let mut net = Net::new(2, 2, RULES);
     net.run(1..=9);
@@ -30,7 +30,7 @@ fn a_visitor_from_elsewhere_is_honoured_and_put_on_the_account_when_the_pass_is_
 fn the_slot_of_a_dead_site_follows_its_visitor() {
     let (mut net, passes) = dead_home();
     assert!(net.admit(1, 3, at(140)).is_none(), "all slots are at the dead site");
-    // The first to come is told of the death, and is taken on once more with that knowledge.
+    // The first claim is answered with the notice of the death. The second one contains the notice.
     assert!(net.prolong(1, &passes[0], at(141)).is_none());
     assert!(net.prolong(1, &passes[0], at(142)).is_some());
     assert!(net.prolong(1, &passes[1], at(143)).is_some());
@@ -73,7 +73,7 @@ fn a_claim_of_who_did_not_know_of_the_death_moves_nothing() {
 fn a_slot_that_its_home_may_have_given_to_somebody_else_is_not_claimed() {
     let (mut net, passes) = dead_home();
     net.prolong(1, &passes[0], at(141));
-    // This visitor's pass ended before the lease did: the caller should not have taken it.
+    // This pass expired before the lease ended, so the caller should not have accepted it.
     let epoch = passes[0].epoch;
     let old = SitePass::new(id(8), SiteId::new(0), epoch, at(100));
     net.prolong(1, &old, at(142));
@@ -112,7 +112,7 @@ fn who_returns_goes_before_who_is_new() {
     let actions = net.sites[0].tick(at(301));
     net.carry_out(0, actions, at(301));
     assert_eq!(net.global.held_by(SiteId::new(1)), 1);
-    assert_eq!(net.sites[1].used(), 1, "the one who returned, and not yet the one who is new");
+    assert_eq!(net.sites[1].used(), 1, "the returning visitor, and not yet the new one");
 }
 
 #[test]
@@ -125,7 +125,8 @@ fn while_a_site_owes_slots_nobody_new_is_admitted() {
         assert!(matches!(net.sites[1].prolong(pass, at(4)), Prolonged::Borrow { .. }));
     }
     net.cut_off.clear();
-    // One slot is free for two who are owed one: it is kept, and neither has a pass yet.
+    // One slot is free, and two visitors are owed one. The slot is kept, and neither has a pass
+    // yet.
     let again = at(4) + Duration::from_millis(200);
     net.beat(again);
     assert_eq!((net.sites[1].allowance(), net.sites[1].used()), (1, 2));
@@ -192,7 +193,7 @@ fn of_two_deaths_of_a_site_the_later_is_known() {
     }
 }
 
-/// What a site claims that knows of the death.
+/// The claim of a site that knows of the death.
 fn knowing_claim(net: &mut Net, pass: &SitePass, now: Timestamp) -> ToGlobal {
     net.prolong(1, pass, now);
     let asked = net.sites[1].prolong(pass, now + Duration::from_millis(1));
@@ -225,7 +226,8 @@ fn nothing_is_claimed_while_the_global_ledger_learns() {
     let mut net = Net::new(2, 3, RULES);
     net.run(1..=9);
     let pass = net.admit(0, 1, at(10)).unwrap();
-    // The third site is silent, so the new ledger goes on learning. The first reports, and dies.
+    // The third site is silent, so the new ledger cannot finish learning. The first one reports and
+    // dies.
     net.cut_off.insert(2);
     net.lose_global(2, at(11));
     net.run(11..=13);

@@ -1,8 +1,8 @@
-//! Sites that are cut off, and those that are dead.
+//! Sites that are cut off, and sites that are dead.
 
 use super::*;
 
-/// One site of two with its pass, which is cut off at second 10.
+/// Two sites, of which the first is cut off at second 10, and a pass of the first.
 fn cut_off() -> (Net, SitePass) {
     let mut net = Net::new(2, 2, RULES);
     net.run(1..=9);
@@ -46,7 +46,7 @@ fn the_slots_of_a_dead_site_are_free_when_its_last_pass_is_void_and_not_before()
     net.beat(at(432));
     assert_eq!(net.global.held_by(SiteId::new(0)), 0);
 
-    // Back again it starts with nothing, in a new epoch.
+    // When the site returns, it starts without slots, in a new epoch.
     net.cut_off.clear();
     let before = net.sites[0].epoch();
     net.run(433..=434);
@@ -100,7 +100,8 @@ fn what_was_said_before_the_reclaim_has_no_effect_after_it() {
     assert_eq!(net.global, before);
 }
 
-/// Who was taken on has a slot for longer than a pass may be valid, and no pass before there is a lease.
+/// A visitor that was taken on has a slot for longer than a pass may be valid, and gets no pass
+/// without a lease.
 #[test]
 fn who_was_taken_on_gets_no_pass_without_a_lease() {
     let mut net = Net::new(2, 2, RULES);
@@ -109,11 +110,11 @@ fn who_was_taken_on_gets_no_pass_without_a_lease() {
     let pass = net.admit(0, 1, at(10)).unwrap();
     net.beat(at(10));
     net.cut_off.insert(1);
-    // The last moment of the lease, and no slot.
+    // Just before the end of the lease, the site has no slot.
     let late = at(129) + Duration::from_millis(900);
     assert!(matches!(net.sites[1].prolong(&pass, late), Prolonged::Borrow { .. }));
     net.beat(at(200));
-    // There is a slot now, and no lease.
+    // Now the site has a slot, but no lease.
     for second in [310, 311] {
         let asked = net.sites[1].admit(id(1), at(second));
         assert!(matches!(asked, Admission::Borrow { .. }), "{asked:?}");
@@ -150,7 +151,8 @@ fn a_site_is_dead_when_its_lease_is_over_by_the_slowest_clock() {
     assert!(is_dead(132));
 }
 
-/// What it says arrives, and nothing reaches it. It says so: by its own clock it has no lease.
+/// The messages of the site arrive, but it receives none. Its reports show this: by its own clock
+/// it has no lease.
 #[test]
 fn the_slots_of_a_deaf_site_come_back() {
     let mut net = Net::new(4, 2, RULES);

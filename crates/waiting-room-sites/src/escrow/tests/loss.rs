@@ -138,12 +138,12 @@ fn a_site_whose_lease_is_over_does_not_resume_with_a_new_global_ledger() {
     net.beat(at(1));
     net.cut_off.insert(0);
     net.run(2..=200);
-    // Somebody may have claimed the slot meanwhile, and only the lost ledger knew.
+    // Another site may have claimed the slot in the meantime, which only the lost ledger knew.
     net.lose_global(2, at(200));
     net.cut_off.clear();
     net.run(200..=320);
     assert!(net.admit(0, 2, at(320)).is_none());
-    // From the report on: a margin of 2 and a session of 300.
+    // The slot is free after a margin of 2 and a session of 300, counted from the report.
     net.run(321..=510);
     assert!(net.admit(0, 3, at(510)).is_some());
 }

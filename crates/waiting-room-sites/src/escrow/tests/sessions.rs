@@ -55,7 +55,7 @@ fn a_pass_that_was_prolonged_is_not_taken_back() {
 fn a_pass_that_was_given_twice_is_not_taken_back() {
     let mut net = Net::new(1, 1, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
-    // The visitor has lost its cookie and asks again, and the other limit is full by now.
+    // The visitor has lost its cookie and asks again. The other limit is full by now.
     assert_eq!(net.admit(0, 1, at(2)), Some(pass));
     net.sites[0].withdraw(id(1), at(2));
     assert!(net.sites[0].honours(&pass, at(2)));
@@ -78,7 +78,7 @@ fn who_has_left_and_comes_back_in_vain_holds_the_slot_until_the_old_pass_ends() 
 fn who_was_taken_on_and_asks_as_a_new_visitor_keeps_the_slot() {
     let mut net = Net::new(3, 2, RULES);
     let pass = net.admit(0, 1, at(1)).unwrap();
-    // Nobody carries the question, so the other site owes the visitor a slot.
+    // The request is not delivered, so the other site owes the visitor a slot.
     let lacks_slot = net.sites[1].prolong(&pass, at(2));
     assert!(matches!(lacks_slot, Prolonged::Borrow { .. }));
     net.admit(1, 1, at(2));
@@ -113,7 +113,7 @@ fn who_has_left_and_comes_back_has_its_own_slot() {
     assert_eq!((again.expires_at, net.sites[0].used()), (at(303), 1));
 }
 
-/// The slot of who came from elsewhere is held for a margin longer than its pass is valid.
+/// The slot of a visitor from elsewhere is held for a margin longer than its pass is valid.
 #[test]
 fn a_pass_that_is_over_is_not_given_again() {
     let mut net = Net::new(2, 2, RULES);

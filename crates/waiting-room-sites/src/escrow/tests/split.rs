@@ -1,8 +1,8 @@
-//! Who holds how many slots.
+//! The number of slots that each site holds.
 
 use super::*;
 
-/// Lets so many visitors come to a site in this second.
+/// Counts this many arrivals at a site.
 fn crowd(net: &mut Net, site: usize, visitors: u32) {
     for _ in 0..visitors {
         net.sites[site].arrived();
@@ -62,7 +62,7 @@ fn a_slot_that_is_free_goes_to_the_site_that_has_lacked_one_longest() {
     assert!(net.admit(1, 3, at(300)).is_none());
     assert_eq!(pass.expires_at, at(301));
 
-    // The site whose slot is free says so, and hears nothing from the others in between.
+    // The site whose slot is free reports it before the other sites send anything.
     let actions = net.sites[0].tick(at(301));
     net.carry_out(0, actions, at(301));
     assert_eq!(net.global.held_by(SiteId::new(2)), 1);
@@ -113,8 +113,8 @@ fn what_one_limit_refuses_the_other_takes_back() {
     assert!(minute.admit(0, 2, at(1)).is_some(), "the place in the minute is free again");
 }
 
-/// One site fills the room, a slot every half minute, and has more visitors than slots from then on.
-/// One a second comes to the other, too.
+/// For five minutes, one visitor every 30 s fills the room at the first site. From then on, the
+/// first site has five new visitors per second, and the second site one.
 #[test]
 fn a_site_that_comes_late_to_a_full_room_gets_its_share() {
     let mut net = Net::new(10, 2, RULES);
@@ -161,7 +161,7 @@ fn a_site_that_is_cut_off_in_a_full_room_uses_what_it_holds() {
     assert!(net.admit(1, 3, at(297)).is_none());
     net.beat(at(298));
     net.cut_off.insert(0);
-    // It was told to give back what it does not use, and has not been for two heartbeats.
+    // The site was asked to give back unused slots, but not within the last two heartbeats.
     assert!(net.admit(0, 4, at(300) + Duration::from_millis(500)).is_none());
     let actions = net.sites[0].tick(at(301));
     assert!(matches!(actions[1], SiteAction::Admit(pass) if pass.visitor == id(4)), "{actions:?}");
@@ -182,8 +182,8 @@ fn a_heartbeat_that_says_impossible_things_does_no_harm() {
     }
 }
 
-/// Whoever comes to the small site waits for a moment and goes; at the other one somebody waits all
-/// the time. The slots come in bunches.
+/// At the small site, each visitor waits for a moment and gives up. At the other site there is
+/// always a visitor that waits. Slots become free in bunches.
 #[test]
 fn a_site_where_nobody_waits_for_a_moment_does_not_lose_its_turn() {
     let mut net = Net::new(10, 2, RULES);

@@ -1,4 +1,4 @@
-//! The rules file, in both forms and while it changes.
+//! Tests of the rules file: in both formats, and while it changes.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use tower_waiting_room::rate::RulesFileError;
 use super::*;
 use crate::limits::limits;
 
-/// The file of this name that comes with the example.
+/// The path of a file that comes with the example.
 fn path_of(name: &str) -> String {
     format!("{}/{name}", env!("CARGO_MANIFEST_DIR"))
 }
@@ -71,7 +71,7 @@ async fn a_file_may_change_and_a_bad_one_changes_nothing() {
 
     put(&path, &text.replace("requests_per_unit: 1000", "requests_per_unit: 2000"));
     until(&api, |error| error.is_none()).await;
-    // Two of a thousand were used, which are four of two thousand.
+    // Two of 1000 units were used, which become four of 2000.
     assert_eq!(remaining_today(&api).await, 1_995);
 }
 
@@ -111,14 +111,14 @@ fn the_messages_of_the_manual_are_those_that_are_given() {
     }
 }
 
-/// Puts another file in the place of the old one, as editors do.
+/// Replaces the file by a rename, as editors do.
 fn put(path: &Path, text: &str) {
     let new = path.with_extension("new");
     fs::write(&new, text).unwrap();
     fs::rename(new, path).unwrap();
 }
 
-/// How many requests an anonymous client has left for the day after this one.
+/// The number of requests left for the day to an anonymous client, after the one that this sends.
 async fn remaining_today(api: &Api) -> u32 {
     let seen = api.get("/quotes/1").await;
     let lines = seen.header("ratelimit").unwrap();
@@ -126,7 +126,7 @@ async fn remaining_today(api: &Api) -> u32 {
     rest.split(';').next().unwrap().parse().unwrap()
 }
 
-/// Waits until the layer says about its file what it should.
+/// Waits until the error that the layer reports for its file satisfies `holds`.
 async fn until(
     api: &Api,
     holds: impl Fn(Option<&RulesFileError>) -> bool,

@@ -1,0 +1,87 @@
+//! Whether a visitor may be admitted, given a place, or taken up again: the conditions of a room.
+//!
+//! `room.rs` has the verbs, which change the state; the conditions here only read it.
+
+use crate::{
+    Pass, Reason, Room, RoomRules, Ticket, Timestamp,
+    room::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode},
+};
+
+impl Room {
+    /// Whether a visitor with `ahead` present visitors before it may enter now. Both results are
+    /// reasons, for the admission or for the wait.
+    ///
+    /// The checks go from the most general reason to the most specific one. Only the last of them
+    /// depends on the visitor, so a visitor that waits behind others knows that something is free.
+    pub(super) fn may_enter(&self, ahead: u32, now: Timestamp) -> Result<Reason, Reason> {
+        if self.rules.mode == RoomMode::QueueAll {
+            return Err(Reason::QueueAll);
+        }
+        if self.rules.queueing_method == QueueingMethod::Passthrough
+            && self.sessions.active() < RoomRules::MAX_USERS
+        {
+            return Ok(Reason::AdmittedPassthrough);
+        }
+        if now < self.hold_until {
+            return Err(Reason::QueuedRecovery);
+        }
+        let slots = self.rules.total_active_users.saturating_sub(self.sessions.active());
+        if slots == 0 {
+            return Err(Reason::QueuedActiveLimit);
+        }
+        let conforms = |reserved| {
+            self.rules
+                .new_users_per_minute
+                .is_none_or(|limit| self.minute.conforms(limit, reserved, now))
+        };
+        if !conforms(0) {
+            return Err(Reason::QueuedRate);
+        }
+        if slots <= ahead || !conforms(ahead) {
+            return Err(Reason::QueuedBehindOthers);
+        }
+        Ok(Reason::AdmittedSlot)
+    }
+
+    /// Whether a pass that is unknown here is accepted.
+    ///
+    /// With [`Recovery::Pause`], a pass from before the loss of state shows for how long other
+    /// passes may be valid, so the hold is extended accordingly. After the hold, newcomers may have
+    /// taken the slots, so such a pass needs a free one.
+    pub(super) fn can_take_up(&mut self, pass: &Pass, now: Timestamp) -> bool {
+        let is_of_before = pass.last_check_in < self.recovered_at;
+        if self.rules.recovery != Recovery::Pause || !is_of_before {
+            return true;
+        }
+        if now < self.hold_until {
+            let lifetime = pass.expires_at.since(pass.last_check_in);
+            self.hold_until = self.hold_until.max(self.recovered_at + lifetime);
+            return true;
+        }
+        self.rules.queueing_method == QueueingMethod::Passthrough
+            || self.sessions.active() < self.rules.total_active_users
+    }
+
+    /// The reason to report if a place for this ticket would exceed the share of its network.
+    ///
+    /// In shadow mode the reason is reported, and the visitor gets the place all the same.
+    pub(super) fn over_share(&self, ticket: &Ticket) -> Option<Reason> {
+        let share = self.rules.places_per_network;
+        let is_over = |places| !ticket.placed && self.line.of_network(ticket.id) >= places;
+        share.number().filter(|places| is_over(*places)).map(|_| match share {
+            PlacesPerNetwork::Shadow(_) => Reason::QueuedNetworkFull,
+            _ => Reason::RefusedNetworkFull,
+        })
+    }
+
+    /// Whether a newcomer has to return a cookie before it gets a free slot.
+    pub(super) fn is_cookie_tested(&self) -> bool {
+        match self.rules.cookie_test {
+            CookieTest::Off => false,
+            CookieTest::AboveUtilization(percent) => {
+                let taken = u64::from(self.sessions.active()) * 100;
+                taken >= u64::from(percent) * u64::from(self.rules.total_active_users)
+            }
+        }
+    }
+}

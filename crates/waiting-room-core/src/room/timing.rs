@@ -1,0 +1,158 @@
+//! The times that follow from the rules of a room: of sessions, check-ins, tickets and recovery.
+//!
+//! The rules state a few durations. Everything here is derived from them, without state, so that a
+//! room in memory, a room on a server and a node compute the same times.
+
+use std::time::Duration;
+
+use crate::{
+    Pass, RoomRules, Ticket, Timestamp,
+    room::{Recovery, SessionRenewal},
+};
+
+impl RoomRules {
+    /// The age from which a pass is renewed: an eighth of the session duration.
+    ///
+    /// Renewing at each request would cost a store call per request. An eighth bounds this to one
+    /// call per visitor and eighth, and lets a slot outlive its visitor by no more than that.
+    #[must_use]
+    pub fn renew_after(&self) -> Duration {
+        self.session_duration / 8
+    }
+
+    /// The lifetime of a pass and its slot, from its issue or renewal.
+    ///
+    /// A sliding session gets its duration and an eighth more. A visitor whose pass is not yet due
+    /// for renewal thus still has the full duration after its last request.
+    #[must_use]
+    pub fn pass_lifetime(&self) -> Duration {
+        match self.session_renewal {
+            SessionRenewal::Fixed => self.session_duration,
+            SessionRenewal::Sliding => self.session_duration + self.renew_after(),
+        }
+    }
+
+    /// Admissions per second if each visitor stayed for the lifetime of one pass.
+    ///
+    /// It stands in for the measured rate until there is one, and is the lowest rate that check-in
+    /// intervals are based on.
+    #[must_use]
+    pub fn configured_rate(&self) -> f64 {
+        let slots = f64::from(self.total_active_users);
+        let by_slots = slots / self.pass_lifetime().as_secs_f64();
+        let by_minute =
+            self.new_users_per_minute.map_or(f64::INFINITY, |users| f64::from(users) / 60.0);
+        by_slots.min(by_minute)
+    }
+
+    /// The interval until the next check-in of a visitor with `ahead` visitors before it, at
+    /// `per_second` admissions.
+    ///
+    /// It is an eighth of the expected wait, between [`SHORTEST_INTERVAL`](Self::SHORTEST_INTERVAL)
+    /// and the refresh interval, plus up to 30 % by `jitter` so that visitors do not check in all
+    /// at once. It is in whole seconds, rounded up, so that each client can follow it exactly.
+    #[must_use]
+    pub fn check_in_interval(&self, ahead: u32, per_second: f64, jitter: u64) -> Duration {
+        // After a quiet time the measured rate may be near zero. Intervals based on it would be
+        // long at the moment when slots become free.
+        let per_second = per_second.max(self.configured_rate());
+        let pace = Duration::try_from_secs_f64((f64::from(ahead) + 1.0) / per_second);
+        let base = pace.unwrap_or(Duration::MAX) / 8;
+        spread(base.clamp(Self::SHORTEST_INTERVAL, self.refresh_interval), jitter)
+    }
+
+    /// The interval until the second touch of a newcomer, which makes its place.
+    ///
+    /// It is 1 to 2 s for up to a thousand newcomers per second. With more of them it grows in
+    /// proportion and is spread over as long again, so that a burst of newcomers does not come back
+    /// as a burst. It never exceeds the longest interval of a check-in.
+    ///
+    /// Each newcomer thus costs one request more in its first minute than if it were asked back as
+    /// late as a visitor far back in line.
+    #[must_use]
+    pub fn second_touch_after(&self, newcomers_per_second: f64, jitter: u64) -> Duration {
+        // Doubled by the spread, this is the longest interval of a check-in: 1.3 refresh intervals.
+        let longest = self.refresh_interval.as_secs_f64() * 0.65;
+        let base = (newcomers_per_second / 1_000.0).min(longest).max(1.0);
+        let thousandths = u32::try_from(jitter % SPREAD).unwrap_or(0);
+        let spread = base * (1.0 + f64::from(thousandths) / 300.0);
+        // Rounded to the nearest second. Rounded up, all but a few newcomers would come after 2 s.
+        Duration::from_secs_f64((spread + 0.5).floor())
+    }
+
+    /// The time for which a ticket without a place keeps its order of arrival: one and a half
+    /// refresh intervals.
+    ///
+    /// A client is asked to stay away for at most 1.3 of them, so a client that comes back on time
+    /// keeps its order. A longer lifetime would let clients collect tickets and use them later.
+    #[must_use]
+    pub fn first_ticket_lifetime(&self) -> Duration {
+        self.refresh_interval * 3 / 2
+    }
+
+    /// Whether a ticket no longer keeps its order of arrival at `now`.
+    ///
+    /// A ticket with a place keeps it for [`place_retention`](Self::place_retention) after the last
+    /// check-in, and a first ticket for [`first_ticket_lifetime`](Self::first_ticket_lifetime).
+    #[must_use]
+    pub fn has_lapsed(&self, ticket: &Ticket, now: Timestamp) -> bool {
+        let lifetime = match ticket.placed {
+            true => self.place_retention,
+            false => self.first_ticket_lifetime(),
+        };
+        ticket.last_check_in + lifetime <= now
+    }
+
+    /// The interval until the next check-in in a room that admits no visitor: the longest there is.
+    #[must_use]
+    pub fn longest_check_in_interval(&self, jitter: u64) -> Duration {
+        spread(self.refresh_interval, jitter)
+    }
+
+    /// The longest lifetime of a pass that was issued under these rules, or before them as far as
+    /// they state it.
+    #[must_use]
+    pub fn longest_pass_lifetime(&self) -> Duration {
+        let before = self.longest_session_duration.unwrap_or_default();
+        self.pass_lifetime().max(before + before / 8)
+    }
+
+    /// The time for which a room that has lost its state admits no newcomers.
+    ///
+    /// After it, each older pass has expired, as far as these rules state their lifetime, and the
+    /// 60 seconds before the loss no longer count. Zero with [`Recovery::AdmitAtOnce`].
+    #[must_use]
+    pub fn recovery_pause(&self) -> Duration {
+        match self.recovery {
+            Recovery::AdmitAtOnce => Duration::ZERO,
+            Recovery::Pause => self.longest_pass_lifetime().max(Self::MINUTE),
+        }
+    }
+
+    /// Whether a pass is due for renewal at `now`.
+    ///
+    /// It is due at the age of [`renew_after`](Self::renew_after), or after a ninth of its own
+    /// lifetime if that comes first. A pass keeps the lifetime that it was issued with. If sessions
+    /// were made longer since then, an eighth of the new duration might come after its expiry.
+    ///
+    /// With [`SessionRenewal::Fixed`], a renewal does not prolong the session. It is due after each
+    /// eighth of it, to find out whether the session has been ended elsewhere.
+    #[must_use]
+    pub fn is_renewal_due(&self, pass: &Pass, now: Timestamp) -> bool {
+        let own_part = match self.session_renewal {
+            SessionRenewal::Fixed => pass.expires_at.since(pass.accepted_at) / 8,
+            SessionRenewal::Sliding => pass.expires_at.since(pass.last_check_in) / 9,
+        };
+        now.since(pass.last_check_in) >= self.renew_after().min(own_part)
+    }
+}
+
+/// Adds up to 30 % to an interval, and rounds it up to whole seconds.
+fn spread(base: Duration, jitter: u64) -> Duration {
+    let thousandths = u32::try_from(jitter % SPREAD).unwrap_or(0);
+    let spread = base + base * thousandths / 1_000;
+    Duration::from_secs(spread.as_secs() + u64::from(spread.subsec_nanos() > 0))
+}
+
+/// The number of possible spreads of an interval, from 0 to 300 thousandths.
+const SPREAD: u64 = 301;
