@@ -27,6 +27,9 @@ cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
 step "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features --quiet
 
+step "public API: it is that of docs/api.txt"
+scripts/public-api.py
+
 step "each feature by itself"
 cargo check --quiet -p tower-waiting-room --no-default-features
 cargo check --quiet -p tower-waiting-room --features metrics
@@ -68,11 +71,24 @@ done
 step "many sites, in short: the known properties of each policy"
 cargo run --release --quiet -p waiting-room-studies -- figures --quick
 
+step "packages: each published crate builds from what would be published"
+cargo publish --workspace --dry-run --allow-dirty --quiet
+
+step "the oldest supported toolchain"
+msrv=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+if rustup run "$msrv" cargo --version >/dev/null 2>&1; then
+    for package in tower-waiting-room waiting-room-core waiting-room-redis; do
+        cargo "+$msrv" check --quiet --all-features --target-dir "target/msrv" -p "$package"
+    done
+else
+    echo "Rust $msrv is not installed; to check it: rustup toolchain install $msrv --profile minimal"
+fi
+
 step "dependencies"
 if command -v cargo-deny >/dev/null; then
-    cargo deny --log-level error check licenses bans sources
+    cargo deny --log-level error check advisories licenses bans sources
 else
-    echo "cargo-deny is not installed; to check licences and sources: cargo install cargo-deny --locked"
+    echo "cargo-deny is not installed; to check advisories, licences and sources: cargo install cargo-deny --locked"
 fi
 
 step "all checks passed"

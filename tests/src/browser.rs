@@ -12,7 +12,7 @@ use url::{ParseError, Url};
 
 use crate::{driver::Driver, installed, until};
 
-/// A browser with a profile of its own, closed when it is dropped.
+/// A browser with a profile of its own. It is closed when this is dropped.
 #[derive(Debug)]
 pub struct Browser {
     client: Client,
@@ -23,7 +23,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts one, when there are not too many.
+    /// Starts a browser, once fewer than `MAX_BROWSERS` are running.
     pub async fn start() -> Self {
         static TURNS: Semaphore = Semaphore::const_new(MAX_BROWSERS);
         let turn = TURNS.acquire().await.unwrap();
@@ -43,18 +43,18 @@ impl Browser {
         Self { client, session, driver, _profile: profile, _turn: turn }
     }
 
-    /// Goes to an address, as if it were typed.
+    /// Navigates to an address as if it were typed.
     pub async fn goto(&self, url: &str) {
         self.client.goto(url).await.unwrap();
     }
 
-    /// The WebDriver client, for everything else.
+    /// The WebDriver client, for all other commands.
     #[must_use]
     pub const fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The visible text of the first element of this selector, if there is one now.
+    /// The visible text of the first element that matches the selector, if there is one now.
     pub async fn text(&self, selector: &str) -> Option<String> {
         self.client.find(Locator::Css(selector)).await.ok()?.text().await.ok()
     }
@@ -67,17 +67,17 @@ impl Browser {
         .await
     }
 
-    /// Returns what the application was asked for, as soon as it shows.
+    /// Returns the request that the application received, as soon as its page is shown.
     pub async fn inside(&self) -> String {
         self.text_when("#asked", |_| true).await
     }
 
-    /// The value of an expression in the page.
+    /// Evaluates an expression in the page.
     pub async fn value(&self, expression: &str) -> Value {
         self.client.execute(&format!("return {expression}"), Vec::new()).await.unwrap()
     }
 
-    /// What an expression in the page promises.
+    /// Evaluates an expression in the page, and awaits the promise that it returns.
     pub async fn promised(&self, expression: &str) -> Value {
         let script = format!(
             "const done = arguments[arguments.length - 1];\
@@ -92,14 +92,15 @@ impl Browser {
         self.command("goog/cdp/execute", body).await.unwrap()
     }
 
-    /// Switches scripts off for every page from now on.
+    /// Disables scripts for all pages from now on.
     pub async fn without_scripts(self) -> Self {
         let parameters = json!({ "value": true });
         self.devtools("Emulation.setScriptExecutionDisabled", parameters).await;
         self
     }
 
-    /// Makes the page believe that the visitor likes it `dark` or `light`, and without motion.
+    /// Makes the page see the preferred colour scheme `dark` or `light`, and a preference for
+    /// reduced motion.
     pub async fn prefer(&self, scheme: &str) {
         let features = json!([
             { "name": "prefers-color-scheme", "value": scheme },
@@ -108,7 +109,7 @@ impl Browser {
         self.devtools("Emulation.setEmulatedMedia", json!({ "features": features })).await;
     }
 
-    /// What the browser has complained about since the last time.
+    /// Returns the messages in the console of the browser since the last call.
     pub async fn complaints(&self) -> Vec<String> {
         let entries = self.command("se/log", json!({ "type": "browser" })).await.unwrap();
         let entries = entries.as_array().cloned().unwrap_or_default();
@@ -122,12 +123,12 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // If the driver cannot, it ends with its browsers.
+        // If the driver fails to close the browser, both end when the driver is dropped.
         let _ = self.driver.close(&self.session);
     }
 }
 
-/// A command of ChromeDriver that WebDriver does not have.
+/// A command of ChromeDriver that is not part of WebDriver.
 #[derive(Debug)]
 struct Extension {
     path: &'static str,
@@ -144,10 +145,10 @@ impl WebDriverCompatibleCommand for Extension {
     }
 }
 
-/// At most so many at a time: each takes a core for a second, and 200 MB.
+/// The maximum number of concurrent browsers. Each of them takes a core for a second, and 200 MB.
 const MAX_BROWSERS: usize = 3;
 
-/// As root, in a container, without a display, and asking nobody but us.
+/// For use as root in a container without a display, and without requests to other servers.
 const ARGUMENTS: [&str; 11] = [
     "--headless=new",
     "--no-sandbox",

@@ -1,4 +1,4 @@
-//! The program that drives the browser.
+//! The ChromeDriver process that controls the browsers.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -12,19 +12,19 @@ use tempfile::TempDir;
 
 use crate::installed;
 
-/// A ChromeDriver that all browsers of the moment share. It ends with the last of them.
+/// A ChromeDriver that all current browsers share. Its process ends with the last of them.
 #[derive(Debug)]
 pub(crate) struct Driver {
     child: Child,
     port: u16,
-    /// Kept open: it would end a driver that has something to say.
+    /// Kept open, because a closed pipe would end the driver when it writes.
     _output: BufReader<ChildStdout>,
-    /// What it and its browsers leave behind goes with it.
+    /// The temporary directory of the driver and its browsers, which is removed with the driver.
     _scratch: TempDir,
 }
 
 impl Driver {
-    /// The one that runs, or a new one.
+    /// Returns the running driver, or starts one.
     pub(crate) fn shared() -> Arc<Self> {
         static SHARED: Mutex<Weak<Driver>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,25 +35,27 @@ impl Driver {
         })
     }
 
-    /// Where it takes commands.
+    /// The address that accepts WebDriver commands.
     pub(crate) fn url(&self) -> String {
         format!("http://{}:{}", Ipv4Addr::LOCALHOST, self.port)
     }
 
-    /// Closes the browser of this session. Blocks: it is for a `Drop`, where nothing can wait.
+    /// Closes the browser of this session. Blocks, because it is called in a `Drop`, which cannot
+    /// await.
     pub(crate) fn close(&self, session: &str) -> std::io::Result<()> {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         write!(stream, "DELETE /session/{session} HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
-        // It answers when the browser is gone, and keeps the connection open.
+        // The driver answers when the browser is closed, and keeps the connection open.
         stream.read_exact(&mut [0])
     }
 
-    /// It takes a free port, which somebody else may take just then; so it is tried again.
+    /// Starts a driver on a free port. The attempt is repeated, because another process may take
+    /// the port first.
     fn start() -> Self {
         (0..3)
             .find_map(|_| Self::try_to_start())
-            .expect("chromedriver says on which port it listens")
+            .expect("chromedriver prints the port on which it listens")
     }
 
     fn try_to_start() -> Option<Self> {
@@ -81,7 +83,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The driver may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

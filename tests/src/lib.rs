@@ -1,4 +1,4 @@
-//! What the end-to-end tests share.
+//! Shared parts of the end-to-end tests.
 //!
 //! ```text
 //!  Visitor (reqwest) ─┐
@@ -6,13 +6,13 @@
 //!  Browser ─ Driver ──┘
 //! ```
 //!
-//! A [`House`] serves on a port of the loopback and runs on a runtime of its own, so that stopping
-//! it cuts every connection, as the end of a process does. Time is real: the room asks visitors to
-//! come back every two or three seconds, and [`until`] waits for what they do then.
+//! A [`House`] serves on a loopback port and has a runtime of its own, so that stopping it cuts
+//! every connection, as the end of a process does. Time is real: the room asks visitors to return
+//! every two or three seconds, and [`until`] waits for the effects.
 //!
-//! A client that is not installed fails the test that needs it, with the command that installs it.
+//! If a client is not installed, the test that needs it fails with the command that installs it.
 //!
-//! # How a test reads
+//! # Structure of a test
 //!
 //! ```no_run
 //! use tests::{House, Visitor, config};
@@ -27,23 +27,25 @@
 //! # }
 //! ```
 //!
-//! A test never sleeps for as long as something should take: it asks [`until`] it is so, and fails
-//! after half a minute with what it waited for. Clients in other languages are small programs in
-//! `tests/it/clients` and `tests/it/interop`, which a [`Program`] runs.
+//! A test never sleeps for the time that something is expected to take. It polls a condition with
+//! [`until`], and fails after half a minute with a description of the condition. Clients in other
+//! languages are small programs in `tests/it/clients` and `tests/it/interop`, which a [`Program`]
+//! runs.
 //!
-//! A test of a restart opens the second server on the port of the first, with [`House::open_at`]; its
-//! visitors then come back without knowing that anything has happened.
+//! A test of a restart opens the second server on the port of the first, with [`House::open_at`];
+//! its visitors then return without noticing the restart.
 //!
-//! Pictures of the waiting page, as in the README, are made with the same parts:
-//! `cargo run -p tests --bin screenshot`.
+//! The screenshots of the waiting page in the README are taken with the same parts: `cargo run -p
+//! tests --bin screenshot`.
 //!
 //! # What is tested elsewhere
 //!
-//! Whatever needs no socket: the layer has its own tests with virtual time, and the rules of the room
+//! Everything that needs no socket. The layer has its own tests with virtual time, and so have the
+//! rules of the room in the core. The conformance suite compares the stores with a model.
 //! theirs in the core. The stores are held against a model by the conformance suite.
 
-#![expect(clippy::missing_panics_doc, reason = "a test that cannot go on panics")]
-#![expect(clippy::unwrap_used, reason = "a test fails where what it needs is not there")]
+#![expect(clippy::missing_panics_doc, reason = "a test that cannot continue panics")]
+#![expect(clippy::unwrap_used, reason = "a test fails if a part that it needs is missing")]
 
 mod browser;
 mod driver;

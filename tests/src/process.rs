@@ -1,4 +1,4 @@
-//! A server that can be stopped as a process is: with all its connections.
+//! A server that can be stopped together with all its connections, like a process.
 
 use std::{
     future::Future,
@@ -8,9 +8,9 @@ use std::{
 
 use tokio::{net::TcpListener, runtime::Runtime, task};
 
-/// A server on a port of the loopback, with a runtime of its own.
+/// A server on a loopback port, with a runtime of its own.
 ///
-/// Dropped, it is gone, and whatever is connected to it is cut off.
+/// Dropping it stops the server and cuts all its connections.
 #[derive(Debug)]
 pub struct Process {
     port: u16,
@@ -18,7 +18,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Serves on a port that is free.
+    /// Serves on a free port.
     pub fn start<F>(serve: impl FnOnce(TcpListener) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -26,7 +26,7 @@ impl Process {
         Self::start_at(0, serve)
     }
 
-    /// Serves on this port.
+    /// Serves on the given port.
     pub fn start_at<F>(port: u16, serve: impl FnOnce(TcpListener) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -44,13 +44,13 @@ impl Process {
         Self { port, runtime: Some(runtime) }
     }
 
-    /// Where it serves.
+    /// The port of the server.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// Stops it, and returns when the port is free.
+    /// Stops the server, and returns when the port is free.
     pub async fn stop(mut self) {
         if let Some(runtime) = self.runtime.take() {
             let stopping = move || runtime.shutdown_timeout(Duration::from_secs(5));

@@ -1,4 +1,4 @@
-//! Programs that are not ours.
+//! Runs foreign programs.
 
 use std::{
     env,
@@ -11,7 +11,7 @@ use tokio::{process::Command, time};
 
 use crate::visitor::PATIENCE;
 
-/// A run of a program, with nothing of the caller's environment but the path.
+/// A program to run. Of the caller's environment it inherits only `PATH`.
 #[derive(Debug)]
 pub struct Program {
     name: String,
@@ -19,7 +19,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program of this name in the path.
+    /// The program with this name in `PATH`.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self::at(&installed(name))
@@ -48,11 +48,12 @@ impl Program {
         self
     }
 
-    /// Runs it, and returns what it wrote to its standard output.
+    /// Runs the program, and returns its standard output.
     ///
     /// # Panics
     ///
-    /// If it fails. Where a script lacks a package, the message says how to install it.
+    /// If the program fails. If a script lacks a package, the message contains the command that
+    /// installs it.
     pub async fn run(mut self) -> String {
         let Ok(output) = time::timeout(PATIENCE, self.command.output()).await else {
             panic!("{} did not end within {PATIENCE:?}", self.name);
@@ -65,11 +66,11 @@ impl Program {
     }
 }
 
-/// Where the program of this name is.
+/// Returns the path of the program with this name.
 ///
 /// # Panics
 ///
-/// If it is not installed; the message says how to install it.
+/// If it is not installed. The message contains the command that installs it.
 #[must_use]
 pub fn installed(name: &str) -> PathBuf {
     let path = env::var_os("PATH").unwrap_or_default();
@@ -77,11 +78,11 @@ pub fn installed(name: &str) -> PathBuf {
     found.unwrap_or_else(|| missing(name))
 }
 
-/// A file in the workspace that the installer puts there.
+/// Returns the path of a file in the workspace that the installer creates.
 ///
 /// # Panics
 ///
-/// If it is not there; the message says how to install it.
+/// If the file is missing. The message contains the command that installs it.
 #[must_use]
 pub fn workspace(path: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
@@ -92,7 +93,7 @@ fn missing(part: &str) -> ! {
     panic!("{part} is not installed: {INSTALL}")
 }
 
-/// Whether it was Node or Python that said so, of a package that a script imports.
+/// Returns whether Node or Python reported that a package which a script imports is missing.
 fn lacks_a_package(said: &str) -> bool {
     ["ERR_MODULE_NOT_FOUND", "ModuleNotFoundError"].iter().any(|error| said.contains(error))
 }

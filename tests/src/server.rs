@@ -1,4 +1,4 @@
-//! A waiting room with an application behind it, on a real port.
+//! A waiting room in front of an application, on a real port.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use tower_waiting_room::{
 
 use crate::{Process, Visitor, until};
 
-/// A room for one visitor at a time, who stays until told to go; the others ask again every two
-/// or three seconds. `/about` is no matter of the room.
+/// A room for one visitor at a time, whose session lasts for ten minutes. Other visitors check in
+/// every two or three seconds. `/about` bypasses the room.
 ///
-/// The cookie is `wr-shop`, which clients send over plain HTTP.
+/// The cookie is `wr-shop`, without `Secure`, so that clients send it over plain HTTP.
 pub fn config() -> WaitingRoomConfigBuilder {
     WaitingRoomConfig::builder("shop")
         .total_active_users(1)
@@ -38,13 +38,13 @@ pub struct House {
 }
 
 impl House {
-    /// Opens a house of this config.
+    /// Opens a house with this configuration.
     #[must_use]
     pub fn open(config: WaitingRoomConfigBuilder) -> Self {
         Self::open_at(0, config, |app| app)
     }
 
-    /// Opens a house of this config on this port (any, if it is 0), with `outer` around the room.
+    /// Opens a house on the given port (0 for any free one), with `outer` around the room.
     #[must_use]
     pub fn open_at(
         port: u16,
@@ -55,7 +55,7 @@ impl House {
         Self::of(port, layer.clone(), outer(application().layer(layer)))
     }
 
-    /// Opens a house where `app` is behind `layer` already.
+    /// Opens a house whose `app` already contains `layer`.
     #[must_use]
     pub fn of(port: u16, layer: WaitingRoomLayer, app: Router) -> Self {
         let process = Process::start_at(port, async |listener| {
@@ -64,14 +64,14 @@ impl House {
         Self { process, handle: layer.handle() }
     }
 
-    /// A house that is full, and the visitor who has the only slot.
+    /// A full house, and the visitor who has the only slot.
     pub async fn full(config: WaitingRoomConfigBuilder) -> (Self, Visitor) {
         let house = Self::open(config);
         let guest = house.guest().await;
         (house, guest)
     }
 
-    /// A visitor who is inside.
+    /// A visitor who was admitted.
     pub async fn guest(&self) -> Visitor {
         let guest = Visitor::of(self);
         let first = guest.get("/").await;
@@ -79,13 +79,13 @@ impl House {
         guest
     }
 
-    /// The address of `path` in this house.
+    /// The URL of `path` in this house.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://localhost:{}{path}", self.port())
     }
 
-    /// Where it serves.
+    /// The port of the server.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.process.port()
@@ -97,12 +97,12 @@ impl House {
         &self.handle
     }
 
-    /// The room in numbers.
+    /// The current numbers of the room.
     pub async fn snapshot(&self) -> RoomSnapshot {
         self.handle.room().unwrap().snapshot().await.unwrap()
     }
 
-    /// Returns when so many visitors have a place in the line.
+    /// Returns when this number of visitors have a place in the line.
     pub async fn has_waiting(&self, visitors: u32) {
         until(&format!("{visitors} in line"), async || {
             (self.snapshot().await.waiting == visitors).then_some(())
@@ -110,7 +110,7 @@ impl House {
         .await;
     }
 
-    /// Returns when so many visitors are inside.
+    /// Returns when this number of visitors are active.
     pub async fn has_active(&self, visitors: u32) {
         until(&format!("{visitors} inside"), async || {
             (self.snapshot().await.active == visitors).then_some(())
@@ -118,29 +118,29 @@ impl House {
         .await;
     }
 
-    /// Stops the server; the memory of the room is lost.
+    /// Stops the server. The state of the room is lost.
     pub async fn close(self) {
         self.process.stop().await;
     }
 }
 
 impl Visitor {
-    /// A visitor of this house who has not been there yet.
+    /// A visitor of this house who has not sent a request yet.
     #[must_use]
     pub fn of(house: &House) -> Self {
         Self::at(&house.url(""))
     }
 }
 
-/// An application that says what it was asked for, so that a test sees what got through to it.
+/// An application that echoes the request, so that a test sees what reached it.
 ///
-/// `/leave` ends the session of who asks, and `/echo` is a WebSocket.
+/// `/leave` ends the session of the visitor, and `/echo` is a WebSocket.
 pub fn application() -> Router {
     Router::new().route("/leave", get(leave)).route("/echo", any(echo)).fallback(inside)
 }
 
 async fn inside(method: Method, uri: Uri, body: String) -> Html<String> {
-    // The icon is there so that browsers do not ask for one.
+    // The page declares an icon, so that browsers do not request one.
     Html(format!(
         "<!doctype html><html lang=en><title>Inside</title><link rel=icon href=\"data:,\">\
          <h1 id=inside>inside</h1><p id=asked>{method} {uri}</p><p id=sent>{body}</p>"

@@ -1,5 +1,5 @@
-//! A well-behaved visitor, who keeps its cookies and comes back when it was told to; and the waiting of
-//! tests for what others do.
+//! A well-behaved visitor, which keeps its cookies and obeys `Retry-After`; and the functions with
+//! which tests wait.
 
 use std::{future::Future, time::Duration};
 
@@ -22,17 +22,17 @@ impl Visitor {
     #[must_use]
     pub fn at(origin: &str) -> Self {
         let client = Client::builder().cookie_store(true).redirect(Policy::none());
-        // Each request has a connection of its own: a kept one may have been cut off by a restart.
+        // Each request opens a connection, because a pooled one may have been cut by a restart.
         let client = client.pool_max_idle_per_host(0).build().unwrap();
         Self { client, origin: origin.to_owned() }
     }
 
-    /// Asks for `path`, once.
+    /// Requests `path` once.
     pub async fn get(&self, path: &str) -> Seen {
         self.send(Method::GET, path).await
     }
 
-    /// Asks for `path` with these headers, once.
+    /// Requests `path` with these headers once.
     pub async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Seen {
         let request = self.client.get(format!("{}{path}", self.origin));
         let request =
@@ -40,19 +40,19 @@ impl Visitor {
         Seen::of(request.send().await.unwrap()).await
     }
 
-    /// Sends a request without a body, once.
+    /// Sends one request without a body.
     pub async fn send(&self, method: Method, path: &str) -> Seen {
         let request = self.client.request(method, format!("{}{path}", self.origin));
         Seen::of(request.send().await.unwrap()).await
     }
 
-    /// The same visitor, with the same cookies, at another server of this host.
+    /// The same visitor, with the same cookies, at another server on this host.
     #[must_use]
     pub fn at_another(&self, origin: &str) -> Self {
         Self { client: self.client.clone(), origin: origin.to_owned() }
     }
 
-    /// Gets a ticket now, and comes back in the background until it is let in.
+    /// Gets a ticket now, and returns in the background until the visitor is admitted.
     pub async fn queue(self) -> JoinHandle<Self> {
         let first = self.get("/").await;
         assert!(!first.is_inside(), "there should be no slot");
@@ -70,7 +70,7 @@ impl Visitor {
         self
     }
 
-    /// Ends its session: the slot is free when this returns.
+    /// Ends the session. The slot is free when this returns.
     pub async fn leave(self) {
         let last = self.get("/leave").await;
         assert_eq!((last.status, last.body.as_str()), (StatusCode::OK, "Goodbye."));
@@ -95,19 +95,19 @@ impl Seen {
         Self { status, headers, body: response.text().await.unwrap() }
     }
 
-    /// Whether the application has answered.
+    /// Returns whether the application answered.
     #[must_use]
     pub fn is_inside(&self) -> bool {
         self.status == StatusCode::OK && self.body.contains("<h1 id=inside>")
     }
 
-    /// A header, if it is there.
+    /// The value of a header, if it is present.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// When to come back.
+    /// The time after which the client is asked to return.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.header("retry-after")?.parse().ok().map(Duration::from_secs)
@@ -120,11 +120,11 @@ impl Seen {
     }
 }
 
-/// Asks until there is an answer, and returns it.
+/// Polls `ask` until it returns a value.
 ///
 /// # Panics
 ///
-/// If there is none for half a minute. The message says `what` was waited for.
+/// If there is no value within half a minute. The message contains `what`.
 pub async fn until<T, F>(what: &str, mut ask: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,
@@ -144,10 +144,11 @@ where
     }
 }
 
-/// Stays away as long as an answer says, as a well-behaved client does.
+/// Waits for as long as an answer asks, as a well-behaved client does.
 pub async fn obey(retry_after: Duration) {
     time::sleep(retry_after).await;
 }
 
-/// How long anything may take. Far more than it does, on a machine that has other things to do.
+/// The maximum time for any step. It is far longer than a step takes, because the machine may be
+/// busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

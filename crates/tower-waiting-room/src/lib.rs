@@ -1,9 +1,10 @@
 //! A waiting room, rate limits and a concurrency gate for Tower services.
 //!
-//! [`WaitingRoomLayer`] stands in front of an axum, tonic or hyper service and lets in at most so
-//! many visitors at a time, and so many new ones a minute. Everybody else gets a place in line and
-//! an answer that says how long it takes: a page for browsers, data for programs. They are let in
-//! in order, by an encrypted cookie, and then pass without a question to the store.
+//! [`WaitingRoomLayer`] stands in front of an axum, tonic or hyper service. It admits at most N
+//! visitors at the same time, and at most M new ones a minute. Further visitors get a place in line
+//! and an answer with their expected wait: a page for browsers, data for programs. They are admitted
+//! in order. A visitor is identified by an encrypted cookie, so an admitted visitor's requests need no
+//! lookup in a store.
 //!
 //! ```
 //! use std::time::Duration;
@@ -21,8 +22,8 @@
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
-//! Complete programs with their dependencies, for axum, tonic, hyper, Redis and each part of the
-//! layer, are in `docs/programs.md` of the repository.
+//! `docs/programs.md` of the repository has complete programs with their dependencies: for axum, tonic,
+//! hyper, Redis and each part of the layer.
 //!
 //! # A visit
 //!
@@ -32,19 +33,19 @@
 //!     ├──────────────────────────►│ no token ── enter ─────────────►│ full             │
 //!     │◄─ 503, page, ticket ──────┤◄──────────── wait ──────────────┤                  │
 //!     │ GET / + ticket            │                                 │                  │
-//!     ├──────────────────────────►│ ticket ──── check_in ──────────►│ it is your turn  │
+//!     ├──────────────────────────►│ ticket ──── check_in ──────────►│ a slot is free   │
 //!     │◄─ 200, pass ──────────────┤◄─────────── admit ──────────────┤                  │
 //!     │                           ├────────────────────────────────────── request ────►│
 //!     │ GET /cart + pass          │                                 │                  │
-//!     ├──────────────────────────►│ valid pass: nobody is asked ───────── request ────►│
+//!     ├──────────────────────────►│ valid pass: no call to the room ───── request ────►│
 //!     │◄─ 200, fresh pass ────────┤ renew, beside it, when due ────►│                  │
 //! ```
 //!
 //! # Rate limits
 //!
-//! In front of the room, or without one, stand [`RateLimit`]s: a request is charged by all that
-//! apply to it, or by none, and told by headers what is left. Without a room the layer is a rate
-//! limiter and nothing else.
+//! [`RateLimit`]s protect the service in front of the room, or without one. A request is charged by
+//! all limits that apply to it, or by none, and headers report the remaining quota. Without a room the
+//! layer is a rate limiter.
 //!
 //! ```
 //! use tower_waiting_room::{
@@ -62,30 +63,33 @@
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
-//! An address is that of the connection: with axum, serve with
-//! `into_make_service_with_connect_info::<SocketAddr>()`; with tonic, turn the feature `tonic` on;
-//! elsewhere, put a [`PeerAddr`] into the extensions of each request. A request whose address is needed and unknown is answered with 500 and
-//! the reason `refused:address_unknown`, so that clients never share a limit by accident. How to mend
-//! it says an `ERROR` of [`tracing`] with the code `peer_unknown`; if no subscriber listens, one line
-//! on standard error; and the `detail` of the problem document that programs get.
+//! A limit by address needs the address of the connection. With axum, serve with
+//! `into_make_service_with_connect_info::<SocketAddr>()`; with tonic, enable the feature `tonic`;
+//! elsewhere, insert a [`PeerAddr`](request::PeerAddr) into the extensions of each request. If the
+//! address is needed and unknown, the request is answered with 500 and the reason
+//! `refused:address_unknown`, so that clients never share a limit by accident. An `ERROR` of
+//! [`tracing`] with the code `peer_unknown` explains the fix; if no subscriber listens, one line on
+//! standard error does.
 //!
-//! Several nodes share their limits by a store that all of them ask, such as `RedisLimits` of the
-//! crate `waiting-room-redis`: see [`rate_store`](WaitingRoomConfigBuilder::rate_store).
+//! Several nodes share their limits through a store, such as `RedisLimits` of the crate
+//! `waiting-room-redis`: see [`rate_store`](config::WaitingRoomConfigBuilder::rate_store).
 //!
-//! A [leaky queue](Algorithm::LeakyQueue) holds requests with tokio's timer, so such a layer runs
-//! on a tokio runtime with time enabled. Without a runtime, a request that would have to wait is
-//! refused, here and at a gate.
+//! A [leaky queue](rate::Algorithm::LeakyQueue) delays requests with tokio's timer, so a layer with
+//! one runs on a tokio runtime with time enabled. Without a runtime, a request that would have to wait
+//! is refused, here and at a gate.
 //!
 //! # The gate
 //!
-//! Behind the room, or without one, stand limits on [`Concurrency`]: so many requests run at once, so
-//! many more wait in order, and each of the rest is told a time of its own to come back. Wherever the
-//! layer is mounted it is one limit, since the state is the layer's; and a permit is held until the
-//! response's body has been sent, not just its head.
+//! A [`Concurrency`] limit stands behind the room, or without one: N requests run at once, M more wait
+//! in order, and each further request is refused with an individual time to come back. The state is
+//! the layer's, so one layer mounted on several routes is one limit. A permit is held until the body
+//! of the response has been sent, not only its head.
 //!
 //! ```
 //! use std::time::Duration;
-//! use tower_waiting_room::{Concurrency, Key, WaitingRoomConfig, WaitingRoomLayer, gate::Tenants};
+//! use tower_waiting_room::{
+//!     Concurrency, Key, WaitingRoomConfig, WaitingRoomLayer, gate::Tenants,
+//! };
 //!
 //! let config = WaitingRoomConfig::builder("api")
 //!     .concurrency(
@@ -100,38 +104,39 @@
 //! # Ok::<(), tower_waiting_room::ConfigError>(())
 //! ```
 //!
-//! Keep `max_wait` below the time after which clients give up: who waits longer is served for
-//! nothing. Where the default, controlled delay, is not the right
-//! [discipline](Discipline), say another. The time in the queue is tokio's, as with leaky queues.
+//! Keep `max_wait` below the time after which clients give up: a request whose client has gone is
+//! served in vain. The queue uses controlled delay (RFC 8289) unless another
+//! [discipline](gate::Discipline) is configured. Waiting uses tokio's timer, as leaky queues do.
 //!
 //! # Order of layers
 //!
-//! CORS outermost, so that a script can read what it is answered
-//! (`CorsLayer::expose_headers` with [`EXPOSED_HEADERS`]); then tracing; then the waiting room;
-//! then compression and timeouts. A preflight that reaches this layer skips the room, and meets
-//! rate limits and gates as any request does, unless [`Preflight`] says otherwise.
+//! CORS is outermost, so that a script can read refusals (`CorsLayer::expose_headers` with
+//! [`EXPOSED_HEADERS`](respond::EXPOSED_HEADERS)); then tracing; then the waiting room; then
+//! compression and timeouts. A preflight that reaches this layer skips the room. Rate limits and gates
+//! apply to it as to any request, unless [`Preflight`](config::Preflight) is set otherwise.
 //!
 //! # What it does not do
 //!
-//! Who asks first gets a free slot, also a client that keeps no cookies and never comes back: it
-//! holds the slot for one session. Where such clients are to be expected, set
-//! [`cookie_test`](WaitingRoomConfigBuilder::cookie_test). A pass is a bearer token: who copies a
-//! visitor's cookie is that visitor, in one and the same slot.
+//! A client that arrives while a slot is free is admitted, even if it keeps no cookies and never comes
+//! back: it occupies the slot for one session. Where such clients are expected, set
+//! [`cookie_test`](config::WaitingRoomConfigBuilder::cookie_test). A pass is a bearer token: a copy of
+//! a visitor's cookie is the same visitor, in the same slot.
 //!
-//! # What an application can do
+//! # Interfaces for the application
 //!
-//! End a session when the purchase is done: with the response header `waiting-room-command:
-//! revoke`, or with the [`Visit`] in the extensions of the request. See why a response is what it
-//! is: by the [`Reason`] in its extensions ([`reason_of`]). Operate the room: with the
-//! [`WaitingRoomHandle`].
+//! - End a session after the purchase: with the response header `waiting-room-command: revoke`, or with
+//!   the [`Visit`](room::Visit) in the extensions of the request.
+//! - Learn why a response is what it is: from the [`Reason`] in its extensions
+//!   ([`reason_of`](respond::reason_of)).
+//! - Observe and change the layer at runtime: with the [`WaitingRoomHandle`].
 //!
 //! # Features
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `axum` (default) | axum's `ConnectInfo` tells the address of a client; a body of axum is watched while its request waits at a gate, has a timeout for each read while it runs, and is read on for a while after a refusal |
+//! | `axum` (default) | reads the client's address from axum's `ConnectInfo`; watches the body of a request that waits at a gate for a disconnect, bounds each read of it while the request runs, and drains it for a while after a refusal |
 //! | `metrics` | counters and histograms of the `metrics` crate, and gauges of the gates |
-//! | `tonic` | tonic's `TcpConnectInfo` tells the address of a client |
+//! | `tonic` | reads the client's address from tonic's `TcpConnectInfo` |
 
 mod ambient;
 mod body;
@@ -173,3 +178,8 @@ pub use crate::{
     room::StoreFailure,
     token::{KeyRing, TokenKey},
 };
+
+/// The example of the package's README, as a doc test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Whether to count instructions and allocations, which takes most of the time.
     #[arg(long, global = true, value_enum, default_value_t)]
     pub(crate) counting: Counting,
-    /// What sends the requests of `answers`; by default wrk if it is installed.
+    /// The load generator of `answers`; by default wrk if it is installed.
     #[arg(long, global = true, value_enum)]
     pub(crate) load: Option<LoadKind>,
 }
@@ -30,19 +30,19 @@ pub(crate) struct Args {
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum What {
-    /// All of it.
+    /// Everything.
     All,
-    /// Answers a second to those who wait, over loopback.
+    /// Answers per second to waiting visitors, over loopback.
     Answers,
-    /// The gate: overload over loopback, a permit beside tokio's, and what a waiter weighs.
+    /// The gate: overload over loopback, permits compared with tokio's, and the size of a waiter.
     Gate,
-    /// Rate limits: the check of a key, a request that is admitted, and one that is refused.
+    /// Rate limits: the check of a key, an admitted request, and a refused one.
     Limits,
     /// One store for many nodes: a decision, and a long line, on Redis and on Valkey.
     Nodes,
     /// The cost of the layer for a visitor with a valid pass.
     Pass,
-    /// Requests for paths that were made to be costly.
+    /// Requests for paths that are made to be expensive.
     Paths,
     /// Runs one case, for valgrind to count.
     #[command(hide = true)]
@@ -51,24 +51,24 @@ pub(crate) enum What {
         group: String,
         /// The name of the case.
         case: String,
-        /// How often, uncounted, before.
+        /// The repetitions before counting begins.
         first: u64,
-        /// How often, counted.
+        /// The repetitions that are counted.
         then: u64,
     },
     /// The verbs of the room, and its memory.
     Room,
-    /// Serves what `answers` asks, until its standard input ends.
+    /// Serves the requests of `answers`, until its standard input ends.
     #[command(hide = true)]
     Serve,
-    /// Serves what `gate` asks, until its standard input ends.
+    /// Serves the requests of `gate`, until its standard input ends.
     #[command(hide = true)]
     ServeGated {
-        /// What stands before the service.
+        /// The gate in front of the service.
         contender: Contender,
-        /// What the service does.
+        /// The work of the service.
         work: Work,
     },
-    /// To find, decode and open a token, and to seal one.
+    /// Finding, decoding and opening a token, and sealing one.
     Token,
 }

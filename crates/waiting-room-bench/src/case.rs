@@ -1,20 +1,20 @@
-//! What is measured: cases, in groups that share a table.
+//! The cases that are measured, in groups that share a table.
 //!
-//! A case is set up by its name and that of its group, so that the same one can be timed here and
-//! counted in a child process.
+//! A case is identified by its name and that of its group, so that the same case can be timed here
+//! and counted in a child process.
 
-/// One thing to be measured.
+/// One operation to be measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
-    /// Its row in the table.
+    /// The name of its row in the table.
     pub(crate) name: &'static str,
-    /// Prepares everything; what comes back does the thing so many times.
+    /// Prepares the operation, and returns a closure that repeats it.
     pub(crate) set_up: fn() -> Repeat,
 }
 
 #[cfg(test)]
 impl Case {
-    /// How many allocations one repetition makes.
+    /// Counts the allocations of one repetition.
     pub(crate) fn allocations(&self) -> u64 {
         const TIMES: u64 = 10;
         let mut repeat = (self.set_up)();
@@ -23,7 +23,7 @@ impl Case {
     }
 }
 
-/// Does a thing so many times.
+/// Repeats an operation a given number of times.
 pub(crate) struct Repeat(Box<dyn FnMut(u64)>);
 
 impl Repeat {
@@ -35,14 +35,15 @@ impl Repeat {
         (self.0)(times);
     }
 
-    /// The same, for callgrind, which counts inside this function only; so it must be one.
+    /// The same as [`run`](Self::run), for callgrind, which counts only inside this function. So it
+    /// must not be inlined.
     #[inline(never)]
     pub(crate) fn counted(&mut self, times: u64) {
         self.run(times);
     }
 }
 
-/// The cases that share a table.
+/// A group of cases that share a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
     name: &'static str,

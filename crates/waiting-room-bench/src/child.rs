@@ -1,4 +1,4 @@
-//! A process that serves while it is asked.
+//! Child processes that serve requests for a measurement.
 
 use std::{
     env,
@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result};
 use serde::{Serialize, de::DeserializeOwned};
 
-/// A process that is ended when this is dropped.
+/// A process that is killed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Process(Child);
 
@@ -20,7 +20,7 @@ impl Process {
         Ok(Self(started))
     }
 
-    /// Starts this program again, which says one line before anything else: how to ask it.
+    /// Starts this program again, and reads the first line of its output: how to reach it, as JSON.
     pub(crate) fn of_this_program<T: DeserializeOwned>(arguments: &[&str]) -> Result<(Self, T)> {
         let mut command = Command::new(env::current_exe()?);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -39,21 +39,21 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to do.
+        // Both fail if the process has ended by itself, which is fine.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Says the line that whoever started this program waits for.
+/// Prints the line for which the parent process waits.
 pub(crate) fn say(how_to_ask: &impl Serialize) -> Result<()> {
     Ok(writeln!(io::stdout(), "{}", serde_json::to_string(how_to_ask)?)?)
 }
 
-/// Ends this program when whoever started it has gone.
+/// Ends this process when its parent has ended.
 pub(crate) fn end_with_starter() {
     thread::spawn(|| {
-        // There is nothing more to read then.
+        // The parent writes nothing; the input ends when it does.
         let _ = io::stdin().read_to_end(&mut Vec::new());
         process::exit(0);
     });

@@ -1,4 +1,4 @@
-//! How long to measure.
+//! The effort of a measurement: how long, how often, and with how many clients.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use clap::Args;
 /// The choice on the command line.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct EffortArgs {
-    /// Measures for longer, for figures to be published.
+    /// Measures for longer, for figures that are published.
     #[arg(long, global = true)]
     full: bool,
-    /// Runs everything once, to see that it runs.
+    /// Runs everything once, to check that it works.
     #[arg(long, global = true, hide = true, conflicts_with = "full")]
     smoke: bool,
 }
@@ -28,16 +28,16 @@ impl EffortArgs {
 /// How long to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// For figures to be published.
+    /// For figures that are published.
     Full,
-    /// For a look: everything in some five minutes.
+    /// For a quick look: everything in about five minutes.
     Quick,
-    /// To see that it runs.
+    /// To check that everything works.
     Smoke,
 }
 
 impl Effort {
-    /// Rounds of all cases of a table.
+    /// The number of rounds of all cases of a table.
     pub(crate) const fn rounds(self) -> usize {
         match self {
             Self::Full => 101,
@@ -55,7 +55,7 @@ impl Effort {
         }
     }
 
-    /// The two numbers of repetitions whose difference is counted.
+    /// Two numbers of repetitions; the counts are the difference between them.
     pub(crate) const fn counted(self) -> (u64, u64) {
         match self {
             Self::Full => (1_000, 11_000),
@@ -64,7 +64,7 @@ impl Effort {
         }
     }
 
-    /// Rounds of all requests over loopback.
+    /// The number of rounds of all requests over loopback.
     pub(crate) const fn load_rounds(self) -> usize {
         match self {
             Self::Full => 9,
@@ -73,7 +73,7 @@ impl Effort {
         }
     }
 
-    /// How long one kind of request is sent in one round. `wrk` takes whole seconds.
+    /// How long one kind of request is sent in one round. `wrk` uses whole seconds.
     pub(crate) const fn load(self) -> Duration {
         match self {
             Self::Full => Duration::from_secs(4),
@@ -82,7 +82,7 @@ impl Effort {
         }
     }
 
-    /// How many times its capacity a service is asked for.
+    /// The loads of a service, as multiples of its capacity.
     pub(crate) const fn overloads(self) -> &'static [f64] {
         match self {
             Self::Full => &[0.5, 0.9, 1.2, 2.0, 5.0],
@@ -91,8 +91,8 @@ impl Effort {
         }
     }
 
-    /// How long it is asked before anything counts, so that queues are as long as they get, and
-    /// how long after that.
+    /// How long a load lasts before the measurement, so that queues reach their full length, and
+    /// how long the measurement lasts.
     pub(crate) const fn overload(self) -> (Duration, Duration) {
         match self {
             Self::Full => (Duration::from_secs(2), Duration::from_secs(6)),
@@ -101,7 +101,7 @@ impl Effort {
         }
     }
 
-    /// How many clients wait whose connections are weighed.
+    /// The number of waiting clients whose connections are weighed.
     pub(crate) const fn connections(self) -> u32 {
         match self {
             Self::Full | Self::Quick => 1_000,
@@ -109,7 +109,7 @@ impl Effort {
         }
     }
 
-    /// How many visitors stand in a crowded room.
+    /// The number of visitors of a crowded room.
     pub(crate) const fn crowd(self) -> u64 {
         match self {
             Self::Full | Self::Quick => 100_000,
@@ -117,7 +117,7 @@ impl Effort {
         }
     }
 
-    /// How many keys a limiter has whose memory is weighed.
+    /// The number of keys of a limiter whose memory is weighed.
     pub(crate) const fn keys(self) -> u64 {
         match self {
             Self::Full | Self::Quick => 1_000_000,
@@ -125,7 +125,7 @@ impl Effort {
         }
     }
 
-    /// The option that chooses it.
+    /// The option on the command line for this effort.
     pub(crate) const fn option(self) -> &'static str {
         match self {
             Self::Full => " --full",

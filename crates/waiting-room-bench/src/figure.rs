@@ -1,17 +1,17 @@
-//! Figures with as many digits as they deserve, and the bars that they must keep to.
+//! Figures with a suitable number of digits, and the bars that they have to meet.
 
 use std::fmt;
 
 use crate::{rounds::Samples, valgrind::Counts};
 
-/// What stands where there is no figure.
+/// The placeholder for a missing figure.
 pub(crate) const NONE: &str = "-";
 
-/// Three digits for small figures, whole ones for large.
+/// Formats a figure: with three digits if it is small, and as a whole number if it is large.
 pub(crate) fn figure(value: f64) -> String {
     match value.abs() {
         _ if !value.is_finite() => NONE.to_owned(),
-        // A small difference of two runs may come out on the wrong side of nothing.
+        // The difference of two runs may be slightly negative.
         size if size < 0.005 => "0".to_owned(),
         size if size < 10.0 => format!("{value:.2}"),
         size if size < 100.0 => format!("{value:.1}"),
@@ -19,22 +19,22 @@ pub(crate) fn figure(value: f64) -> String {
     }
 }
 
-/// What was counted, if it was.
+/// Formats a count, if there is one.
 pub(crate) fn cell(counts: &Option<Counts>, field: fn(&Counts) -> f64) -> String {
     counts.as_ref().map_or(NONE.to_owned(), |counts| figure(field(counts)))
 }
 
-/// `min..max`.
+/// Formats samples as `min..max`.
 pub(crate) fn range(samples: &Samples) -> String {
     format!("{}..{}", figure(samples.min()), figure(samples.max()))
 }
 
-/// `median (min..max)`.
+/// Formats samples as `median (min..max)`.
 pub(crate) fn spread(samples: &Samples) -> String {
     format!("{} ({})", figure(samples.median()), range(samples))
 }
 
-/// A limit, and the figure that is held against it.
+/// A bar: a limit, and the figure that is compared with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
     what: &'static str,
@@ -49,17 +49,17 @@ enum Limit {
 }
 
 impl Bar {
-    /// A figure that is good if it is low. `None` if it was not measured.
+    /// Creates a bar for a figure that should be low. `None` if it was not measured.
     pub(crate) fn at_most(what: &'static str, limit: f64, found: impl Into<Option<f64>>) -> Self {
         Self { what, limit: Limit::AtMost(limit), found: found.into() }
     }
 
-    /// A figure that is good if it is high.
+    /// Creates a bar for a figure that should be high. `None` if it was not measured.
     pub(crate) fn at_least(what: &'static str, limit: f64, found: impl Into<Option<f64>>) -> Self {
         Self { what, limit: Limit::AtLeast(limit), found: found.into() }
     }
 
-    /// Several bars in one cell.
+    /// Formats several bars for one cell.
     pub(crate) fn all(bars: &[Self]) -> String {
         bars.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     }
@@ -74,7 +74,7 @@ impl fmt::Display for Bar {
         };
         write!(f, "{what} {sign} {limit}: ")?;
         let Some(found) = *found else { return f.write_str("not measured") };
-        // What is measured to a thousandth is not judged by a millionth.
+        // The slack absorbs rounding errors; measurements are far less precise.
         let slack = limit.abs().max(1.0) * 1e-6;
         let is_met = if sign == '≤' { found <= limit + slack } else { found >= limit - slack };
         write!(f, "{} {}", figure(found), if is_met { "met" } else { "MISSED" })

@@ -1,10 +1,10 @@
-//! What the waiting room costs, beside what there is to compare it with, in one run.
+//! The cost of the waiting room, measured in one run together with its alternatives.
 //!
 //! ```text
 //! cargo run --release -p waiting-room-bench -- pass      a visitor with a valid pass
-//! cargo run --release -p waiting-room-bench -- paths     paths that were made to be costly
+//! cargo run --release -p waiting-room-bench -- paths     paths that are made to be expensive
 //! cargo run --release -p waiting-room-bench -- token     find, decode and open a token; seal one
-//! cargo run --release -p waiting-room-bench -- answers   answers to those who wait, over loopback
+//! cargo run --release -p waiting-room-bench -- answers   answers to waiting visitors, by loopback
 //! cargo run --release -p waiting-room-bench -- limits    rate limits: a check, a request, a refusal
 //! cargo run --release -p waiting-room-bench -- gate      the gate: overload, permits, waiters
 //! cargo run --release -p waiting-room-bench -- nodes     one store for many nodes, on each engine
@@ -14,19 +14,19 @@
 //!
 //! # How it measures
 //!
-//! *Times* are CPU times of the thread, so that other work on the machine counts little. The cases
-//! of a table take turns in short samples, round after round; ratios and differences are taken
-//! within a round, and of all rounds the median is shown. Compare those, not the nanoseconds: a
-//! machine is not the same from one hour to the next.
+//! *Times* are CPU times of the thread, so that other work on the machine has little influence. The
+//! cases of a table take turns in short samples, round after round. Ratios and differences are
+//! computed within a round, and the tables show their medians over all rounds. Compare those and
+//! not the nanoseconds: the speed of a machine differs from one hour to the next.
 //!
 //! *Instructions* and *allocations* are counted by `valgrind` (callgrind and DHAT) in child
 //! processes that run this program with one case, after it has warmed up. A counting global
-//! allocator would take a good part of the time that is measured, in every row, so there is none
-//! in this program; a test has one. Where `valgrind` is missing, the table says so.
+//! allocator would add a good part to the time of every row, so this program has none; a test has
+//! one. Without `valgrind` these columns are empty, and the table has a note.
 //!
 //! *Requests per second* are those of one server process on one core, with the load generator
-//! (`wrk`, or a hyper client where that is missing) on another. Under overload the requests come
-//! when they come, whatever is answered.
+//! (`wrk`, or else a hyper client) on another. Under overload, requests arrive at times that do not
+//! depend on the answers.
 
 mod answers;
 mod args;
@@ -92,7 +92,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// Runs one case in this process, and prints how many bytes are resident then.
+/// Runs one case in this process, and prints the resident bytes after it.
 fn repeat(group: &str, name: &str, first: u64, then: u64) -> Result<()> {
     let found = GROUPS.iter().find(|it| it.name() == group);
     let found = found.with_context(|| format!("there is no group {group:?}"))?;
@@ -107,7 +107,7 @@ fn repeat(group: &str, name: &str, first: u64, then: u64) -> Result<()> {
     Ok(())
 }
 
-/// Every group of cases that a child process can be asked for.
+/// All groups whose cases a child process can run.
 const GROUPS: &[Group] = &[
     answers::ALONE,
     gate::ADMITTED,

@@ -1,4 +1,4 @@
-//! What a path costs that was made to be costly, beside a plain one.
+//! The cost of paths that are made to be expensive, compared with a plain one.
 
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ pub(crate) fn run(effort: Effort) -> Report {
     report
 }
 
-/// The KiB of a size that is written so, of which one has begun at least.
+/// Returns the KiB of a size such as `8 KiB`; 1 for a size in bytes, which is less than that.
 fn begun_kib(size: &str) -> f64 {
     let kib = size.strip_suffix(" KiB").and_then(|kib| kib.parse().ok());
     kib.unwrap_or(1.0)
@@ -75,8 +75,9 @@ const TWICE: &str = "/%252e%252e%252f/%252e%252fa/..%252f";
 const ROW: &str = "/%252e%252e%252f/%252e%252fa";
 const EVERYTHING: &str = "/..//./a;b/%2e%2fc%5C..\\x/%252e.%252fd";
 
-/// Sends requests for many paths of a length: of these pieces by chance, and then this end. A
-/// processor would learn a single one by heart.
+/// Sends requests for many random paths of one length, which consist of these pieces and this end.
+///
+/// The branch predictor of a processor would learn a single path by heart.
 fn requests(bytes: usize, pieces: &[&str], end: &str) -> Repeat {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut piece = || {
@@ -99,7 +100,7 @@ fn requests(bytes: usize, pieces: &[&str], end: &str) -> Repeat {
     let limits = (0..LIMITS).map(|number| {
         let quota = Quota::per_second(100_000_000);
         let limit = RateLimit::new(format!("limit-{number}"), quota, Key::global());
-        // The path is looked at first, and then the limit does not apply after all.
+        // The layer matches the path first, and only then finds that the limit does not apply.
         limit.path(format!("/login/{number}")).when(|_| false)
     });
     let config = limits.fold(WaitingRoomConfig::builder("api"), |to, limit| to.rate_limit(limit));

@@ -1,4 +1,4 @@
-//! Reports: tables in Markdown, each with its command and its machine, to be pasted where needed.
+//! Reports: tables in Markdown, each with its command and its machine, ready to be pasted.
 
 use std::{fmt, fs, process::Command, thread};
 
@@ -13,7 +13,7 @@ use crate::{
     valgrind::{Counting, count},
 };
 
-/// A table with its title, its command, its machine, and what one must know to read it.
+/// A table with its title, its command, its machine, and notes on how to read it.
 #[derive(Debug)]
 pub(crate) struct Report {
     title: String,
@@ -23,7 +23,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// An empty table, made by the subcommand `what`.
+    /// Creates an empty table of the subcommand `what`.
     pub(crate) fn new(title: &str, what: &str, effort: Effort, columns: &[&str]) -> Self {
         let mut table = Table::new();
         table.load_style(ASCII_MARKDOWN).set_header(columns);
@@ -39,7 +39,8 @@ impl Report {
         self.table.add_row(cells);
     }
 
-    /// A row for each case of a group: time, instructions, allocations, and their bytes.
+    /// Measures a group, and adds a row for each case: time, instructions, allocations, and their
+    /// bytes.
     pub(crate) fn costs(&mut self, group: Group, effort: Effort, counting: Counting) -> Result<()> {
         let cases = group.cases();
         let (times, counts) = (time(cases, effort), count(group, effort, counting)?);
@@ -71,7 +72,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// The columns of such a table.
+/// The columns of the tables that [`requests`] fills.
 pub(crate) const REQUESTS: [&str; 9] = [
     "case",
     "ns/op",
@@ -84,8 +85,10 @@ pub(crate) const REQUESTS: [&str; 9] = [
     "bar",
 ];
 
-/// A row for each case of a group beside the first, with a bar by its name, by what it takes more
-/// than the first, and by how many times as much.
+/// Measures a group, and adds a row for each case, compared with the first.
+///
+/// `bar` receives the name of a case, its difference to the first in nanoseconds, and its ratio to
+/// the first.
 pub(crate) fn requests(
     report: &mut Report,
     group: Group,
@@ -114,7 +117,7 @@ pub(crate) fn requests(
     Ok(())
 }
 
-/// The processor, the number of cores, the kernel and the compiler.
+/// Describes the processor, the number of cores, the kernel and the compiler.
 pub(crate) fn machine() -> String {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -136,7 +139,7 @@ fn processor() -> String {
     }
 }
 
-/// The compiler on the path, which is the one that `cargo run` has just used.
+/// Returns the version of the compiler in the path, which `cargo run` has just used.
 fn compiler() -> String {
     let version = Command::new("rustc").arg("--version").output().ok();
     let words = version.and_then(|said| String::from_utf8(said.stdout).ok()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A request that is sent again and again without a network, and its expected status.
+//! Requests that are sent repeatedly without a network, with their expected status.
 
 use std::{fmt::Debug, hint::black_box, net::SocketAddr};
 
@@ -11,14 +11,14 @@ use tower::{Service, ServiceExt};
 
 use crate::case::Repeat;
 
-/// Cookies of others that a visitor of a shop may have: before ours, and after it.
+/// Other cookies that a visitor of a shop may have: two before ours, and one after it.
 const OTHER_COOKIES: [&str; 3] = [
     "session=0b9d7f2c-54e1-4d6a-9f0e-6c1a2b3d4e5f",
     "_ga=GA1.2.1937467128.1700000000",
     "theme=dark",
 ];
 
-/// A request of a browser, to be cloned.
+/// A request of a browser, as a template for clones.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     uri: Uri,
@@ -28,7 +28,7 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// A request with these cookies between those of others.
+    /// Creates a request with these cookies among others.
     pub(crate) fn new<'a>(cookies: impl IntoIterator<Item = &'a str>) -> Self {
         let [first, second, last] = OTHER_COOKIES;
         let cookies: Vec<&str> = [first, second].into_iter().chain(cookies).chain([last]).collect();
@@ -45,38 +45,38 @@ impl Template {
         Self { uri, headers, extensions, status }
     }
 
-    /// A request that asks for this, and is answered so.
+    /// Sets the accepted types, and the expected status.
     pub(crate) fn accept(mut self, types: &'static str, status: StatusCode) -> Self {
         self.headers.insert(header::ACCEPT, HeaderValue::from_static(types));
         self.status = status;
         self
     }
 
-    /// The same request of a program, which takes what it gets.
+    /// Makes it the request of a program, which accepts any type.
     pub(crate) fn of_a_program(mut self) -> Self {
         self.headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
         self
     }
 
-    /// The same request, answered so.
+    /// Sets the expected status.
     pub(crate) fn answered(mut self, status: StatusCode) -> Self {
         self.status = status;
         self
     }
 
-    /// The request as a server hands it on that knows its peer.
+    /// Adds the address of the peer, as a server does that knows it.
     pub(crate) fn with_peer(mut self) -> Self {
         let peer = SocketAddr::from(([127, 0, 0, 1], 50_000));
         self.extensions.insert(ConnectInfo(peer));
         self
     }
 
-    /// The status that it is to be answered with.
+    /// The expected status.
     pub(crate) const fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The next request.
+    /// Returns the next request.
     pub(crate) fn request<B>(&self, body: B) -> Request<B> {
         let mut request = Request::new(body);
         *request.method_mut() = Method::GET;
@@ -94,7 +94,7 @@ const BROWSER: [(header::HeaderName, &str); 4] = [
     (header::ACCEPT_LANGUAGE, "en-GB,en;q=0.7,de;q=0.3"),
 ];
 
-/// Sends clones of one request to a service, and wants each answered with its status.
+/// Sends clones of one request to a service, and checks the status of each response.
 pub(crate) fn drive<S, B, R>(mut service: S, template: Template, body: fn() -> B) -> Repeat
 where
     S: Service<Request<B>, Response = Response<R>, Error: Debug> + 'static,
@@ -114,20 +114,21 @@ where
     })
 }
 
-/// The same to a router, after the first thousand: a layer may look at these more closely.
+/// Sends the same to a router, after 1 024 requests that are not measured: a layer may check the
+/// first ones more closely.
 pub(crate) fn drive_router(router: Router, template: Template) -> Repeat {
-    // As `axum::serve` does: otherwise the layers are put around the handler for every request.
+    // As `axum::serve` does. Otherwise axum applies the layers to the handler for every request.
     let mut repeat = drive(router.with_state::<()>(()), template, Body::empty);
     repeat.run(1_024);
     repeat
 }
 
-/// The smallest application that says something.
+/// Returns the smallest application with a response body.
 pub(crate) fn hello() -> Router {
     Router::new().route("/", get(|| async { "Hello, world!" }))
 }
 
-/// A runtime on this thread.
+/// Creates a runtime on this thread.
 pub(crate) fn runtime() -> Runtime {
     Builder::new_current_thread()
         .enable_all()

@@ -1,4 +1,4 @@
-//! Time, in interleaved rounds: the samples of each case, one figure a round.
+//! Timing in interleaved rounds: one sample of each case in each round.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use crate::{
     usage::{thread_cpu_time, wall_time},
 };
 
-/// Nanoseconds of CPU for one repetition of each case, a sample in each round.
+/// Measures the CPU time of one repetition of each case, in nanoseconds, with a sample per round.
 pub(crate) fn time(cases: &[Case], effort: Effort) -> Vec<Samples> {
     time_by(thread_cpu_time, cases, effort)
 }
 
-/// The same for cases that start threads: nanoseconds until all of them are done.
+/// Measures the same by the wall clock, for cases that start threads: until all of them are done.
 pub(crate) fn time_by_wall(cases: &[Case], effort: Effort) -> Vec<Samples> {
     time_by(wall_time, cases, effort)
 }
@@ -22,7 +22,7 @@ fn time_by(clock: fn() -> Duration, cases: &[Case], effort: Effort) -> Vec<Sampl
     let set_up = |case: &Case| Running::new((case.set_up)(), clock, effort.sample());
     let mut running: Vec<Running> = cases.iter().map(set_up).collect();
     for round in 0..effort.rounds() {
-        // Back and forth, so that no case always follows the same other.
+        // The order alternates, so that no case always follows the same other one.
         if round % 2 == 0 {
             running.iter_mut().for_each(Running::sample);
         } else {
@@ -41,10 +41,10 @@ struct Running {
 }
 
 impl Running {
-    /// Finds out how often the case runs in the time of one sample; that warms it up as well.
+    /// Finds how often the case fits into the time of one sample, which also warms it up.
     fn new(repeat: Repeat, clock: fn() -> Duration, sample: Duration) -> Self {
         let mut this = Self { repeat, clock, times: 1, samples: Samples::default() };
-        // Twice, for the first may have been long because of something else.
+        // The shorter of two runs, because one may be delayed by other work.
         while this.spend().min(this.spend()) < sample / 2 && this.times < MAX_TIMES {
             this.times *= 2;
         }
@@ -63,12 +63,12 @@ impl Running {
     }
 }
 
-/// A count as a number that can be divided by; no count here comes near 2⁵³.
+/// Converts a count for a division; no count here comes near 2³².
 fn float(times: u64) -> f64 {
     u32::try_from(times).map_or(f64::INFINITY, f64::from)
 }
 
-/// A sample has at most so many repetitions, however short they are.
+/// The most repetitions in a sample, however short they are.
 const MAX_TIMES: u64 = 1 << 24;
 
 /// One figure for each round.
@@ -80,7 +80,7 @@ impl Samples {
         self.0.push(figure);
     }
 
-    /// The median; not a number if there is no sample.
+    /// The median; NaN if there are no samples.
     pub(crate) fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -99,17 +99,17 @@ impl Samples {
         self.0.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Round by round, this one and another made into one figure.
+    /// Combines these samples with others, round by round.
     pub(crate) fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
         Self(self.0.iter().zip(&other.0).map(|(this, that)| combine(*this, *that)).collect())
     }
 
-    /// What this case takes more than another, round by round.
+    /// The differences to another case, round by round.
     pub(crate) fn over(&self, other: &Self) -> Self {
         self.with(other, |this, that| this - that)
     }
 
-    /// How many times as much this case takes as another, round by round.
+    /// The ratios to another case, round by round.
     pub(crate) fn ratio_to(&self, other: &Self) -> Self {
         self.with(other, |this, that| this / that)
     }

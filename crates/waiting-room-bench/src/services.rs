@@ -1,4 +1,4 @@
-//! Services to put layers around, and layers that do nothing.
+//! Services to which layers are applied, and layers that do nothing.
 
 use std::{
     convert::Infallible,
@@ -10,7 +10,7 @@ use std::{
 use http::{Request, Response};
 use tower::{Service, util::Oneshot};
 
-/// Answers at once, with nothing.
+/// A service that answers at once, with an empty response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready;
 
@@ -28,7 +28,7 @@ impl Service<Request<()>> for Ready {
     }
 }
 
-/// Hands every request on.
+/// A layer that forwards every request.
 #[derive(Clone, Debug)]
 pub(crate) struct Forwarding<S>(pub(crate) S);
 
@@ -46,8 +46,8 @@ impl<R, S: Service<R>> Service<R> for Forwarding<S> {
     }
 }
 
-/// Hands every request on, like a layer that decides about it first: it is always ready, and
-/// drives a clone of the inner service to readiness after the decision.
+/// A layer that forwards every request, in the way of one that decides about it first: it is always
+/// ready, and drives a clone of the inner service to readiness after the decision.
 #[derive(Clone, Debug)]
 pub(crate) struct Deciding<S>(pub(crate) S);
 

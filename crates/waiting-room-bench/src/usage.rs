@@ -19,22 +19,21 @@ use crate::{
     valgrind::{Counting, dhat},
 };
 
-/// How long this thread has run.
+/// The CPU time of this thread.
 pub(crate) fn thread_cpu_time() -> Duration {
     let spent = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(spent).expect("a thread has not run for less than no time")
 }
 
-/// A clock of the whole machine, for what several threads do together.
+/// The monotonic clock of the machine, for work of several threads.
 pub(crate) fn wall_time() -> Duration {
     let since_start = clock_gettime(ClockId::Monotonic);
     Duration::try_from(since_start).expect("a machine has not run for less than no time")
 }
 
-/// How long the main thread of another process has run.
+/// The CPU time of the main thread of another process.
 ///
-/// The kernel brings the figure up to date when the thread is scheduled: good to a few
-/// milliseconds.
+/// The kernel updates it when the thread is scheduled, so it is accurate to a few milliseconds.
 pub(crate) fn process_cpu_time(pid: u32) -> Result<Duration> {
     let path = format!("/proc/{pid}/schedstat");
     let text = fs::read_to_string(&path).with_context(|| path.clone())?;
@@ -42,8 +41,8 @@ pub(crate) fn process_cpu_time(pid: u32) -> Result<Duration> {
     Ok(Duration::from_nanos(nanos))
 }
 
-/// Keeps this thread, and every process that it starts, on one core; if there is only one, does
-/// nothing.
+/// Pins this thread, and every process that it starts, to a core. Does nothing if the machine does
+/// not have that core.
 pub(crate) fn pin_to(core: usize) -> io::Result<()> {
     if thread::available_parallelism()?.get() > core {
         let mut cores = CpuSet::new();
@@ -53,18 +52,19 @@ pub(crate) fn pin_to(core: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Has this process, and those that it starts, have as many connections as the machine lets it.
+/// Raises the number of open connections of this process and its children to the maximum of the
+/// machine.
 pub(crate) fn allow_many_connections() -> io::Result<()> {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     Ok(setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?)
 }
 
-/// How many bytes of this process are in memory.
+/// The resident bytes of this process.
 pub(crate) fn resident_bytes() -> Result<u64> {
     resident_bytes_of(process::id())
 }
 
-/// How many bytes of a process are in memory.
+/// The resident bytes of a process.
 pub(crate) fn resident_bytes_of(pid: u32) -> Result<u64> {
     let path = format!("/proc/{pid}/status");
     let status = fs::read_to_string(&path).with_context(|| path.clone())?;
@@ -73,27 +73,27 @@ pub(crate) fn resident_bytes_of(pid: u32) -> Result<u64> {
     Ok(kibibytes.with_context(|| format!("no VmRSS in {path}"))?.parse::<u64>()? * 1_024)
 }
 
-/// What each of the things weighs that a case keeps.
+/// The memory of each of the items that a case keeps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weight {
-    /// Bytes that the process grows by.
+    /// The bytes by which the process grows.
     pub(crate) resident: f64,
-    /// On the heap; `None` if it is not counted.
+    /// The memory on the heap; `None` if it is not counted.
     pub(crate) heap: Option<HeapWeight>,
 }
 
-/// What a thing weighs on the heap.
+/// The memory of an item on the heap.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeapWeight {
-    /// Bytes that are kept.
+    /// The bytes that stay allocated.
     pub(crate) kept: f64,
-    /// Bytes at the worst time of the growth.
+    /// The bytes at the peak of the growth.
     pub(crate) peak: f64,
-    /// Allocations over the growth.
+    /// The allocations during the growth.
     pub(crate) allocations: f64,
 }
 
-/// Weighs so many things against none, in child processes.
+/// Weighs a number of items against none, in child processes.
 pub(crate) fn weigh(group: Group, case: &str, things: u64, counting: Counting) -> Result<Weight> {
     let each = |all: f64, none: f64| -> Result<f64> {
         Ok((all - none) / f64::from(u32::try_from(things)?))

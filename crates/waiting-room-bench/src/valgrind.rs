@@ -13,15 +13,15 @@ use crate::{
 /// Whether to count instructions and allocations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Counting {
-    /// Times only.
+    /// Measure times only.
     Off,
-    /// By valgrind, if it is installed.
+    /// Count with valgrind, if it is installed.
     #[default]
     On,
 }
 
 impl Counting {
-    /// Why nothing was counted, if nothing was.
+    /// Returns the reason why nothing is counted, if nothing is.
     pub(crate) fn excuse(self) -> Option<&'static str> {
         match self {
             Self::Off => Some("Instructions and allocations were not counted: --counting off."),
@@ -33,7 +33,7 @@ impl Counting {
     }
 }
 
-/// What one repetition of a case takes.
+/// The counts of one repetition of a case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counts {
     pub(crate) instructions: f64,
@@ -41,7 +41,7 @@ pub(crate) struct Counts {
     pub(crate) bytes: f64,
 }
 
-/// What one repetition of each case of a group takes; `None` if it is not counted.
+/// Counts one repetition of each case of a group; `None` if counting is off or impossible.
 pub(crate) fn count(
     group: Group,
     effort: Effort,
@@ -53,7 +53,7 @@ pub(crate) fn count(
     }
     let (few, many) = effort.counted();
     let repetitions = f64::from(u32::try_from(many - few)?);
-    // The two tools are slow, and nothing is timed meanwhile: each has a core.
+    // The two tools are slow, so they run at the same time; nothing is timed meanwhile.
     let (instructions, heap) = thread::scope(|scope| {
         let heap = scope.spawn(|| -> Result<Vec<[f64; 2]>> {
             let dhat = |case: &Case, times| dhat(group, case.name, times).map(|heap| heap.total);
@@ -73,20 +73,20 @@ pub(crate) fn count(
     Ok(instructions?.into_iter().zip(heap?).map(counts).collect())
 }
 
-/// What DHAT says of a run of one case: bytes and blocks in all, at the peak and at the end.
+/// Runs one case under DHAT.
 pub(crate) fn dhat(group: Group, case: &str, times: u64) -> Result<Heap> {
     let said = run(&["--tool=dhat", "--dhat-out-file=/dev/null"], group, case, [0, times])?;
     Heap::parse(&said).with_context(|| format!("DHAT said: {said}"))
 }
 
-/// The heap of one process.
+/// The heap of one process, in bytes and blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Heap {
-    /// Bytes and blocks that were ever allocated.
+    /// All that was ever allocated.
     pub(crate) total: [f64; 2],
-    /// Bytes and blocks at the time of most bytes.
+    /// What was allocated when the bytes were at their peak.
     pub(crate) peak: [f64; 2],
-    /// Bytes and blocks that were left at the end.
+    /// What was still allocated at the end.
     pub(crate) end: [f64; 2],
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn is_installed() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|said| said.status.success())
 }
 
-/// The instructions of the repetitions that come after the first ones.
+/// Runs one case under callgrind, and returns the instructions of the counted repetitions.
 fn callgrind(group: Group, case: &str, first: u64, then: u64) -> Result<f64> {
     let inside = "--toggle-collect=*case::Repeat::counted*";
     let tool = ["--tool=callgrind", "--callgrind-out-file=/dev/null", inside];
@@ -117,7 +117,7 @@ fn callgrind(group: Group, case: &str, first: u64, then: u64) -> Result<f64> {
     Ok(instructions)
 }
 
-/// What valgrind says on its standard error about a run of one case.
+/// Runs one case under valgrind, and returns its standard error.
 fn run(tool: &[&str], group: Group, case: &str, times: [u64; 2]) -> Result<String> {
     let output = Command::new("valgrind")
         .args(tool)
@@ -130,12 +130,12 @@ fn run(tool: &[&str], group: Group, case: &str, times: [u64; 2]) -> Result<Strin
     Ok(said)
 }
 
-/// The rest of the line after a label.
+/// Returns the rest of the first line that has this label.
 fn after<'a>(said: &'a str, label: &str) -> Option<&'a str> {
     said.lines().find_map(|line| line.split_once(label)).map(|(_, rest)| rest)
 }
 
-/// The numbers in a line, which may have commas between thousands.
+/// Parses the numbers in a line, which may have commas between thousands.
 fn numbers(line: &str) -> Vec<f64> {
     line.split_ascii_whitespace().filter_map(|word| word.replace(',', "").parse().ok()).collect()
 }

@@ -1,4 +1,4 @@
-//! A room whose store counts how often it is asked, and visitors who get their tokens at its door.
+//! A room whose store counts its calls, and the tokens of its visitors.
 
 use std::{
     sync::{
@@ -20,7 +20,8 @@ use waiting_room_core::{Pass, Ticket, Verdict, VisitorId, room::Renewal};
 
 use crate::services::Ready;
 
-/// A room with one slot, and sessions so long that no pass is due for renewal while it is measured.
+/// The configuration of a room with one slot, and with sessions that need no renewal during a
+/// measurement.
 pub(crate) fn config() -> WaitingRoomConfigBuilder {
     WaitingRoomConfig::builder("shop")
         .total_active_users(1)
@@ -28,26 +29,26 @@ pub(crate) fn config() -> WaitingRoomConfigBuilder {
         .keys(KeyRing::new(key(1)))
 }
 
-/// A key that every process of a benchmark knows.
+/// Returns a key that is the same in every process of a benchmark.
 pub(crate) fn key(byte: u8) -> TokenKey {
     TokenKey::from_bytes([byte; TokenKey::LEN])
 }
 
-/// The token that a new visitor gets: a pass as long as there is a slot, then a ticket.
+/// Returns the token of a new visitor: a pass while a slot is free, and then a ticket.
 pub(crate) async fn token<St: Store>(layer: &WaitingRoomLayer<St>) -> String {
     let request = Request::get("/").body(()).expect("the request is well formed");
     let Ok(response) = layer.layer(Ready).oneshot(request).await;
     cookie_of(&response).expect("the room has slots or a line")
 }
 
-/// The value of the first cookie that a response sets.
+/// Returns the value of the first cookie that a response sets.
 pub(crate) fn cookie_of<B>(response: &Response<B>) -> Option<String> {
     let line = response.headers().get(header::SET_COOKIE)?.to_str().ok()?;
     let (_, value) = line.split(';').next()?.split_once('=')?;
     Some(value.to_owned())
 }
 
-/// A [`MemoryStore`], and how many of its verbs were called.
+/// A [`MemoryStore`] that counts the calls of its verbs.
 #[derive(Clone, Debug)]
 pub(crate) struct CountingStore {
     store: MemoryStore,
@@ -59,7 +60,7 @@ impl CountingStore {
         Self { store, calls: Arc::default() }
     }
 
-    /// How many verbs were called so far.
+    /// The number of calls so far.
     pub(crate) fn calls(&self) -> u32 {
         self.calls.load(Ordering::Relaxed)
     }

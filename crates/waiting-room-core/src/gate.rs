@@ -16,15 +16,15 @@
 //!
 //! # How it works
 //!
-//! The only state that requests race for is one word, the [`Counter`](counter). As a rule, entering
-//! and leaving a gate without waiters costs one compare-and-swap each. Everything else, including
-//! the queue, is behind one short lock. Wakers are called after that lock is released.
+//! The only state that requests race for is one atomic word. As a rule, entering and leaving a gate
+//! without waiters costs one compare-and-swap each. Everything else, including the queue, is behind
+//! one short lock. Wakers are called after that lock is released.
 //!
 //! A permit that is given back while requests wait goes straight to the next of them: it stays
 //! counted, so no newcomer can take it in between. The [`Discipline`] decides which waiter is next.
 //!
-//! Time is an argument, or is read from a [`Clock`](crate::time::Clock). The gate depends on no runtime:
-//! an [`Acquire`] is a future without a timer, and its owner calls [`Acquire::time_out`].
+//! Time is an argument, or is read from a [`Clock`](crate::time::Clock). The gate depends on no
+//! runtime: an [`Acquire`] is a future without a timer, and its owner calls [`Acquire::time_out`].
 //!
 //! # What it does not do
 //!

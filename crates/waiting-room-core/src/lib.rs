@@ -1,9 +1,13 @@
-//! The rules of a waiting room, without I/O.
+//! The state machines of a waiting room, of rate limits and of a gate, without I/O.
 //!
-//! A [`Room`] decides who of many visitors may use a service now, and in which order the others
-//! follow. It is a plain state machine: the time is an argument of every verb and the only chance
-//! in it is the random [`VisitorId`] that the caller brings. It opens no socket, reads no clock,
-//! never sleeps and never awaits; it answers *when*, and somebody else waits.
+//! A [`Room`] decides which of many visitors may use a service now, and in which order the others
+//! follow. A [`Limiter`] decides whether a client may make a request. A [`Gate`] decides how many
+//! requests run at once. All three are plain state machines: time is an argument of each method, and
+//! the only randomness is the [`VisitorId`] that the caller draws. The crate opens no socket, reads no
+//! clock (but for [`SystemClock`](time::SystemClock), which a caller may pass in), never sleeps and
+//! never awaits. It computes *when* to come back, and the caller does the waiting.
+//!
+//! # The room
 //!
 //! ```text
 //!            enter ──► Admit(Pass) ──renew──► Pass ──renew──► … ──leave / lapse──► slot is free
@@ -13,31 +17,34 @@
 //!          no place      a place in the line
 //! ```
 //!
-//! | word | means |
+//! | word | meaning |
 //! |---|---|
 //! | room | one set of limits and its state, under one name |
-//! | visitor | one browser session or API client, known by its [`VisitorId`] |
+//! | visitor | one browser session or API client, identified by its [`VisitorId`] |
 //! | slot | the right of one visitor to be active |
-//! | pass | proof that a visitor was let in, until a time ([`Pass`]) |
+//! | pass | proof that a visitor was admitted, valid until a time ([`Pass`]) |
 //! | ticket | proof of a place in line ([`Ticket`]) |
 //! | line | the visitors who wait, in order |
-//! | verdict | what the room says: admit, wait, refuse, always with a [`Reason`] |
-//! | store | where a room's shared state lives ([`Store`], [`MemoryStore`]) |
+//! | verdict | the decision of the room: admit, wait or refuse, always with a [`Reason`] |
+//! | store | where the state of a room is kept ([`Store`], [`MemoryStore`]) |
 //!
 //! # Rate limits
 //!
-//! A [`Limiter`] keeps a [`Quota`] for many keys, by one of six [`Algorithm`]s; [`charge_all`] asks
-//! several at once, all or nothing. It remembers a fixed number of keys: one that finds no place
-//! takes that of the least used key near it, and what that one had used is kept for its
-//! [network](KeyHash::of_network), of which every key without a place starts with it. So an idle key
-//! makes room first, no client that is over a limit is forgiven by being forgotten, and a flood of
-//! keys refuses newcomers of its own network alone.
+//! A [`Limiter`] keeps a [`Quota`] for many keys, by one of six [algorithms](rate::Algorithm).
+//! [`charge_all`](rate::charge_all) charges several limiters at once, all or none.
+//!
+//! A limiter remembers a fixed number of keys. If a new key finds no place, the least used key near it
+//! is displaced. The usage of a displaced key is kept for its [network](rate::KeyHash::of_network), and
+//! every key of that network which has no place starts with it. Three properties follow: idle keys are
+//! displaced first; a client over its limit gains nothing by being displaced; and a flood of keys
+//! affects newcomers of its own network alone.
 //!
 //! # The gate
 //!
-//! A [`Gate`] lets a number of requests run at once. Some more wait in order, each as a [`Acquire`]
-//! that becomes a [`Permit`]; the rest are told when to come back. Whatever is dropped is given
-//! back: a permit goes to the next, and a place is free at once.
+//! A [`Gate`] lets a number of requests run at once. Further requests wait in a bounded queue, each as
+//! an [`Acquire`](gate::Acquire) future that resolves to a [`Permit`](gate::Permit); the rest are
+//! refused, with a time to come back. Dropping either of the two releases it: the permit goes to the
+//! next waiter, and the place in the queue is free at once.
 //!
 //! # Example
 //!
@@ -53,12 +60,18 @@
 //! assert!(matches!(room.enter(ann, now), Verdict::Admit { .. }));
 //! let Verdict::Wait { ticket, .. } = room.enter(bob, now) else { panic!("the room is full") };
 //!
-//! // The first visitor leaves; the second is let in at the next check-in.
+//! // The first visitor leaves; the second is admitted at the next check-in.
 //! room.leave(ann, now + Duration::from_secs(1));
 //! let verdict = room.check_in(&ticket, ticket.next_check_in);
 //! assert!(matches!(verdict, Verdict::Admit { .. }));
 //! # Ok::<(), waiting_room_core::ConfigError>(())
 //! ```
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `serde` | rules and quotas can be serialized, as stores that nodes share need it |
 
 pub mod error;
 pub mod gate;

@@ -12,12 +12,17 @@
 //!                                              gone                     gone
 //! ```
 //!
-//! `room.rs` has the verbs. `sessions.rs` keeps the active visitors, `line.rs` the waiting ones in
-//! the orders of `orders.rs`, and `estimate.rs` the measured rates. `rules.rs` and `options.rs` are
-//! the operator's choices; `verdict.rs` and `snapshot.rs` are the answers.
+//! [`Room`] has the verbs, and [`RoomRules`] the operator's choices. A verb about a visitor returns
+//! a [`Verdict`] or a [`Renewal`]; each verdict has a [`Reason`] for metrics and logs.
+//! [`RoomSnapshot`] holds the numbers for the operator.
 //!
-//! A room knows no network and no tokens: a store serializes the calls, and a layer seals passes
-//! and tickets for the clients.
+//! Each verb first drops everything that has lapsed, so a room needs no background task. It does no
+//! I/O, reads no clock and knows no sealed tokens: a [`Store`](crate::Store) serializes the calls,
+//! and a layer seals passes and tickets for the clients.
+
+// The parts: `room.rs` has the verbs, and `admission.rs` their conditions. `sessions.rs` keeps the
+// active visitors, `line.rs` the waiting ones in the orders of `orders.rs`, and `estimate.rs` the
+// measured rates. `timing.rs` derives all intervals from the rules.
 
 mod admission;
 mod estimate;

@@ -1,8 +1,8 @@
-//! The suite that every [`Store`](waiting_room_core::Store) must pass.
+//! The conformance suite that every [`Store`](waiting_room_core::Store) must pass.
 //!
-//! A seeded stream of commands is given to the store and, at the same instants, to a model that is
-//! as slow as it is plain. Both must say the same: each verdict with its reason, its position and
-//! every field of the proof it hands out, and the numbers of the snapshot.
+//! A seeded stream of commands goes to the store and, at the same instants, to a naive model. Both
+//! must give the same replies: each verdict with its reason, its position and every field of the
+//! proof that it contains, and the numbers of the snapshot.
 //!
 //! ```text
 //!              ┌────────► store ──── reply ───┐
@@ -11,8 +11,9 @@
 //!       └──────────── tickets and passes, old ones too ────────────┘
 //! ```
 //!
-//! What is left to the store is how long a visitor is asked to stay away, within bounds, the
-//! estimate of the wait, and on whom the lot falls. The model is told, and follows.
+//! Three things are up to the store: the intervals after which visitors are to return, within
+//! bounds; the estimates of their waits; and the draw of a random line. The model takes them from
+//! the replies.
 
 mod commands;
 mod model;

@@ -6,10 +6,10 @@
 //! the limit.
 //!
 //! ```text
-//!  WorldSnapshot ─► Slots ─► SiteAdmission ──arrive──► Admit
-//!  (active, nodes,  (largest   ▲  │            Queue
-//!   traffic by       remainder)│  └──Ask──►  TicketCounter of the site, then Anywhere's
-//!   minute)                    └──hear── CounterReply ──┘
+//!  WorldSnapshot ─► Slots ─► SiteAdmission ──arrive──► Admit or Queue
+//!  (active, nodes,  (largest    ▲  │
+//!   traffic by       remainder) │  └──Ask──► TicketCounter of the site, then Anywhere's
+//!   minute)                     └──hear── CounterReply ──┘
 //! ```
 //!
 //! | policy | a node may admit in a minute | too early | too many |

@@ -1,6 +1,5 @@
 //! A small JSON API with rate limits.
 //!
-//!
 //! ```text
 //! cargo run -p api                                              serves on http://127.0.0.1:3001
 //! cargo run -p api -- --limits my.toml --headers x-rate-limit   other rules, and other headers

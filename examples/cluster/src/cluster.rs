@@ -115,12 +115,12 @@ async fn open_room(store: &EngineServer, room: &RoomArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns 32 random bytes in base64.
+/// Returns a random key of 32 bytes in base64.
 fn random_key() -> String {
     let mut chance = rand::make_rng::<rand::rngs::StdRng>();
     let letter = |_| char::from(BASE64[chance.random_range(0..BASE64.len())]);
-    // The last of the 43 characters encodes only four bits, and `A` leaves them and the padding
-    // bits zero.
+    // The last of the 43 characters encodes four bits and two bits of padding. `A` sets them all to
+    // zero, and the padding must be zero.
     (0..42).map(letter).chain(['A']).collect()
 }
 

@@ -46,8 +46,8 @@ pub(crate) enum Weather {
     Clear,
     /// Existing and new connections are closed.
     Cut,
-    /// They vanish without an error. A connection that has lost bytes stays dead, as if a firewall
-    /// on the way had dropped its state; a connection that is made later works.
+    /// They vanish without an error. A connection that exists in this weather stays dead, as if a
+    /// firewall on the way had dropped its state; a connection that is made later works.
     Deaf,
     /// They are carried with this additional delay in each direction.
     Slow(Duration),

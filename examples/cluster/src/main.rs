@@ -1,7 +1,6 @@
 //! Four shops behind one balancer and one Redis or Valkey, and what a crowd sees of them while
 //! faults are injected.
 //!
-//!
 //! ```text
 //! cargo run --release -p cluster                                 without a fault
 //! cargo run --release -p cluster -- --fault half-open            with one fault

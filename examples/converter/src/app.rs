@@ -22,11 +22,12 @@ use crate::{
     picture,
 };
 
-/// The gate in front of the conversions: so many at once, the others in order.
+/// The gate in front of the conversions: it runs up to `limit` requests at once, and the others
+/// wait in order of arrival.
 ///
 /// # Errors
 ///
-/// A limit, a queue or a time that a gate cannot keep.
+/// The gate does not support this limit, queue or wait.
 pub(crate) fn gate(
     limit: u32,
     queue: u32,
@@ -40,7 +41,7 @@ pub(crate) fn gate(
     Ok(WaitingRoomLayer::new(WaitingRoomConfig::builder("converter").concurrency(gate).build()?))
 }
 
-/// The application, with a gate or without one.
+/// The application, with or without a gate.
 pub(crate) fn app(pace: Pace, order: &Arc<Order>, gate: Option<WaitingRoomLayer>) -> Router {
     let inside = Router::new()
         .route(CONVERT, post(convert))
@@ -73,10 +74,10 @@ async fn convert(
 /// The name of the gate.
 pub(crate) const GATE: &str = "convert";
 
-/// Where pictures are converted.
+/// The path of the endpoint that converts pictures.
 pub(crate) const CONVERT: &str = "/convert";
 
-/// What costs nothing, and is not gated.
+/// The path of the health check, which needs no CPU time and is not gated.
 pub(crate) const HEALTH: &str = "/healthz";
 
 #[cfg(test)]

@@ -14,52 +14,52 @@ pub(crate) struct Cli {
     pub(crate) plan: Plan,
 }
 
-/// What else this program is.
+/// The other roles of this program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Role {
-    /// The clients, in a process of their own; the server starts it.
+    /// Runs the clients in a process of their own, which the server starts.
     #[command(hide = true)]
     Clients(ClientsOrder),
 }
 
-/// What is tried.
+/// The settings of the measurement.
 #[derive(Args, Debug)]
 pub(crate) struct Plan {
-    /// How much of the CPU, of all cores together, the conversions may take.
+    /// The share of the CPU, of all cores together, that the conversions may use.
     #[arg(long, value_name = "PERCENT", default_value_t = 70, value_parser = clap::value_parser!(u32).range(10..=95))]
     pub(crate) cpu: u32,
-    /// So many clients ask, and each asks again as soon as it is served.
+    /// The number of clients; each sends its next request as soon as the last one is served.
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) clients: u32,
-    /// For how long they ask in each run.
+    /// The duration of each run.
     #[arg(long = "for", value_name = "TIME", default_value = "30s", value_parser = length)]
     pub(crate) length: Duration,
-    /// So many of them may wait; over it, they are told when to come back.
+    /// The number of requests that may wait; beyond it, clients are told when to return.
     #[arg(long, value_name = "PLACES", default_value_t = 32)]
     pub(crate) queue: u32,
-    /// For how long they may wait.
+    /// The maximum time that a request waits.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
     pub(crate) max_wait: Duration,
-    /// Adds a run with a limit that is found by measuring the CPU.
+    /// Adds a run with a limit that adapts to the measured CPU.
     #[arg(long)]
     adaptive: bool,
-    /// Also write `converter.csv`, `converter-cpu.csv` and `converter.svg` into this directory.
+    /// Also writes `converter.csv`, `converter-cpu.csv` and `converter.svg` into this directory.
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) out: Option<PathBuf>,
 }
 
-/// How it is tried.
+/// The way in which a run limits concurrency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// With a limit that is found by measuring the CPU.
+    /// A limit that adapts to the measured CPU.
     Adaptive,
-    /// With a limit and a pace that come to the share that is asked for.
+    /// A limit and a pace that together result in the requested share.
     Fixed,
-    /// Everybody converts at once.
+    /// No limit: all requests are converted at once.
     Ungated,
 }
 
-/// What the clients are to do.
+/// The orders for the process of the clients.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ClientsOrder {
     #[arg(long)]
@@ -71,7 +71,7 @@ pub(crate) struct ClientsOrder {
 }
 
 impl Plan {
-    /// In which ways it is tried, one after the other.
+    /// The ways to run, one after the other.
     pub(crate) fn ways(&self) -> impl Iterator<Item = Way> {
         let adaptive = self.adaptive.then_some(Way::Adaptive);
         [Way::Ungated, Way::Fixed].into_iter().chain(adaptive)
@@ -79,7 +79,7 @@ impl Plan {
 }
 
 impl Way {
-    /// How it is called in tables.
+    /// The name in tables.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Adaptive => "adaptive limit",
@@ -97,7 +97,7 @@ fn length(text: &str) -> Result<Duration, String> {
     Err(format!("expected at least {SHORTEST:?} and at most {LONGEST:?}"))
 }
 
-/// There is something left to judge when the start is over.
+/// The minimum duration, which leaves something to judge after the start.
 const SHORTEST: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(600);
 

@@ -1,4 +1,4 @@
-//! One client, and when it asks again.
+//! One client, and the times at which it repeats requests.
 
 use std::time::Duration;
 
@@ -18,16 +18,16 @@ pub(crate) struct Client {
     seen: Seen,
 }
 
-/// What one request came to.
+/// The result of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
-    /// There is no room; come back after this time.
+    /// The gate is full; the client may return after this time.
     Refused(Option<Duration>),
-    /// Here is the picture.
+    /// The picture was converted.
     Served,
-    /// There was no answer, or none that was to be expected.
+    /// There was no response, or an unexpected one.
     Trouble,
-    /// It took too long.
+    /// The request waited in the queue for too long.
     TimedOut,
 }
 
@@ -36,7 +36,8 @@ impl Client {
         Ok(Self { http: http()?, url, source, spread, seen: Seen::default() })
     }
 
-    /// Has one picture after the other converted until this time, and the last to its end.
+    /// Sends one picture after the other until this time, and waits for the last one to be
+    /// converted.
     pub(crate) async fn live(mut self, until: Instant) -> Seen {
         while Instant::now() < until {
             if !self.get_served(until + PATIENCE).await {
@@ -47,7 +48,7 @@ impl Client {
         self.seen
     }
 
-    /// Asks until it is served. Says whether it was.
+    /// Repeats the request until the picture is converted. Returns whether it was.
     async fn get_served(&mut self, until: Instant) -> bool {
         let since = Instant::now();
         let mut back_off = BackOff::new(self.spread);
@@ -89,7 +90,8 @@ impl Client {
     }
 }
 
-/// Asks now and then how the server is, and says how long each answer took, in microseconds.
+/// Requests the health check at intervals until this time, and returns the response times in
+/// microseconds.
 pub(crate) async fn pass_by(url: String, until: Instant) -> Result<Vec<u64>, reqwest::Error> {
     let http = http()?;
     let mut took = Vec::new();
@@ -112,16 +114,16 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// For how long a client goes on with the last picture; nobody waits for longer.
+/// The time for which a client keeps trying to get its last picture, and the timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const NOW_AND_THEN: Duration = Duration::from_millis(50);
 
-/// How long a client waits before it repeats a request.
+/// The intervals at which a client repeats a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BackOff {
     next: Duration,
-    /// From 0 to 1, and different for each client, so that they do not come back together.
+    /// From 0 to 1, and different for each client, so that clients do not return together.
     spread: f64,
 }
 
@@ -130,7 +132,8 @@ impl BackOff {
         Self { next: FIRST, spread }
     }
 
-    /// As long as the server says; if it does not, twice as long as the last time.
+    /// Returns the given `Retry-After`. If there is none, returns twice the last pause, up to a
+    /// maximum.
     pub(crate) fn pause(&mut self, retry_after: Option<Duration>) -> Duration {
         if let Some(told) = retry_after {
             return told;
@@ -141,7 +144,7 @@ impl BackOff {
     }
 }
 
-/// The seconds of a `Retry-After`.
+/// Parses a `Retry-After` header that contains a number of seconds.
 pub(crate) fn seconds(retry_after: Option<&[u8]>) -> Option<Duration> {
     let seconds = std::str::from_utf8(retry_after?).ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))

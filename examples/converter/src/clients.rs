@@ -1,9 +1,9 @@
-//! Who asks: clients over real sockets, in a process of their own, so that the CPU they use is not
-//! counted as the server's.
+//! The clients. They connect over real sockets, and run in a process of their own, so that the CPU
+//! time they use is not attributed to the server.
 //!
-//! Each has its own connection, sends a picture, and asks again as soon as it has its answer. If it
-//! is told to come back later, it does. Beside them, somebody passes by who only wants to know
-//! whether the server is well.
+//! Each client has its own connection, sends a picture, and sends it again as soon as it has its
+//! answer. It obeys `Retry-After`. In addition, one client requests only the health check, to
+//! measure how responsive the server is.
 
 use std::{
     env,
@@ -28,11 +28,11 @@ use crate::{
     seen::Seen,
 };
 
-/// Lives the life of all clients, and tells what they saw on standard output.
+/// Runs all clients, and writes what they saw to standard output.
 ///
 /// # Errors
 ///
-/// A client that cannot be made, or nobody who listens.
+/// A client cannot be created or the health check fails, or standard output is closed.
 pub(crate) async fn live(order: &ClientsOrder) -> Result<(), Box<dyn Error>> {
     let ClientsOrder { server, clients, length } = *order;
     let source = Bytes::from(picture::source(WIDTH, HEIGHT)?);
@@ -54,16 +54,16 @@ pub(crate) async fn live(order: &ClientsOrder) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What each picture measures that is sent: a conversion then takes some hundredths of a second.
+/// The size of the picture in pixels. Its conversion takes some hundredths of a second.
 const WIDTH: u32 = 1280;
 const HEIGHT: u32 = 960;
 
-/// Clients that are asking. They end when this is dropped.
+/// The process of the clients. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Clients(Child);
 
 impl Clients {
-    /// Sends them to a server.
+    /// Starts the clients for a server.
     pub(crate) fn send(server: SocketAddr, plan: &Plan) -> io::Result<Self> {
         let Plan { clients, length, .. } = plan;
         Command::new(env::current_exe()?)
@@ -78,7 +78,7 @@ impl Clients {
             .map(Self)
     }
 
-    /// Waits until they are done, and says what they saw.
+    /// Waits until the clients have finished, and returns what they saw.
     pub(crate) async fn seen(self) -> Result<Seen, Box<dyn Error>> {
         let output = self.0.wait_with_output().await?;
         if !output.status.success() {

@@ -1,8 +1,9 @@
-//! A limit on concurrency that is found by measuring: additive increase, multiplicative decrease.
+//! Finds a limit on concurrency by measuring: additive increase, multiplicative decrease.
 //!
-//! It need not know how many cores there are, nor what part of its time a request computes. What
-//! it finds is rarely a whole number, and a limit is always one. So it switches: 1.4 is a limit of
-//! 2 in two of five slices of time, and of 1 in the others.
+//! The controller does not need to know the number of cores, nor the part of its time that a
+//! request computes. The limit that it finds is rarely a whole number, but a gate needs one, so the
+//! controller alternates: a limit of 1.4 is set as 2 in two of five slices of time, and as 1 in the
+//! others.
 
 use std::time::Duration;
 
@@ -11,11 +12,11 @@ use tower_waiting_room::{ConfigError, WaitingRoomHandle};
 
 use crate::{app::GATE, cpu::Meter};
 
-/// Keeps the CPU of this process at so many percent, until it is dropped.
+/// Keeps the CPU usage of this process at `percent` until the future is dropped.
 ///
 /// # Errors
 ///
-/// The gate is not there.
+/// The gate does not accept a limit.
 pub(crate) async fn control(
     handle: WaitingRoomHandle,
     percent: u32,
@@ -40,24 +41,25 @@ pub(crate) async fn control(
 struct FractionalLimit {
     limit: u32,
     highest: u32,
-    /// What the slices so far were given too little, less than one.
+    /// The part of the limit that past slices have not received yet, in thousandths; less than one.
     owed: u32,
 }
 
 impl FractionalLimit {
-    /// Begins with one, and is never less: with none at all, nobody would be served, and nothing
-    /// learned.
+    /// Starts at one, and never falls below it: without a running request there would be nothing to
+    /// measure.
     const fn new(highest: u32) -> Self {
         Self { limit: WHOLE, highest: highest * WHOLE, owed: 0 }
     }
 
-    /// Rises by a little while there is something to spare, and falls by a part of itself if not.
+    /// Raises the limit by a fixed step while CPU time is left, and lowers it by a fraction
+    /// otherwise.
     fn adapt(&mut self, is_to_spare: bool) {
         let adapted = if is_to_spare { self.limit + STEP } else { self.limit * 95 / 100 };
         self.limit = adapted.clamp(WHOLE, self.highest);
     }
 
-    /// A whole number; over many slices, their mean is the limit.
+    /// A whole number for the next slice. Over many slices, the mean of these numbers is the limit.
     const fn of_next_slice(&mut self) -> u32 {
         let due = self.limit + self.owed;
         self.owed = due % WHOLE;
@@ -68,10 +70,11 @@ impl FractionalLimit {
 const WHOLE: u32 = 1_000;
 const STEP: u32 = 50;
 
-/// About as long as a conversion: what is shorter has no effect, since nobody is cut off.
+/// The time for which a whole limit is in force. A shorter slice would have no effect, since
+/// running conversions are not interrupted.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// After so many slices the limit is adapted.
+/// The number of slices after which the limit is adapted.
 const SLICES: u64 = 5;
 
 #[cfg(test)]
@@ -92,7 +95,7 @@ mod tests {
     fn a_limit_finds_the_share_and_stays_about_it() {
         let mut limit = FractionalLimit::new(4);
         for round in 0..200 {
-            // Each permit is half of the CPU, and 70 % is asked for.
+            // Each permit uses half of the CPU, and the target is 70 %.
             limit.adapt(limit.limit / 20 < 70);
             assert!(round < 10 || (1_300..=1_450).contains(&limit.limit), "{limit:?}");
         }

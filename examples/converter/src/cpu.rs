@@ -1,7 +1,7 @@
 //! CPU time: of a thread, of this process, and of everything else on the machine.
 //!
-//! What is judged is the time of this process alone. The rest of the machine is only shown beside
-//! it, since it explains what a process does not get.
+//! Only the time of this process is judged. The rest of the machine is reported beside it, because
+//! it explains why a process gets less.
 
 use std::{fs, time::Duration};
 
@@ -11,13 +11,13 @@ use rustix::{
 };
 use tokio::time::Instant;
 
-/// How long this thread has run.
+/// The CPU time of this thread.
 pub(crate) fn of_thread() -> Duration {
     read(ClockId::ThreadCPUTime)
 }
 
-/// How long all threads of this process have run: what `/proc/self/stat` has in hundredths of a
-/// second, in nanoseconds.
+/// The CPU time of all threads of this process, in nanoseconds. `/proc/self/stat` reports it only
+/// in hundredths of a second.
 fn of_process() -> Duration {
     read(ClockId::ProcessCPUTime)
 }
@@ -26,13 +26,14 @@ fn read(clock: ClockId) -> Duration {
     Duration::try_from(clock_gettime(clock)).expect("nothing has run for less than no time")
 }
 
-/// How long the cores of this machine have been busy, as far as it says.
+/// The time for which the cores of this machine have been busy, if the system reports it.
 fn of_machine() -> Option<Duration> {
     busy(&fs::read_to_string("/proc/stat").ok()?, clock_ticks_per_second())
 }
 
-/// The first line of `/proc/stat`: ticks of user, nice, system, idle, iowait, irq, softirq and
-/// steal, and of guests, which are in user already. What was stolen was busy, with another machine.
+/// The busy time in the first line of `/proc/stat`. The line counts the ticks of user, nice,
+/// system, idle, iowait, irq, softirq and steal, and of guests, which user includes. Steal counts
+/// as busy: another virtual machine had the core.
 fn busy(stat: &str, ticks_per_second: u64) -> Option<Duration> {
     let fields = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> =
@@ -43,7 +44,7 @@ fn busy(stat: &str, ticks_per_second: u64) -> Option<Duration> {
     Some(Duration::from_nanos(busy.checked_mul(per_tick)?))
 }
 
-/// Reads off which part of all cores was used since the last reading.
+/// Measures the share of all cores that was used since the last reading.
 #[derive(Debug)]
 pub(crate) struct Meter {
     cores: u32,
@@ -52,24 +53,24 @@ pub(crate) struct Meter {
     machine: Option<Duration>,
 }
 
-/// Parts of all cores together, in percent.
+/// Shares of all cores together, in percent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Used {
-    /// Over so long.
+    /// The length of the period.
     pub(crate) over: Duration,
-    /// By this process.
+    /// The share of this process.
     pub(crate) server: f64,
-    /// By all others, where it can be told.
+    /// The share of all other processes, if the system reports it.
     pub(crate) others: Option<f64>,
 }
 
 impl Meter {
-    /// Reads from now on.
+    /// Starts a measurement.
     pub(crate) fn start(cores: u32) -> Self {
         Self { cores, at: Instant::now(), process: of_process(), machine: of_machine() }
     }
 
-    /// What was used since the last reading.
+    /// Returns what was used since the last reading, and starts the next period.
     pub(crate) fn read(&mut self) -> Used {
         let now = Self::start(self.cores);
         let over = now.at - self.at;

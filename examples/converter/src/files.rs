@@ -1,4 +1,4 @@
-//! The runs as files.
+//! Writes the runs to files.
 
 use std::{error::Error, fs, path::Path, time::Duration};
 
@@ -35,11 +35,12 @@ struct Point {
     others_percent: Option<f64>,
 }
 
-/// Writes the runs, their curves and a picture of them: `converter.csv`, `converter-cpu.csv` and
-/// `converter.svg`, and the directory if there is none.
+/// Writes the runs, their curves and a chart into `converter.csv`, `converter-cpu.csv` and
+/// `converter.svg`. Creates the directory if it does not exist.
 ///
 /// # Errors
 ///
+/// A file cannot be written.
 /// Whatever keeps a file from being written.
 pub(crate) fn write(report: &Report, directory: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(directory)?;
@@ -90,7 +91,7 @@ fn points(run: &Run) -> impl Iterator<Item = Point> {
     })
 }
 
-/// To a tenth.
+/// Rounds to a tenth.
 fn round(value: f64) -> f64 {
     (10.0 * value).round() / 10.0
 }

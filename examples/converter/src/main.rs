@@ -1,23 +1,23 @@
-//! A conversion of pictures that takes all the CPU there is, and a gate that leaves some of it to
+//! A conversion of pictures that uses all available CPU, and a gate that leaves some of it to
 //! others.
 //!
 //! ```text
-//! cargo run --release -p converter                      without the gate, and with it
-//! cargo run --release -p converter -- --adaptive        and with a limit that finds itself
+//! cargo run --release -p converter                      without a gate, and with one
+//! cargo run --release -p converter -- --adaptive        and with a limit that adapts
 //! ```
 //!
 //! ```text
 //!  this process                                            another process
 //!  ┌──────────────────────────────────────────────────┐    ┌─────────────────┐
-//!  │ arrived ─► gate ─► let in ─► convert ─► finished │◄═══╡ 32 clients      │
-//!  │    └───── order ──────┴──────────────────┘       │    │ and a passer-by │
+//!  │ arrived ─► gate ─► let in ─► convert ─► finished │◄═══╡ 32 clients, and │
+//!  │    └───── order ──────┴──────────────────┘       │    │ a health check  │
 //!  │ meter: the CPU time of this process              │    └─────────────────┘
 //!  └──────────────────────────────────────────────────┘
 //! ```
 //!
-//! [`app`] is the application; [`pace`] shows how 70 % of two cores can be a limit, and where the CPU
-//! time is spent; [`controller`] finds such a limit. [`clients`] are the crowd, [`mod@run`] is one
-//! run of it, and [`report`] judges the runs.
+//! [`app`] is the application. [`pace`] turns 70 % of two cores into a limit, and measures the CPU
+//! time of each conversion; [`controller`] finds such a limit. [`clients`] are the crowd,
+//! [`mod@run`] is one run with it, and [`report`] judges the runs.
 
 mod app;
 mod cli;
@@ -43,10 +43,10 @@ use crate::{
     report::Report,
 };
 
-/// Ends with 0 if the CPU was where it was meant to be and everybody was served in order, with 1
-/// if not, and with 2 if it could not be tried.
+/// Exits with 0 if the CPU usage was as intended and all clients were served in order, with 1 if
+/// not, and with 2 if a run could not start.
 ///
-/// The runtime has one thread, since nothing but conversions takes time, and those have threads of
+/// The runtime has one thread, because only conversions need CPU time, and they have threads of
 /// their own. So requests reach the gate one after the other, in the order in which they are
 /// numbered.
 #[tokio::main(flavor = "current_thread")]

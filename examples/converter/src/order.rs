@@ -1,4 +1,4 @@
-//! In which order requests came, were let in, and were finished.
+//! The orders in which requests arrived, were admitted, and were completed.
 
 use std::{
     collections::BTreeSet,
@@ -15,7 +15,7 @@ use axum::{
 };
 use tokio::time::Instant;
 
-/// Numbers requests in front of the gate, and notes the numbers behind it.
+/// Numbers requests in front of the gate, and records the numbers behind it.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     arrived: AtomicU64,
@@ -23,11 +23,11 @@ pub(crate) struct Order {
     finished: Mutex<Vec<u64>>,
 }
 
-/// A request in front of the gate: how many came before it.
+/// The number of a request in front of the gate: the number of requests before it.
 #[derive(Clone, Copy, Debug)]
 struct Arrived(u64);
 
-/// A request that was let in, and when.
+/// A request that was admitted, and the time of its admission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LetIn {
     number: u64,
@@ -37,30 +37,30 @@ pub(crate) struct LetIn {
 /// How much a sequence differs from the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Overtaking {
-    /// So many requests had somebody before them who came later.
+    /// The number of requests that were overtaken by a later one.
     pub(crate) overtaken: usize,
-    /// So many who came later one of them had before it, at most.
+    /// The highest number of later requests that overtook one request.
     pub(crate) by_at_most: usize,
 }
 
 impl Order {
-    /// The conversion is over.
+    /// Records that the conversion of a request is complete.
     pub(crate) fn finish(&self, request: LetIn) {
         note(&self.finished, request.number);
     }
 
-    /// How those who were let in differ from those who came.
+    /// Compares the order of admission with the order of arrival.
     pub(crate) fn of_those_let_in(&self) -> Overtaking {
         Overtaking::in_sequence(&self.let_in.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How those who were finished differ from those who came.
+    /// Compares the order of completion with the order of arrival.
     pub(crate) fn of_those_finished(&self) -> Overtaking {
         Overtaking::in_sequence(&self.finished.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// In front of the gate.
+/// The middleware in front of the gate, which numbers requests.
 pub(crate) async fn arrive(
     State(order): State<Arc<Order>>,
     mut request: Request,
@@ -71,7 +71,7 @@ pub(crate) async fn arrive(
     next.run(request).await
 }
 
-/// Behind the gate, before anything of the request is read.
+/// The middleware behind the gate. It runs before the body of a request is read.
 pub(crate) async fn let_in(
     State(order): State<Arc<Order>>,
     mut request: Request,
@@ -89,8 +89,8 @@ fn note(numbers: &Mutex<Vec<u64>>, number: u64) {
 }
 
 impl Overtaking {
-    /// Numbers by arrival, in the order of something else. A number that is missing was refused,
-    /// and so overtaken by nobody.
+    /// Compares a sequence of arrival numbers with the order of arrival. A missing number belongs
+    /// to a request that was refused; it does not count as overtaken.
     fn in_sequence(numbers: &[u64]) -> Self {
         let (mut before, mut overtaking) = (BTreeSet::new(), Self { overtaken: 0, by_at_most: 0 });
         for &number in numbers {

@@ -1,9 +1,10 @@
-//! How a share of the CPU becomes a limit on concurrency, and how conversions keep to it.
+//! Turns a share of the CPU into a limit on concurrency, and makes conversions keep to it.
 //!
 //! A conversion keeps one core busy, so on two cores a limit of 1 is half of the CPU and a limit of
-//! 2 is all of it; 70 % lies between. But a permit need not be free as soon as the work is done:
-//! whoever holds its handle says when. So the limit is the next whole number, and each permit rests
-//! after its work until it has been at work for no more than its part of the time:
+//! 2 is all of it; 70 % lies in between. But a permit need not be released as soon as the work is
+//! done, because the application holds its handle. So the limit is the next whole number, and each
+//! permit rests after its work until its CPU time is no more than its share of the time for which
+//! it was held:
 //!
 //! ```text
 //!  2 permits, each of 70 % of a core
@@ -24,7 +25,7 @@ use tower_waiting_room::gate::PermitHandle;
 
 use crate::cpu;
 
-/// A limit, and how much of a core each of its permits stands for.
+/// A limit, and the share of a core that each of its permits stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pace {
     limit: u32,
@@ -32,30 +33,31 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// So much of the CPU, in percent of all cores together.
+    /// The pace for `percent` of all cores together.
     pub(crate) fn new(percent: u32, cores: u32) -> Self {
         let hundredths = percent * cores;
         let limit = hundredths.div_ceil(100);
         Self { limit, duty: f64::from(hundredths) / f64::from(100 * limit) }
     }
 
-    /// Permits that never rest.
+    /// The pace of permits that never rest.
     pub(crate) const fn restless(limit: u32) -> Self {
         Self { limit, duty: 1.0 }
     }
 
-    /// How many may convert at once.
+    /// The number of conversions that may run at once.
     pub(crate) const fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// How much longer a permit is held that has been held for so long, and used so much CPU time.
+    /// The time for which a permit has to be held after it was `held` for this time and `worked`
+    /// for this CPU time.
     pub(crate) fn rest(&self, worked: Duration, held: Duration) -> Duration {
         worked.div_f64(self.duty).saturating_sub(held)
     }
 }
 
-/// A permit that is held since then, and how it is to be used.
+/// A permit, the time since which it is held, and its pace.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) permit: Option<PermitHandle>,
@@ -63,10 +65,10 @@ pub(crate) struct Held {
     pub(crate) pace: Pace,
 }
 
-/// Computes on another thread.
+/// Runs `work` on a thread for blocking tasks.
 ///
-/// The permit goes with the work, which cannot be stopped: when a client goes away, and with it the
-/// future of its response, the permit is held on for as long as a core is in fact busy.
+/// The permit moves with the work, which cannot be stopped: when a client disconnects and its
+/// response future is dropped, the permit is held for as long as a core is busy.
 ///
 /// # Errors
 ///
@@ -74,7 +76,7 @@ pub(crate) struct Held {
 ///
 /// # Cancel safety
 ///
-/// The work goes on to its end, and nobody learns the result.
+/// The work continues to its end, and its result is dropped.
 pub(crate) async fn compute<T: Send + 'static>(
     held: Held,
     work: impl FnOnce() -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! What there is to convert, and into what.
+//! The pictures, and their conversion.
 
 use std::io::Cursor;
 
@@ -7,12 +7,12 @@ use image::{
     imageops::FilterType,
 };
 
-/// Makes a picture of half the size: decoded, scaled, sharpened and encoded again. CPU time is all
-/// that it takes.
+/// Returns the picture at half the size: decoded, scaled, sharpened and encoded again. It uses only
+/// CPU time.
 ///
 /// # Errors
 ///
-/// The source is no JPEG, or a larger one than is converted here.
+/// The source is not a JPEG, or it is too large.
 pub(crate) fn convert(source: &[u8]) -> ImageResult<Vec<u8>> {
     let mut reader = ImageReader::with_format(Cursor::new(source), ImageFormat::Jpeg);
     let mut limits = Limits::default();
@@ -24,11 +24,11 @@ pub(crate) fn convert(source: &[u8]) -> ImageResult<Vec<u8>> {
     encoded(&half.unsharpen(1.5, 2).into_rgb8())
 }
 
-/// A picture to convert: of one size, always the same.
+/// A picture to convert. It is the same for every call with these dimensions.
 ///
 /// # Errors
 ///
-/// Nothing that is known of.
+/// The picture cannot be encoded.
 pub(crate) fn source(width: u32, height: u32) -> ImageResult<Vec<u8>> {
     encoded(&RgbImage::from_fn(width, height, |x, y| {
         let wave = |pace: u32| {
@@ -45,7 +45,7 @@ fn encoded(picture: &RgbImage) -> ImageResult<Vec<u8>> {
     Ok(encoded)
 }
 
-/// What a picture may take of the memory is bounded by this.
+/// The maximum width and height in pixels. It bounds the memory of a picture.
 const MAX_EDGE: u32 = 4096;
 
 #[cfg(test)]

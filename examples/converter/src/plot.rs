@@ -1,7 +1,7 @@
-//! The CPU over time, one run below the other.
+//! Charts of the CPU over time, one run below the other.
 //!
-//! The background is left free and the colours are of a middle lightness, to be read on white and
-//! on black.
+//! The background is transparent and the colours are of medium lightness, to be readable on white
+//! and on black.
 
 use svg::{
     Document,
@@ -10,7 +10,7 @@ use svg::{
 
 use crate::{cpu::Used, report::Report, run::Run};
 
-/// Draws the whole picture.
+/// Draws all runs.
 pub(crate) fn plot(report: &Report) -> Document {
     let lengths = report.runs.iter().map(|run| run.curve.length().as_secs_f64());
     let seconds = lengths.fold(1.0, f64::max);
@@ -39,7 +39,7 @@ pub(crate) fn plot(report: &Report) -> Document {
     picture
 }
 
-/// Where a run is drawn.
+/// The area of one run.
 struct Band {
     top: f64,
     seconds: f64,
@@ -54,7 +54,7 @@ impl Band {
         round(self.top + HEIGHT * (1.0 - percent.min(100.0) / 100.0))
     }
 
-    /// The corners of a line that is level over each step.
+    /// The corners of a step function: the line is level over each period.
     fn steps(&self, curve: &[Used], part: impl Fn(&Used) -> f64) -> Vec<(f64, f64)> {
         let mut at = 0.0;
         let corners = curve.iter().flat_map(|used| {
@@ -66,7 +66,7 @@ impl Band {
     }
 }
 
-/// The lines of 0, the share that is asked for, and 100 %, and the seconds below.
+/// Draws lines at 0, at the requested share and at 100 %, and the labels of the time axis.
 fn with_axes(mut picture: Document, band: &Band, cpu: u32) -> Document {
     for percent in [0, cpu, 100] {
         let y = band.y(percent.into());
@@ -83,7 +83,7 @@ fn with_axes(mut picture: Document, band: &Band, cpu: u32) -> Document {
     picture
 }
 
-/// The curve of a run, and what it came to.
+/// Draws the curve of a run, and its figures.
 fn with_run(mut picture: Document, band: &Band, run: &Run) -> Document {
     let server = band.steps(&run.curve.0, |used| used.server);
     if let (Some(&(first, _)), Some(&(last, _))) = (server.first(), server.last()) {
@@ -139,7 +139,7 @@ fn text(content: &str, x: f64, y: f64) -> Text {
     Text::new(content).set("x", x).set("y", round(y))
 }
 
-/// To a tenth of a pixel.
+/// Rounds to a tenth of a pixel.
 fn round(value: f64) -> f64 {
     (10.0 * value).round() / 10.0
 }
@@ -151,7 +151,7 @@ const HEIGHT: f64 = 120.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 740.0;
 
-/// Of a palette that people with any kind of colour vision can tell apart.
+/// From a palette for all kinds of colour vision.
 const SERVER: &str = "#3b8fd1";
 const OTHERS: &str = "#d55e00";
 const INK: &str = "#7d8590";

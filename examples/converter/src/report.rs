@@ -1,4 +1,4 @@
-//! What came of the runs: as a table, and judged.
+//! The outcome of the runs: as a table, and judged.
 
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -7,10 +7,10 @@ use crate::{
     run::Run,
 };
 
-/// All runs, and what was asked of them.
+/// All runs, and the requirements on them.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// The share of the CPU that a gate is to keep.
+    /// The share of the CPU that a run with a gate has to reach, in percent.
     pub(crate) cpu: u32,
     pub(crate) clients: u32,
     pub(crate) runs: Vec<Run>,
@@ -21,17 +21,17 @@ impl Report {
         Self { cpu: plan.cpu, clients: plan.clients, runs }
     }
 
-    /// One column for each run.
+    /// A table with one column for each run.
     pub(crate) fn table(&self) -> Table {
         table(&self.runs)
     }
 
-    /// Whether everything was as it was meant to be.
+    /// Returns whether all requirements were met.
     pub(crate) fn is_met(&self) -> bool {
         self.missed().is_empty()
     }
 
-    /// The same in words.
+    /// The verdict in words.
     pub(crate) fn verdict(&self) -> String {
         match self.missed().as_slice() {
             [] => "every bar was met".to_owned(),
@@ -44,7 +44,7 @@ impl Report {
     }
 }
 
-/// What was missed by a run in which so much of the CPU was to be used.
+/// The requirements that a run missed. `cpu` is the requested share in percent.
 fn missed(run: &Run, cpu: u32) -> Vec<String> {
     let (server, cpu) = (run.curve.server(), f64::from(cpu));
     let (least, most) = match run.way {
@@ -58,7 +58,7 @@ fn missed(run: &Run, cpu: u32) -> Vec<String> {
         }
     };
     bar((least..=most).contains(&server), format!("CPU at {server:.1} %"));
-    bar(run.seen.served() > 0, "nobody was served".to_owned());
+    bar(run.seen.served() > 0, "no client served".to_owned());
     let unserved = run.seen.unserved;
     bar(unserved == 0, format!("{unserved} never served"));
     let troubles = run.seen.troubles;
@@ -68,13 +68,14 @@ fn missed(run: &Run, cpu: u32) -> Vec<String> {
     missed
 }
 
-/// Without a gate, conversions take at least so many percent.
+/// The minimum CPU usage without a gate, in percent.
 const WITHOUT_A_GATE: f64 = 95.0;
 
-/// With one, the mean is no farther from what it was to be.
+/// The maximum distance between the mean and the requested share with a gate, in percent of all
+/// cores.
 const TOLERANCE: f64 = 5.0;
 
-/// One column for each run.
+/// A table with one column for each run.
 fn table(runs: &[Run]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!(spoilt(&|_| ()), [""; 0]);
         assert_eq!(spoilt(&|run| run.seen.unserved = 2), ["fixed limit: 2 never served"]);
         assert_eq!(spoilt(&|run| run.seen.troubles = 1), ["fixed limit: 1 without an answer"]);
-        assert_eq!(spoilt(&|run| run.seen = Seen::default()), ["fixed limit: nobody was served"]);
+        assert_eq!(spoilt(&|run| run.seen = Seen::default()), ["fixed limit: no client served"]);
         let out_of_order = spoilt(&|run| run.let_in.overtaken = 3);
         assert_eq!(out_of_order, ["fixed limit: 3 let in out of order"]);
     }

@@ -1,4 +1,4 @@
-//! One run: a server with a gate or without one, clients, and a curve of the CPU.
+//! One run: a server with or without a gate, clients, and a curve of the CPU.
 
 use std::{
     error::Error,
@@ -26,7 +26,7 @@ use crate::{
     seen::Seen,
 };
 
-/// What there was to see.
+/// The results of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) way: Way,
@@ -36,15 +36,15 @@ pub(crate) struct Run {
     pub(crate) finished: Overtaking,
 }
 
-/// What was used of the CPU, one part of a second after the other.
+/// The CPU usage in consecutive periods of about half a second.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Curve(pub(crate) Vec<Used>);
 
-/// Tries it in one of the ways.
+/// Runs the server and the clients in one of the ways.
 ///
 /// # Errors
 ///
-/// A gate that cannot be made, a server that cannot serve, or clients that have failed.
+/// The gate cannot be configured, the server cannot listen, or the clients have failed.
 pub(crate) async fn run(way: Way, plan: &Plan) -> Result<Run, Box<dyn Error>> {
     let cores = cores()?;
     let (pace, gate) = match way {
@@ -59,7 +59,7 @@ pub(crate) async fn run(way: Way, plan: &Plan) -> Result<Run, Box<dyn Error>> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address: SocketAddr = listener.local_addr()?;
 
-    // They end when this is dropped.
+    // The tasks end when this is dropped.
     let mut tasks = JoinSet::new();
     if let (Way::Adaptive, Some(gate)) = (way, &gate) {
         let control = control(gate.handle(), plan.cpu, cores);
@@ -77,7 +77,7 @@ pub(crate) async fn run(way: Way, plan: &Plan) -> Result<Run, Box<dyn Error>> {
     Ok(Run { way, curve, seen, let_in, finished })
 }
 
-/// Measures the CPU for so long, once the clients have begun.
+/// Measures the CPU for the time `length`, once the clients have started.
 async fn record(length: Duration, cores: u32) -> Curve {
     sleep(BEGIN).await;
     let mut meter = Meter::start(cores);
@@ -93,23 +93,23 @@ async fn record(length: Duration, cores: u32) -> Curve {
 }
 
 impl Curve {
-    /// How long it is.
+    /// The length of the curve.
     pub(crate) fn length(&self) -> Duration {
         self.0.iter().map(|used| used.over).sum()
     }
 
-    /// What the server used on average, once the start is over.
+    /// The mean usage of the server after the start.
     pub(crate) fn server(&self) -> f64 {
         self.mean(|used| used.server)
     }
 
-    /// What others used meanwhile, where it can be told.
+    /// The mean usage of other processes after the start, if the system reports it.
     pub(crate) fn others(&self) -> Option<f64> {
         let is_told = self.0.iter().all(|used| used.others.is_some());
         is_told.then(|| self.mean(|used| used.others.unwrap_or_default()))
     }
 
-    /// The mean over time of what was used once the start was over.
+    /// The mean over time, without the start.
     fn mean(&self, part: impl Fn(&Used) -> f64) -> f64 {
         let (mut at, mut over, mut sum) = (Duration::ZERO, 0.0, 0.0);
         for used in &self.0 {
@@ -123,22 +123,23 @@ impl Curve {
     }
 }
 
-/// How many cores there are for this process.
+/// The number of cores that this process can use.
 ///
 /// # Errors
 ///
-/// The system does not say.
+/// The system does not report it.
 fn cores() -> Result<u32, Box<dyn Error>> {
     Ok(u32::try_from(thread::available_parallelism()?.get())?)
 }
 
-/// Until then the clients have begun.
+/// The time that the clients need to start.
 const BEGIN: Duration = Duration::from_millis(500);
 
-/// So long is one step of the curve.
+/// The length of one step of the curve.
 const TICK: Duration = Duration::from_millis(500);
 
-/// What comes earlier is drawn and not judged: an adaptive limit has to find itself first.
+/// The first part of a curve, which is drawn but not judged: an adaptive limit needs it to
+/// converge.
 pub(crate) const START: Duration = Duration::from_secs(5);
 
 #[cfg(test)]

@@ -1,27 +1,27 @@
-//! What clients saw.
+//! The observations of the clients.
 
 use serde::{Deserialize, Serialize};
 
-/// What one client saw, or all of them together.
+/// The observations of one client, or of all clients together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seen {
-    /// From the first question to the picture, for each that was served.
+    /// The time from the first request to the picture, for each picture.
     pub(crate) waits_us: Vec<u64>,
-    /// How many pictures each client got.
+    /// The number of pictures, for each client.
     pub(crate) served_each: Vec<usize>,
-    /// How long it took to be told that the server is well.
+    /// The response times of the health check.
     pub(crate) health_us: Vec<u64>,
-    /// Told that there was no room: 429.
+    /// The number of requests refused with 429.
     pub(crate) refused: u64,
-    /// Told that it took too long: 504.
+    /// The number of requests that timed out in the queue (504).
     pub(crate) timed_out: u64,
-    /// Not answered, or not as was to be expected.
+    /// The number of requests without a response, or with an unexpected one.
     pub(crate) troubles: u64,
-    /// Never served, however often they asked.
+    /// The number of pictures that were never converted, although the client kept trying.
     pub(crate) unserved: u64,
 }
 
-/// Times in milliseconds, of so many in a hundred.
+/// Quantiles in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Quantiles {
     pub(crate) p50_ms: f64,
@@ -29,13 +29,13 @@ pub(crate) struct Quantiles {
 }
 
 impl Seen {
-    /// One client, served once.
+    /// The observations of one client that was served once.
     #[cfg(test)]
     pub(crate) fn of_one_served() -> Self {
         Self { waits_us: vec![1_000], served_each: vec![1], ..Self::default() }
     }
 
-    /// Adds what another client saw.
+    /// Adds the observations of another client.
     pub(crate) fn add(&mut self, other: Self) {
         self.waits_us.extend(other.waits_us);
         self.served_each.extend(other.served_each);
@@ -46,23 +46,23 @@ impl Seen {
         self.unserved += other.unserved;
     }
 
-    /// How many pictures were converted.
+    /// The number of converted pictures.
     pub(crate) fn served(&self) -> usize {
         self.waits_us.len()
     }
 
-    /// How many the client got that got the fewest, and the one that got the most.
+    /// The lowest and the highest number of pictures of a client.
     pub(crate) fn fewest_and_most(&self) -> (usize, usize) {
         let each = || self.served_each.iter().copied();
         (each().min().unwrap_or(0), each().max().unwrap_or(0))
     }
 
-    /// How long a picture took.
+    /// The times until pictures were converted.
     pub(crate) fn waits(&self) -> Quantiles {
         Quantiles::of(&self.waits_us)
     }
 
-    /// How long it took to be told that the server is well.
+    /// The response times of the health check.
     pub(crate) fn health(&self) -> Quantiles {
         Quantiles::of(&self.health_us)
     }

@@ -1,7 +1,9 @@
-//! The JSON API, and the checkout: the purchase is done, and the slot goes to the next in line.
+//! The JSON API, and the checkout, which ends the session: its slot goes to the next visitor in the
+//! line.
 //!
-//! Each of the two handlers of the checkout shows one way to end a session. Code that knows the waiting
-//! room uses the [`Visit`]; code that does not, in whatever language behind a proxy, sends a header.
+//! The two handlers of the checkout show both ways to end a session. Code that knows the waiting
+//! room uses the [`Visit`]. Code that does not, such as an application in another language behind a
+//! proxy, sends a response header.
 
 use axum::{
     Extension, Json,
@@ -17,17 +19,17 @@ use crate::{
     pages::thanks,
 };
 
-/// `GET /api/products`: everything that is for sale.
+/// `GET /api/products`: all products.
 pub(crate) async fn products() -> Json<&'static [Product]> {
     Json(&CATALOGUE)
 }
 
-/// `GET /api/cart`: what is in the cart.
+/// `GET /api/cart`: the contents of the cart.
 pub(crate) async fn cart(jar: CookieJar) -> Json<Contents> {
     Json(Cart::of(&jar).contents())
 }
 
-/// `POST /api/cart`: puts `{"product": "<id>"}` into it.
+/// `POST /api/cart`: adds the product of `{"product": "<id>"}` to the cart.
 pub(crate) async fn add_to_cart(
     jar: CookieJar,
     Json(wish): Json<Wish>,
@@ -40,9 +42,9 @@ pub(crate) async fn add_to_cart(
     }
 }
 
-/// `POST /checkout`: for browsers. Ends the session by the [`Visit`].
+/// `POST /checkout`: for browsers. Ends the session through the [`Visit`].
 ///
-/// There is none while the room is suspended.
+/// The `Visit` is missing while the room is suspended.
 pub(crate) async fn by_form(
     visit: Option<Extension<Visit>>,
     jar: CookieJar,

@@ -26,13 +26,14 @@ use crate::{
 
 /// The shop behind its waiting room.
 ///
-/// Tracing stands outermost, so that it sees whoever waits too. The room comes before
-/// compression: its answers are small, and who waits shall not cost a compressor's time.
+/// Tracing is the outermost layer, so that it also sees waiting visitors. The room comes before
+/// compression: its answers are small, and visitors who wait must not cost CPU time for
+/// compression.
 pub fn app<St: Store>(room: WaitingRoomLayer<St>) -> Router {
     app_that_works(room, Duration::ZERO)
 }
 
-/// The same, if every page takes this time to make.
+/// The shop behind its waiting room, with pages that take the time `work` to make.
 pub fn app_that_works<St: Store>(room: WaitingRoomLayer<St>, work: Duration) -> Router {
     let worked = move |request: Request, next: Next| async move {
         if !work.is_zero() {
@@ -57,7 +58,8 @@ pub fn app_that_works<St: Store>(room: WaitingRoomLayer<St>, work: Duration) -> 
         .layer(layers)
 }
 
-/// A waiting visitor's 503 is no failure, so each response is logged alike, with its reason.
+/// Logs every response at the same level, with its reason. The 503 that a waiting visitor gets is
+/// not a failure.
 fn log<B>(response: &Response<B>, latency: Duration, _: &Span) {
     let (status, reason) = (response.status().as_u16(), reason_of(response));
     tracing::info!(status, reason = reason.map(tracing::field::display), ?latency, "answered");

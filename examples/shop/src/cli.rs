@@ -11,11 +11,11 @@ use tower_waiting_room::{ConfigError, WaitingRoomConfig, token::CookieSettings};
 
 use crate::room::{RoomArgs, duration};
 
-/// A small shop behind a waiting room, and a crowd to try it with.
+/// Runs a small shop behind a waiting room, and a crowd to test it with.
 #[derive(Debug, Parser)]
 #[command(version, about)]
 pub struct Cli {
-    /// Serves the shop here.
+    /// The address to serve the shop on.
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -25,45 +25,45 @@ pub struct Cli {
     pub(crate) listen: SocketAddr,
     #[command(flatten)]
     pub(crate) room: RoomArgs,
-    /// Sets the cookie for HTTPS only, as a proxy in front that ends TLS needs it.
+    /// Sets the cookie for HTTPS only, for use behind a proxy that terminates TLS.
     #[arg(long, conflicts_with = "visitors", help_heading = "Waiting room")]
     secure: bool,
     #[command(flatten)]
     crowd: CrowdArgs,
 }
 
-/// What is to be done.
+/// The task that the command line asks for.
 #[derive(Clone, Debug)]
 pub(crate) enum Mode {
-    /// A crowd is to come, and to be reported on.
+    /// Send a crowd, and report what it saw.
     Crowd(CrowdOrder),
-    /// The shop is to be served to whoever comes.
+    /// Serve the shop until it is stopped.
     Serve,
 }
 
-/// Which crowd, and what happens to it.
+/// The crowd to send, and what happens to it.
 #[derive(Clone, Debug)]
 pub struct CrowdOrder {
     pub(crate) arrivals: Arrivals,
     pub(crate) options: CrowdOptions,
 }
 
-/// When they come.
+/// The arrival times of a crowd.
 #[derive(Clone, Debug)]
 pub(crate) enum Arrivals {
-    /// So many, evenly over this time.
+    /// A number of visitors, evenly over a period.
     Even { visitors: u32, over: Duration },
-    /// As in this file.
+    /// The shape of a file.
     Replay(ReplayArgs),
 }
 
 #[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("visitors").args(["crowd", "replay"]))]
 struct CrowdArgs {
-    /// Adds a crowd of so many visitors, and reports what they saw.
+    /// Sends a crowd of this many visitors, and reports what they saw.
     #[arg(long, value_name = "VISITORS", help_heading = "Crowd", value_parser = at_least_one())]
     crowd: Option<u32>,
-    /// The crowd arrives over this time.
+    /// The time over which the crowd arrives.
     #[arg(
         long,
         value_name = "TIME",
@@ -76,61 +76,62 @@ struct CrowdArgs {
     duration: Duration,
     #[command(flatten)]
     options: CrowdOptions,
-    /// Adds the crowd of a day: a CSV file of counts, `minute,requests`.
+    /// Sends the crowd of a real day: a CSV file of counts, `minute,requests`.
     #[arg(long, value_name = "FILE", help_heading = "Replay")]
     replay: Option<PathBuf>,
     #[command(flatten)]
     window: WindowArgs,
 }
 
-/// How a crowd is run.
+/// The settings of a run with a crowd.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Crowd")]
 pub(crate) struct CrowdOptions {
-    /// Who comes when and does what follows from this number [default: random, and printed]
+    /// The seed of the arrivals and of the visitors' behaviour [default: random, and printed]
     #[arg(long, requires = "visitors")]
     pub(crate) seed: Option<u64>,
-    /// The report is one JSON object on standard output.
+    /// Prints the report as one JSON object on standard output.
     #[arg(long, requires = "visitors")]
     pub(crate) json: bool,
-    /// Kills the server at this time and starts it anew, with the same keys and no memory.
+    /// Kills the server at this time and starts another, with the same keys and without its state.
     #[arg(long, value_name = "TIME", value_parser = some_duration, requires = "visitors")]
     pub(crate) restart_at: Option<Duration>,
-    /// After the last arrival the line has this time to empty, at most 45 seconds.
+    /// The time that the line has to empty after the last arrival, at most 45 seconds.
     #[arg(long, value_name = "TIME", default_value = "45s", value_parser = drain, requires = "visitors")]
     pub(crate) drain: Duration,
-    /// All visitors come from one address, as from a school, and the shop limits each address to 600
-    /// requests a minute. Its room has 20 slots, unless --limit says otherwise.
+    /// Sends all visitors from one address, as from a school. The shop limits each address to 600
+    /// requests a minute, and its room has 20 slots unless --limit sets another number.
     #[arg(long, requires = "visitors")]
     pub(crate) one_address: bool,
-    /// All visitors keep their cookies, come back exactly when they are asked to, and wait to the end.
+    /// Makes all visitors keep their cookies, return exactly when they are asked to, and wait to
+    /// the end.
     #[arg(long, requires = "visitors")]
     pub(crate) obey: bool,
-    /// No crowd is larger.
+    /// The maximum size of the crowd.
     #[arg(long, value_name = "VISITORS", default_value_t = 5_000, requires = "visitors")]
     pub(crate) max_visitors: u32,
 }
 
-/// Which part of a file, and how it is pressed and scaled.
+/// The part of a file to replay, and how it is compressed and scaled.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Replay")]
 pub(crate) struct WindowArgs {
-    /// Begins at this minute of the file, as it is written there or as HH:MM [default: the
-    /// steepest stretch]
+    /// The first minute of the replay, as written in the file or as HH:MM [default: the steepest
+    /// stretch]
     #[arg(long, value_name = "MINUTE", requires = "visitors", conflicts_with = "crowd")]
     pub(crate) from: Option<String>,
-    /// Takes so many minutes of the file.
+    /// The number of minutes to replay.
     #[arg(long, value_name = "MINUTES", default_value_t = 60, value_parser = at_least_one(), requires = "visitors", conflicts_with = "crowd")]
     pub(crate) minutes: u32,
-    /// Presses them into this time, at most three minutes.
+    /// The time into which these minutes are compressed, at most three minutes.
     #[arg(long, value_name = "TIME", default_value = "3m", value_parser = press, requires = "visitors", conflicts_with = "crowd")]
     pub(crate) press: Duration,
-    /// The busiest minute of the run asks for so many times what the limits allow.
+    /// The demand in the busiest minute, as a multiple of what the limits allow.
     #[arg(long, value_name = "FACTOR", default_value_t = 3.0, value_parser = factor, requires = "visitors", conflicts_with = "crowd")]
     pub(crate) peak_factor: f64,
 }
 
-/// A file, and what to take of it.
+/// A file, and the part of it to replay.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplayArgs {
     pub(crate) file: PathBuf,
@@ -138,9 +139,10 @@ pub(crate) struct ReplayArgs {
 }
 
 impl CrowdOrder {
-    /// So many visitors, evenly over this time. Then the line has the time `drain` to empty.
+    /// A crowd of visitors who arrive evenly over the period `over`. After the last arrival the
+    /// line has the time `drain` to empty.
     ///
-    /// Without a seed, one is drawn.
+    /// Without a seed, a random one is used.
     #[must_use]
     pub const fn even(visitors: u32, over: Duration, drain: Duration, seed: Option<u64>) -> Self {
         let (json, restart_at, max_visitors) = (false, None, visitors);
@@ -152,13 +154,13 @@ impl CrowdOrder {
 }
 
 impl Cli {
-    /// The configuration of a room to be served.
+    /// The configuration of a room that is served without a crowd.
     pub(crate) fn config(&self) -> Result<WaitingRoomConfig, ConfigError> {
         let room = self.room.builder(self.room.own_keys()?);
         if self.secure { room.cookie(CookieSettings::default()).build() } else { room.build() }
     }
 
-    /// What is to be done.
+    /// The task that the command line asks for.
     pub(crate) fn mode(&self) -> Mode {
         let CrowdArgs { crowd, duration, options, replay, window } = &self.crowd;
         let arrivals = match (crowd, replay) {
@@ -175,7 +177,7 @@ impl Cli {
 fn some_duration(text: &str) -> Result<Duration, String> {
     let some = duration(text).map_err(|error| error.to_string())?;
     if some.is_zero() || some > MAX_DURATION {
-        return Err(format!("expected more than nothing and at most {MAX_DURATION:?}"));
+        return Err(format!("expected more than 0 s and at most {MAX_DURATION:?}"));
     }
     Ok(some)
 }
@@ -201,10 +203,10 @@ fn at_least_one() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..)
 }
 
-/// A crowd arrives within a day.
+/// The maximum time over which a crowd arrives.
 const MAX_DURATION: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A replay is over within four minutes: this, and the time to drain.
+/// A replay takes less than four minutes: this time, and the time to drain.
 const MAX_PRESS: Duration = Duration::from_secs(3 * 60);
 const MAX_DRAIN: Duration = Duration::from_secs(45);
 

@@ -12,12 +12,12 @@ use crate::{
     crowd,
 };
 
-/// Serves, or runs a crowd and judges what it saw: then the code says whether every promise was
+/// Serves the shop, or runs a crowd. After a crowd, the exit code tells whether every promise was
 /// kept.
 ///
 /// # Errors
 ///
-/// It could not be tried.
+/// The server or the crowd cannot be started.
 pub async fn run(cli: Cli) -> Result<ExitCode, Box<dyn Error>> {
     start_log(&cli.mode());
     match cli.mode() {
@@ -33,7 +33,7 @@ pub async fn run(cli: Cli) -> Result<ExitCode, Box<dyn Error>> {
     }
 }
 
-/// Serves on this address until ctrl-c, then finishes the requests under way.
+/// Serves on this address until ctrl-c, then completes the running requests.
 pub(crate) async fn serve(config: WaitingRoomConfig, listen: SocketAddr) -> io::Result<()> {
     let room = WaitingRoomLayer::new(config);
     let listener = TcpListener::bind(listen).await?;
@@ -41,7 +41,7 @@ pub(crate) async fn serve(config: WaitingRoomConfig, listen: SocketAddr) -> io::
     axum::serve(listener, app(room)).with_graceful_shutdown(stop()).await
 }
 
-/// Waits for ctrl-c, or for what `docker stop` and systemd send.
+/// Waits for ctrl-c, or for SIGTERM, which `docker stop` and systemd send.
 async fn stop() {
     #[cfg(unix)]
     if let Ok(mut terminate) = signal::unix::signal(signal::unix::SignalKind::terminate()) {
@@ -51,14 +51,14 @@ async fn stop() {
         }
         return;
     }
-    // Without a way to be told, it serves until it is killed.
+    // If the signal handler cannot be installed, the server runs until it is killed.
     if signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// Starts the log. `RUST_LOG` decides what is in it; otherwise a server tells every request, and
-/// a crowd only what is wrong.
+/// Starts the log. `RUST_LOG` sets its filter. By default a server logs every request, and a crowd
+/// only warnings and errors.
 pub(crate) fn start_log(mode: &Mode) {
     let default = match mode {
         Mode::Crowd(_) => "warn",

@@ -1,4 +1,4 @@
-//! Who comes to the shop: visitors like real ones, over real sockets.
+//! A crowd of simulated visitors, who visit the shop over real sockets.
 //!
 //! ```text
 //!  seed ─► Schedule ─► Plan, one for each visitor ─► Visitor ══ HTTP ══► Server
@@ -7,12 +7,12 @@
 //!                                                   Witness ─► Oracle ─► Outcome
 //! ```
 //!
-//! Each visitor is a client of its own, with its own connections and its own cookies. What it will
-//! do is drawn before it comes, so a seed repeats a crowd; what it is answered is up to the room.
-//! It does as it is told: it comes back when `Retry-After` or `Refresh` says so, not earlier.
+//! Each visitor is a client of its own, with its own connections and cookies. Its behaviour is
+//! drawn before it arrives, so a seed reproduces a crowd; the answers that it gets are up to the
+//! room. It obeys `Retry-After` and `Refresh`, and never returns earlier.
 //!
-//! What the [`outcome`] says comes from the visitors alone. Only the [`display`] looks into the
-//! room, so that there is something to see meanwhile.
+//! The [`outcome`] is computed only from what the visitors saw. The [`display`] is the only module
+//! that queries the room, to show the progress of a run.
 
 mod answer;
 mod claims;

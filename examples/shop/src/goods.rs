@@ -1,49 +1,50 @@
-//! The catalogue, and a visitor's cart, kept in a cookie of its own.
+//! The catalogue, and a visitor's cart, which is kept in a cookie.
 //!
-//! The cookie holds ids of products and nothing else, so it needs no seal: whoever changes it changes a
-//! cart that they could as well have filled.
+//! The cookie holds only ids of products, so it needs no seal: a visitor who changes it gets a cart
+//! that could also have been filled by hand.
 
 use axum::{Form, response::Redirect};
 use axum_extra::extract::cookie::{Cookie, CookieJar, SameSite};
 use serde::{Deserialize, Serialize};
 
-/// The products in a cart, in the order in which they were put there.
+/// The products in a cart, in the order in which they were added.
 #[derive(Debug, Default)]
 pub(crate) struct Cart(Vec<&'static Product>);
 
-/// A wish to put something into the cart.
+/// A request to add a product to the cart.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Wish {
     pub(crate) product: String,
 }
 
-/// A cart as the API tells it.
+/// The contents of a cart, as the API returns them.
 #[derive(Debug, Serialize)]
 pub(crate) struct Contents {
     items: Vec<&'static Product>,
     total_cents: u32,
 }
 
-/// Why something cannot be put into the cart.
+/// The reason why a product cannot be added to the cart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The cart holds as much as it can.
+    /// The cart is full.
     Full,
     /// There is no such product.
     Unknown,
 }
 
 impl Cart {
-    /// The most items in a cart: its cookie stays far below what browsers keep.
+    /// The maximum number of items in a cart. It keeps the cookie far below the size limit of
+    /// browsers.
     pub(crate) const MAX_ITEMS: usize = 20;
 
-    /// The cart of the visitor who sent these cookies. What is not for sale is not in it.
+    /// Reads the cart from the cookies of a request. Unknown products are ignored.
     pub(crate) fn of(jar: &CookieJar) -> Self {
         let ids = jar.get(COOKIE).map(Cookie::value).unwrap_or_default();
         Self(ids.split('.').filter_map(Product::find).take(Self::MAX_ITEMS).collect())
     }
 
-    /// Puts one more product into it.
+    /// Adds a product to the cart.
     pub(crate) fn add(&mut self, id: &str) -> Result<(), Refusal> {
         let product = Product::find(id).ok_or(Refusal::Unknown)?;
         if self.0.len() >= Self::MAX_ITEMS {
@@ -61,7 +62,7 @@ impl Cart {
         self.0.iter().map(|product| product.price_cents).sum()
     }
 
-    /// The cookie that keeps it. Not `Secure`, since the shop also runs on plain HTTP.
+    /// The cookie that holds the cart. It is not `Secure`, since the shop also runs on plain HTTP.
     pub(crate) fn cookie(&self) -> Cookie<'static> {
         let ids: Vec<_> = self.0.iter().map(|product| product.id).collect();
         Cookie::build((COOKIE, ids.join(".")))
@@ -71,13 +72,14 @@ impl Cart {
             .build()
     }
 
-    /// The same for the API.
+    /// The contents, for the API.
     pub(crate) fn contents(self) -> Contents {
         Contents { total_cents: self.total_cents(), items: self.0 }
     }
 }
 
-/// `POST /cart`: the button of a product. What cannot be added is not; the page shows the cart.
+/// `POST /cart`: adds a product. A product that cannot be added is ignored; the page shows the
+/// cart.
 pub(crate) async fn add_by_form(jar: CookieJar, Form(wish): Form<Wish>) -> (CookieJar, Redirect) {
     let mut cart = Cart::of(&jar);
     let jar = match cart.add(&wish.product) {
@@ -87,7 +89,7 @@ pub(crate) async fn add_by_form(jar: CookieJar, Form(wish): Form<Wish>) -> (Cook
     (jar, Redirect::to("/"))
 }
 
-/// Forgets the cart.
+/// Removes the cookie of the cart.
 pub(crate) fn emptied(jar: CookieJar) -> CookieJar {
     jar.remove(Cookie::build((COOKIE, "")).path("/").build())
 }
@@ -111,7 +113,7 @@ impl Product {
     }
 }
 
-/// An amount as it is shown.
+/// Formats an amount.
 pub(crate) fn price(cents: u32) -> String {
     format!("€ {}.{:02}", cents / 100, cents % 100)
 }

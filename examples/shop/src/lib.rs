@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! cargo run -p shop                                     serves on http://127.0.0.1:3000
-//! cargo run -p shop -- --crowd 500 --duration 60        adds 500 real HTTP visitors
-//! cargo run -p shop -- --replay day.csv                 adds the steepest hour of a real day
+//! cargo run -p shop -- --crowd 500 --duration 60        sends 500 visitors over real HTTP
+//! cargo run -p shop -- --replay day.csv                 replays the steepest hour of a real day
 //! ```
 //!
-//! [`app()`] is the application, and [`RoomArgs`] are the rules of the waiting room in front of it. A
-//! [`Crowd`] sends the visitors. What they saw is judged by the oracle of `waiting-room-sim`, which
-//! knows nothing of the room inside. The `cluster` example sends the same crowd to the same shop on
-//! many machines.
+//! [`app()`] is the application, and [`RoomArgs`] are the rules of the waiting room in front of it.
+//! A [`Crowd`] sends the visitors. The oracle of `waiting-room-sim` judges what they saw; it knows
+//! nothing about the inside of the room. The `cluster` example sends the same crowd to the same
+//! shop on several nodes.
 //!
 //! ```text
 //!   command line ─┬─► RoomArgs ─► WaitingRoomLayer ─► app ─► pages, api ─► goods
@@ -30,18 +30,18 @@
 //! # Ok::<(), ConfigError>(())
 //! ```
 //!
-//! # What the shop knows of the room
+//! # What the shop knows about the room
 //!
-//! Two things. The checkout, in `api.rs`, ends the visitor's session, so that the slot goes to the
-//! next in line at once; `app.rs` says in which order the layers stand. Nothing else would change
-//! if the room were taken away.
+//! Two things. The checkout in `api.rs` ends the visitor's session, so that the slot goes to the
+//! next visitor in the line at once, and `app.rs` defines the order of the layers. Nothing else
+//! would change if the room were removed.
 //!
 //! # What it does not do
 //!
-//! It keeps no orders and takes no payments: a cart is a cookie, and a checkout empties it. It ends
-//! no TLS; behind a proxy that does, `--secure` gives the cookies their attribute. A crowd comes
-//! from this process over the loopback, so its figures are those of one machine that serves and
-//! asks.
+//! It keeps no orders and takes no payments: a cart is a cookie, and a checkout empties it. It does
+//! not terminate TLS; behind a proxy that does, `--secure` makes the token cookie `Secure`. The
+//! crowd runs in the process of the server and connects over loopback, so its figures are those of
+//! one machine that runs both.
 
 mod api;
 mod app;

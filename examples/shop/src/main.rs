@@ -1,14 +1,14 @@
-//! `shop`: see the library of the same name.
+//! The program `shop`. See the library of the same name.
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use shop::Cli;
 
-/// Serves, or runs a crowd and judges what it saw.
+/// Serves the shop, or runs a crowd and judges what it saw.
 ///
-/// Ends with 0 if all went well, with 1 if the room broke a promise, and with 2 if it could not
-/// be tried.
+/// Exits with 0 on success, with 1 if the room broke a promise, and with 2 if the run could not
+/// start.
 #[tokio::main]
 async fn main() -> ExitCode {
     match shop::run(Cli::parse()).await {

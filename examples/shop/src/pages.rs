@@ -1,6 +1,6 @@
-//! The pages.
+//! The HTML pages.
 //!
-//! Everything that is filled in comes from the catalogue, so nothing needs to be escaped.
+//! All values that are inserted come from the catalogue, so nothing needs to be escaped.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use axum_extra::extract::CookieJar;
 
 use crate::goods::{CATALOGUE, Cart, Product, price};
 
-/// `GET /`: everything that is for sale, and the cart.
+/// `GET /`: all products, and the cart.
 pub(crate) async fn home(jar: CookieJar) -> Html<String> {
     let cards: String = CATALOGUE.iter().map(card).collect();
     Html(page("Slow Goods", &format!("<ul>{cards}</ul>{}", summary(&Cart::of(&jar)))))
@@ -26,7 +26,7 @@ pub(crate) async fn product(
     Ok(Html(page(product.name, &body)))
 }
 
-/// What is shown after the checkout.
+/// The page after the checkout.
 pub(crate) fn thanks(cart: &Cart) -> String {
     let body = match cart.len() {
         0 => "<p>You bought nothing, and that took no time at all.</p>".to_owned(),

@@ -1,13 +1,13 @@
-//! When a crowd comes that came once before.
+//! Arrival times that follow the shape of a real day.
 //!
 //! ```text
-//! file ─► Day ─► the steepest hour ─► pressed into three minutes ─► scaled ─► Replay
-//!         every minute, in order      each minute to 3 s            the busiest minute asks for
-//!                                                                   three times what is allowed
+//! file ─► Day ─► the steepest hour ─► compressed to three minutes ─► scaled ─► Replay
+//!         every minute, in order      each minute to 3 s             the busiest minute asks for
+//!                                                                    three times what is allowed
 //! ```
 //!
-//! Only the shape of the day is used: where it climbs, and how fast. How many come follows from
-//! the limits of the room, so that any day makes any room queue, and none takes long.
+//! Only the shape of the day is used: where it climbs, and how fast. The number of visitors follows
+//! from the limits of the room, so that any day fills any room, and every replay is short.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,8 @@ use waiting_room_sim::{Day, DayError};
 
 use crate::cli::ReplayArgs;
 
-/// Reads the file, and makes of it what was asked for, for a room that lets in so many a minute.
+/// Reads a file, and scales the selected part for a room that admits `allowed_per_minute` visitors
+/// per minute.
 pub(crate) fn load(args: &ReplayArgs, allowed_per_minute: f64) -> Result<Replay, DayError> {
     let window = &args.window;
     let day = Day::open(&args.file)?;
@@ -37,14 +38,14 @@ pub(crate) fn load(args: &ReplayArgs, allowed_per_minute: f64) -> Result<Replay,
     Ok(Replay { pressed, story: format!("{first} to {last} of {}{missing}", args.file.display()) })
 }
 
-/// The arrivals of a stretch of a day, and what to call it.
+/// The arrivals of a part of a day, and its description.
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
     pub(crate) pressed: Pressed,
     pub(crate) story: String,
 }
 
-/// How many visitors come in each of many equal parts of a short time.
+/// The number of visitors in each of many equal parts of a short period.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pressed {
     visitors: Vec<u32>,
@@ -53,13 +54,14 @@ pub(crate) struct Pressed {
 }
 
 impl Pressed {
-    /// The limits are told by the minute, so this is how long a peak is measured.
+    /// The period over which a peak is measured, because the limits are per minute.
     const MINUTE: Duration = Duration::from_secs(60);
 
-    /// Presses the counts into the time `over`, so that `peak` visitors come in the busiest minute
-    /// of that time.
+    /// Compresses the counts into the time `over`, and scales them so that `peak` visitors arrive
+    /// in the busiest minute of that time.
     ///
-    /// Visitors are whole, so what is rounded off one part goes to the next.
+    /// The numbers are rounded to whole visitors, and each rounding error is carried to the next
+    /// part.
     pub(crate) fn new(counts: &[u32], over: Duration, peak: f64) -> Self {
         let parts = u32::try_from(counts.len()).unwrap_or(u32::MAX).max(1);
         let part = over / parts;
@@ -74,22 +76,22 @@ impl Pressed {
         Self { visitors: visitors.collect(), part, over }
     }
 
-    /// How many visitors come, all in all.
+    /// The total number of visitors.
     pub(crate) fn visitors(&self) -> u32 {
         self.visitors.iter().fold(0, |sum, &part| sum.saturating_add(part))
     }
 
-    /// How many come in the busiest minute, or would if it went on for a minute.
+    /// The number of visitors in the busiest minute, extrapolated if the whole replay is shorter.
     pub(crate) fn peak_per_minute(&self) -> f64 {
         busiest_per_minute(&self.visitors, self.part)
     }
 
-    /// Within which time they come.
+    /// The time within which all visitors arrive.
     pub(crate) const fn over(&self) -> Duration {
         self.over
     }
 
-    /// When each of them comes, in order: anywhere in its part.
+    /// Draws the arrival times, in ascending order, each uniformly within its part.
     pub(crate) fn arrivals(&self, chance: &mut impl Rng) -> Vec<Duration> {
         let mut arrivals = Vec::new();
         let mut begin = Duration::ZERO;
@@ -104,8 +106,8 @@ impl Pressed {
     }
 }
 
-/// The rate of the busiest minute: the sum of as many parts as are in it, or of all of them if
-/// they are less than a minute.
+/// The rate of the busiest minute, in visitors per minute. A minute is a whole number of parts, or
+/// all parts if together they are shorter than a minute.
 fn busiest_per_minute(counts: &[u32], part: Duration) -> f64 {
     let in_a_minute = Pressed::MINUTE.as_nanos().div_ceil(part.as_nanos().max(1));
     let length = usize::try_from(in_a_minute).unwrap_or(usize::MAX).min(counts.len()).max(1);

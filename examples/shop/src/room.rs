@@ -1,4 +1,4 @@
-//! The waiting room in front of the shop, by the command line.
+//! The waiting room in front of the shop, as configured on the command line.
 
 use std::time::Duration;
 
@@ -16,25 +16,26 @@ use waiting_room_sim::Limits;
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Waiting room")]
 pub struct RoomArgs {
-    /// At most so many visitors are active at any instant.
+    /// The maximum number of visitors who are active at once.
     #[arg(long, value_name = "L", default_value_t = Self::SLOTS)]
     pub limit: u32,
-    /// At most so many visitors are let in within any 60 seconds.
+    /// The maximum number of visitors who are admitted within any 60 seconds.
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub rate: u32,
-    /// A visitor stays active for this long after the last request [default: 5m; 60s with a crowd]
+    /// The time for which a visitor stays active after its last request [default: 5m; 60s with a
+    /// crowd]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub session: Option<Duration>,
-    /// Visitors far back in the line come back this often.
+    /// The interval at which visitors far back in the line check in.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
     pub refresh_interval: Duration,
-    /// A place in the line outlives the last check-in by this long.
+    /// The time for which a place in the line is kept after the last check-in.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5m")]
     pub place_retention: Duration,
-    /// The line has so many places; over it, visitors are refused.
+    /// The maximum number of places in the line; beyond it, visitors are refused.
     #[arg(long, value_name = "PLACES", default_value_t = 100_000)]
     pub line_capacity: u32,
-    /// Keys of 32 bytes in base64: the first seals, all open [default: a random one]
+    /// Keys of 32 bytes in base64: the first seals tokens, all open them [default: a random key]
     #[arg(
         long,
         value_name = "BASE64",
@@ -43,40 +44,40 @@ pub struct RoomArgs {
         hide_env_values = true
     )]
     pub keys: Vec<String>,
-    /// What a room does first that may have lost its memory [default: admit; hold with
-    /// --restart-at]
+    /// How a room starts that may have lost its state [default: admit; pause with --restart-at]
     #[arg(long, value_enum)]
     pub recovery: Option<RecoveryName>,
-    /// Set for a crowd that comes from one address.
+    /// Whether each address is limited, for a crowd that comes from one address.
     #[arg(skip)]
     pub limits_addresses: bool,
 }
 
-/// What a room does first that has lost its memory.
+/// How a room starts that may have lost its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[expect(clippy::exhaustive_enums, reason = "as many as there are ways to begin")]
+#[expect(clippy::exhaustive_enums, reason = "one variant for each variant of `Recovery`")]
 pub enum RecoveryName {
-    /// Lets visitors in at once, counting the passes of before as they are seen again.
+    /// Admits visitors at once, and counts visitors with older passes when they are seen again.
     Admit,
-    /// Lets nobody new in until every pass of before is void.
+    /// Admits no newcomer until every older pass is void.
     Pause,
 }
 
 impl RoomArgs {
-    /// How long a session lasts that a visitor can wait for to end.
+    /// The session with a crowd: short enough that visitors can wait for it to end.
     const CROWD_SESSION: Duration = Duration::from_secs(60);
     const SERVED_SESSION: Duration = Duration::from_secs(5 * 60);
     const SLOTS: u32 = 200;
-    /// So few that a crowd from one address has to wait.
+    /// The slots for a crowd from one address: so few that it has to wait.
     const SLOTS_FOR_ONE_ADDRESS: u32 = 20;
-    /// Enough for those inside, and not for the check-ins of those in line.
+    /// The limit by address. It suffices for the active visitors, but not for the check-ins of
+    /// those in the line.
     const PER_ADDRESS: Quota = Quota::per_minute(600).burst(100);
 
-    /// The keys that were given, if there are any.
+    /// The keys of the command line, if there are any.
     ///
     /// # Errors
     ///
-    /// One of them is no key.
+    /// One of them is not a valid key.
     pub fn own_keys(&self) -> Result<Option<KeyRing>, ConfigError> {
         let mut keys = self.keys.iter().map(|key| TokenKey::from_base64(key));
         let Some(sealing) = keys.next() else { return Ok(None) };
@@ -84,8 +85,8 @@ impl RoomArgs {
         keys.try_fold(ring, |ring, key| Ok(ring.also_opens(key?))).map(Some)
     }
 
-    /// The same rules with the session of a crowd, unless another was asked for, and with those for
-    /// a crowd from one address, if it is one.
+    /// The same rules for a crowd. The session is shorter unless it was set. For a crowd from one
+    /// address there is a limit by address, and there are fewer slots unless `--limit` was set.
     pub(crate) fn for_crowd(&self, one_address: bool) -> Self {
         let is_default = self.limit == Self::SLOTS;
         let limit =
@@ -94,16 +95,16 @@ impl RoomArgs {
         Self { limit, session, limits_addresses: one_address, ..self.clone() }
     }
 
-    /// The configuration that it all comes to, with a cookie for HTTP.
+    /// Builds the configuration, with a cookie that also works over HTTP.
     ///
     /// # Errors
     ///
-    /// A rule that a room cannot obey.
+    /// The room cannot obey one of the rules.
     pub fn config(&self, keys: Option<KeyRing>) -> Result<WaitingRoomConfig, ConfigError> {
         self.builder(keys).build()
     }
 
-    /// The same, to be added to.
+    /// The configuration before it is built, so that options can be added.
     pub fn builder(&self, keys: Option<KeyRing>) -> WaitingRoomConfigBuilder {
         let builder = WaitingRoomConfig::builder("shop")
             .total_active_users(self.limit)
@@ -127,7 +128,7 @@ impl RoomArgs {
         }
     }
 
-    /// The promises that such a room makes.
+    /// The promises of a room with these rules.
     #[must_use]
     pub fn promises(&self) -> Limits {
         Limits {
@@ -139,13 +140,15 @@ impl RoomArgs {
         }
     }
 
-    /// How many visitors a minute such a room can let in if everybody stays for one session.
+    /// The number of visitors per minute that the room can admit if each of them stays for one
+    /// session.
     pub(crate) fn allowed_per_minute(&self) -> f64 {
         let by_slots = f64::from(self.limit) * 60.0 / self.session().as_secs_f64();
         by_slots.min(f64::from(self.rate))
     }
 
-    /// The same rules as a command line. The keys are not among them: others could read it.
+    /// The same rules as command-line flags. The keys are not included, since other users of the
+    /// machine can read a command line.
     #[must_use]
     pub fn flags(&self) -> Vec<String> {
         let time = |time: Duration| humantime::format_duration(time).to_string();
@@ -177,11 +180,11 @@ impl From<RecoveryName> for Recovery {
     }
 }
 
-/// A time: `90s`, `1m 30s`, or a bare number of seconds.
+/// Parses a time: `90s`, `1m 30s`, or a bare number of seconds.
 ///
 /// # Errors
 ///
-/// It is written otherwise.
+/// The text has another form.
 pub fn duration(text: &str) -> Result<Duration, humantime::DurationError> {
     match text.trim().parse::<u32>() {
         Ok(seconds) => Ok(Duration::from_secs(seconds.into())),

@@ -1,8 +1,8 @@
-//! A server that can be killed: what a crowd visits.
+//! A server that can be killed while a crowd visits it.
 //!
-//! It has a runtime of its own, so that to kill it is one step that leaves nothing: no task, no
-//! connection, no socket, no memory of the room. What is left to its successor is what a real
-//! process would leave: the address, the keys, and the tokens in the hands of the visitors.
+//! The server has a runtime of its own, so that killing it is one step that leaves nothing behind:
+//! no task, no connection, no socket, and no state of the room. Its successor inherits what a real
+//! process would leave: the address, the keys, and the tokens that the visitors hold.
 
 use std::{
     io,
@@ -19,28 +19,28 @@ use tower_waiting_room::{WaitingRoomConfig, WaitingRoomHandle, WaitingRoomLayer}
 
 use crate::app::app;
 
-/// A room that exists, and does not serve yet.
+/// A room that exists, but is not served yet.
 #[derive(Debug)]
 pub(crate) struct Closed {
     room: WaitingRoomLayer,
 }
 
-/// A shop that serves.
+/// A shop that is being served.
 #[derive(Debug)]
 pub(crate) struct Server {
     address: SocketAddr,
     handle: WaitingRoomHandle,
-    /// Taken when the server ends.
+    /// Always `Some` until the server is killed or dropped.
     runtime: Option<Runtime>,
 }
 
 impl Closed {
-    /// A new room, empty.
+    /// Creates an empty room.
     pub(crate) fn new(config: WaitingRoomConfig) -> Self {
         Self { room: WaitingRoomLayer::new(config) }
     }
 
-    /// Serves on `address`; port 0 is any free one.
+    /// Serves on `address`. Port 0 selects a free port.
     pub(crate) fn open(self, address: SocketAddr) -> io::Result<Server> {
         let handle = self.room.handle();
         let runtime = Builder::new_multi_thread().thread_name("server").enable_all().build()?;
@@ -60,7 +60,7 @@ impl Closed {
 }
 
 impl Server {
-    /// Some free port of this machine.
+    /// Any free port of this machine.
     pub(crate) const ANYWHERE: SocketAddr =
         SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
@@ -68,12 +68,12 @@ impl Server {
         self.address
     }
 
-    /// The operator's view of its room.
+    /// The operator's handle on the layer.
     pub(crate) fn handle(&self) -> WaitingRoomHandle {
         self.handle.clone()
     }
 
-    /// Ends it at once, in the middle of whatever it does. The address is free afterwards.
+    /// Kills the server at once, without completing any request. The address is free afterwards.
     pub(crate) async fn kill(mut self) {
         let Some(runtime) = self.runtime.take() else { return };
         let killed = task::spawn_blocking(move || runtime.shutdown_timeout(MAX_SHUTDOWN));
@@ -85,14 +85,14 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // A runtime that waits for its tasks must not be dropped where one may not wait.
+        // Dropping a runtime waits for its tasks, and panics in an async context.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// Like `TcpListener::bind`, which cannot be called where one may not wait.
+/// Like `TcpListener::bind`, but synchronous.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;
@@ -100,8 +100,8 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// No task of the server blocks, so it ends much sooner.
+/// The maximum time for the shutdown. No task of the server blocks, so it takes much less.
 const MAX_SHUTDOWN: Duration = Duration::from_secs(5);
 
-/// So many connections may wait to be accepted: a crowd comes at once.
+/// The number of connections that may wait to be accepted, since a crowd connects all at once.
 const BACKLOG: u32 = 1024;

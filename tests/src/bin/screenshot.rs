@@ -1,10 +1,10 @@
-//! Takes the pictures of the waiting page that the README shows.
+//! Takes the screenshots of the waiting page for the README.
 //!
 //! `cargo run -p tests --bin screenshot` writes `docs/waiting-room.png` and
-//! `docs/waiting-room-dark.png`: number 42 in a line that moves, after a minute of waiting. The
-//! room's clock is set by hand, so that nobody has to wait for it.
+//! `docs/waiting-room-dark.png`: number 42 in a moving line, after a minute of waiting. The clock
+//! of the room is set by hand, so the program does not have to wait for that minute.
 
-#![expect(clippy::unwrap_used, reason = "without what it needs there is no picture")]
+#![expect(clippy::unwrap_used, reason = "a failure leaves nothing to take a screenshot of")]
 
 use std::{fs, time::Duration};
 
@@ -46,7 +46,7 @@ async fn main() {
     }
 }
 
-/// A room with twenty visitors, who came in over two minutes, and a line of 41.
+/// A room with twenty visitors, who arrived over two minutes, and a line of 41.
 async fn busy(clock: &ManualClock) -> (House, Vec<Visitor>) {
     let config = config().total_active_users(20).page(Page::default().title("Midsummer Festival"));
     let config = config.build().unwrap();
@@ -62,7 +62,7 @@ async fn busy(clock: &ManualClock) -> (House, Vec<Visitor>) {
     (house, line)
 }
 
-/// Everybody in the line asks, and three seconds go by.
+/// Sends a request for each visitor in the line, and advances the clock by three seconds.
 async fn tick(clock: &ManualClock, line: &[Visitor]) {
     for visitor in line {
         visitor.get("/").await;

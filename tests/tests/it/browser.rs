@@ -1,4 +1,4 @@
-//! Chromium, as a person uses it.
+//! Tests with Chromium, used as a person would use it.
 
 mod accessibility;
 mod cross_origin;

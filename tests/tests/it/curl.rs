@@ -1,9 +1,9 @@
-//! curl, which knows `Retry-After` and keeps a cookie jar by itself.
+//! Tests with curl, which can obey `Retry-After` and keep a cookie jar.
 
 use tests::{House, Program, config, until};
 
-/// curl without anybody's settings; what it shows goes to a file, what `format` asks for is
-/// returned.
+/// curl without a configuration file. Bodies are written to the file `shown`; the values that
+/// `format` selects are returned.
 pub(crate) fn curl(shown: &str, format: &str) -> Program {
     let options = ["--disable", "--silent", "--show-error", "--noproxy", "*", "--output", shown];
     Program::named("curl").args(options).args(["--write-out", format])
@@ -61,7 +61,7 @@ async fn with_a_jar_and_retries_it_waits_and_gets_in_by_itself() {
     let shown = std::fs::read_to_string(&shown).unwrap();
     assert!(shown.contains("<p id=asked>GET /item?id=7</p>"), "{shown}");
 
-    // The next run finds the pass in the jar; a visitor without it is at the end of the line.
+    // The next run finds the pass in the jar; a visitor without it joins the end of the line.
     let with_jar = curl("/dev/null", "%{http_code}").args(["--cookie", &jar, &house.url("/")]);
     assert_eq!(with_jar.run().await, "200");
     let without = curl("/dev/null", "%{http_code}").arg(house.url("/"));
@@ -73,7 +73,7 @@ async fn over_http_2_without_tls_it_waits_and_gets_in_as_well() {
     let (house, guest) = House::full(config()).await;
     let folder = tempfile::tempdir().unwrap();
     let jar = folder.path().join("jar").display().to_string();
-    // Not with `--retry`: curl 7.88 fails to use such a connection twice.
+    // Without `--retry`, because curl 7.88 fails to reuse such a connection.
     let ask = async || {
         curl("/dev/null", "%{http_version} %{http_code}")
             .args(["--http2-prior-knowledge", "--cookie", &jar, "--cookie-jar", &jar])

@@ -1,4 +1,4 @@
-//! curl again, with requests that few clients send.
+//! Tests with curl, with requests that few clients send.
 
 use tests::{House, config};
 

@@ -1,8 +1,8 @@
-//! The gate over real sockets: how many run at once, and what becomes of clients that wait, leave,
-//! stall, or keep a permit for longer than their response.
+//! The gate over real sockets: how many requests run at once, and what happens to clients that
+//! wait, leave, stall, or keep a permit for longer than their response.
 //!
-//! Nobody waits here for a moment to be over, but for what the gate says of itself; times are real
-//! only where a time is what is tested.
+//! The tests do not sleep; they poll the numbers of the gate. Times are real only where a time is
+//! tested.
 
 mod clients;
 mod handles;

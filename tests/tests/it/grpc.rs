@@ -1,4 +1,4 @@
-//! tonic: a service behind the layer, with no error handler between them, and its client.
+//! tonic: a service directly behind the layer, without an error handler in between, and its client.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(crate) async fn connect(process: &Process) -> HealthClient<Channel> {
     HealthClient::new(Channel::from_shared(address).unwrap().connect().await.unwrap())
 }
 
-/// A call with a token; `""` says that the client takes one in a header.
+/// A call with a token. An empty token requests one in a header.
 fn call(token: &str) -> Request<HealthCheckRequest> {
     let mut request = Request::new(HealthCheckRequest::default());
     request.metadata_mut().insert("waiting-room-token", MetadataValue::try_from(token).unwrap());
@@ -66,7 +66,7 @@ async fn a_waiting_caller_gets_resource_exhausted_and_is_told_when_to_try_again(
     let pushback = status.metadata().get("grpc-retry-pushback-ms").unwrap().to_str().unwrap();
     assert_eq!(pushback, delay.as_nanos().div_ceil(1_000_000).to_string());
 
-    // A stream is refused in the same way, before it begins.
+    // A stream is refused in the same way before it starts.
     let status = client.watch(HealthCheckRequest::default()).await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted);
 }
@@ -92,7 +92,7 @@ async fn a_caller_who_brings_the_token_back_is_let_in() {
     let admitted = client.check(call(&ticket)).await.unwrap();
     assert_ne!(token(admitted.metadata()), pass);
 
-    // Inside, a stream is a stream.
+    // A stream works for an admitted visitor.
     let watch = client.watch(call(&token(admitted.metadata()))).await.unwrap();
     let first: HealthCheckResponse = watch.into_inner().message().await.unwrap().unwrap();
     assert_eq!(first.status(), ServingStatus::Serving);

@@ -25,7 +25,7 @@ use tower_waiting_room::{WaitingRoomHandle, WaitingRoomLayer};
 type Body = BoxBody<Bytes, Infallible>;
 type Senders = Arc<Mutex<Vec<Sender<Bytes, Infallible>>>>;
 
-/// `/stream` answers as its sender pleases, everything else with ten bytes.
+/// `/stream` answers with a body whose sender is stored; all other paths answer with ten bytes.
 fn serve() -> (Process, WaitingRoomHandle, Senders) {
     let layer = WaitingRoomLayer::new(config().build().unwrap());
     let (handle, senders) = (layer.handle(), Senders::default());

@@ -1,7 +1,7 @@
-//! Rate limits as the clients of others understand them.
+//! Rate limits as foreign clients understand them.
 //!
-//! Each client that comes back by itself is refused once: its own clock is the only one here, and
-//! the server writes down when it asked. The others tell what they have read in the headers.
+//! Each client that retries by itself is refused once. Only its own clock counts, and the server
+//! records the times of its requests. The other clients print what they read from the headers.
 
 pub(crate) mod api;
 mod browser;

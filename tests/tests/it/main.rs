@@ -1,8 +1,8 @@
-//! The waiting room over real sockets, met by clients that are not ours.
+//! Tests of the waiting room over real sockets, with foreign clients.
 //!
-//! The layer's own tests say what it answers; these say what a client makes of it.
+//! The layer's own tests check its responses; these tests check what clients make of them.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where what it needs is not there")]
+#![expect(clippy::unwrap_used, reason = "a test fails if a part that it needs is missing")]
 
 mod browser;
 mod curl;

@@ -1,4 +1,4 @@
-//! Node's fetch.
+//! Tests with Node's fetch.
 
 use serde_json::{Value, json};
 use tests::{House, Program, config, workspace};

@@ -12,7 +12,7 @@ use tower_waiting_room::{
 use waiting_room_engines::{Engine, EngineServer, Persistence};
 use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
-/// A node of a shop, and the connection of its store.
+/// A node of the shop, with a store on this server.
 async fn node(server: &EngineServer, on_failure: StoreFailure) -> Router {
     let config = WaitingRoomConfig::builder("shop")
         .total_active_users(2)
@@ -45,7 +45,7 @@ fn cookie(response: &Response<Body>) -> String {
     cookie.split(';').next().unwrap().to_owned()
 }
 
-/// So many calls have come from scripts and from everything else, by the server's own account.
+/// The number of `EVALSHA` calls, as counted by the server.
 async fn calls(connection: &mut ConnectionManager) -> u64 {
     let mut info = redis::cmd("INFO");
     let info: String = info.arg("commandstats").query_async(connection).await.unwrap();
@@ -67,7 +67,7 @@ async fn a_pass_of_one_node_is_good_at_all_and_asks_the_store_nothing() {
             let node = if index % 2 == 0 { &here } else { &there };
             assert_eq!(get_with(node, Some(&pass)).await.status(), 200);
         }
-        // Each node looks at the room each second; renewals are due after 37 s.
+        // Each node queries the room once a second. Renewals are due after 37 s.
         let asked = calls(&mut connection).await - before;
         let background = 2 * (began.elapsed().as_secs() + 2) + began.elapsed().as_secs() / 37;
         println!("{engine}: {requests} requests with a pass, {asked} calls");
@@ -105,7 +105,8 @@ async fn while_the_store_is_paused_a_pass_is_served_and_others_are_told_in_time(
             server.pause().unwrap();
             assert_eq!(get_with(&app, Some(&pass)).await.status(), 200);
             let expected = if policy == StoreFailure::Admit { 200 } else { 429 };
-            // On a busy machine the first may be told to wait, by a node that is late itself.
+            // On a busy machine the first request may be told to wait, because the node itself is
+            // late.
             let mut told = Vec::new();
             while told.last() != Some(&expected) && told.len() < 20 {
                 told.push(get_with(&app, None).await.status().as_u16());

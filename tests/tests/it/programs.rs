@@ -1,5 +1,5 @@
-//! The programs of the README and of `docs/programs.md`: copied into empty packages they compile,
-//! they serve, and each does what is said of it there.
+//! The programs of the README and of `docs/programs.md`. They compile in empty packages, they
+//! serve, and each does what the page claims.
 //!
 //! ```text
 //!  docs/programs.md ─ Listing ─ Cargo.toml, main.rs ─ cargo build ─ Running ◄─ TCP ─ a test

@@ -1,4 +1,4 @@
-//! Python's requests.
+//! Tests with Python's requests.
 
 use serde_json::{Value, json};
 use tests::{House, Program, config, workspace};

@@ -1,4 +1,4 @@
-//! The process ends, and another takes its port: the same keys, and no memory.
+//! The process ends, and another one starts on its port, with the same keys and without state.
 
 use std::time::Duration;
 
@@ -7,19 +7,20 @@ use serde_json::Value;
 use tests::{House, Seen, Visitor, config, obey};
 use tower_waiting_room::config::WaitingRoomConfigBuilder;
 
-/// The same house after its process ended.
+/// Restarts the house on the same port.
 async fn restarted(house: House) -> House {
     let port = house.port();
     house.close().await;
     House::open_at(port, unhurried(), |app| app)
 }
 
-/// With an interval such that whoever asks a second later than told is still present.
+/// An interval that is long enough that a visitor who checks in a second late is still present.
 fn unhurried() -> WaitingRoomConfigBuilder {
     config().refresh_interval(Duration::from_secs(3))
 }
 
-/// What the room says to both, asked in this order; returns when both may ask again.
+/// Sends a request for both visitors in this order, and returns the answers of the room once both
+/// may send the next.
 async fn asked(visitors: [&Visitor; 2]) -> [Value; 2] {
     let [first, second] = visitors;
     let seen = [first.get("/").await, second.get("/").await];
@@ -32,9 +33,9 @@ async fn asked(visitors: [&Visitor; 2]) -> [Value; 2] {
 async fn a_visitor_who_is_inside_stays_inside() {
     let (house, guest) = House::full(unhurried()).await;
     let house = restarted(house).await;
-    assert_eq!(house.snapshot().await.active, 0, "the memory is lost");
+    assert_eq!(house.snapshot().await.active, 0, "the state is lost");
     assert!(guest.get("/").await.is_inside());
-    assert_eq!(house.snapshot().await.active, 1, "and the room has learned of it");
+    assert_eq!(house.snapshot().await.active, 1, "the visitor is counted again");
     assert_eq!(Visitor::of(&house).get("/").await.status, StatusCode::TOO_MANY_REQUESTS);
 }
 
@@ -48,7 +49,7 @@ async fn places_in_the_line_are_kept_in_their_order() {
 
     let _house = restarted(house).await;
     assert!(guest.get("/").await.is_inside());
-    // The later of the two comes first, and still stands behind.
+    // The later visitor checks in first, and still stands behind the earlier one.
     let [cats_now, bobs_now] = asked([&cat, &bob]).await;
     assert_eq!(bobs_now["waitingSince"], bobs["waitingSince"]);
     assert_eq!(cats_now["waitingSince"], cats["waitingSince"]);

@@ -1,4 +1,4 @@
-//! A WebSocket: its handshake waits like any other request.
+//! WebSockets, whose handshake waits like any other request.
 
 use futures_util::{SinkExt, StreamExt};
 use http::{StatusCode, header};

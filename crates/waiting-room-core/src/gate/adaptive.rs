@@ -52,9 +52,9 @@
 //!
 //! - **It is not better than a good fixed limit.** To find the knee, it has to exceed it now and
 //!   then. In simulations of a service with 20 cores under twice the load, the limit moves between
-//!   0.6 and
-//!   2.5 times the knee, and 95 to 99 % of the possible requests are served; with 200 cores, about
-//!   90 %. A measured number wastes nothing, which is why [`FixedLimit`] is the default.
+//!   0.6 and 2.5 times the knee, and 95 to 99 % of the possible requests are served; with 200
+//!   cores, about 90 %. A measured number wastes nothing, which is why [`FixedLimit`] is the
+//!   default.
 //! - It does not know what is fast enough. A service in which each request takes exactly as long as
 //!   its timeout looks calm, unless a target is set or overload is reported.
 //! - It cannot distinguish a slow service from a target that is too low. If a single request takes

@@ -39,7 +39,7 @@ impl Locked<'_> {
         }
     }
 
-    /// The run time to be expected of an arriving request; zero if none can be.
+    /// The run time to expect of an arriving request; zero if it is unknown.
     fn typical_hold(&self) -> Duration {
         let hold = if self.is_first() { None } else { self.state.typical_hold.median() };
         hold.unwrap_or_default()

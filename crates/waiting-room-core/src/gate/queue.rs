@@ -9,9 +9,9 @@
 //!  refused               refused, or gone
 //! ```
 //!
-//! Requests without waiters ahead of them never come here: the fast path admits them without the
-//! lock. While the lock is held, the limit and the flags of the counter do not change, but the
-//! number of running requests may: see [`counter`](super::counter).
+//! A request that finds a free permit and no queue never comes here: the fast path admits it
+//! without the lock. While the lock is held, the limit and the flags of the counter do not change,
+//! but the number of running requests may: see [`counter`](super::counter).
 
 use super::{
     arrival::{Arrival, GateRefused, RefusedBecause},
@@ -31,7 +31,7 @@ pub(super) enum Entered {
 }
 
 impl Locked<'_> {
-    /// Decides about a request that found no free permit a moment ago. It may find one now.
+    /// Decides about a request that the fast path did not admit. It may find a free permit now.
     ///
     /// The order of the checks is part of the contract. A gate that is being drained refuses first.
     /// A request that can run at once is never refused for its deadline. One that could not be
@@ -139,7 +139,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Notes the beginning of a standing queue, if this request is the first to wait.
+    /// Records that the queue is no longer empty, if this request is the first to wait.
     ///
     /// From here on the service rate is measured. The time without a queue shortens the retry
     /// schedule: the service had capacity that clients who were asked to come back did not use.

@@ -10,8 +10,8 @@
 //!                    one refused client per 1/rate, up to the longest time
 //! ```
 //!
-//! The schedule reserves nothing: a client that comes back may find the gate full again, and one
-//! that does not come back leaves a gap.
+//! A time in the schedule does not reserve a permit: a client that comes back may find the gate
+//! full again, and one that does not come back leaves a gap.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl RetrySchedule {
         Self { last: Timestamp::ZERO, longest, seed }
     }
 
-    /// Reserves the next time; returns how long to wait until then.
+    /// Hands out the next time; returns how long to wait until then.
     ///
     /// `queued` requests wait already, and `per_second` are served. The result is in whole seconds,
     /// as in a `Retry-After` header (RFC 9110 section 10.2.3), and at least one.
@@ -60,7 +60,7 @@ impl RetrySchedule {
         Duration::from_secs(seconds.min(self.longest.as_secs().max(1)))
     }
 
-    /// Moves the schedule forward after the queue was empty for `idle`: the service is ahead of the
+    /// Shortens the schedule after the queue was empty for `idle`: the service is ahead of the
     /// clients that were asked to come back, so the next ones may come earlier by as much.
     ///
     /// Idle times of less than two seconds are ignored. Clients come back up to two seconds after

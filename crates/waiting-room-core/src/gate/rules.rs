@@ -77,15 +77,15 @@ pub enum Discipline {
     /// for one of a lower class. Each class can always have as many requests in the queue as it has
     /// reserved permits.
     Priority {
-        /// The reserved permits of each class, in permits. While fewer requests of a class run, its
+        /// The reserved permits of each class. While fewer requests of a class run, its
         /// waiting requests go before those of all other classes, however long these have waited.
         /// Reserved permits that are not in use serve other classes.
         ///
         /// A lowered limit does not shrink them. If they add up to the whole limit, other requests
         /// get only what the reserved classes leave over.
         reserved: Vec<u32>,
-        /// Each time a request has waited for this long, it counts as one class lower. Without a
-        /// reserved share of others in its way, no request starves.
+        /// A request counts as one class lower for each such time that it has waited. So no request
+        /// starves, unless the reserved permits of other classes take up the whole limit.
         aging: Duration,
     },
 }

@@ -78,8 +78,8 @@ impl Gate {
 
     /// Changes the limit. 0 closes the gate, and `None` removes the limit.
     ///
-    /// A higher limit admits waiting requests at once. A lower one stops no request that runs: it
-    /// is reached as requests end.
+    /// A higher limit admits waiting requests at once. A lower one does not interrupt
+    /// running requests: it is reached as requests end.
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ pub(super) struct Id(usize);
 
 /// A request that waits for a permit, or has an outcome that was not collected yet.
 pub(super) struct Waiter {
-    /// The part of the line that the request is in, as the line numbers them.
+    /// The lane of the request, by the line's own numbering.
     pub(super) lane: u64,
     pub(super) class: u8,
     /// The time at which the request arrived.

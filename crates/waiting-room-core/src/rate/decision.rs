@@ -58,7 +58,8 @@ pub struct Charge {
     pub cost: u64,
     /// The time at which it was spent.
     pub at: Timestamp,
-    /// The position of the algorithm after the charge, by which a refund finds what to give back.
+    /// The position of the algorithm after the charge, by which a refund finds the amount to give
+    /// back.
     ///
     /// It is a time in nanoseconds since the Unix epoch: for the buckets and the leaky queue when
     /// the state will be empty again, for windows and counters the start of the window, for a log

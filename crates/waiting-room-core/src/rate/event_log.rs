@@ -38,7 +38,7 @@ impl EventLog {
     pub(crate) fn record(&mut self, now: Timestamp) {
         let now = self.events.back().map_or(now, |&last| last.max(now));
         // Two removals per event are enough: the log shrinks after a busy period, and no single
-        // call has to remove all of it.
+        // call has to remove all lapsed entries.
         for _ in 0..2 {
             if self.events.front().is_some_and(|&oldest| self.is_outside(oldest, now)) {
                 self.events.pop_front();

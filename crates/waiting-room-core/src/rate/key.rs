@@ -37,8 +37,8 @@ pub struct KeyHash {
 impl KeyHash {
     /// Assigns the key to a network, given by its hash.
     ///
-    /// When a full table takes the place of a key away, it keeps what the key had used under its
-    /// network. From then on that applies to the key itself, and to new keys of the same network.
+    /// When a full table takes the place of a key away, it keeps the use of that key for the
+    /// network. From then on this use applies to the key itself, and to new keys of the network.
     ///
     /// The network must be determined by the key, as an IP network is by an address. A key without
     /// a network is grouped by some bits of its own hash.

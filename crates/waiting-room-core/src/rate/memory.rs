@@ -109,8 +109,8 @@ struct SharedAtomicMemory<M> {
     /// The number of times that the meters were replaced.
     ///
     /// It is incremented after `in_force` was replaced and before the words are taken over. So a
-    /// request that reads the same number before and after its work has finished before the take
-    /// over began, which then covers its word.
+    /// request that reads the same number before and after its work has written its word before the
+    /// words are visited, and needs to do nothing else.
     changes: AtomicU64,
 }
 

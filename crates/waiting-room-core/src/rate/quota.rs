@@ -169,7 +169,7 @@ impl fmt::Display for Quota {
     }
 }
 
-/// The rule by which a quota is applied: what a window is, and how much may be used at once.
+/// The rule by which a quota is applied: where windows begin, and how much may be used at once.
 ///
 /// See the [guide](https://github.com/tower-waiting-room/tower-waiting-room/blob/main/docs/which-algorithm.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -92,8 +92,9 @@ impl<'a> LimiterCharge<'a> {
 /// Charges all limits, or none if any of them refuses; returns whether all were charged.
 ///
 /// All limits are looked at before any is charged, so a request that one limit refuses takes
-/// nothing from the others, not even for a moment. Only if a concurrent request spends the rest of
-/// a limit between the look and the charge are the limits before it charged and given back.
+/// nothing from the others, not even for a moment. The exception is a concurrent request that
+/// spends the rest of a limit between the look and the charge. The limits before it have then been
+/// charged, and are given back.
 ///
 /// A [log that counts refusals](super::Refusals::Count) still records the requests that it refuses
 /// itself.

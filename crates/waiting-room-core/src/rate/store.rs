@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! node ─► ChargeRequest, ChargeRequest, … ─┐
-//!                                ├─► RateStore::charge_all ─► ChargeReply for each
-//! node ─► ChargeRequest, …  ──────────┘     (one round trip, all or nothing)
+//!                                          ├─► RateStore::charge_all ─► ChargeReply for each
+//! node ─► ChargeRequest, … ────────────────┘     (one round trip, all or nothing)
 //! ```
 //!
 //! All limits of a request are charged in one round trip. A [`Limiter`](super::Limiter) does the
@@ -56,7 +56,8 @@ pub trait RateStore: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Returns an error if the store is not called at present. The charge stays as it is.
+    /// Returns an error if the store is not called at present, as during an outage. The charge
+    /// stays as it is.
     fn settle(&self, ask: &ChargeRequest, charge: &Charge, cost: u64)
     -> Result<Charge, StoreError>;
 }

@@ -1,10 +1,11 @@
 //! The states of many keys, in memory that is bounded by construction.
 //!
 //! A table has a fixed number of places in small groups. The hash of a key determines the groups in
-//! which it may stand. There is no background task, and no key is removed before another needs its
-//! place. A key whose groups are full takes the place of the least used key in them. The use of
-//! that displaced key is kept *for its network*: every key of the network that has no place starts
-//! with the greatest use of any key that lost its place.
+//! which it may stand. There is no background task: keys that are replenished stay until a new key
+//! arrives. A key whose groups are full takes the place of the least used key in them, which is the
+//! one that is replenished first. The use of that displaced key is kept *for its network*: every
+//! key of the network that has no place starts as if it had used as much as any key that lost its
+//! place.
 //!
 //! ```text
 //! key ─► a place in its groups? ─ yes ─► its own state
@@ -18,8 +19,9 @@
 //! If the displaced key was replenished, its use is zero and nothing is lost. If more keys are in
 //! use than there are places, as in a flood, the newcomers of a network share what its displaced
 //! keys have left. The table then counts too much, never too little, so no offender is forgiven by
-//! losing its place. Newcomers of other networks start with nothing used, unless the hash of their
-//! network is the same: a table distinguishes one network for every eight places, at most 65 536.
+//! losing its place. Newcomers of other networks start with nothing used, unless their network has
+//! the same number: a table distinguishes one network for every eight places, at least 64 and at
+//! most 65 536.
 //!
 //! A key without a network is grouped by a part of its own hash, as if such keys belonged to many
 //! networks at random. (The rule is that of the *space-saving* algorithm of Metwally, Agrawal and

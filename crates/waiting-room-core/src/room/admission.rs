@@ -1,6 +1,7 @@
-//! Whether a visitor may be admitted, given a place, or taken up again: the conditions of a room.
+//! The conditions under which a visitor is admitted, gets a place, or continues a session.
 //!
-//! `room.rs` has the verbs, which change the state; the conditions here only read it.
+//! The verbs in `room.rs` change the state. The conditions only read it, except that a pass from
+//! before a loss of state may extend the hold.
 
 use crate::{
     Pass, Reason, Room, RoomRules, Ticket, Timestamp,

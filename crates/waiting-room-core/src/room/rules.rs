@@ -1,12 +1,7 @@
-//! The rules of a room: its limits, its line, its sessions, and the intervals that follow from
-//! them.
+//! The rules of a room: its limits, its line, and its sessions.
 //!
 //! The names are those of Cloudflare's waiting room, which gave the field its terms. Where the
-//! meaning is stricter here, the docs of the method say so.
-//!
-//! All intervals that a client is given are computed here, so that every store gives the same ones.
-//! They are whole seconds, since that is what a `Retry-After` header can express (RFC 9110 section
-//! 10.2.3).
+//! meaning is stricter here, the docs of the method state it.
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
@@ -68,7 +63,7 @@ impl RoomRules {
     pub const MINUTE: Duration = Duration::from_secs(60);
     /// The longest name of a room, in bytes.
     pub const MAX_NAME_LEN: usize = 64;
-    /// The highest limit of active visitors and of new visitors a minute.
+    /// The highest limit of active visitors, and of new visitors per minute.
     ///
     /// This bounds memory: the sliding minute stores one timestamp per new visitor.
     pub const MAX_USERS: u32 = 10_000_000;
@@ -111,7 +106,7 @@ impl RoomRules {
 
     /// Sets the most visitors that are active at any instant.
     ///
-    /// This is a cap, not a target: it is never exceeded in order to fill slots faster.
+    /// This is a cap, not a target. A lowered cap is reached as sessions end.
     #[must_use]
     pub fn with_total_active_users(mut self, users: u32) -> Self {
         self.total_active_users = users;

@@ -7,9 +7,9 @@
 //! ```text
 //!          hold                 expired, or end                forget_at
 //!  (none) ──────► live, a slot ─────────────────► ended, no slot ────────► (none)
-//!                   ▲    │ hold                        │
-//!                   └────┘ renewal       a new session │
-//!                   ▲──────────────────────────────────┘
+//!                      ▲                                 │
+//!                      └─────────────────────────────────┘
+//!                              hold: a new session
 //! ```
 
 use std::collections::HashMap;

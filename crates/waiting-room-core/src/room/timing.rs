@@ -2,6 +2,9 @@
 //!
 //! The rules state a few durations. Everything here is derived from them, without state, so that a
 //! room in memory, a room on a server and a node compute the same times.
+//!
+//! Intervals for clients are whole seconds, since a `Retry-After` header can express no others (RFC
+//! 9110 section 10.2.3).
 
 use std::time::Duration;
 

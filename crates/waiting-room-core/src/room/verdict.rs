@@ -303,8 +303,8 @@ pub enum Reason {
     /// `queued:early`: the check-in came before its time, and was answered from the ticket alone.
     QueuedEarly,
     /// `queued:network_full`: the network of the client has all its places in the line, by a limit
-    /// that is [only counted](crate::room::PlacesPerNetwork::Shadow). The visitor gets a place all the
-    /// same.
+    /// that is [only counted](crate::room::PlacesPerNetwork::Shadow). The visitor gets a place all
+    /// the same.
     QueuedNetworkFull,
     /// `queued:rate`: the limit of new visitors in 60 seconds is used up.
     QueuedRate,

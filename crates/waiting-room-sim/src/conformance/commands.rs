@@ -1,4 +1,4 @@
-//! Random streams of commands, driven by what was replied.
+//! Random streams of commands, driven by the replies.
 
 use std::{collections::VecDeque, num::NonZeroU32, time::Duration};
 
@@ -8,36 +8,36 @@ use waiting_room_core::{Pass, Ticket, Timestamp, Verdict, VisitorId, room::Renew
 
 use super::settings::Settings;
 
-/// One thing that happens to a room.
+/// One command of a run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Command {
     /// Time passes.
     Advance(Duration),
-    /// A waiting visitor asks again, with its last ticket or an old one.
+    /// A waiting visitor checks in, with its last ticket or an old one.
     CheckIn(Ticket),
     /// New rules are put in force.
     Configure(Settings),
     /// A visitor without a pass or a ticket asks for a slot.
     Enter(VisitorId),
-    /// A visitor goes.
+    /// A visitor leaves.
     Leave(VisitorId),
-    /// Rules are offered that contradict each other.
+    /// Invalid rules are given, which must be refused.
     Misconfigure(Settings),
-    /// An admitted visitor is still there, or was.
+    /// A visitor renews its pass, which may have lapsed.
     Renew(Pass),
     /// The process dies, and another takes its place.
     Restart,
-    /// The operator looks.
+    /// An operator requests the numbers of the room.
     Snapshot,
-    /// What has lapsed is dropped.
+    /// Lapsed sessions and places are dropped.
     Sweep,
 }
 
 /// A seeded stream of commands: the same for the same seed and the same replies.
 ///
-/// It keeps the proofs that were handed out and presents them again, most often the newest, and
-/// lets the time pass to where something lapses, or to a millisecond before.
+/// It keeps the proofs of earlier replies and presents them again, most often the newest. And it
+/// advances the time to instants at which something lapses, or to a millisecond before.
 #[derive(Clone, Debug)]
 pub struct Commands {
     rng: Pcg64Mcg,
@@ -47,13 +47,14 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// So many proofs of each kind are kept to be presented again.
+    /// The number of proofs of each kind that are kept to be presented again.
     const KEPT: usize = 48;
-    /// Visitors come from so many networks, and some from none that is known.
+    /// The number of networks from which visitors come; some have no known network.
     const NETWORKS: u32 = 4;
+    /// The resolution of all times in a run.
     const TICK: Duration = Duration::from_millis(1);
 
-    /// The stream of this seed.
+    /// Creates the stream of this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
@@ -67,7 +68,7 @@ impl Commands {
         self.settings
     }
 
-    /// The next command, at `now`.
+    /// Draws the next command, at `now`.
     pub fn draw(&mut self, now: Timestamp) -> Command {
         match self.rng.random_range(0..1_000) {
             0..220 => Command::Enter(self.visitor()),
@@ -90,7 +91,7 @@ impl Commands {
         }
     }
 
-    /// Takes note of the proofs in a verdict.
+    /// Keeps the proof in a verdict.
     pub fn saw_verdict(&mut self, verdict: &Verdict) {
         match verdict {
             Verdict::Admit { pass, .. } => keep(&mut self.passes, *pass),
@@ -101,14 +102,14 @@ impl Commands {
         }
     }
 
-    /// Takes note of the pass in a renewal.
+    /// Keeps the pass in a renewal.
     pub fn saw_renewal(&mut self, renewal: &Renewal) {
         if let Renewal::Renew(pass) = renewal {
             keep(&mut self.passes, *pass);
         }
     }
 
-    /// Somebody new, or now and then somebody who was seen before.
+    /// Draws a visitor: mostly a new one, sometimes one with a proof.
     fn visitor(&mut self) -> VisitorId {
         match self.rng.random_range(0..10) {
             0 => self.ticket().map(|ticket| ticket.id),
@@ -118,7 +119,7 @@ impl Commands {
         .unwrap_or_else(|| self.newcomer())
     }
 
-    /// Most from the first network, so that it has more than its share of the line.
+    /// Draws a new visitor, often from the first network, so that it exceeds its share of the line.
     fn newcomer(&mut self) -> VisitorId {
         let network = match self.rng.random_bool(0.5) {
             true => 1,
@@ -131,8 +132,7 @@ impl Commands {
         pick(&mut self.rng, &self.tickets)
     }
 
-    /// A ticket as it is shown; now and then one that a node has issued anew meanwhile, since it could
-    /// not ask its store.
+    /// Draws a ticket, sometimes as a node has updated it while it could not reach its store.
     fn shown_ticket(&mut self, now: Timestamp) -> Option<Ticket> {
         let mut ticket = self.ticket()?;
         if self.rng.random_bool(0.05) {
@@ -145,7 +145,7 @@ impl Commands {
         pick(&mut self.rng, &self.passes)
     }
 
-    /// How much time passes.
+    /// Draws how much time passes.
     fn pause(&mut self, now: Timestamp) -> Duration {
         match self.rng.random_range(0..20) {
             0..2 => Duration::ZERO,
@@ -156,7 +156,7 @@ impl Commands {
         }
     }
 
-    /// Up to the instant at which something lapses, or a millisecond before.
+    /// Draws a pause up to an instant at which something lapses, or to a millisecond before.
     fn until_a_deadline(&mut self, now: Timestamp) -> Duration {
         let (ticket, pass) = (self.ticket(), self.pass());
         let of_ticket = ticket.map(|ticket| {
@@ -180,7 +180,7 @@ impl Commands {
     }
 }
 
-/// One of the newest three, or now and then any.
+/// Picks one of the newest three, of the newest twelve, or of all.
 fn pick<T: Copy>(rng: &mut Pcg64Mcg, kept: &VecDeque<T>) -> Option<T> {
     let newest = match rng.random_range(0..10) {
         0..5 => 3,

@@ -1,4 +1,4 @@
-//! The naive model of a room: lists, walked from end to end, and one rule after the other.
+//! The naive model of a room: lists that are searched from end to end, and one rule after another.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use waiting_room_core::{
 
 use super::settings::Settings;
 
-/// A room that is right because one can see it, and slow for the same reason.
+/// A room that is simple enough to be obviously correct, and slow for the same reason.
 #[derive(Clone, Debug)]
 pub struct Model {
     settings: Settings,
@@ -21,27 +21,27 @@ pub struct Model {
     hold_until: Timestamp,
 }
 
-/// What the model cannot know, taken from the reply that is judged.
+/// The parts of a reply that the model cannot know, taken from the store's reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// After how long the visitor was asked to come back.
+    /// The time after which the visitor is to return.
     pub interval: Duration,
-    /// Whether the visitor was let in. Decides only what chance may decide.
+    /// Whether the visitor was admitted. Matters only in a random line, where a draw decides.
     pub let_in: bool,
 }
 
 /// The room in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    /// Slots taken.
+    /// The slots that are taken.
     pub active: usize,
-    /// Visitors let in within the last 60 seconds.
+    /// Visitors admitted within the last 60 seconds.
     pub new_in_last_minute: usize,
     /// Places in the line.
     pub waiting: usize,
     /// Visitors in the line who are present.
     pub present: usize,
-    /// How long the first in line has waited; `None` where chance decides who that is.
+    /// How long the first visitor in line has waited; `None` for a random line.
     pub oldest_wait: Option<Duration>,
 }
 
@@ -64,7 +64,7 @@ struct Place {
 impl Model {
     const MINUTE: Duration = Duration::from_secs(60);
 
-    /// An empty room that came to be at `now`.
+    /// Creates an empty room at `now`.
     #[must_use]
     pub fn new(settings: Settings, now: Timestamp) -> Self {
         let hold_until = match settings.recovery {
@@ -88,7 +88,7 @@ impl Model {
         self.active(id, now).unwrap_or_else(|| self.newcomer(id, now, told))
     }
 
-    /// A waiting visitor asks again.
+    /// A waiting visitor checks in.
     pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp, told: Told) -> Verdict {
         self.sweep(now);
         let mut ticket = *ticket;
@@ -129,7 +129,7 @@ impl Model {
         }
     }
 
-    /// An admitted visitor is still there.
+    /// An active visitor renews its pass.
     pub fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
         self.sweep(now);
         let known = self.sessions.iter().find(|session| session.id == pass.id).copied();
@@ -144,8 +144,9 @@ impl Model {
         Renewal::Renew(renewed)
     }
 
-    /// Whether a pass of before the room lost its memory is shown after the hold, and has no slot. One
-    /// that is shown in time says how long the hold has to be.
+    /// Whether a pass from before a loss of memory comes after the pause, and finds no free slot.
+    ///
+    /// One that is shown during the pause extends it to the lifetime of such passes.
     fn is_above_the_limit(&mut self, pass: &Pass, now: Timestamp) -> bool {
         if self.settings.recovery != Recovery::Pause || pass.last_check_in >= self.since {
             return false;
@@ -159,7 +160,7 @@ impl Model {
         is_bound && self.sessions.len() >= self.settings.slots as usize
     }
 
-    /// A visitor goes.
+    /// A visitor leaves.
     pub fn leave(&mut self, id: VisitorId, now: Timestamp) {
         self.sweep(now);
         self.places.retain(|place| place.id != id);
@@ -170,7 +171,7 @@ impl Model {
         self.remember(Ended { id, at: now, has_left: true, forget_at });
     }
 
-    /// Drops what has lapsed.
+    /// Drops sessions, places and records that have lapsed.
     pub fn sweep(&mut self, now: Timestamp) {
         self.ended.retain(|ended| ended.forget_at > now);
         self.places.retain(|place| place.kept_until > now);
@@ -209,7 +210,7 @@ impl Model {
 }
 
 impl Ended {
-    /// Whether it voids a proof of this visitor that was made then.
+    /// Whether it voids a proof of this visitor that was issued at `made_at`.
     fn voids(&self, id: VisitorId, made_at: Timestamp) -> bool {
         self.id == id && made_at <= self.at
     }
@@ -220,7 +221,7 @@ impl Place {
         (self.first_seen, self.id)
     }
 
-    /// Whether it is of the network of this visitor, if that is known.
+    /// Whether it belongs to the network of this visitor, if that is known.
     fn is_of_network(&self, id: VisitorId) -> bool {
         id.network().is_some_and(|network| self.id.network() == Some(network))
     }

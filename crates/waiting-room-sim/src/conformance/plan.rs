@@ -1,8 +1,8 @@
-//! The plan of a run of the suite, its coverage, and where a store and the model diverged.
+//! The plan of a run of the suite, its coverage, and the divergence of a store from the model.
 
 use std::{collections::BTreeMap, error::Error, fmt};
 
-/// What is to be run.
+/// The plan of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub(super) seed: u64,
@@ -10,24 +10,24 @@ pub struct Plan {
     pub(super) memory: Memory,
 }
 
-/// What a store still knows when the process has died.
+/// Whether the state of a store outlives the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "it does or it does not")]
+#[expect(clippy::exhaustive_enums, reason = "the state outlives the process or not")]
 pub enum Memory {
-    /// Nothing: the next one is an empty room.
+    /// It does not: after a restart the room is empty.
     Forgets,
-    /// Everything: the next one goes on.
+    /// It does: after a restart the room goes on.
     Lasts,
 }
 
 impl Plan {
-    /// So many commands of this seed, for a store in the memory of the process.
+    /// Plans a run of `commands` commands with this seed, for a store in the memory of the process.
     #[must_use]
     pub const fn new(seed: u64, commands: u64) -> Self {
         Self { seed, commands, memory: Memory::Forgets }
     }
 
-    /// What the store knows after a restart. [`Memory::Forgets`].
+    /// Sets whether the state of the store outlives the process. [`Memory::Forgets`] by default.
     #[must_use]
     pub const fn memory(mut self, memory: Memory) -> Self {
         self.memory = memory;
@@ -35,12 +35,12 @@ impl Plan {
     }
 }
 
-/// How often each thing was said, by its stable name; so that a run can show what it has tried.
+/// The number of replies of each kind in a run, by stable names, to show what the run has covered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage(BTreeMap<String, u64>);
 
 impl Coverage {
-    /// What runs that mean anything have heard, together: all that a room can say but the rarest.
+    /// The kinds of replies that a meaningful set of runs must contain: all but the rarest.
     pub const SAID: [&str; 15] = [
         "admitted:passthrough",
         "admitted:slot",
@@ -59,13 +59,14 @@ impl Coverage {
         "renewed",
     ];
 
-    /// How often this was said: a [`Reason`](waiting_room_core::Reason) as it is displayed, `renewed` or `ended`.
+    /// Returns the number of replies of one kind: a [`Reason`](waiting_room_core::Reason) as it is
+    /// displayed, `renewed` or `ended`.
     #[must_use]
     pub fn count(&self, said: &str) -> u64 {
         self.0.get(said).copied().unwrap_or(0)
     }
 
-    /// Adds what another run has tried.
+    /// Adds the numbers of another run.
     pub fn add(&mut self, other: &Self) {
         for (said, count) in &other.0 {
             *self.0.entry(said.clone()).or_default() += count;
@@ -83,7 +84,7 @@ impl fmt::Display for Coverage {
     }
 }
 
-/// A store and the model said different things, or the store failed.
+/// The first command at which a store and the model disagreed, or the store failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
     pub(super) seed: u64,
@@ -106,13 +107,13 @@ impl Divergence {
         self.step
     }
 
-    /// What the model said.
+    /// The reply of the model.
     #[must_use]
     pub fn expected(&self) -> &str {
         &self.expected
     }
 
-    /// What the store said.
+    /// The reply of the store.
     #[must_use]
     pub fn given(&self) -> &str {
         &self.given

@@ -1,4 +1,4 @@
-//! The rules of a room in the open, as the model reads them and the commands change them.
+//! The rules of a room as plain fields, which the model reads and the commands change.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use waiting_room_core::{
     room::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode, SessionRenewal},
 };
 
-/// Every rule of a room but its name.
+/// All rules of a room except its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub(super) slots: u32,
@@ -30,7 +30,7 @@ impl Settings {
     /// The name of every room in the suite.
     const NAME: &str = "conformance";
 
-    /// Small limits, so that all of them bind; plain rules more often than special ones.
+    /// Draws small limits, so that all of them are reached, and mostly default rules.
     ///
     /// All times are whole milliseconds, and so is an eighth of a session.
     #[must_use]
@@ -63,7 +63,7 @@ impl Settings {
         }
     }
 
-    /// The same with one thing changed.
+    /// Returns these settings with one rule drawn again.
     #[must_use]
     pub(super) fn change(self, rng: &mut Pcg64Mcg) -> Self {
         let other = Self::draw(rng);
@@ -80,7 +80,7 @@ impl Settings {
         }
     }
 
-    /// The rules.
+    /// Returns the rules of the room.
     #[must_use]
     pub fn rules(&self) -> RoomRules {
         RoomRules::new(Self::NAME, self.slots)
@@ -98,7 +98,7 @@ impl Settings {
     }
 }
 
-/// The plain value most of the time, and one of the others now and then.
+/// Returns the default value in 70 % of the cases, and otherwise one of the others.
 fn rarely<T: Copy>(rng: &mut Pcg64Mcg, plain: T, others: &[T]) -> T {
     if rng.random_bool(0.7) {
         return plain;

@@ -1,4 +1,4 @@
-//! Gives the same commands to a store and to the model, and compares.
+//! The run of the suite: gives the same commands to a store and to the model, and compares.
 
 use std::{error::Error, fmt, time::Duration};
 
@@ -15,9 +15,10 @@ use super::{
     settings::Settings,
 };
 
-/// Runs a plan against the stores that `build` makes: one at first, and another after each restart.
+/// Runs a plan against the stores that `build` makes: one at the start, and another after each
+/// restart.
 ///
-/// The store must read its time from the clock it is given, and be alone with its room.
+/// The store must read its time from the given clock, and be the only user of its room.
 ///
 /// # Errors
 ///
@@ -180,7 +181,7 @@ impl<S: Store> Run<S> {
             given = format!("{given}: {error}");
             source = error.source();
         }
-        self.divergence(command, "an answer".to_owned(), given)
+        self.divergence(command, "a reply".to_owned(), given)
     }
 
     fn divergence(&self, command: &Command, expected: String, given: String) -> Divergence {
@@ -194,7 +195,7 @@ impl<S: Store> Run<S> {
     }
 }
 
-/// When every run begins.
+/// The start of every run.
 const START: Timestamp = Timestamp::from_secs(1_700_000_000);
 
 fn ticket_of(verdict: &Verdict) -> Option<&Ticket> {
@@ -205,7 +206,8 @@ fn ticket_of(verdict: &Verdict) -> Option<&Ticket> {
     }
 }
 
-/// The longest a store may send a visitor away for: the refresh interval with all its jitter.
+/// Returns the longest interval after which a store may ask a visitor to return: the refresh
+/// interval with the greatest jitter.
 fn longest_interval(settings: &Settings, reason: &Reason) -> Duration {
     match reason {
         Reason::QueuedCookieTest => Duration::from_secs(1),
@@ -216,7 +218,7 @@ fn longest_interval(settings: &Settings, reason: &Reason) -> Duration {
     }
 }
 
-/// The verdict without what each store may estimate in its own way.
+/// Returns the verdict without the estimated wait, which is up to each store.
 fn without_estimate(mut verdict: Verdict) -> Verdict {
     match &mut verdict {
         Verdict::Admit { .. } => {}
@@ -226,7 +228,7 @@ fn without_estimate(mut verdict: Verdict) -> Verdict {
     verdict
 }
 
-/// The snapshot that is expected; what is estimated in it is taken from the one given.
+/// Returns the expected snapshot; its estimates are those of the given one.
 fn snapshot(
     settings: &Settings,
     numbers: Numbers,

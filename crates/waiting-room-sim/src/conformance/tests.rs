@@ -28,7 +28,7 @@ fn the_room_agrees_with_the_naive_model() {
     }
     for said in Coverage::SAID {
         let enough = if seeds.len() == 1 { 0 } else { 20 };
-        assert!(coverage.count(said) >= enough, "{said} is hardly ever said:\n{coverage}");
+        assert!(coverage.count(said) >= enough, "{said} is too rare:\n{coverage}");
     }
 }
 
@@ -37,7 +37,7 @@ fn every_fault_of_a_store_is_found() {
     for seed in seeds(3) {
         for fault in FAULTS {
             let divergence = run(seed, fault).err();
-            assert!(divergence.is_some(), "seed {seed}: nobody noticed {fault:?}");
+            assert!(divergence.is_some(), "seed {seed}: {fault:?} was not noticed");
         }
     }
 }
@@ -51,23 +51,23 @@ fn a_divergence_is_the_same_for_the_same_seed() {
     assert!(first.to_string().starts_with(&format!("seed {seed}, step {}", first.step())));
 }
 
-/// What a store may get wrong.
+/// The faults that a store may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
     /// The line is ordered by the second touch.
     ForgetsArrivals,
-    /// Those who left keep their slots.
+    /// Visitors who have left keep their slots.
     KeepsSlots,
     /// The clock is a millisecond behind, so everything lapses late.
     LapsesLate,
-    /// One admission too many.
+    /// The store admits one visitor too many.
     OneTooMany,
-    /// A place is made at the first touch.
+    /// A place is given at the first touch.
     OneTouch,
     /// The position may go up.
     RaisesPositions,
-    /// A pass brings back the session that was ended.
+    /// A pass resumes a session that was ended.
     Resurrects,
     /// A network gets one place more than its share.
     SharesTooMuch,
@@ -89,7 +89,7 @@ const FAULTS: [Fault; 8] = [
 struct Faulty {
     fault: Fault,
     clock: ManualClock,
-    /// The clock of the room, if it has one of its own.
+    /// The clock of the room, which may lag behind that of the run.
     late: ManualClock,
     room: MemoryStore,
 }
@@ -116,7 +116,7 @@ impl Faulty {
         }
     }
 
-    /// The room, at the right time or nearly so.
+    /// Returns the room, after setting its clock.
     fn room(&self) -> &MemoryStore {
         let now = waiting_room_core::time::Clock::now(&self.clock);
         let lag = u64::from(self.fault == Fault::LapsesLate);

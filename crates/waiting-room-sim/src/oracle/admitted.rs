@@ -1,4 +1,4 @@
-//! What follows from an answer that lets a visitor in, or turns it away.
+//! Conclusions from an answer that admits a visitor, or refuses it.
 
 use waiting_room_core::Timestamp;
 
@@ -12,7 +12,7 @@ use super::{
 };
 
 impl Oracle {
-    /// The visitor was let in, or is inside still.
+    /// Records that the visitor was admitted, or is still active.
     pub(super) fn admitted(&mut self, visitor: VisitorNo, flight: Flight, at: Timestamp) {
         let serial = self.next_serial;
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
@@ -30,7 +30,7 @@ impl Oracle {
                 session.pass_until = session.pass_until.max(certain_until);
                 session.possible_until = session.possible_until.max(possible_until);
             }
-            // The slot that the request counted for is the one of the session from here on.
+            // The slot for which the request counted is that of the session from now on.
             before => {
                 if let Some(before) = before {
                     self.timers.set(before.possible_until, Timer::StraySlot);
@@ -51,7 +51,7 @@ impl Oracle {
             None => self.active.begin(at, certain_until),
         });
         if flight.counts_new {
-            // The request under way turns into an admission of this minute.
+            // The request in flight becomes an admission of this minute.
             self.timers.set(at + Limits::MINUTE, Timer::LeaveMinute);
             let from = known.unresolved_since.unwrap_or(flight.sent);
             let decided = Span { from, to: at };
@@ -70,7 +70,7 @@ impl Oracle {
         }
     }
 
-    /// The visitor was turned away.
+    /// Records that the visitor was refused.
     pub(super) fn refused(&mut self, visitor: VisitorNo, flight: Flight, at: Timestamp) {
         let decided = Span { from: flight.sent, to: at };
         self.shut_out(visitor, decided);
@@ -81,7 +81,7 @@ impl Oracle {
         let is_lost = kept && known.unresolved_since.is_none();
         known.refused = true;
         known.place = None;
-        // It may come back with a ticket that keeps its arrival, or as somebody new.
+        // It may return with a ticket that keeps its arrival, or as a new visitor.
         known.arrived.to = at;
         if let Some(standing) = known.standing.take() {
             self.line.step_out(visitor, standing, standing.until.max(at));
@@ -92,7 +92,8 @@ impl Oracle {
         }
     }
 
-    /// A visitor who certainly has a session must not be told anything but to come in.
+    /// Raises an alarm if the visitor certainly had a session, since its request must be admitted
+    /// then.
     pub(super) fn shut_out(&mut self, visitor: VisitorNo, decided: Span) {
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         let Some(session) = known.session.as_mut() else { return };

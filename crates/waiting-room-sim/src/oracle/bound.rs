@@ -1,14 +1,14 @@
-//! How few slots and places in the minute may have been free.
+//! A lower bound on the free slots, and on the admissions that the minute still allows.
 //!
-//! The upper bound on what may be taken changes with each request, answer and lapse. What matters
-//! to a visitor who was told to wait is the lowest value of `free` between departure and answer, so
-//! the values are kept as a sliding-window minimum, back to the oldest request under way.
+//! It changes with each request, answer and lapse. For a visitor who was told to wait, the lowest
+//! value between departure and answer matters, so the values are kept as a sliding-window minimum,
+//! back to the oldest request in flight.
 
 use std::collections::VecDeque;
 
 use super::limits::Limits;
 
-/// The lowest that `min(L − active, N − new in 60 s)` may be, now and back to some epoch.
+/// The lowest possible value of `min(L − active, N − new in 60 s)`, now and back to some epoch.
 #[derive(Clone, Debug)]
 pub(super) struct Bound {
     slots: i64,
@@ -16,7 +16,7 @@ pub(super) struct Bound {
     holders: i64,
     new: i64,
     epoch: u64,
-    /// Values by epoch; both rise from front to back.
+    /// Pairs of an epoch and a value; both rise from front to back.
     lows: VecDeque<(u64, i64)>,
 }
 
@@ -34,11 +34,11 @@ impl Bound {
         bound
     }
 
-    /// So many more slots may be taken, and so many more admissions may lie in the minute.
+    /// Changes the number of slots that may be taken, and of admissions that may lie in the minute.
     pub(super) fn change(&mut self, holders: i64, new: i64) {
         self.holders += holders;
         self.new += new;
-        debug_assert!(self.holders >= 0 && self.new >= 0, "nothing is given back twice");
+        debug_assert!(self.holders >= 0 && self.new >= 0, "each is given back only once");
         let slots = self.slots - self.holders;
         let free = self.minute.map_or(slots, |minute| slots.min(minute - self.new));
         self.epoch += 1;
@@ -48,18 +48,18 @@ impl Bound {
         self.lows.push_back((self.epoch, free));
     }
 
-    /// The state as it is now.
+    /// The present epoch, which each change advances.
     pub(super) const fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The lowest that `free` may have been since `epoch`.
+    /// The lowest possible value since `epoch`.
     pub(super) fn lowest_since(&self, epoch: u64) -> i64 {
         let index = self.lows.partition_point(|(at, _)| *at < epoch);
         self.lows.get(index).map_or(i64::MIN, |(_, low)| *low)
     }
 
-    /// Nobody will ask about what was before `epoch`.
+    /// Drops the values before `epoch`, which are not needed any more.
     pub(super) fn forget_before(&mut self, epoch: u64) {
         while self.lows.len() > 1 && self.lows.front().is_some_and(|(at, _)| *at < epoch) {
             self.lows.pop_front();

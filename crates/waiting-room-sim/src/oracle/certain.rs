@@ -1,9 +1,10 @@
 //! Lower bounds: visitors who were certainly active at one instant, and admissions that certainly
 //! fell within 60 seconds.
 //!
-//! A visitor is certainly active from the arrival of an admitted answer until its session may have
-//! ended. A request under way may turn out to have been a checkout, which ends the session at its
-//! departure, so that count lags: it is settled only up to the oldest request under way.
+//! A visitor is certainly active from the arrival of an answer that admits it until its session may
+//! have ended. A request in flight may turn out to be a checkout, which may end the session as soon
+//! as it departs. So the count lags: it is settled only up to the departure of the oldest request
+//! in flight.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -12,7 +13,7 @@ use waiting_room_core::Timestamp;
 
 use super::{limits::Limits, visitor::Span};
 
-/// Counts overlapping intervals of certain activity, half open: `[start, end)`.
+/// Counts overlapping intervals of certain activity, which are half open: `[start, end)`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Active {
     intervals: FxHashMap<u64, Interval>,
@@ -28,7 +29,8 @@ struct Interval {
     counted: bool,
 }
 
-/// At equal times an end comes before a start: the slot is handed on.
+/// A boundary of an interval. At equal times an end comes before a start, because the slot is
+/// handed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Edge {
     End,
@@ -36,7 +38,7 @@ enum Edge {
 }
 
 impl Active {
-    /// A visitor is active in `[start, end)`. Answers the key of the interval.
+    /// Adds an interval `[start, end)` in which a visitor is active, and returns its key.
     pub(super) fn begin(&mut self, start: Timestamp, end: Timestamp) -> u64 {
         let key = self.next_key;
         self.next_key += 1;
@@ -48,8 +50,8 @@ impl Active {
         key
     }
 
-    /// A visitor active under `key` is so until `end`, or begins anew at `at` if that had ended.
-    /// Answers the key that holds from now on.
+    /// Extends an interval to `end`, or begins a new one at `at` if it had ended. Returns the key
+    /// of the interval.
     pub(super) fn extend(&mut self, key: u64, at: Timestamp, end: Timestamp) -> u64 {
         match self.intervals.get_mut(&key) {
             Some(old) if at <= old.end => {
@@ -60,7 +62,7 @@ impl Active {
         }
     }
 
-    /// The interval ends at `end` at the latest.
+    /// Makes an interval end at `end` at the latest.
     pub(super) fn cut(&mut self, key: u64, end: Timestamp) {
         if let Some(old) = self.intervals.get_mut(&key)
             && end < old.end
@@ -70,7 +72,7 @@ impl Active {
         }
     }
 
-    /// Counts everything before `until`; nothing there can change any more.
+    /// Counts the intervals up to `until`, where no change is possible any more.
     pub(super) fn settle(&mut self, until: Timestamp) {
         while let Some(&Reverse((at, edge, key))) = self.edges.peek() {
             if at >= until {
@@ -110,12 +112,12 @@ pub(super) struct Minute {
 }
 
 impl Minute {
-    /// An admission. They come in the order of their answers, so the window that ends with this
-    /// one is the fullest that holds it.
+    /// Records an admission. They come in the order of their answers, so of all windows that have
+    /// this one, the window that ends with it is the fullest so far.
     pub(super) fn record(&mut self, decided: Span) {
         self.departures.push(Reverse(decided.from));
         let begin = decided.to.before(Limits::MINUTE);
-        // Before the first minute of time there is nothing to leave out.
+        // In the first minute since the epoch, `begin` is cut off at zero, and nothing is too old.
         while decided.to.as_nanos() >= nanos_of_a_minute()
             && self.departures.peek().is_some_and(|Reverse(from)| *from <= begin)
         {

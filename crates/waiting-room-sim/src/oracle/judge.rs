@@ -21,8 +21,8 @@ use super::{
 ///
 /// The methods must be called in the order of events, with times of one clock:
 /// [`sent`](Self::sent) before a request departs, the others after its answer has arrived. A time
-/// before that of the last call is replaced by that one, which is sound because the call itself came
-/// later. A visitor has at most one request in flight.
+/// before that of the last call is replaced by that one, which is sound because the call itself
+/// came later. A visitor has at most one request in flight.
 ///
 /// Memory is bounded by the visitors who have not [given up](Self::gave_up), the sessions and
 /// places that others may still hold, and the events since the departure of the oldest request in
@@ -251,8 +251,8 @@ impl Oracle {
     /// `holds_until`.
     ///
     /// Call it when the new room begins to answer and the old one no longer does. The limits are
-    /// judged as before, and so are the places and sessions of visitors who return. But the new room
-    /// knows that a visitor is present in the line only after its next check-in.
+    /// judged as before, and so are the places and sessions of visitors who return. But the new
+    /// room knows that a visitor is present in the line only after its next check-in.
     pub fn restarted(&mut self, at: Timestamp, holds_until: Timestamp) {
         self.forgotten_at = self.advance(at);
         self.excused_until = holds_until;

@@ -1,4 +1,4 @@
-//! What a room has promised, and what a visitor saw of it.
+//! The promises of a room, and what a visitor sees of it.
 
 use std::time::Duration;
 
@@ -11,29 +11,29 @@ use super::visitor::Place;
 pub struct Limits {
     /// At most this many visitors are active at any instant.
     pub total_active_users: u32,
-    /// At most this many visitors are let in within any 60 seconds, if that is limited.
+    /// At most this many visitors are admitted within any 60 seconds; `None` for no such limit.
     pub new_users_per_minute: Option<u32>,
     /// A visitor stays active for at least this long after the last request.
     pub session_duration: Duration,
     /// A place outlives the last check-in by this long.
     pub place_retention: Duration,
-    /// A visitor far back in line is asked to check in this often. A first ticket keeps its order of
-    /// arrival for half as long again.
+    /// A visitor far back in line is asked to check in this often. A first ticket keeps its order
+    /// of arrival for one and a half of these intervals.
     pub refresh_interval: Duration,
 }
 
 impl Limits {
-    /// A window of the limit on new users.
+    /// The window of the limit on new users.
     pub(super) const MINUTE: Duration = Duration::from_secs(60);
-    /// A request that failed may still be decided this much later: it can lie in a buffer of the
-    /// server after the client has hung up.
+    /// How much later a failed request may still be decided: it can stay in a buffer of the server
+    /// after the client has hung up.
     pub(super) const STRAGGLER: Duration = Duration::from_secs(60);
 
-    /// A pass is renewed beside the request that shows it, so the renewal may be stamped this much
-    /// later than the answer arrives; not if answers take no time at all.
+    /// How much later than its answer a renewal may be stamped, because a pass is renewed beside
+    /// the request that carries it. Does not apply if answers take no time at all.
     pub(super) const LATE_RENEWAL: Duration = Duration::from_secs(1);
 
-    /// For how long a place, or the order of a first ticket, outlives its last check-in.
+    /// How long a place, or the order of a first ticket, outlives its last check-in.
     pub(super) fn kept_for(&self, place: &Place) -> Duration {
         match place.second_touch {
             true => self.place_retention,
@@ -41,24 +41,26 @@ impl Limits {
         }
     }
 
-    /// The longest a slot may be held after its last request: until the pass of a renewal lapses.
+    /// The longest time for which a slot may be held after its last request: until the pass of a
+    /// renewal lapses.
     pub(super) fn longest_hold(&self) -> Duration {
         self.session_duration + self.session_duration / 8
     }
 
-    /// The longest a visitor can count as present after a check-in whose answer is unknown.
+    /// The longest time for which a visitor can count as present after a check-in whose answer is
+    /// unknown.
     ///
-    /// Rooms keep a place for at least two refresh intervals; 1.5 intervals with the most jitter
-    /// are less than that, but for rounding up to whole seconds.
+    /// A place is kept for at least two refresh intervals. One and a half intervals with the
+    /// greatest jitter are shorter than that, except for the rounding up to whole seconds.
     pub(super) fn longest_presence(&self) -> Duration {
         self.place_retention + Duration::from_secs(2)
     }
 }
 
-/// A visitor, as the observer numbers them.
+/// A visitor, by the number that the observer gives it.
 ///
-/// One number is one client that keeps its cookies. A client without cookies is a new visitor to
-/// any room at each request, so it gets a new number each time.
+/// One number is one client that keeps its cookies. For any room, a client without cookies is a new
+/// visitor at each request, so it needs a new number each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VisitorNo(pub u64);
 
@@ -68,9 +70,9 @@ impl From<u64> for VisitorNo {
     }
 }
 
-/// What an answer said.
+/// The content of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a visitor gets in, waits or goes: there is no fourth")]
+#[expect(clippy::exhaustive_enums, reason = "a visitor is admitted, waits, or is refused")]
 pub enum Seen {
     /// The service answered: the visitor is active.
     Admitted,
@@ -78,9 +80,9 @@ pub enum Seen {
     Refused,
     /// The visitor waits.
     Waiting {
-        /// After how long the visitor was asked to come back, counted from this answer.
+        /// The time after which the visitor is to return, counted from this answer.
         interval: Duration,
-        /// Since when the room says the visitor waits, if it says so.
+        /// The start of the wait, as the answer shows it; `None` if it does not.
         waiting_since: Option<Timestamp>,
         /// The position that was shown.
         position: ShownPosition,
@@ -91,17 +93,17 @@ pub enum Seen {
 
 /// A position in line, as an answer shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "it is shown or not, and may be said to be exact")]
+#[expect(clippy::exhaustive_enums, reason = "a position is exact, approximate or not shown")]
 pub enum ShownPosition {
-    /// Around a number. The next exact one may be higher than the last.
+    /// An approximate position. The next exact one may be higher than the last.
     Approximate,
-    /// A number, counted from 1.
+    /// An exact position, counted from 1.
     Exact(u32),
-    /// None.
+    /// No position.
     None,
 }
 
-/// The details of an answer that tells a visitor to wait, as in [`Seen::Waiting`].
+/// The details of an answer that makes a visitor wait, as in [`Seen::Waiting`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     pub interval: Duration,

@@ -1,7 +1,8 @@
-//! Who may stand in the line and be present, in the order of arrival.
+//! The visitors who may be present in the line, in the order of arrival.
 //!
-//! Somebody who stops standing, whatever the reason, stays in the set until no request is under
-//! way that departed before: such a request may have been decided while that visitor still stood.
+//! A visitor who leaves the line, for whatever reason, stays in the set as long as a request is in
+//! flight that departed before: that request may have been decided while the visitor still stood
+//! in the line.
 
 use std::{
     cmp::Reverse,
@@ -12,7 +13,8 @@ use waiting_room_core::Timestamp;
 
 use super::{limits::VisitorNo, visitor::Standing};
 
-/// The visitors who may be present in the line, by the earliest they may have arrived.
+/// The visitors who may be present in the line, by the earliest time at which they may have
+/// arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     standing: BTreeSet<(Timestamp, u64)>,
@@ -20,19 +22,19 @@ pub(super) struct Line {
     next_key: u64,
 }
 
-/// A time at which somebody may stop being present.
+/// A time at which a visitor may cease to be present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Lapse {
     pub at: Timestamp,
     pub arrived: Timestamp,
     pub key: u64,
     pub visitor: VisitorNo,
-    /// Whether it is certain that the visitor stands no longer under this key.
+    /// Whether the visitor has certainly left the entry with this key.
     pub last: bool,
 }
 
 impl Line {
-    /// A visitor who arrived at `arrived` or later may stand in the line until `until`.
+    /// Adds a visitor who arrived at `arrived` or later, and may stand in the line until `until`.
     pub(super) fn stand(
         &mut self,
         visitor: VisitorNo,
@@ -46,13 +48,13 @@ impl Line {
         Standing { key, arrived, until }
     }
 
-    /// A visitor stands no longer from `until` on.
+    /// Records that a visitor does not stand in the line from `until` on.
     pub(super) fn step_out(&mut self, visitor: VisitorNo, standing: Standing, until: Timestamp) {
         let Standing { key, arrived, .. } = standing;
         self.lapses.push(Reverse(Lapse { at: until, arrived, key, visitor, last: true }));
     }
 
-    /// The next lapse that lies before everything under way.
+    /// Takes the next lapse that lies before the departure of every request in flight.
     pub(super) fn pop_lapse(&mut self, oldest: Timestamp) -> Option<Lapse> {
         if self.lapses.peek()?.0.at >= oldest {
             return None;
@@ -60,18 +62,18 @@ impl Line {
         self.lapses.pop().map(|Reverse(lapse)| lapse)
     }
 
-    /// The lapse turns out to be later.
+    /// Moves a lapse to a later time.
     pub(super) fn postpone(&mut self, lapse: Lapse, at: Timestamp) {
         self.lapses.push(Reverse(Lapse { at, ..lapse }));
     }
 
-    /// Nobody stands under this key any more.
+    /// Removes the entry of a lapse.
     pub(super) fn remove(&mut self, lapse: &Lapse) {
         self.standing.remove(&(lapse.arrived, lapse.key));
     }
 
-    /// Whether fewer than `bound` others may stand before a visitor who arrived by `arrived_by`
-    /// and stands under `own` itself.
+    /// Whether fewer than `bound` other visitors may stand before one who arrived by `arrived_by`
+    /// and has the entry `own`.
     pub(super) fn has_fewer_before(
         &self,
         bound: i64,

@@ -1,15 +1,15 @@
 //! Order inversions: whether a later visitor was certainly admitted first.
 //!
-//! Suppose A stands in the line, certainly present, and B, which certainly arrived after A, is
+//! Suppose A stands in the line, certainly present, and B, who certainly arrived after A, is
 //! admitted. At that instant more slots were free than visitors stood before B, and A was one of
-//! these. So even after B took a slot, at least one more slot was free than visitors stood before A.
-//! From then on, each admission of a visitor before A takes one slot and removes one visitor before
-//! A; and a visitor behind A is admitted only if a slot is left for A, as long as A is present. So A
-//! keeps its slot until its next request, and must not be told to wait.
+//! these. So even after B took a slot, at least one more slot was free than visitors stood before
+//! A. From then on, each admission of a visitor before A takes one slot and removes one visitor
+//! before A; and a visitor behind A is admitted only if a slot is left for A, as long as A is
+//! present. So A keeps its slot until its next request, and must not be told to wait.
 //!
-//! Two cases are not judged. In the first, a visitor from before A is admitted that was *not*
-//! present all the time since the admission of B. In the second, a visitor is admitted after A may
-//! have ceased to be present.
+//! Two cases are not judged. In the first, a visitor before A is admitted who was *not* present all
+//! the time since the admission of B. In the second, a visitor is admitted after A may have ceased
+//! to be present.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -51,7 +51,7 @@ pub(super) enum Fate {
     Stray,
 }
 
-/// A visitor that stands in the line and was told to wait.
+/// A visitor who stands in the line and was told to wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiter {
     /// The latest time at which it may have arrived.
@@ -92,11 +92,11 @@ impl Order {
         self.recent.push_back(admission);
     }
 
-    /// Whether a visitor that arrived later than this one was certainly admitted before it, although
-    /// it was present.
+    /// Whether a visitor who arrived later than this one was certainly admitted before it, although
+    /// this one was present.
     ///
-    /// `unsettled` returns whether a request in flight may have taken the slot that was left for the
-    /// waiter at the given admission, so that the case is open.
+    /// `unsettled` returns whether a request in flight may have taken the slot that was left for
+    /// the waiter at the given admission, so that the case is open.
     pub(super) fn was_overtaken(
         &self,
         waiter: &Waiter,
@@ -179,7 +179,7 @@ mod tests {
         Admission { decided, arrived: at(arrived), present: None, fate: Fate::Certain }
     }
 
-    /// A visitor that arrives at 5, is answered at 20, and told to wait at 40; present until 50.
+    /// A visitor who arrives at 5, is answered at 20, and told to wait at 40; present until 50.
     const WAITER: (u64, u64, u64, u64) = (5, 20, 40, 50);
 
     fn overtaken(

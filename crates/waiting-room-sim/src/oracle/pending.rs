@@ -1,4 +1,4 @@
-//! Pending events: requests under way, and the changes that time brings.
+//! Pending events: requests in flight, and changes that happen at a later time.
 
 use std::{
     cmp::Reverse,
@@ -9,14 +9,14 @@ use waiting_room_core::Timestamp;
 
 use super::limits::VisitorNo;
 
-/// The requests under way. What departs later stands later, so the oldest is always in front.
+/// The requests in flight, in the order of their departures, so that the oldest is in front.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flights {
     queue: VecDeque<Option<Departure>>,
     first: u64,
 }
 
-/// One request under way.
+/// One request in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
     pub visitor: VisitorNo,
@@ -25,13 +25,13 @@ pub(super) struct Departure {
 }
 
 impl Flights {
-    /// A request departs. Answers the number to [`land`](Self::land) it by.
+    /// Adds a request, and returns its number, for [`land`](Self::land).
     pub(super) fn depart(&mut self, departure: Departure) -> u64 {
         self.queue.push_back(Some(departure));
         self.first + self.queue.len() as u64 - 1
     }
 
-    /// A request is over.
+    /// Removes a request.
     pub(super) fn land(&mut self, no: u64) {
         let index = usize::try_from(no.saturating_sub(self.first)).unwrap_or(usize::MAX);
         if let Some(entry) = self.queue.get_mut(index) {
@@ -43,34 +43,34 @@ impl Flights {
         }
     }
 
-    /// The request that has been under way for longest.
+    /// The request that departed first.
     pub(super) fn oldest(&self) -> Option<&Departure> {
         self.queue.front().and_then(Option::as_ref)
     }
 
-    /// Who has a request under way.
+    /// The visitors with a request in flight.
     pub(super) fn visitors(&self) -> impl Iterator<Item = VisitorNo> {
         self.queue.iter().flatten().map(|departure| departure.visitor)
     }
 }
 
-/// The changes to come, soonest first.
+/// The pending changes, soonest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timers(BinaryHeap<Reverse<(Timestamp, Timer)>>);
 
-/// A change that time brings.
+/// A change at a later time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     /// An admission has left the minute.
     LeaveMinute,
-    /// From here on this request, if it is still under way, may be a new admission.
+    /// From this time on, the request may be a new admission, if it is still in flight.
     MayBeNew(VisitorNo, u64),
-    /// From here on this request, if it is still under way, may take a slot beside the one that
-    /// its visitor has.
+    /// From this time on, the request may take a second slot for its visitor, if it is still in
+    /// flight.
     MayTakeSlot(VisitorNo, u64),
     /// This session may have lapsed.
     Session(VisitorNo, u64),
-    /// A slot that a visitor may hold without knowing it is free again.
+    /// A slot that a visitor may have held without a proof of it is certainly free.
     StraySlot,
 }
 
@@ -79,7 +79,7 @@ impl Timers {
         self.0.push(Reverse((at, timer)));
     }
 
-    /// The next change that is due at `now`.
+    /// Takes the next change that is due at `now`.
     pub(super) fn pop_due(&mut self, now: Timestamp) -> Option<(Timestamp, Timer)> {
         if self.0.peek()?.0.0 > now {
             return None;

@@ -1,11 +1,11 @@
-//! What the oracle found.
+//! The findings of the oracle.
 
 use serde::Serialize;
 use waiting_room_core::Timestamp;
 
 use super::limits::VisitorNo;
 
-/// What visitors saw of a room, and whether it kept its promises.
+/// The experience of the visitors of a room, and whether it kept its promises.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
@@ -15,31 +15,31 @@ pub struct Report {
     pub new_users_per_minute: Option<u32>,
     /// How long a session outlives its last request, in seconds.
     pub session_duration_s: f64,
-    /// Visitors who asked at least once.
+    /// Visitors who sent at least one request.
     pub visitors: u64,
-    /// Visitors who were let in at least once.
+    /// Visitors who were admitted at least once.
     pub admitted: u64,
-    /// Visitors who gave up after a refusal, and were never let in.
+    /// Visitors who gave up after a refusal, and were never admitted.
     pub refused: u64,
-    /// Visitors who gave up waiting, and were never let in.
+    /// Visitors who gave up waiting, and were never admitted.
     pub abandoned: u64,
     /// The most visitors who were certainly active at one instant.
     pub max_active: u64,
-    /// The most visitors who were certainly let in within one window of 60 seconds.
+    /// The most visitors who were certainly admitted within one window of 60 seconds.
     pub max_new_in_any_60s: u64,
-    /// Answers that told a visitor to wait although more slots were free than visitors ahead.
+    /// Answers that made a visitor wait although more slots were free than visitors stood ahead.
     pub queued_while_free: u64,
-    /// Answers that told a visitor to wait although one who came later had got in meanwhile.
+    /// Answers that made a visitor wait although a later visitor had been admitted meanwhile.
     pub order_inversions: u64,
     /// Answers that took away a place or a session within the time for which it was promised.
     pub lost_places: u64,
     /// Answers that showed a higher position than the one before.
     pub position_rises: u64,
-    /// Half of those let in waited no longer, from the first request on, in seconds.
+    /// The median wait of admitted visitors, from the first request on, in seconds.
     pub wait_p50_s: f64,
-    /// 95 in 100 of those let in waited no longer, in seconds.
+    /// The 95th percentile of their waits, in seconds.
     pub wait_p95_s: f64,
-    /// The longest wait of those let in, in seconds.
+    /// The longest of their waits, in seconds.
     pub wait_max_s: f64,
     /// Requests that departed.
     pub requests: u64,
@@ -47,20 +47,20 @@ pub struct Report {
     pub answers: u64,
     /// The seed of the run, if it had one.
     pub seed: Option<u64>,
-    /// The first broken promises, as examples.
+    /// The first alarms, as examples.
     #[serde(skip)]
     pub alarms: Vec<Alarm>,
 }
 
 impl Report {
-    /// Notes the seed of the run.
+    /// Adds the seed of the run.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// The promises that were broken, by the names of the fields; empty for a good room.
+    /// The names of the fields that show a broken promise; empty for a correct room.
     #[must_use]
     pub fn violations(&self) -> Vec<&'static str> {
         let limit = self.new_users_per_minute.map_or(u64::MAX, u64::from);
@@ -82,9 +82,9 @@ impl Report {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Alarm {
-    /// Which promise.
+    /// The promise that was broken.
     pub kind: AlarmKind,
-    /// To whom.
+    /// The visitor to whom it was broken.
     pub visitor: VisitorNo,
     /// When the request departed whose answer broke it.
     pub sent: Timestamp,
@@ -98,10 +98,10 @@ pub struct Alarm {
 pub enum AlarmKind {
     /// A place or a session was taken away.
     LostPlace,
-    /// Somebody who came later got in first.
+    /// A visitor who arrived later was admitted first.
     OrderInversion,
-    /// The shown position went up.
+    /// The shown position has risen.
     PositionRise,
-    /// A slot was free for this visitor.
+    /// The visitor had to wait although a slot was free for it.
     QueuedWhileFree,
 }

@@ -1,11 +1,12 @@
-//! What time brings: slots lapse, minutes pass, and what nothing can change any more is counted.
+//! The passage of time: slots lapse, minutes pass, and conclusions that no request can change any
+//! more are drawn.
 
 use waiting_room_core::Timestamp;
 
 use super::{judge::Oracle, limits::VisitorNo, pending::Timer, visitor::Visitor};
 
 impl Oracle {
-    /// Lets the time pass. Answers the time that it is now.
+    /// Advances the time to `at`, if that is later, and returns the present time.
     pub(super) fn advance(&mut self, at: Timestamp) -> Timestamp {
         self.now = self.now.max(at);
         while let Some((at, timer)) = self.timers.pop_due(self.now) {
@@ -44,7 +45,7 @@ impl Oracle {
         }
     }
 
-    /// The session of a visitor may be over.
+    /// Ends a session that has certainly lapsed by now; checks again later if it may go on.
     fn lapse(&mut self, visitor: VisitorNo, serial: u64, at: Timestamp) {
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         let Some(session) = known.session.filter(|session| session.serial == serial) else {
@@ -56,14 +57,14 @@ impl Oracle {
         }
         known.session = None;
         match known.flight.as_mut() {
-            // What is under way may take the slot that has just become free.
+            // The request in flight may take the slot that has just become free.
             Some(flight) if !flight.counts_slot => flight.counts_slot = true,
             _ => self.bound.change(-1, 0),
         }
         self.forget_if_over(visitor);
     }
 
-    /// Draws the conclusions that no request under way can change any more.
+    /// Draws the conclusions that no request in flight can change any more.
     pub(super) fn settle(&mut self) {
         let (oldest, epoch) = self
             .flights

@@ -1,4 +1,4 @@
-//! Counts of what happened, the waits, and the first alarms.
+//! The counts of events, the waits, and the first alarms.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{
     report::{Alarm, AlarmKind, Report},
 };
 
-/// Everything that is merely counted.
+/// The numbers of a report that need no reasoning.
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
     pub visitors: u64,
@@ -25,9 +25,9 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// So many alarms are kept as examples; all are counted.
+    /// The number of alarms that are kept as examples; all are counted.
     const EXAMPLES: usize = 32;
-    /// Longer waits are counted as this one: a week.
+    /// The longest wait of the histogram, a week; longer ones count as this.
     const LONGEST_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 
     pub(super) fn new() -> Self {
@@ -46,13 +46,13 @@ impl Tally {
         }
     }
 
-    /// A visitor was let in after this long.
+    /// Records the wait of a visitor who was admitted.
     pub(super) fn waited(&mut self, wait: Duration) {
         self.longest_wait = self.longest_wait.max(wait);
         self.waits_ms.saturating_record(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
     }
 
-    /// A promise was broken.
+    /// Records a broken promise.
     pub(super) fn alarm(&mut self, alarm: Alarm) {
         self.by_kind[alarm.kind as usize] += 1;
         if self.alarms.len() < Self::EXAMPLES {
@@ -60,7 +60,7 @@ impl Tally {
         }
     }
 
-    /// The report of a run.
+    /// Makes the report of a run.
     pub(super) fn report(self, limits: &Limits, max_active: u64, max_new: u64) -> Report {
         let wait = |quantile| seconds(self.waits_ms.value_at_quantile(quantile));
         Report {

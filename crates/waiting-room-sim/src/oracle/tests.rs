@@ -4,7 +4,7 @@ use waiting_room_core::Timestamp;
 
 use super::{AlarmKind, Limits, Oracle, Report, Seen, ShownPosition, VisitorNo};
 
-/// Visitors in front of a room that does whatever the test says. Times are milliseconds.
+/// Visitors in front of a room whose answers the test chooses. Times are milliseconds.
 struct Scene(Oracle);
 
 const ADMITTED: Seen = Seen::Admitted;
@@ -44,7 +44,7 @@ fn waits(since: u64, position: u32) -> Seen {
     }
 }
 
-/// The answer to a visitor who was not seen before.
+/// The answer to a new visitor.
 fn waits_without_ticket(since: u64) -> Seen {
     Seen::Waiting {
         interval: Duration::from_millis(INTERVAL),
@@ -59,7 +59,7 @@ impl Scene {
         Self(Oracle::new(limits(slots, minute)))
     }
 
-    /// A request with its answer, which takes no time.
+    /// Sends a request that is answered without delay.
     fn ask(&mut self, visitor: u64, ms: u64, seen: Seen) {
         self.sent(visitor, ms);
         self.answered(visitor, ms, seen);
@@ -134,7 +134,7 @@ fn an_answer_under_way_proves_nothing_before_it_arrives() {
     scene.ask(1, 0, ADMITTED);
     scene.sent(2, 10_000);
     scene.answered(2, 60_000, ADMITTED);
-    assert_eq!(scene.report().max_active, 1, "it may have been decided at the last moment");
+    assert_eq!(scene.report().max_active, 1, "the decision may have come at the last moment");
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn a_room_that_recovers_may_keep_everybody_out_for_a_while() {
 
 // Order.
 
-/// Visitors 2 and 3 wait in this order for the slot of visitor 1, who goes at 45 s.
+/// Visitors 2 and 3 wait in this order for the slot of visitor 1, who leaves at 45 s.
 fn two_in_line() -> Scene {
     let mut scene = Scene::new(1, None);
     scene.ask(1, 0, ADMITTED);
@@ -425,7 +425,7 @@ fn a_visitor_with_a_place_must_not_be_refused() {
     scene.ask(2, 21_000, waits(1_000, 1));
     scene.ask(2, 41_000, Seen::Refused);
     scene.ask(3, 41_000, Seen::Refused);
-    assert_eq!(scene.report().lost_places, 1, "visitor 3 had only touched once");
+    assert_eq!(scene.report().lost_places, 1, "visitor 3 had only a first ticket");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What follows from an answer that tells a visitor to wait.
+//! Conclusions from an answer that makes a visitor wait.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::{
 };
 
 impl Oracle {
-    /// The visitor was told to wait.
+    /// Records that the visitor has to wait.
     pub(super) fn waiting(
         &mut self,
         visitor: VisitorNo,
@@ -36,7 +36,7 @@ impl Oracle {
         self.take_place(visitor, decided, told, is_early);
     }
 
-    /// Was the place taken away, or the shown position raised?
+    /// Checks whether the place was taken away, or the shown position has risen.
     fn judge_place(&mut self, visitor: VisitorNo, decided: Span, told: Told) {
         let Some(known) = self.visitors.get(&visitor) else { return };
         let Some(place) = known.place.filter(|_| told.returned_ticket) else { return };
@@ -56,7 +56,7 @@ impl Oracle {
         }
     }
 
-    /// Did somebody who came later get in first?
+    /// Checks whether a later visitor was admitted first.
     fn judge_order(&mut self, visitor: VisitorNo, decided: Span) {
         let Some(known) = self.visitors.get(&visitor) else { return };
         let Some((place, present)) = known.place.and_then(|place| Some((place, place.present?)))
@@ -85,28 +85,28 @@ impl Oracle {
         }
     }
 
-    /// Was a slot free for this visitor all the time?
+    /// Checks whether a slot was free for this visitor all the time.
     fn judge_freedom(&mut self, visitor: VisitorNo, flight: Flight, decided: Span) {
         if !flight.sessionless || !flight.counts_new || decided.from < self.excused_until {
             return;
         }
         let Some(known) = self.visitors.get(&visitor) else { return };
-        // The request counted against itself.
+        // The request itself counts as one of those that may have taken a slot.
         let free = self.bound.lowest_since(flight.epoch).saturating_add(1);
         if free > 0 && self.line.has_fewer_before(free, known.arrived.to, known.standing) {
             self.alarm(AlarmKind::QueuedWhileFree, visitor, decided);
         }
     }
 
-    /// Remembers what the answer said of the place.
+    /// Records the place as the answer describes it.
     fn take_place(&mut self, visitor: VisitorNo, decided: Span, told: Told, is_early: bool) {
         let presence = Self::presence(told.interval);
         let forgotten_at = self.forgotten_at;
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         let before = known.place.filter(|_| told.returned_ticket);
         let same_place = before.filter(|place| place.waiting_since == told.waiting_since);
-        // A request that failed may have used up the ticket: then this was a first touch again,
-        // unless the room says that the place is the old one.
+        // A request that failed may have used up the ticket. Then this was a first touch again,
+        // unless the answer shows that the place is the old one.
         let is_same = same_place.is_some_and(|place| place.waiting_since.is_some());
         let is_placed =
             told.returned_ticket && !is_early && (known.unresolved_since.is_none() || is_same);
@@ -141,8 +141,8 @@ impl Oracle {
         }
     }
 
-    /// Records the position that an answer shows which does not reveal what the room decided, such as
-    /// one of a node that cannot reach its store. A rise is measured from the last position shown.
+    /// Records the position in an answer that does not reveal a decision of the room, such as one
+    /// from a node that cannot reach its store. Rises are measured from the last position shown.
     pub fn shown(&mut self, visitor: VisitorNo, position: ShownPosition) {
         let place = self.visitors.get_mut(&visitor).and_then(|known| known.place.as_mut());
         match (place, position) {
@@ -152,7 +152,7 @@ impl Oracle {
         }
     }
 
-    /// The visitor may be present in the line until `until`.
+    /// Records that the visitor may be present in the line until `until`.
     pub(super) fn stands_until(&mut self, visitor: VisitorNo, until: Timestamp) {
         let Some(known) = self.visitors.get_mut(&visitor) else { return };
         let arrived = known.arrived.from;
@@ -170,13 +170,13 @@ impl Oracle {
     }
 }
 
-/// When the visitor took the place in the order of arrival that it has now.
+/// Returns when the visitor took its present place in the order of arrival.
 fn arrival(known: &Visitor, decided: Span, told: Told, kept_for: Duration) -> Span {
     let since = known.unresolved_since.unwrap_or(decided.from);
     let newly = Span { from: since, to: decided.to };
     let Some(place) = known.place.filter(|_| told.returned_ticket) else {
-        // Without a ticket, or after a session, it is somebody new. After a refusal it may have
-        // come back with the ticket of then.
+        // Without a ticket, or after a session, it is a new visitor. After a refusal it may have
+        // returned with the ticket that the refusal carried.
         return match told.returned_ticket && known.refused {
             true => Span { to: decided.to, ..known.arrived },
             false => newly,
@@ -192,8 +192,8 @@ fn arrival(known: &Visitor, decided: Span, told: Told, kept_for: Duration) -> Sp
     }
 }
 
-/// Whether the request of another visitor, under way now, may have taken the slot that was left
-/// for the waiter when `later` was let in.
+/// Whether the request that another visitor has in flight may have taken the slot that was left
+/// for the waiter at the admission `later`.
 fn leaves_open(other: &Visitor, present: Option<Span>, waiter: &Waiter, later: &Admission) -> bool {
     let may_be_let_in = other.flight.is_some_and(|flight| flight.counts_new);
     let was_counted =

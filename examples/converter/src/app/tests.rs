@@ -29,7 +29,7 @@ fn in_flight(handle: &WaitingRoomHandle) -> u32 {
     handle.gates()[0].snapshots()[0].in_flight
 }
 
-/// Lets others run until nobody holds a permit.
+/// Lets other tasks run until no permit is held.
 async fn idle(handle: &WaitingRoomHandle) {
     while in_flight(handle) > 0 {
         yield_now().await;
@@ -61,7 +61,7 @@ async fn requests_are_let_in_in_the_order_in_which_they_came() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_does_not_free_the_core_that_its_work_is_on() {
-    // The work ends when this test says so.
+    // The work ends when this test sends a message.
     let (end, ended) = mpsc::channel::<()>();
     let gate = gate(1, 8, 60 * SECOND).unwrap();
     let handle = gate.handle();
@@ -88,7 +88,7 @@ async fn a_client_that_goes_away_does_not_free_the_core_that_its_work_is_on() {
 async fn a_permit_rests_after_the_client_has_its_answer() {
     let (gate, order) = (gate(1, 8, 60 * SECOND).unwrap(), Arc::new(Order::default()));
     let handle = gate.handle();
-    // A tenth of one core: nine times as much rest as work.
+    // A tenth of one core, so a permit rests nine times as long as it works.
     let app = app(Pace::new(10, 1), &order, Some(gate));
     drop(send(app, CONVERT, picture::source(96, 64).unwrap()).await);
     let since = Instant::now();

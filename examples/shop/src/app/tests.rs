@@ -12,7 +12,7 @@ use tower_waiting_room::{
 
 use super::*;
 
-/// A shop for one visitor at a time.
+/// A shop that admits one visitor at a time.
 fn small_shop() -> (Router, RoomHandle) {
     let config = WaitingRoomConfig::builder("shop")
         .total_active_users(1)
@@ -45,7 +45,7 @@ fn post(path: &str, media_type: &str, cookies: &str, body: &'static str) -> Requ
         .unwrap()
 }
 
-/// The cookies that an answer sets, as a browser sends them back.
+/// The cookies that a response sets, as a browser sends them back.
 fn cookies(headers: &HeaderMap) -> String {
     let set = headers.get_all(header::SET_COOKIE).iter().map(|line| line.to_str().unwrap());
     set.map(|line| line.split(';').next().unwrap()).collect::<Vec<_>>().join("; ")

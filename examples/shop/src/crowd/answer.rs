@@ -1,4 +1,4 @@
-//! What a visitor sees of an answer.
+//! An answer as a visitor sees it.
 
 use std::time::Duration;
 
@@ -10,38 +10,39 @@ use serde::Deserialize;
 use tower_waiting_room::{respond::REASON_HEADER, time::Timestamp, token::TOKEN_HEADER};
 use waiting_room_sim::ShownPosition;
 
-/// What an answer says to the one who gets it.
+/// The meaning of an answer for the visitor.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// The visitor is inside. What remains of the answer is the page that was asked for.
+    /// The visitor is admitted. The body of the response is the requested page.
     Admitted(Response),
-    /// A rate limit refuses the request; the place of its visitor is what it was.
+    /// A rate limit refuses the request. The place of the visitor does not change.
     Limited { retry_after: Option<Duration> },
-    /// Something in front of the shop answers that nobody does.
+    /// A proxy in front of the shop answers that no server is available.
     Nobody,
-    /// The visitor is sent away.
+    /// The room refuses the visitor.
     Refused { retry_after: Option<Duration>, gave_token: bool },
-    /// The visitor waits.
+    /// The visitor has to wait.
     Waiting(Notice),
 }
 
-/// What a visitor is told who waits.
+/// The content of an answer that asks a visitor to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Notice {
-    /// After how long to come back.
+    /// The time after which the visitor is asked to return.
     pub(super) interval: Duration,
     pub(super) waiting_since: Option<Timestamp>,
     pub(super) position: ShownPosition,
-    /// Whether something to be recognized by came with it.
+    /// Whether a token came with the answer.
     pub(super) gave_token: bool,
-    /// Whether the room says that it cannot ask its store. Only some rooms tell.
+    /// Whether the room reports that it cannot call its store. Only a room with the debug header
+    /// does.
     pub(super) is_undecided: bool,
 }
 
 impl Answer {
-    /// Reads an answer: its head, and its body if that says how long to wait.
+    /// Reads the head of an answer, and its body if the answer asks the visitor to wait.
     ///
-    /// The header `waiting-room` tells the room's answers from the shop's.
+    /// The header `waiting-room` distinguishes the answers of the room from those of the shop.
     pub(super) async fn read(response: Response) -> Result<Self, reqwest::Error> {
         let headers = response.headers();
         let gave_token = headers.contains_key(SET_COOKIE) || headers.contains_key(TOKEN_HEADER);
@@ -76,7 +77,7 @@ impl Answer {
     }
 }
 
-/// Whether the shop itself has failed. A redirection after a POST is fine.
+/// Returns whether the shop itself has failed. A redirection after a POST is no failure.
 fn is_trouble(status: StatusCode) -> bool {
     status.is_client_error() || status.is_server_error()
 }
@@ -85,20 +86,20 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok().map(Duration::from_secs)
 }
 
-/// When a browser loads the page again: `12`, or `12; url=…`.
+/// The time after which a browser reloads the page: `12`, or `12; url=…`.
 fn refresh(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(REFRESH)?.to_str().ok()?.split([';', ',']).next()?;
     seconds.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// Whether it was a rate limit that refused a request, as the debug header tells.
+/// Returns whether a rate limit refused the request, according to the debug header.
 fn is_limited(headers: &HeaderMap) -> bool {
     let limits: [&[u8]; 2] = [b"refused:rate:", b"refused:too_often"];
     let reason = headers.get(REASON_HEADER).map_or(&b""[..], |reason| reason.as_bytes());
     limits.iter().any(|limit| reason.starts_with(limit))
 }
 
-/// What the JSON says.
+/// The time of arrival and the position in a JSON answer.
 fn told_by_json(body: &str) -> (Option<Timestamp>, ShownPosition) {
     let Ok(Document { room }) = serde_json::from_str(body) else {
         return (None, ShownPosition::None);
@@ -113,7 +114,7 @@ fn told_by_json(body: &str) -> (Option<Timestamp>, ShownPosition) {
     (nanos.map(Timestamp::from_nanos), position)
 }
 
-/// The number that the page shows large.
+/// The position that the waiting page shows in its headline.
 fn told_by_page(body: &str) -> ShownPosition {
     match body.split_once("id=\"position\"") {
         Some((_, headline)) if headline.starts_with(" data-approximate") => {
@@ -124,7 +125,7 @@ fn told_by_page(body: &str) -> ShownPosition {
     }
 }
 
-/// A number as a visitor reads it: `1,234` is one.
+/// Parses the number in the headline, which may contain separators: `1,234`.
 fn large(headline: &str) -> Option<u32> {
     let (headline, _) = headline.split_once("</h1>")?;
     let (_, number) = headline.split_once("<b")?;
@@ -150,11 +151,11 @@ struct Room {
 
 const OUTCOME: &str = "waiting-room";
 
-/// How a balancer says that no server answers.
+/// The statuses with which a balancer reports that no server answers.
 const UNSERVED: [StatusCode; 3] =
     [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 
-/// When somebody comes back who was not told when.
+/// The time after which a visitor returns if the answer contains no time.
 const UNTOLD: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

@@ -1,20 +1,20 @@
-//! What each visitor holds, and whether it was taken away.
+//! The passes and places that visitors hold, and whether one of them was taken away too early.
 //!
-//! The oracle judges the same, but learns nothing from an answer that a room gives which cannot ask
-//! its store. What a visitor holds is to last through that too.
+//! The oracle judges the same, but an answer that a room gives during an outage of its store proves
+//! nothing to the oracle. Passes and places have to survive outages too.
 
 use std::{collections::HashMap, time::Duration};
 
 use tower_waiting_room::time::Timestamp;
 use waiting_room_sim::{Limits, Seen, VisitorNo};
 
-/// The passes and the places in the hands of the visitors.
+/// The passes and places of all visitors.
 #[derive(Debug)]
 pub(super) struct Claims {
     session: Duration,
     retention: Duration,
     first_retention: Duration,
-    /// Until when each pass is certainly valid.
+    /// The time until which each pass is certainly valid.
     passes: HashMap<VisitorNo, Timestamp>,
     places: HashMap<VisitorNo, Place>,
     interrupted: u64,
@@ -25,11 +25,11 @@ pub(super) struct Claims {
 struct Place {
     waiting_since: Timestamp,
     kept_from: Timestamp,
-    /// A first ticket keeps its order of arrival for a shorter time than a place is kept.
+    /// The retention. It is shorter for the order of arrival of a first ticket than for a place.
     kept_for: Duration,
-    /// A visitor that asks before this time is answered from its ticket, which stays what it is.
+    /// Before this time the node answers from the ticket, and returns it unchanged.
     due: Timestamp,
-    /// Since when its holder may have been let in without knowing.
+    /// The time since which its holder may have been admitted without knowing it.
     doubtful_since: Option<Timestamp>,
 }
 
@@ -46,17 +46,18 @@ impl Claims {
         }
     }
 
-    /// How often a visitor with a valid pass was kept out.
+    /// The number of times that a visitor with a valid pass was kept out.
     pub(super) const fn interrupted(&self) -> u64 {
         self.interrupted
     }
 
-    /// How often a place was taken away that was to be kept.
+    /// The number of times that a place was taken away within its retention.
     pub(super) const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// A visitor was answered. An answer is in doubt if nobody could ask the store.
+    /// Records the answer to a visitor. An answer is in doubt if it was given during an outage of
+    /// the store.
     pub(super) fn answered(
         &mut self,
         visitor: VisitorNo,
@@ -68,7 +69,7 @@ impl Claims {
         if seen == Seen::Admitted {
             self.places.remove(&visitor);
             let until = sent + self.session;
-            // A pass cannot be renewed while the store is away; a new one is as good as any.
+            // A pass cannot be renewed during an outage, but a new one is valid for a full session.
             let pass = self.passes.entry(visitor).or_insert(until);
             if !in_doubt {
                 *pass = until.max(*pass);
@@ -111,21 +112,21 @@ impl Claims {
         }
     }
 
-    /// A request that left at `sent` had no answer.
+    /// Records that a request sent at `sent` got no answer.
     pub(super) fn failed(&mut self, visitor: VisitorNo, sent: Timestamp) {
         if let Some(place) = self.places.get_mut(&visitor) {
             place.doubtful_since.get_or_insert(sent);
         }
     }
 
-    /// A visitor goes, and holds nothing any more.
+    /// Records that a visitor leaves, and so holds nothing any more.
     pub(super) fn leaves(&mut self, visitor: VisitorNo) {
         self.passes.remove(&visitor);
         self.places.remove(&visitor);
     }
 
-    /// Whether a place is still to be kept: it is, and was not used up by a session that has come
-    /// and gone without its holder knowing.
+    /// Returns whether a place must still be kept. It must within its retention, unless a session
+    /// that its holder never knew of may have begun and ended since.
     fn holds(&self, place: &Place, now: Timestamp) -> bool {
         now < place.kept_from + place.kept_for
             && place.doubtful_since.is_none_or(|since| now < since + self.session)
@@ -160,7 +161,7 @@ mod tests {
         told_to_wait(since, true)
     }
 
-    /// The answer to a visitor that comes for the first time.
+    /// The answer to a visitor without a ticket.
     fn arrives(since: u64) -> Seen {
         told_to_wait(since, false)
     }

@@ -1,4 +1,4 @@
-//! One visitor's HTTP client: how it asks.
+//! The HTTP client of one visitor.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -11,33 +11,33 @@ use tower_waiting_room::{request::POLL_HEADER, token::TOKEN_HEADER};
 
 use super::plan::{Kind, Memory};
 
-/// A client with connections and cookies of its own.
+/// A client with its own connections and cookies.
 #[derive(Debug)]
 pub(super) struct Client {
     http: reqwest::Client,
     address: SocketAddr,
     kind: Kind,
-    /// What a program without cookies has been given; empty at first, to ask for it.
+    /// The token of a program without cookies. It is empty at first, which requests a token.
     token: HeaderValue,
 }
 
-/// What a visitor wants.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Errand {
-    /// To buy.
+    /// Check out.
     Checkout,
-    /// To see this page, the first of many, or to do something on it.
+    /// Load this page, where 0 is the first, or submit a form on it.
     Page(usize),
-    /// To know whether it is its turn, as the waiting page's script asks.
+    /// Ask whether the visitor is admitted, as the script of the waiting page does.
     Poll,
 }
 
 impl Client {
-    /// A client that has never been here.
+    /// A client without cookies or token.
     ///
     /// # Errors
     ///
-    /// The system gives it what it needs to resolve names or to keep time: it always does.
+    /// The HTTP client cannot be initialized, which does not happen in practice.
     pub(super) fn new(
         address: SocketAddr,
         kind: Kind,
@@ -55,7 +55,7 @@ impl Client {
         Ok(Self { http, address, kind, token: HeaderValue::from_static("") })
     }
 
-    /// Asks, and waits for the head of the answer.
+    /// Sends a request, and waits for the head of the response.
     pub(super) async fn send(&self, errand: Errand) -> Result<Response, reqwest::Error> {
         let (method, path, body) = self.kind.request(errand);
         let url = format!("http://{}{path}", self.address);
@@ -76,7 +76,8 @@ impl Client {
         request.send().await
     }
 
-    /// Keeps what it was given to be recognized by, if it is not a matter of cookies.
+    /// Stores the token of a response that carries it in a header. Cookies are stored by the HTTP
+    /// client.
     pub(super) fn remember(&mut self, response: &Response) {
         if let Some(token) = response.headers().get(TOKEN_HEADER) {
             self.token = token.clone();
@@ -104,7 +105,7 @@ impl Kind {
     }
 }
 
-/// What is posted.
+/// The body of a POST request.
 struct Body {
     media_type: &'static str,
     text: &'static str,
@@ -127,8 +128,9 @@ fn navigation(request: RequestBuilder) -> RequestBuilder {
 const FORM: Body = Body { media_type: "application/x-www-form-urlencoded", text: "product=chair" };
 const JSON: Body = Body { media_type: "application/json", text: "{\"product\":\"lamp\"}" };
 
-/// Connections that nobody uses are closed, so that a long line takes few file descriptors.
+/// The time after which idle connections are closed, so that a long line needs few file
+/// descriptors.
 const IDLE: Duration = Duration::from_secs(4);
 
-/// Nobody looks at an empty page for longer.
+/// The time after which a visitor gives up on a response.
 const TIMEOUT: Duration = Duration::from_secs(10);

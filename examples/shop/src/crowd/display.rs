@@ -1,6 +1,6 @@
-//! What is to be seen while the crowd is about.
+//! Shows the progress of a run on standard error.
 //!
-//! The one place that looks into the room. Nothing of it goes into the report.
+//! This is the only module that queries the room. Nothing that it reads enters the report.
 
 use std::{fmt, io::IsTerminal, sync::Arc, time::Duration};
 
@@ -10,17 +10,18 @@ use tower_waiting_room::{handle::RoomHandle, room::RoomSnapshot};
 
 use super::witness::{Glimpse, Witness};
 
-/// What there is to look at.
+/// The subject of the display.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Scene {
-    /// The room as it is now, if one can look into it; after a restart it is another.
+    /// The current room, if it can be queried. A restart replaces it.
     pub room: Option<RoomHandle>,
-    /// What has just happened.
+    /// The latest event.
     pub news: String,
 }
 
-/// Shows how it goes, until it is dropped: a bar on a terminal, else a line every few seconds.
+/// Shows the progress until the future is dropped: a bar on a terminal, otherwise a line every few
+/// seconds.
 pub(super) async fn show(mut scene: watch::Receiver<Scene>, witness: Arc<Witness>, visitors: u64) {
     let screen = Screen::new(visitors);
     let mut ticks = time::interval(screen.period());
@@ -40,14 +41,14 @@ pub(super) async fn show(mut scene: watch::Receiver<Scene>, witness: Arc<Witness
 }
 
 impl Scene {
-    /// Only the crowd is to be seen, and this news.
+    /// A scene without access to the room, which shows the crowd and this event.
     #[must_use]
     pub const fn outside(news: String) -> Self {
         Self { room: None, news }
     }
 }
 
-/// Where it is shown. A bar goes when it is dropped.
+/// The output of the display. A bar is removed when it is dropped.
 enum Screen {
     Log { visitors: u64 },
     Terminal(ProgressBar),
@@ -103,7 +104,7 @@ fn bar(visitors: u64) -> ProgressBar {
     ProgressBar::new(visitors).with_style(style)
 }
 
-/// The room and the crowd in one line.
+/// The state of the room and of the crowd in one line.
 struct Line<'a> {
     snapshot: Option<&'a RoomSnapshot>,
     glimpse: &'a Glimpse,
@@ -139,10 +140,10 @@ impl fmt::Display for Line<'_> {
 
 const TEMPLATE: &str = "{elapsed_precise} {bar:30.cyan} {pos}/{len} came\n{msg}";
 
-/// How often a terminal is drawn.
+/// The interval at which the bar is drawn.
 const REFRESH: Duration = Duration::from_millis(250);
 
-/// How often a line is printed where there is no terminal.
+/// The interval at which a line is printed if there is no terminal.
 const PRINT: Duration = Duration::from_secs(5);
 
 #[cfg(test)]

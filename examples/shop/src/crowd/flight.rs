@@ -7,7 +7,7 @@ use waiting_room_sim::{Seen, VisitorNo};
 
 use super::witness::{Trouble, View, Witness};
 
-/// A request under way. Dropped without an answer, it has failed.
+/// A request under way. If it is dropped without an answer, it counts as failed.
 #[derive(Debug)]
 pub(super) struct Flight {
     witness: Arc<Witness>,
@@ -18,10 +18,10 @@ pub(super) struct Flight {
     is_over: bool,
 }
 
-/// What a request is for.
+/// The purpose of a request, as the witness distinguishes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To be let in, or told to wait: it is decided upon.
+    /// To be admitted or asked to wait: the room decides.
     GetIn,
     /// To see the next page, with a pass.
     GoOn,
@@ -30,7 +30,7 @@ pub(super) enum Purpose {
 }
 
 impl Flight {
-    /// A request is about to leave.
+    /// Records that a request is about to be sent.
     pub(super) fn departs(witness: &Arc<Witness>, visitor: VisitorNo, purpose: Purpose) -> Self {
         let mut view = witness.lock();
         let sent = view.clock.now();
@@ -43,14 +43,14 @@ impl Flight {
         Self { witness, visitor, purpose, sent, trouble, is_over: false }
     }
 
-    /// The answer says that the store could not be asked.
+    /// Records that the answer reports an outage of the store.
     pub(super) fn was_undecided(&self) {
         let mut view = self.witness.lock();
         let now = view.clock.now();
         view.trouble.was_undecided(now);
     }
 
-    /// The answer is here.
+    /// Records the answer.
     pub(super) fn answered(mut self, seen: Seen) {
         let Self { visitor, purpose, sent, trouble, .. } = self;
         self.land(|view, now| {
@@ -78,11 +78,12 @@ impl Flight {
         });
     }
 
-    /// The answer to a checkout is here: the session is over.
+    /// Records the answer to a checkout, which ends the session.
     pub(super) fn left(mut self) {
         let Self { visitor, sent, trouble, .. } = self;
         self.land(|view, now| {
-            // A store that does not hear of it keeps the slot until the session lapses.
+            // If the store does not receive the end of the session, it keeps the slot until the
+            // session lapses.
             if trouble.is_in_doubt || view.trouble.is_in_doubt {
                 view.oracle.failed(visitor, now);
             } else {

@@ -1,4 +1,4 @@
-//! A crowd, from the first arrival to the last departure.
+//! Runs a crowd, from the first arrival to the last departure.
 
 use std::{error::Error, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{cli::CrowdOrder, room::RoomArgs};
 
-/// Visitors who are about to come, and who remembers what they see.
+/// Visitors who are about to arrive, and the witness that records what they see.
 #[derive(Debug)]
 pub struct Crowd {
     schedule: Schedule,
@@ -26,44 +26,44 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// The crowd that was asked for, to a room with these rules.
+    /// Creates the crowd for a room with these rules.
     ///
     /// # Errors
     ///
-    /// A crowd that is too large or nobody, or a file that cannot be read.
+    /// The crowd would be empty or too large, or the file cannot be read.
     pub fn new(order: &CrowdOrder, room: &RoomArgs) -> Result<Self, Box<dyn Error>> {
         let schedule = Schedule::new(order, room)?;
         let witness = Arc::new(Witness::new(room.promises()));
         Ok(Self { schedule, witness, drain: order.options.drain })
     }
 
-    /// Who comes when and does what follows from this number.
+    /// The seed from which all arrivals and behaviour follow.
     #[must_use]
     pub const fn seed(&self) -> u64 {
         self.schedule.seed
     }
 
-    /// What is going to happen, in a few words.
+    /// A short description of the crowd.
     #[must_use]
     pub fn story(&self) -> &str {
         &self.schedule.story
     }
 
-    /// Nobody comes later than this after the first.
+    /// The time within which all visitors arrive, counted from the start of the run.
     #[must_use]
     pub const fn over(&self) -> Duration {
         self.schedule.over
     }
 
-    /// Who sees what they see.
+    /// The witness that records what the visitors see.
     #[must_use]
     pub fn witness(&self) -> Arc<Witness> {
         Arc::clone(&self.witness)
     }
 
-    /// Goes to a shop, and shows how it goes. Ends when the last has gone.
+    /// Visits a shop, and shows the progress. Returns when the last visitor has left.
     ///
-    /// Who still waits when the time is over, or at ctrl-c, gives up.
+    /// Visitors who still wait when the time is over, or at ctrl-c, give up.
     pub async fn visit(self, shop: SocketAddr, scene: watch::Receiver<Scene>) {
         let visitors = u64::try_from(self.schedule.plans.len()).unwrap_or(u64::MAX);
         let mut shows = JoinSet::new();

@@ -1,10 +1,10 @@
-//! How long visitors waited for their answers.
+//! The response times that visitors saw.
 
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// How long requests took, from the departure to the head of the answer.
+/// Response times, from sending a request to the head of the response.
 #[derive(Clone, Debug)]
 pub struct Latencies {
     calm: Histogram<u64>,
@@ -13,7 +13,7 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Longer ones are counted as this one.
+    /// The longest time that is recorded. Longer ones count as this one.
     const LONGEST: Duration = Duration::from_secs(60);
 
     pub(super) fn new() -> Self {
@@ -23,48 +23,48 @@ impl Latencies {
         Self { calm: empty.clone(), troubled: empty.clone(), decisions: empty }
     }
 
-    /// A visitor with a pass was answered, while all was well or not.
+    /// Records the response time of a request with a pass, during a fault or without one.
     pub(super) fn passed(&mut self, took: Duration, in_trouble: bool) {
         let passed = if in_trouble { &mut self.troubled } else { &mut self.calm };
         passed.saturating_record(micros(took));
     }
 
-    /// It was decided on a visitor without a pass.
+    /// Records the response time of a request without a pass, which needs a decision.
     pub(super) fn decided(&mut self, took: Duration) {
         self.decisions.saturating_record(micros(took));
     }
 
-    /// What 99 in 100 requests with a pass took at most, while all was well.
+    /// The 99th percentile of requests with a pass, while there is no fault.
     #[must_use]
     pub fn pass_p99_calm(&self) -> Duration {
         p99(&self.calm)
     }
 
-    /// What 99 in 100 requests with a pass took at most, while something was wrong.
+    /// The 99th percentile of requests with a pass, during a fault.
     #[must_use]
     pub fn pass_p99_troubled(&self) -> Duration {
         p99(&self.troubled)
     }
 
-    /// How many requests with a pass there were while something was wrong.
+    /// The number of requests with a pass during a fault.
     #[must_use]
     pub fn passes_troubled(&self) -> u64 {
         self.troubled.len()
     }
 
-    /// How many decisions there were.
+    /// The number of decisions.
     #[must_use]
     pub fn decisions(&self) -> u64 {
         self.decisions.len()
     }
 
-    /// How many decisions took longer than this.
+    /// The number of decisions that took longer than `deadline`.
     #[must_use]
     pub fn decisions_over(&self, deadline: Duration) -> u64 {
         self.decisions.count_between(self.decisions.next_non_equivalent(micros(deadline)), u64::MAX)
     }
 
-    /// The slowest decision.
+    /// The longest time that a decision took.
     #[must_use]
     pub fn slowest_decision(&self) -> Duration {
         Duration::from_micros(self.decisions.max())

@@ -1,4 +1,4 @@
-//! What came of a run, told as a table or as JSON.
+//! The outcome of a run, as a table or as JSON.
 
 use std::{
     io::{self, Write},
@@ -17,23 +17,23 @@ use crate::room::RecoveryName;
 pub struct Outcome {
     pub(super) report: Report,
     pub(super) restart: Option<Restart>,
-    /// For a crowd from one address.
+    /// Only for a crowd from one address.
     pub(super) one_address: Option<OneAddress>,
-    /// Requests that got no answer.
+    /// The number of requests without an answer.
     pub(super) failures: u64,
     pub(super) form: Form,
 }
 
-/// The server was killed and started anew.
+/// The time and the kind of a restart of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Restart {
     pub(super) at: Duration,
     pub(super) recovery: RecoveryName,
 }
 
-/// In which form the outcome is told.
+/// The form in which the outcome is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "for people or for programs")]
+#[expect(clippy::exhaustive_enums, reason = "there is one form for people and one for programs")]
 pub enum Form {
     /// One object on standard output, and the table on standard error.
     Json,
@@ -41,7 +41,7 @@ pub enum Form {
     Table,
 }
 
-/// The JSON object.
+/// The report as a JSON object.
 #[derive(Serialize)]
 struct Document<'a> {
     #[serde(flatten)]
@@ -54,7 +54,7 @@ struct Document<'a> {
 }
 
 impl Outcome {
-    /// What a witness has seen, when all is over.
+    /// Collects what a witness recorded. Call this after the run.
     #[must_use]
     pub fn new(witness: &Witness, seed: u64, form: Form) -> Self {
         let failures = witness.glimpse().failures;
@@ -62,23 +62,23 @@ impl Outcome {
         Self { report, restart: None, one_address: None, failures, form }
     }
 
-    /// What the oracle found.
+    /// The report of the oracle.
     #[must_use]
     pub const fn report(&self) -> &Report {
         &self.report
     }
 
-    /// How many requests got no answer.
+    /// The number of requests without an answer.
     #[must_use]
     pub const fn failures(&self) -> u64 {
         self.failures
     }
 
-    /// Prints it.
+    /// Prints the outcome.
     ///
     /// # Errors
     ///
-    /// Nobody reads it.
+    /// Standard output is closed.
     pub fn print(&self) -> io::Result<()> {
         let table = self.table();
         match self.form {
@@ -97,7 +97,7 @@ impl Outcome {
         Ok(())
     }
 
-    /// Whether the room kept its promises.
+    /// Returns whether the room kept its promises.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         self.violations().is_empty()
@@ -114,12 +114,12 @@ impl Outcome {
         }
     }
 
-    /// What was broken.
+    /// The names of the broken promises.
     fn violations(&self) -> Vec<&'static str> {
         let mut violations = self.report.violations();
         violations.retain(|name| !(self.is_excused() && LIMITS.contains(name)));
         if let Some(OneAddress { limited, placed, first_position_p95 }) = self.one_address {
-            // With nobody in line, nothing was tried.
+            // If no visitor waited in the line, the limit was not put to the test.
             let broken = [
                 ("refused_by_limits", limited > 0),
                 ("nobody_waited", placed == 0),
@@ -130,8 +130,8 @@ impl Outcome {
         violations
     }
 
-    /// Whether the limits are not judged: a room that begins anew with `admit` does not know who
-    /// is inside.
+    /// Returns whether the limits are not judged. A room that restarts with `admit` does not know
+    /// how many visitors are active.
     fn is_excused(&self) -> bool {
         self.restart.is_some_and(|restart| restart.recovery == RecoveryName::Admit)
     }
@@ -197,7 +197,7 @@ impl Outcome {
     }
 }
 
-/// After this long 95 in 100 visitors know their position.
+/// The time after which 95 in 100 visitors must know their position.
 const FIRST_POSITION: Duration = Duration::from_secs(3);
 
 /// The promises that are limits, by the names of their fields.

@@ -1,74 +1,74 @@
-//! What a visitor will do, drawn before it comes.
+//! The behaviour of a visitor, drawn before it arrives.
 
 use std::time::Duration;
 
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp, Geometric, LogNormal};
 
-/// Everything about one visitor that is not up to the room.
+/// The behaviour of one visitor, as far as it does not depend on the room.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Plan {
-    /// When it comes, from the beginning of the run on.
+    /// The time of arrival, from the start of the run.
     pub(super) arrival: Duration,
     pub(super) kind: Kind,
     pub(super) memory: Memory,
-    /// How long it looks at each page before it goes to the next.
+    /// The time that it spends on each page before it requests the next.
     pub(super) thoughts: Vec<Duration>,
     pub(super) ending: Ending,
-    /// After waiting for this long it gives up; `None` if it waits to the end.
+    /// The time after which it gives up waiting; `None` if it waits to the end.
     pub(super) patience: Option<Duration>,
     pub(super) absence: Option<Absence>,
 }
 
-/// What kind of client it is, and so how it asks and how it is told to wait.
+/// The kind of client, which determines its requests and the form of the answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A program with a cookie jar, which takes JSON and obeys `Retry-After`.
+    /// A program with a cookie jar, which accepts JSON and obeys `Retry-After`.
     ApiWithCookies,
-    /// A program that keeps its token itself and sends it in a header.
+    /// A program that stores its token itself and sends it in a header.
     ApiWithToken,
     /// A browser without scripts: it navigates, and obeys `Refresh`.
     Browser,
-    /// A browser with scripts: it navigates once, then the waiting page asks in the background.
+    /// A browser with scripts: it navigates once, then the waiting page polls in the background.
     ScriptedBrowser,
 }
 
-/// Whether it keeps what it is given to be recognized by.
+/// Whether a visitor keeps its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Memory {
-    /// It is somebody new at each request.
+    /// It is a new visitor at each request.
     Forgets,
     Keeps,
 }
 
-/// How a visit ends.
+/// The end of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// It buys something, which ends the session.
+    /// It checks out, which ends the session.
     Checkout,
-    /// It closes the tab, and nobody is told.
+    /// It closes the tab without notice.
     Silence,
 }
 
-/// It closes the tab while it waits, and comes back within the time its place is kept.
+/// A visitor closes the tab while it waits, and returns while its place is still kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Absence {
-    /// After it was told to wait so many times.
+    /// The number of answers that ask it to wait before it leaves.
     pub(super) after: u32,
     pub(super) lasts: Duration,
 }
 
-/// The times that a crowd lives in.
+/// The times that bound the behaviour of a crowd.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// It arrives within this time.
+    /// The time over which it arrives.
     pub(super) over: Duration,
-    /// Nobody is away for longer, so that every place is kept.
+    /// The longest absence. It is short enough that every place is kept.
     pub(super) longest_absence: Duration,
 }
 
 impl Plan {
-    /// Draws what a visitor does who comes at this time.
+    /// Draws the behaviour of a visitor that arrives at this time.
     pub(super) fn draw(arrival: Duration, pace: &Pace, chance: &mut impl Rng) -> Self {
         let kind = Kind::draw(chance);
         let forgets = kind != Kind::ApiWithToken && chance.random_bool(FORGETS);
@@ -78,7 +78,8 @@ impl Plan {
         let patience = chance.random_bool(LOSES_PATIENCE).then(|| patience(chance));
         let absence = chance.random_bool(GOES_AWAY).then(|| Absence::draw(pace, chance));
         if forgets {
-            // Nobody who has no place to lose waits for long, and what has no session is not ended.
+            // A visitor without a place to lose does not wait for long, and without a session there
+            // is nothing to end.
             let patience = Some(patience.unwrap_or(FORGETFUL_PATIENCE));
             let (memory, ending, absence) = (Memory::Forgets, Ending::Silence, None);
             return Self { arrival, kind, memory, thoughts, ending, patience, absence };
@@ -88,7 +89,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// The same visitor, if it keeps its cookies, stays, and waits to the end.
+    /// The same visitor, except that it keeps its cookies, stays, and waits to the end.
     pub(super) fn obedient(self) -> Self {
         Self { memory: Memory::Keeps, patience: None, absence: None, ..self }
     }
@@ -104,7 +105,7 @@ impl Kind {
         }
     }
 
-    /// Whether somebody looks at what it gets.
+    /// Returns whether this client is a browser.
     pub(super) const fn is_browser(self) -> bool {
         matches!(self, Self::Browser | Self::ScriptedBrowser)
     }
@@ -118,13 +119,13 @@ impl Absence {
     }
 }
 
-/// Most look at a few pages, some at many.
+/// The number of pages: a few for most visitors, many for some.
 fn pages(chance: &mut impl Rng) -> u64 {
     let more = Geometric::new(0.3).expect("the chance to stop is between 0 and 1");
     (1 + more.sample(chance)).min(MAX_PAGES)
 }
 
-/// Mostly a few seconds, sometimes many.
+/// The time spent on a page: mostly a few seconds, sometimes many.
 fn thought(chance: &mut impl Rng) -> Duration {
     let seconds = LogNormal::new(1.3, 0.7).expect("the deviation is positive").sample(chance);
     Duration::from_secs_f64(f64::clamp(seconds, 0.3, 20.0))
@@ -135,13 +136,13 @@ fn patience(chance: &mut impl Rng) -> Duration {
     Duration::from_secs_f64(f64::clamp(5.0 + more, 5.0, 600.0))
 }
 
-/// The share of visitors who keep no cookies.
+/// The share of visitors who keep no token.
 const FORGETS: f64 = 0.04;
-/// The share of visitors who end with a checkout.
+/// The share of visitors who check out.
 const CHECKS_OUT: f64 = 0.35;
-/// The share of visitors who do not wait to the end.
+/// The share of visitors who give up before they are admitted.
 const LOSES_PATIENCE: f64 = 0.15;
-/// The share of visitors who, if they wait, go away for a while.
+/// The share of visitors who leave for a while if they have to wait.
 const GOES_AWAY: f64 = 0.12;
 const FORGETFUL_PATIENCE: Duration = Duration::from_secs(45);
 const MAX_PAGES: u64 = 12;

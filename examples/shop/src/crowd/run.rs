@@ -1,4 +1,4 @@
-//! One run: a server, a crowd, perhaps a restart, and a verdict.
+//! One run: a server, a crowd, optionally a restart, and a verdict.
 
 use std::{error::Error, pin::pin, time::Duration};
 
@@ -23,7 +23,7 @@ pub(crate) async fn run(room: &RoomArgs, order: CrowdOrder) -> Result<Outcome, B
     let crowd = Crowd::new(&order, &room)?;
     let restart = restart(&room, &order, &crowd)?;
     let keys = room.own_keys()?.unwrap_or_else(|| KeyRing::new(TokenKey::random()));
-    // Before the first start there was nothing that could have been lost.
+    // Before the first start there was no state that could have been lost.
     let first = with_recovery(&room, RecoveryName::Admit).config(Some(keys.clone()))?;
     raise_file_limit();
     let server = Closed::new(first).open(Server::ANYWHERE)?;
@@ -52,7 +52,7 @@ pub(crate) async fn run(room: &RoomArgs, order: CrowdOrder) -> Result<Outcome, B
     Ok(Outcome { restart, one_address, ..Outcome::new(&witness, seed, form) })
 }
 
-/// Kills the server at this time, and starts another on the same address that knows nothing.
+/// Kills the server at the planned time, and starts another on the same address, without its state.
 async fn again(
     server: Server,
     restart: Restart,
@@ -70,16 +70,16 @@ async fn again(
     let hold = config.room().map_or(Duration::ZERO, RoomRules::recovery_pause);
     let room = Closed::new(config);
     while !witness.restarted(hold) {
-        // What is under way has nowhere to go, and fails within a moment.
+        // The requests under way cannot reach a server, so they fail within a moment.
         sleep(Duration::from_millis(1)).await;
     }
     let server = room.open(address)?;
-    let news = format!("another serves on http://{address} with the same keys");
+    let news = format!("another server listens on http://{address} with the same keys");
     scene.send_replace(Scene { room: server.handle().room(), news });
     Ok(server)
 }
 
-/// The restart that was asked for.
+/// The planned restart, if there is one.
 fn restart(room: &RoomArgs, order: &CrowdOrder, crowd: &Crowd) -> Result<Option<Restart>, String> {
     let Some(at) = order.options.restart_at else { return Ok(None) };
     let over = crowd.over();
@@ -94,15 +94,16 @@ fn with_recovery(room: &RoomArgs, recovery: RecoveryName) -> RoomArgs {
     RoomArgs { recovery: Some(recovery), ..room.clone() }
 }
 
-/// Every visitor has a connection, and both of its ends are in this process.
+/// Raises the limit of open files. Each visitor has a connection, and both of its ends are in this
+/// process.
 fn raise_file_limit() {
     if let Err(error) = rlimit::increase_nofile_limit(FILES) {
-        tracing::warn!(%error, "the limit of open files stays as it is");
+        tracing::warn!(%error, "the limit of open files cannot be raised");
     }
 }
 
-/// The server is away for this long, so that visitors notice.
+/// The time without a server, long enough for visitors to notice.
 const DOWN: Duration = Duration::from_secs(1);
 
-/// Two for each of the largest crowd, and some.
+/// Two open files for each visitor of the largest crowd, and some spare ones.
 const FILES: u64 = 16_384;

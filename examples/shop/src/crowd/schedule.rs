@@ -1,4 +1,4 @@
-//! Who comes when, and does what: all that follows from the seed.
+//! The arrivals and the behaviour of a crowd. All of it follows from the seed.
 
 use std::{error::Error, time::Duration};
 
@@ -17,14 +17,14 @@ use crate::{
 pub(super) struct Schedule {
     pub(super) seed: u64,
     pub(super) plans: Vec<Plan>,
-    /// Nobody comes later than this.
+    /// The time within which all visitors arrive.
     pub(super) over: Duration,
-    /// What is going to happen, in a sentence.
+    /// A description of the crowd in one sentence.
     pub(super) story: String,
 }
 
 impl Schedule {
-    /// The crowd that was asked for.
+    /// Creates the schedule for a crowd and a room.
     pub(super) fn new(order: &CrowdOrder, room: &RoomArgs) -> Result<Self, Box<dyn Error>> {
         let seed = order.options.seed.unwrap_or_else(fresh_seed);
         let mut chance = Pcg64::seed_from_u64(seed);
@@ -61,10 +61,10 @@ fn even(visitors: u32, over: Duration, chance: &mut impl Rng) -> Vec<Duration> {
     times
 }
 
-/// The size of the crowd, if it can be run.
+/// Checks that the crowd is neither empty nor larger than the bound.
 fn check(visitors: u32, bound: u32) -> Result<(), String> {
     if visitors == 0 {
-        return Err("scaled so, nobody would come; --peak-factor scales it".to_owned());
+        return Err("the crowd would be empty; raise --peak-factor".to_owned());
     }
     if visitors > bound {
         let given = format!("the crowd would be {visitors} visitors, expected at most {bound}");
@@ -73,10 +73,11 @@ fn check(visitors: u32, bound: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// A seed that nobody has seen before, short enough to be typed and to survive JSON.
+/// Returns a random seed that is short enough to be typed, and small enough to survive JSON.
 fn fresh_seed() -> u64 {
     u64::from(rand::make_rng::<Pcg64>().random::<u32>())
 }
 
-/// A place is kept from the check-in on, and the way back takes time too.
+/// The part of the retention that an absence may take. The retention begins with a check-in, and
+/// the next request takes some time too.
 const SAFE_PART_OF_RETENTION: f64 = 0.8;

@@ -65,7 +65,7 @@ fn a_crowd_above_the_bound_is_refused() {
     assert_eq!(error, expected);
 }
 
-/// Real sockets, so real time: about five seconds.
+/// Runs over real sockets, so in real time: it takes about five seconds.
 #[tokio::test(flavor = "multi_thread")]
 async fn thirty_visitors_find_every_promise_kept() {
     let seed = seeds(1)[0];

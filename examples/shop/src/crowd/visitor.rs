@@ -1,4 +1,4 @@
-//! One visitor: comes, waits, looks around, buys or does not, and goes.
+//! One visitor: it arrives, waits, looks at pages, checks out or does not, and leaves.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use super::{
     witness::{Fate, Witness},
 };
 
-/// A visitor who has come.
+/// A visitor that has arrived.
 #[derive(Debug)]
 pub(super) struct Visitor {
     plan: Plan,
@@ -23,28 +23,28 @@ pub(super) struct Visitor {
     came: Instant,
     has_pass: bool,
     has_ticket: bool,
-    /// Whether it was shown an exact position.
+    /// Whether it has been shown an exact position.
     is_placed: bool,
-    /// How often it was told to wait.
+    /// The number of answers that asked it to wait.
     waits: u32,
     fate: Fate,
 }
 
-/// What one request came to.
+/// The result of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
-    /// Go away, and come back after this time, or never.
+    /// The visitor was refused. It may return after this time, or never.
     Away(Option<Duration>),
-    /// Come in.
+    /// The visitor was admitted.
     Inside,
     /// There was no answer.
     Nothing,
-    /// Wait, and ask again after this time.
+    /// The visitor was asked to return after this time.
     Wait(Duration),
 }
 
 impl Visitor {
-    /// Somebody comes.
+    /// Creates a visitor that arrives now.
     pub(super) fn new(
         number: u64,
         plan: Plan,
@@ -67,14 +67,14 @@ impl Visitor {
         })
     }
 
-    /// Does what it came for.
+    /// Performs the whole visit.
     pub(super) async fn live(mut self) {
         if !self.get_in().await {
             return;
         }
         for page in 0..self.plan.thoughts.len() {
             sleep(self.plan.thoughts[page]).await;
-            // Who was away from the keyboard for too long has to wait like everybody else.
+            // A visitor whose session has lapsed has to wait like any other.
             if matches!(self.ask(Errand::Page(page + 1)).await, Told::Wait(_) | Told::Away(_))
                 && !self.get_in().await
             {
@@ -86,7 +86,7 @@ impl Visitor {
         }
     }
 
-    /// Asks until it is let in. Says whether it was.
+    /// Sends requests until the visitor is admitted. Returns whether it was.
     async fn get_in(&mut self) -> bool {
         let patience = self.plan.patience.unwrap_or(ENDLESS);
         let until = Instant::now() + patience;
@@ -96,7 +96,7 @@ impl Visitor {
             let errand = if is_polling { Errand::Poll } else { Errand::Page(0) };
             let pause = match self.ask(errand).await {
                 Told::Inside if is_polling => {
-                    // The script says that it is its turn, and loads the page.
+                    // The script learns that the visitor is admitted, and loads the page.
                     is_waiting = false;
                     continue;
                 }
@@ -122,7 +122,7 @@ impl Visitor {
         }
     }
 
-    /// Buys what is in the cart.
+    /// Checks out, and repeats the request if there is no answer.
     async fn check_out(&mut self) {
         for _ in 0..MAX_CHECKOUTS {
             match self.ask(Errand::Checkout).await {
@@ -132,7 +132,7 @@ impl Visitor {
         }
     }
 
-    /// Sends one request, and tells the witness what came of it.
+    /// Sends one request, and reports the result to the witness.
     async fn ask(&mut self, errand: Errand) -> Told {
         if self.plan.memory == Memory::Forgets {
             self.witness.gave_up(self.number);
@@ -151,7 +151,7 @@ impl Visitor {
                     Errand::Page(_) | Errand::Poll => flight.answered(Seen::Admitted),
                 }
                 self.is_let_in();
-                // Whoever closes the page before it is complete was let in all the same.
+                // A visitor is admitted even if it disconnects before the page is complete.
                 let _ = response.bytes().await;
                 Told::Inside
             }
@@ -205,7 +205,7 @@ impl Visitor {
         }
     }
 
-    /// For how long it goes away now instead of waiting in front of the page.
+    /// The time for which the visitor leaves now instead of polling, if its plan says so.
     fn absence(&self) -> Option<Duration> {
         let absence = self.plan.absence?;
         (absence.after == self.waits).then_some(absence.lasts)
@@ -219,14 +219,14 @@ impl Drop for Visitor {
     }
 }
 
-/// Longer than any run.
+/// A patience that is longer than any run.
 const ENDLESS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// How soon somebody tries again who got no answer.
+/// The time after which a visitor repeats a request that got no answer.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Who gets no answer so many times in a row does not come back.
+/// The number of requests in a row without an answer after which a visitor gives up.
 const MAX_FAILURES: u32 = 10;
 
-/// Nobody tries to pay more often.
+/// The maximum number of attempts to check out.
 const MAX_CHECKOUTS: u32 = 3;

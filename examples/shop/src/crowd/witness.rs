@@ -1,7 +1,7 @@
-//! What all visitors together saw, in the order in which they saw it.
+//! What all visitors saw, in the order in which they saw it.
 //!
-//! One lock and one clock, read under the lock, make one order of events out of what many visitors
-//! do at once: the order in which the oracle must be told.
+//! Visitors run concurrently, but the oracle needs one order of events. One lock, and one clock
+//! that is read under this lock, establish that order.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -13,11 +13,11 @@ use waiting_room_sim::{Limits, Oracle, Report, VisitorNo};
 
 use super::{claims::Claims, latencies::Latencies};
 
-/// Tells the oracle what the visitors do and see.
+/// Reports to the oracle what the visitors do and see.
 ///
-/// Whoever troubles the room on purpose says so. Then the witness measures apart, and while the
-/// room cannot ask its store, it takes answers for what they are: kept promises, if they are, but
-/// no news of what the store has decided.
+/// A program that injects faults reports them to the witness. During a fault, latencies are
+/// recorded separately. During an outage of the store, an answer still shows whether passes and
+/// places are kept, but proves nothing about what the store has decided.
 #[derive(Debug)]
 pub struct Witness {
     view: Mutex<View>,
@@ -34,7 +34,7 @@ pub(super) struct View {
     pub(super) under_way: u32,
     /// In ascending order.
     waits: Vec<Duration>,
-    /// After how long visitors saw their first position that is exact, in ascending order.
+    /// The times until visitors were first shown an exact position, in ascending order.
     first_positions: Vec<Duration>,
     limited: u64,
     pub(super) refusals: u64,
@@ -42,36 +42,36 @@ pub(super) struct View {
     next_stranger: u64,
 }
 
-/// What is the matter with the room, as far as one is told.
+/// The state of the fault, as far as it was reported to the witness.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Trouble {
-    /// Something is wrong.
+    /// Whether there is a fault.
     pub(super) is_on: bool,
-    /// Nobody can tell whether what the room answers is what the store has decided.
+    /// Whether the answers of the room may differ from what the store has decided.
     pub(super) is_in_doubt: bool,
     healed_at: Option<Timestamp>,
     last_undecided_at: Option<Timestamp>,
     admissions: Admissions,
 }
 
-/// How many requests were let in that had no pass, and when.
+/// The number of requests without a pass that were admitted, by time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "there is no other time")]
 pub struct Admissions {
-    /// Before the trouble.
+    /// Before the fault.
     pub before: u64,
-    /// While something was wrong.
+    /// During the fault.
     pub meanwhile: u64,
-    /// Once that was over.
+    /// After the fault.
     pub after: u64,
 }
 
 impl Trouble {
-    /// A cluster that was well for so long has come over its trouble; what is slow then is
-    /// something else.
+    /// The time without an answer that reports an outage, after which a fault counts as over. A
+    /// later such answer has another cause.
     const OVER_AFTER: Duration = Duration::from_secs(5);
 
-    /// An answer says that the store could not be asked.
+    /// Records an answer that reports an outage of the store.
     pub(super) fn was_undecided(&mut self, now: Timestamp) {
         let Some(healed) = self.healed_at else { return };
         let last = self.last_undecided_at.map_or(healed, |last| last.max(healed));
@@ -80,7 +80,7 @@ impl Trouble {
         }
     }
 
-    /// A request that had no pass was let in.
+    /// Records that a request without a pass was admitted.
     pub(super) fn was_let_in(&mut self) {
         let Admissions { before, meanwhile, after } = &mut self.admissions;
         let now = match (self.is_on, self.healed_at) {
@@ -92,7 +92,7 @@ impl Trouble {
     }
 }
 
-/// Visitors as people, each counted once: one without cookies is many visitors to the oracle.
+/// Visitors, each counted once. For the oracle, a visitor without cookies is many visitors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct People {
     pub(super) came: u64,
@@ -101,29 +101,29 @@ pub(super) struct People {
     pub(super) abandoned: u64,
 }
 
-/// How a visit ended.
+/// The outcome of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It waited in vain.
+    /// It gave up waiting.
     Abandoned,
-    /// It was let in, at some time.
+    /// It was admitted at some time.
     Admitted,
-    /// It was sent away.
+    /// It was refused.
     Refused,
 }
 
 /// What a crowd from one address saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OneAddress {
-    /// Requests that a rate limit refused.
+    /// The number of requests that a rate limit refused.
     pub(super) limited: u64,
-    /// How many visitors were shown an exact position.
+    /// The number of visitors who were shown an exact position.
     pub(super) placed: usize,
-    /// After how long 95 in 100 of them were.
+    /// The time within which 95 in 100 of them were shown it.
     pub(super) first_position_p95: Duration,
 }
 
-/// What is shown while the crowd is about.
+/// The figures that are shown during a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Glimpse {
     pub(super) people: People,
@@ -135,7 +135,7 @@ pub(super) struct Glimpse {
 }
 
 impl Witness {
-    /// A witness of a room that promises this.
+    /// A witness of a room that makes these promises.
     pub(super) fn new(limits: Limits) -> Self {
         let view = View {
             clock: SystemClock::new(),
@@ -155,38 +155,38 @@ impl Witness {
         Self { view: Mutex::new(view) }
     }
 
-    /// Somebody comes.
+    /// Records the arrival of a visitor.
     pub(super) fn came(&self) {
         self.lock().people.came += 1;
     }
 
-    /// A number for somebody whom nobody recognizes.
+    /// Returns a number for a visitor who cannot be recognized.
     pub(super) fn stranger(&self) -> VisitorNo {
         let mut view = self.lock();
         view.next_stranger += 1;
         VisitorNo(view.next_stranger)
     }
 
-    /// Somebody is let in for the first time, after waiting for so long.
+    /// Records the first admission of a visitor, after this wait.
     pub(super) fn waited(&self, wait: Duration) {
         let mut view = self.lock();
         let index = view.waits.partition_point(|other| *other <= wait);
         view.waits.insert(index, wait);
     }
 
-    /// A visitor is shown an exact position for the first time, so long after it came.
+    /// Records that a visitor was first shown an exact position, this long after its arrival.
     pub(super) fn placed(&self, after: Duration) {
         let mut view = self.lock();
         let index = view.first_positions.partition_point(|other| *other <= after);
         view.first_positions.insert(index, after);
     }
 
-    /// A rate limit refuses a request.
+    /// Records that a rate limit refused a request.
     pub(super) fn limited(&self) {
         self.lock().limited += 1;
     }
 
-    /// What is promised to a crowd from one address.
+    /// The figures for a crowd from one address.
     pub(super) fn one_address(&self) -> OneAddress {
         let view = self.lock();
         let index = (view.first_positions.len() * 95).div_ceil(100).saturating_sub(1);
@@ -197,7 +197,7 @@ impl Witness {
         }
     }
 
-    /// A visitor asks no more.
+    /// Records that a visitor sends no more requests.
     pub(super) fn gave_up(&self, visitor: VisitorNo) {
         let mut view = self.lock();
         let now = view.clock.now();
@@ -205,7 +205,7 @@ impl Witness {
         view.claims.leaves(visitor);
     }
 
-    /// A visit is over.
+    /// Records the end of a visit.
     pub(super) fn gone(&self, fate: Fate) {
         let people = &mut self.lock().people;
         match fate {
@@ -215,8 +215,9 @@ impl Witness {
         }
     }
 
-    /// The room is replaced by one that lets nobody in for so long. Says whether this could be
-    /// noted: only while no request is under way, since it might be answered by either room.
+    /// Records that the room was replaced by one that admits no visitor for the time `hold`.
+    /// Returns false, and records nothing, while a request is under way, because either room might
+    /// answer it.
     pub(super) fn restarted(&self, hold: Duration) -> bool {
         let mut view = self.lock();
         if view.under_way > 0 {
@@ -227,7 +228,7 @@ impl Witness {
         true
     }
 
-    /// What has been seen so far.
+    /// The figures so far.
     pub(super) fn glimpse(&self) -> Glimpse {
         let view = self.lock();
         let quantile = |percent: usize| {
@@ -244,25 +245,25 @@ impl Witness {
         }
     }
 
-    /// Something goes wrong from now on.
+    /// Reports that a fault begins.
     pub fn trouble_begins(&self) {
         self.lock().trouble.is_on = true;
     }
 
-    /// What was wrong is over.
+    /// Reports that the fault is over.
     pub fn trouble_is_over(&self) {
         let mut view = self.lock();
         view.trouble.is_on = false;
         view.trouble.healed_at = Some(view.clock.now());
     }
 
-    /// From now on the room may not be able to ask its store.
+    /// Reports that an outage of the store may begin.
     pub fn store_may_be_away(&self) {
         self.lock().trouble.is_in_doubt = true;
     }
 
-    /// From now on the room can ask its store. A store that has lost its memory lets nobody in for
-    /// the time `hold`.
+    /// Reports that the store is available again. A store that has lost its state admits no
+    /// newcomer for the time `hold`.
     pub fn store_is_back(&self, hold: Option<Duration>) {
         let mut view = self.lock();
         view.trouble.is_in_doubt = false;
@@ -272,9 +273,9 @@ impl Witness {
         }
     }
 
-    /// How long after the trouble somebody was still told that the store cannot be asked.
+    /// Returns how long after the fault an answer still reported an outage of the store.
     ///
-    /// Only a room with the debug header says so.
+    /// Only a room with the debug header reports it.
     #[must_use]
     pub fn undecided_after(&self) -> Duration {
         let Trouble { healed_at, last_undecided_at, .. } = self.lock().trouble;
@@ -284,25 +285,25 @@ impl Witness {
         }
     }
 
-    /// How many were let in before, during and after the trouble.
+    /// The number of admissions before, during and after the fault.
     #[must_use]
     pub fn admissions(&self) -> Admissions {
         self.lock().trouble.admissions
     }
 
-    /// How often a visitor with a valid pass was kept out.
+    /// The number of times that a visitor with a valid pass was kept out.
     #[must_use]
     pub fn passes_interrupted(&self) -> u64 {
         self.lock().claims.interrupted()
     }
 
-    /// How often a place was taken away that was to be kept.
+    /// The number of times that a place was taken away within its retention.
     #[must_use]
     pub fn places_lost(&self) -> u64 {
         self.lock().claims.lost()
     }
 
-    /// How long the answers took.
+    /// The response times.
     #[must_use]
     pub fn latencies(&self) -> Latencies {
         self.lock().latencies.clone()
@@ -320,13 +321,14 @@ impl Witness {
         report
     }
 
-    /// The oracle does not panic, so a poisoned lock says only that somebody else did.
+    /// Locks the view. The oracle does not panic, so a poisoned lock means that a visitor's task
+    /// did, and the view is consistent.
     pub(super) fn lock(&self) -> MutexGuard<'_, View> {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Numbers from here on are drawn for requests without cookies.
+/// The first number for requests without cookies.
 const FIRST_STRANGER: u64 = 1 << 32;
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ fn the_busiest_minute_asks_for_what_it_is_scaled_to_and_the_shape_stays() {
     let over = Duration::from_secs(180);
     let counts: Vec<u32> = (0..60).map(|minute| if minute == 59 { 1_000 } else { 500 }).collect();
     let pressed = Pressed::new(&counts, over, 600.0);
-    // Three seconds for each count: twenty of them make a minute, and the last twenty 10 500.
+    // Each count is compressed to three seconds, so a minute has twenty counts. The last twenty add
+    // up to 10 500.
     assert_eq!((pressed.peak_per_minute().round(), pressed.over()), (600.0, over));
     assert_eq!(pressed.visitors(), (30_500_u32 * 600).div_ceil(10_500));
 }
@@ -26,7 +27,7 @@ fn a_lone_spike_is_a_minute_too() {
 #[test]
 fn what_is_rounded_off_is_not_lost() {
     let over = Duration::from_secs(180);
-    // A third of a visitor in every part.
+    // One third of a visitor in each part.
     let pressed = Pressed::new(&[1; 60], over, 60.0 / 9.0);
     assert_eq!(pressed.visitors(), 20);
     assert_eq!(Pressed::new(&[9], over, 600.0).visitors(), 1_800);

@@ -1,9 +1,9 @@
-//! The page for those who cannot see it well, or at all.
+//! Accessibility of the waiting page.
 
 use serde_json::json;
 use tests::{Browser, House, config, workspace};
 
-/// Expects that axe-core finds nothing in the page that is shown, in light and in dark mode.
+/// Asserts that axe-core finds no violation in the current page, in light and in dark mode.
 async fn expect_no_violations(browser: &Browser, what: &str) {
     let axe = std::fs::read_to_string(workspace("tests/node_modules/axe-core/axe.min.js")).unwrap();
     browser.client().execute(&axe, Vec::new()).await.unwrap();
@@ -33,7 +33,7 @@ async fn a_screen_reader_finds_its_way() {
     assert_eq!(browser.value("document.querySelectorAll('main').length").await, 1);
     let region = browser.value("document.querySelector('[role=status]').ariaLive").await;
     assert_eq!(region, "polite");
-    // The picture of the progress says nothing that the text does not.
+    // The image of the progress contains nothing that the text does not.
     assert_eq!(browser.value("document.querySelector('svg').ariaHidden").await, "true");
 }
 

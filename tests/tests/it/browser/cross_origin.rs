@@ -1,4 +1,4 @@
-//! A page of another origin asks with a script.
+//! Requests by a script on a page of another origin.
 
 use axum::Router;
 use http::{HeaderName, Method};
@@ -7,7 +7,7 @@ use tests::{Browser, House, config};
 use tower_http::cors::{Any, CorsLayer};
 use tower_waiting_room::respond::EXPOSED_HEADERS;
 
-/// Asks as a script does, and tells what it can see.
+/// Sends a request as a script does, and returns what the script can read.
 const ASK: &str = "async (address, headers) => {
     const answer = await fetch(address, {headers});
     const [retry, room, token] = ['retry-after', 'waiting-room', 'waiting-room-token']

@@ -1,4 +1,4 @@
-//! A form that is sent while the room is full.
+//! A form that is submitted while the room is full.
 
 use fantoccini::Locator;
 use tests::{Browser, House, config, until};
@@ -17,13 +17,13 @@ async fn a_form_is_not_lost_and_is_sent_again_when_the_visitor_says_so() {
     let note = browser.text_when(".note:not([hidden])", |_| true).await;
     assert!(note.starts_with("What you entered has not been sent yet."), "{note}");
     guest.leave().await;
-    // Nobody is taken anywhere: a reload by itself would send the form, or lose it.
+    // The page does not reload by itself: a reload would resubmit the form, or lose it.
     browser.text_when("h1", |text| text == "It is your turn").await;
     assert_eq!(house.snapshot().await.active, 1);
 
     browser.client().find(Locator::Id("reload")).await.unwrap().click().await.unwrap();
     until("the form is sent", async || {
-        // Chromium asks whether to send a form twice.
+        // Chromium asks for confirmation before it resubmits a form.
         let _ = browser.client().accept_alert().await;
         browser.text("#asked").await
     })

@@ -1,4 +1,4 @@
-//! Back and forward.
+//! Navigation with the back and forward buttons.
 
 use tests::{Browser, House, config, until};
 
@@ -25,7 +25,7 @@ async fn after_admission_nobody_goes_back_to_the_waiting_page() {
 #[tokio::test]
 async fn who_was_let_in_elsewhere_does_not_meet_the_waiting_page_again() {
     let (house, guest) = House::full(config()).await;
-    // A script would notice that its page is an old one, and hide that the browser kept it.
+    // A script would notice that the page is outdated, and so hide that the browser had cached it.
     let browser = Browser::start().await.without_scripts().await;
     browser.goto(&house.url("/item?id=7")).await;
     assert_eq!(browser.text("h1").await.unwrap(), "We are getting your place");

@@ -1,4 +1,4 @@
-//! What the page looks like.
+//! The appearance of the waiting page.
 
 use tests::{Browser, House, config};
 use tower_waiting_room::respond::Page;
@@ -31,7 +31,7 @@ async fn the_page_obeys_its_own_policy_and_asks_for_nothing_else() {
     let browser = Browser::start().await;
     browser.goto(&house.url("/")).await;
     browser.text_when("h1", |text| text == "You are next in line").await;
-    // The one complaint is about the status of the page itself.
+    // The only message is about the status of the page itself.
     let complaints = browser.complaints().await;
     assert!(complaints.len() == 1 && complaints[0].contains("503"), "{complaints:?}");
     let loaded =

@@ -1,4 +1,4 @@
-//! The server goes away while somebody waits, and comes back.
+//! A server that stops while a visitor waits, and is restarted.
 
 use serde_json::json;
 use tests::{Browser, House, config};

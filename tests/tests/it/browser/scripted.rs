@@ -1,4 +1,4 @@
-//! A visit in a browser that runs scripts, with the default cookie of a room in production.
+//! A visit in a browser that runs scripts, with the cookie that a room uses by default.
 
 use serde_json::json;
 use tests::{Browser, House, Visitor, config};

@@ -1,4 +1,4 @@
-// Asks once with Node's fetch, which says that it takes anything, and tells what it got.
+// Sends one request with Node's fetch, which accepts any type, and prints the answer.
 
 const [address] = process.argv.slice(2);
 const answer = await fetch(address);

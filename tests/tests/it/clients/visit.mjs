@@ -1,4 +1,4 @@
-// A visit with Node's fetch, which has no cookie jar: the token goes in a header, both ways.
+// A visit with Node's fetch, which has no cookie jar: the token travels in a header, both ways.
 
 const [address] = process.argv.slice(2);
 const statuses = [], positions = [];

@@ -1,4 +1,4 @@
-"""A visit with requests: comes back when it is told to, until it is let in."""
+"""A visit with requests: returns after Retry-After until it is admitted."""
 
 import json
 import sys

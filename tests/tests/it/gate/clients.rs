@@ -1,4 +1,4 @@
-//! What clients that are not ours make of a gate that is full.
+//! Foreign clients at a full gate.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ async fn a_large_upload_that_is_refused_neither_hangs_nor_loses_its_answer() {
     }
 }
 
-/// Many clients do not look for an answer before they have sent everything.
+/// Many clients read the response only after they have sent the whole request.
 #[tokio::test]
 async fn who_sends_on_after_a_refusal_is_not_cut_off_before_the_answer() {
     let works = Works::open(gate(1).queue(0), |app, _| app);
@@ -71,7 +71,7 @@ async fn who_sends_on_after_a_refusal_is_not_cut_off_before_the_answer() {
     works.has(1, 0).await;
     let head = |len| format!("POST /echo HTTP/1.1\r\nHost: works\r\nContent-Length: {len}\r\n\r\n");
     let mut client = Raw::connect(&works).await;
-    // After a small body the connection goes on, and after a large one it ends.
+    // After a small body the connection stays open; after a large one it is closed.
     for (refusals, len, is_last) in [(1, 9 * 1024, false), (2, 1 << 20, true)] {
         client.send(head(len)).await;
         works.refuses(refusals).await;
@@ -122,14 +122,14 @@ async fn a_caller_of_grpc_gets_resource_exhausted_with_pushback_where_there_is_n
     client.check(HealthCheckRequest::default()).await.unwrap();
 }
 
-/// tonic's client looks at the clock too, and so must be answered before its time is over: which the
-/// gate can do once it knows for how long requests run.
+/// tonic's client enforces the deadline itself, so the answer has to arrive before it. The gate can
+/// ensure that once it knows how long requests run.
 #[tokio::test]
 async fn a_caller_of_grpc_with_little_time_is_answered_before_it_is_over() {
     let (process, handle) = serve(WaitingRoomConfig::builder("api").concurrency(gate(1)));
     let mut client = connect(&process).await;
     let snapshot = || handle.gates()[0].snapshots()[0];
-    // One after the other, each for a sixth of a second.
+    // The requests run one after the other, each for a sixth of a second.
     let is_slow = || snapshot().oldest_wait >= Duration::from_millis(167);
     let mut stream = begun(&mut client).await;
     for _ in 0..12 {
@@ -140,10 +140,11 @@ async fn a_caller_of_grpc_with_little_time_is_answered_before_it_is_over() {
         stream = next.await.unwrap();
     }
 
-    // Whoever finds the queue empty is not judged by that, so there is one before.
+    // A request that finds the queue empty is not shed because of its deadline, so another one
+    // waits before it.
     let mut patient = client.clone();
     let patient = tokio::spawn(async move { patient.check(HealthCheckRequest::default()).await });
-    until("somebody waits", async || (snapshot().queued == 1).then_some(())).await;
+    until("a waiting request", async || (snapshot().queued == 1).then_some(())).await;
     let mut hurried = async |millis| {
         let mut hurried = Request::new(HealthCheckRequest::default());
         hurried.set_timeout(Duration::from_millis(millis));
@@ -166,7 +167,8 @@ async fn begun(client: &mut HealthClient<Channel>) -> Streaming<HealthCheckRespo
     stream
 }
 
-/// A client that asks so many times is refused the first time. What ran is done when it comes back.
+/// Runs a client that sends this number of requests, of which the first is refused. The permit is
+/// free by the time the client returns.
 async fn comes_back_in_time(client: impl Fn(&str) -> Program, asks: usize) {
     let (layer, floor) = (layer(gate(1).queue(0)), Floor::new());
     let app = Router::new().route("/work", floor.work()).route("/quick", get(async || "quick"));

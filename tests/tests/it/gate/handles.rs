@@ -48,7 +48,8 @@ async fn a_socket_that_does_not_keep_the_handle_holds_no_permit() {
     echoes(&mut socket).await;
 }
 
-/// Over HTTP/2 a socket is a stream of a connection (RFC 8441), and the response to it is a 200.
+/// Over HTTP/2 a WebSocket is a stream of a connection (RFC 8441), and its handshake is answered
+/// with 200.
 #[tokio::test]
 async fn a_socket_over_http_2_holds_its_permit_by_the_handle_too() {
     let works = Works::open(gate(1), sockets);
@@ -84,7 +85,7 @@ async fn work_on_another_thread_holds_the_permit_when_its_request_is_gone() {
         let mut request = wire.crowd([works.url("/convert")]);
         works.floor().has(2).await;
         request.abort_all();
-        // The future of the handler is dropped; the work goes on.
+        // The future of the handler is dropped, but the work continues.
         works.floor().has(1).await;
         let next = wire.crowd([works.url("/quick")]);
         works.has(1, 1).await;
@@ -95,7 +96,8 @@ async fn work_on_another_thread_holds_the_permit_when_its_request_is_gone() {
     }
 }
 
-/// `/held`, a socket that keeps the permit, and `/free`, one that does not. Both say what they hear.
+/// Adds `/held`, a socket that keeps the permit, and `/free`, one that does not. Both echo
+/// messages.
 pub(super) fn sockets(app: Router, _: &Floor) -> Router {
     let held = async |upgrade: WebSocketUpgrade, Extension(permit): Extension<PermitHandle>| {
         answers(upgrade, Some(permit))
@@ -127,8 +129,8 @@ fn answers(upgrade: WebSocketUpgrade, permit: Option<PermitHandle>) -> Response 
     })
 }
 
-/// `/convert`, which works on a thread that nothing can stop. It is on the floor twice: as the
-/// request, and as the work.
+/// Adds `/convert`, which works on a thread that cannot be stopped. It is on the floor twice: as
+/// the request, and as the work.
 fn convert(app: Router, floor: &Floor) -> Router {
     let floor = floor.clone();
     let convert = async move |Extension(permit): Extension<PermitHandle>| {

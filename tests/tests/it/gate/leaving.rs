@@ -1,7 +1,7 @@
-//! Clients that leave while they wait, and how soon their place is free.
+//! Clients that leave while they wait, and the time until their place is free.
 //!
-//! How soon is printed: `cargo test -p tests leav -- --nocapture`. What is asserted is far more, for
-//! machines that have other things to do.
+//! `cargo test -p tests leav -- --nocapture` prints these times. The asserted bound is much higher,
+//! because the machine may be busy.
 
 use std::time::Duration;
 
@@ -89,8 +89,8 @@ async fn a_connection_of_http_2_that_ends_is_noticed_for_each_of_its_streams() {
     goes_on(works, guest).await;
 }
 
-/// hyper does not look at a connection while there is something on it that was not read. So this
-/// is as it is; a test that fails here has good news.
+/// hyper does not read from a connection while earlier data on it is unread, so it does not notice
+/// that the client has left. This test documents that limitation: if it fails, hyper has improved.
 #[tokio::test]
 async fn of_what_lies_unread_on_a_connection_of_http_1_only_the_longest_wait_frees_the_place() {
     let max_wait = Duration::from_millis(600);
@@ -151,7 +151,7 @@ async fn a_body_that_was_watched_arrives_whole() {
     }
 }
 
-/// A gate with one permit, and who has it.
+/// A server whose gate has one permit, and the request that holds it.
 async fn busy(gate: Concurrency) -> (Works, JoinSet<String>) {
     let works = Works::open(gate, |app, _| app);
     let guest = Wire::Http1.crowd([works.url("/work")]);
@@ -159,7 +159,7 @@ async fn busy(gate: Concurrency) -> (Works, JoinSet<String>) {
     (works, guest)
 }
 
-/// The request of who left has not run, and whoever comes now does.
+/// Asserts that the requests of clients that left have not run, and that the next request does.
 async fn goes_on(works: Works, guest: JoinSet<String>) {
     works.finish(1);
     finished(guest, "done").await;
@@ -169,12 +169,12 @@ async fn goes_on(works: Works, guest: JoinSet<String>) {
     assert_eq!(works.gate().outcomes.granted, 0);
 }
 
-/// A request whose body is of one length by its head, and of another on the wire.
+/// A request with a body of `sent` bytes, whatever length its headers declare.
 fn post(headers: &str, sent: usize) -> String {
     format!("POST /work HTTP/1.1\r\nHost: works\r\n{headers}\r\n\r\n{}", "x".repeat(sent))
 }
 
-/// Sends a body of this length, unless it is stopped.
+/// Starts a request with a body of this length. The caller can abort it.
 fn posts(client: &Client, works: &Works, len: usize) -> AbortHandle {
     let request = client.post(works.url("/work")).body("x".repeat(len));
     tokio::spawn(request.send()).abort_handle()
@@ -190,5 +190,6 @@ fn was_noticed(what: &str, mut times: Vec<Duration>) {
 const KIB: usize = 1024;
 const ROUNDS: usize = 9;
 
-/// Twenty times what it is to be on a machine that has nothing else to do.
+/// The maximum time until a client's departure is noticed: twenty times the expected time on an
+/// idle machine.
 const NOTICED: Duration = Duration::from_secs(1);

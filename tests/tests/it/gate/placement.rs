@@ -1,8 +1,8 @@
-//! Wherever axum has the layer, it is one gate.
+//! The layer has one gate, wherever axum applies the layer.
 //!
-//! axum applies a layer once for each route, and again for each connection. What a layer makes when
-//! it is applied is made as often; so tower's limit of two lets twelve run, and this is why the
-//! gates of ours are made with the layer.
+//! axum applies a layer once per route, and again per connection. Anything that a layer creates
+//! when it is applied is created as often, so tower's `ConcurrencyLimitLayer` of two lets twelve
+//! requests run. That is why our gates are created with the layer.
 
 use axum::{
     Router, ServiceExt, body::Body, extract::Request, response::Response, routing::MethodRouter,
@@ -38,10 +38,11 @@ async fn with_towers_limit_two_are_as_many_as_there_are_routes_and_connections()
     assert_eq!(peak_of(by_method, 10, 10).await, 10);
     let by_router = |floor: &Floor| three_routes(floor).layer(two());
     assert_eq!(peak_of(by_router, 12, 12).await, 12);
-    // Two for each of three routes, which are then there before the connections are.
+    // Two for each of the three routes. With a state, the layer is applied before there are
+    // connections.
     let with_state = |floor: &Floor| three_routes(floor).layer(two()).with_state(());
     assert_eq!(peak_of(with_state, 12, 6).await, 6);
-    // One that is shared is right here; which requests it does not count, the streams show.
+    // A shared limit is correct here. `streams.rs` shows which requests it does not count.
     let shared = GlobalConcurrencyLimitLayer::new(2);
     let global = |floor: &Floor| three_routes(floor).layer(shared);
     assert_eq!(peak_of(global, 12, 2).await, 2);
@@ -63,7 +64,7 @@ async fn two_run_wherever_the_layer_is(wire: Wire) {
     }
 }
 
-/// How many run of so many that come to this application, once `expected` do.
+/// The peak number of requests that run in this application, measured once `expected` of them run.
 async fn peak_of(app: impl FnOnce(&Floor) -> Router, requests: usize, expected: usize) -> usize {
     let floor = Floor::new();
     let process = serve(app(&floor));
@@ -83,12 +84,12 @@ fn three_routes(floor: &Floor) -> Router {
     Router::new().route("/a", floor.work()).route("/b", floor.work()).route("/c", floor.work())
 }
 
-/// As many, to each of the three routes by turns.
+/// The paths of this number of requests, which alternate between the three routes.
 fn paths(requests: usize) -> impl Iterator<Item = &'static str> {
     ["/a", "/b", "/c"].into_iter().cycle().take(requests)
 }
 
-/// The router as it is: it must be axum that sees it for every connection.
+/// Serves the router itself, so that axum applies its layers for every connection.
 fn serve(app: Router) -> Process {
     Process::start(async |listener| axum::serve(listener, app).await.unwrap())
 }
@@ -96,7 +97,7 @@ fn serve(app: Router) -> Process {
 /// Serves the application with the layer somewhere in front of it.
 type Put = fn(&Floor, WaitingRoomLayer) -> Process;
 
-/// Each with what comes before the path of a route.
+/// Each place, the prefix of the paths, and the function that puts the layer there.
 const PLACES: [(&str, &str, Put); 10] = [
     ("MethodRouter::layer", "", |floor, layer| serve(one_route(floor, |route| route.layer(layer)))),
     ("MethodRouter::layer of three", "", |floor, layer| {

@@ -1,4 +1,4 @@
-//! A server that goes down: first the gate is emptied, then axum closes what is left.
+//! A server that shuts down: first the gate is drained, then axum closes the remaining connections.
 
 use std::{future::IntoFuture, time::Duration};
 
@@ -16,13 +16,13 @@ use super::{
     *,
 };
 
-/// A server that goes down when it is told to.
+/// A server that shuts down when it is signalled.
 struct GoingDown {
     works: Works,
     signal: oneshot::Sender<()>,
-    /// How many were left at the gate when its time was over.
+    /// Receives the number of requests that still hold a permit at the deadline of the drain.
     left: oneshot::Receiver<u32>,
-    /// When axum has closed every connection.
+    /// Receives a message when axum has closed every connection.
     closed: oneshot::Receiver<()>,
 }
 
@@ -70,7 +70,7 @@ async fn a_stream_and_a_socket_are_served_to_their_end_and_newcomers_are_sent_aw
         assert_eq!(connection.map(|value| value.to_str().unwrap()), close, "{wire:?}");
     }
     echoes(&mut socket).await;
-    // The first finishes, and the one that waited comes in after it.
+    // The stream ends, and the waiting request is admitted after it.
     works.finish(2);
     finished(stream, "begun done").await;
     finished(queued, "done").await;
@@ -95,7 +95,7 @@ async fn when_the_time_is_over_it_says_how_many_are_left_and_goes_on() {
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(refused.headers()[header::CONNECTION], "close");
     assert_eq!(time::timeout(PATIENCE, left).await.unwrap(), Ok(1));
-    // axum does not know of the socket.
+    // axum does not track upgraded connections.
     assert_eq!(time::timeout(PATIENCE, closed).await.unwrap(), Ok(()));
     echoes(&mut socket).await;
 }

@@ -1,4 +1,4 @@
-//! Readers that stall, readers that are slow, and responses with nothing to read at the moment.
+//! Readers that stall, readers that are slow, and responses that have no data for a while.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -38,7 +38,7 @@ async fn who_does_not_even_let_the_first_byte_come_loses_its_permit() {
     finished(Wire::Http2.crowd([works.url("/quick")]), "quick").await;
 }
 
-/// As much is read in a second as the server sends in less than a tenth of one.
+/// The slow reader reads in a second what the server can send in less than a tenth of a second.
 async fn only_a_reader_that_stalls_loses_its_permit(wire: Wire) {
     let works = open(3);
     let mut events = ask(&wire.client(), works.url("/events")).await;
@@ -52,7 +52,8 @@ async fn only_a_reader_that_stalls_loses_its_permit(wire: Wire) {
         println!("{wire:?}: the next one was served after {waited:?}");
         assert!(waited >= STALL * 9 / 10, "{wire:?}: after {waited:?}");
         works.has(2, 0).await;
-        // It reads on, without a permit: more than may have been on its way already.
+        // The stalled reader continues without a permit, and reads more than the buffers could have
+        // held.
         for _ in 0..MANY {
             assert!(!stalled.chunk().await.unwrap().unwrap().is_empty());
         }
@@ -65,8 +66,8 @@ async fn only_a_reader_that_stalls_loses_its_permit(wire: Wire) {
     works.has(0, 0).await;
 }
 
-/// The application with `/endless`, which streams for as long as somebody reads, and `/events`,
-/// which has one to tell at once and one at the end.
+/// The application with `/endless`, which streams for as long as a client reads, and `/events`,
+/// which sends one event at once and one at the end.
 fn open(limit: u32) -> Works {
     Works::open(gate(limit).body_stall(STALL), |app: Router, floor| {
         let floor = floor.clone();
@@ -94,7 +95,7 @@ async fn ask(client: &Client, url: String) -> Response {
     client.get(url).send().await.unwrap()
 }
 
-/// Reads slowly, and steadily, for as long as there is something.
+/// Reads slowly and steadily until the task is aborted.
 fn slow(mut response: Response) -> JoinHandle<()> {
     task::spawn(async move {
         let mut beat = time::interval(BEAT);

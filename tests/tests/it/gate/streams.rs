@@ -1,4 +1,4 @@
-//! A response runs until its body has ended.
+//! A response counts as running until its body has ended.
 
 use axum::{Router, http::StatusCode, routing::get};
 use tests::Process;
@@ -51,7 +51,7 @@ async fn a_reader_that_leaves_frees_its_permit() {
     }
 }
 
-/// Nobody asks for the body of such a response, so it does not come to its end.
+/// The server never polls the body of such a response, so the body does not end by itself.
 #[tokio::test]
 async fn a_body_that_is_not_wanted_holds_no_permit() {
     let works = Works::open(gate(1), |app: Router, floor| {

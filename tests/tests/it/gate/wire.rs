@@ -1,4 +1,4 @@
-//! How requests come: over HTTP/1 or HTTP/2, or as bytes that a test writes itself.
+//! The transports of requests: HTTP/1, HTTP/2, or bytes that a test writes itself.
 
 use http::StatusCode;
 use reqwest::Client;
@@ -14,11 +14,11 @@ use super::works::{PATIENCE, Works};
 /// The connections of several requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wire {
-    /// HTTP/1, so one for each.
+    /// HTTP/1, with one connection for each request.
     Http1,
-    /// HTTP/2 without TLS, and yet one for each.
+    /// HTTP/2 without TLS, with one connection for each request.
     Http2,
-    /// HTTP/2 without TLS, and one for all.
+    /// HTTP/2 without TLS, with one connection for all requests.
     Shared,
 }
 
@@ -33,7 +33,7 @@ impl Wire {
         client.build().unwrap()
     }
 
-    /// Asks for all of these at once.
+    /// Requests all URLs at once.
     pub(super) fn crowd(self, urls: impl IntoIterator<Item = String>) -> JoinSet<String> {
         let shared = self.client();
         let mut crowd = JoinSet::new();
@@ -49,14 +49,14 @@ impl Wire {
     }
 }
 
-/// Returns when all have got this.
+/// Returns when all responses have arrived, and asserts that each has the expected body.
 pub(super) async fn finished(crowd: JoinSet<String>, expected: &str) {
     for got in time::timeout(PATIENCE, crowd.join_all()).await.unwrap() {
         assert_eq!(got, expected);
     }
 }
 
-/// A connection of HTTP/1 on which a test writes what it likes.
+/// An HTTP/1 connection on which a test writes arbitrary bytes.
 #[derive(Debug)]
 pub(super) struct Raw(TcpStream);
 
@@ -69,14 +69,14 @@ impl Raw {
         time::timeout(PATIENCE, self.0.write_all(bytes.as_ref())).await.unwrap().unwrap();
     }
 
-    /// What has arrived, if there is anything.
+    /// The data that has arrived, if there is any.
     pub(super) fn arrived(&self) -> Option<String> {
         let mut bytes = [0; 1024];
         let len = self.0.try_read(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes[..len]).into_owned())
     }
 
-    /// Reads until there is this.
+    /// Reads until the data ends with `end`.
     pub(super) async fn read_to(&mut self, end: &str) -> String {
         let mut read = Vec::new();
         let reading = async {
@@ -90,18 +90,18 @@ impl Raw {
         read
     }
 
-    /// Reads as many bytes.
+    /// Reads exactly this number of bytes.
     pub(super) async fn read(&mut self, len: usize) {
         let mut bytes = vec![0; len];
         time::timeout(PATIENCE, self.0.read_exact(&mut bytes)).await.unwrap().unwrap();
     }
 
-    /// Returns when the server has closed the connection, and not reset it.
+    /// Returns when the server has closed the connection; panics if it was reset.
     pub(super) async fn ends(&mut self) {
         assert_eq!(time::timeout(PATIENCE, self.0.read(&mut [0])).await.unwrap().unwrap(), 0);
     }
 
-    /// Leaves as a process does that is killed while something is on its way to it.
+    /// Resets the connection, as happens when a process is killed while data is on its way to it.
     pub(super) fn reset(self) {
         self.0.set_zero_linger().unwrap();
     }

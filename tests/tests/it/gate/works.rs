@@ -1,4 +1,4 @@
-//! An application behind a gate, on a port of the loopback.
+//! An application behind a gate, on a loopback port.
 
 use std::{
     convert::Infallible,
@@ -28,7 +28,7 @@ use tower_waiting_room::{
 
 use super::Wire;
 
-/// A server with a gate and an application that finishes as many requests as it is told to.
+/// A server with a gate, and an application that finishes requests when a test tells it to.
 #[derive(Debug)]
 pub(super) struct Works {
     process: Process,
@@ -36,7 +36,7 @@ pub(super) struct Works {
     floor: Floor,
 }
 
-/// Who is in the application. Clones are the same floor.
+/// The requests in the application. Clones refer to the same floor.
 #[derive(Clone, Debug)]
 pub(super) struct Floor {
     present: Arc<AtomicUsize>,
@@ -44,23 +44,24 @@ pub(super) struct Floor {
     done: Arc<Semaphore>,
 }
 
-/// Somebody on the floor, until it is dropped.
+/// A request on the floor, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Present(Floor);
 
-/// So many at once, and the others in their order for as long as a test takes.
+/// A gate with this limit. Other requests wait in order of arrival, for as long as a test takes.
 pub(super) fn gate(limit: u32) -> Concurrency {
     Concurrency::limit(limit).queue(64).max_wait(PATIENCE).discipline(Discipline::Fifo)
 }
 
-/// A layer with this gate alone.
+/// A layer with only this gate.
 pub(super) fn layer(gate: Concurrency) -> WaitingRoomLayer {
     WaitingRoomLayer::new(WaitingRoomConfig::builder("works").concurrency(gate).build().unwrap())
 }
 
 impl Works {
-    /// `/work`, which works, `/stream`, which streams, `/quick`, which answers at once, `/echo`, which
-    /// answers what it was sent, and whatever `more` adds, all behind this gate. `/outside` is not.
+    /// Serves these routes behind the gate: `/work`, which waits for [`finish`](Self::finish),
+    /// `/stream`, which streams, `/quick`, which answers at once, `/echo`, which returns the body,
+    /// and the routes that `more` adds. `/outside` is not behind the gate.
     pub(super) fn open(gate: Concurrency, more: impl FnOnce(Router, &Floor) -> Router) -> Self {
         let (layer, floor) = (layer(gate), Floor::new());
         let app = Router::new()
@@ -74,37 +75,38 @@ impl Works {
         Self::of(process, layer.handle(), floor)
     }
 
-    /// A server that is there already.
+    /// Wraps a server that already runs.
     pub(super) const fn of(process: Process, handle: WaitingRoomHandle, floor: Floor) -> Self {
         Self { process, handle, floor }
     }
 
-    /// Where it serves.
+    /// The port of the server.
     pub(super) const fn port(&self) -> u16 {
         self.process.port()
     }
 
-    /// The address of `path`.
+    /// The URL of `path`.
     pub(super) fn url(&self, path: &str) -> String {
         format!("http://localhost:{}{path}", self.port())
     }
 
-    /// Who is in the application.
+    /// The requests in the application.
     pub(super) const fn floor(&self) -> &Floor {
         &self.floor
     }
 
-    /// Has so many requests finish, of those that are there and of those that come.
+    /// Lets this number of requests finish, whether they have arrived or not.
     pub(super) fn finish(&self, requests: usize) {
         self.floor.finish(requests);
     }
 
-    /// The only gate in numbers.
+    /// The numbers of the only gate.
     pub(super) fn gate(&self) -> GateSnapshot {
         self.handle.gates()[0].snapshots()[0]
     }
 
-    /// Returns when so many hold a permit and so many wait; says how long that took.
+    /// Returns when this number of requests hold a permit and this number wait. Returns the time
+    /// that it took.
     pub(super) async fn has(&self, in_flight: u32, queued: u32) -> Duration {
         let is_so = || {
             let gate = self.gate();
@@ -113,21 +115,22 @@ impl Works {
         soon(is_so, || format!("{in_flight} run and {queued} wait: {:?}", self.gate())).await
     }
 
-    /// Returns when so many were refused for want of a place, and the server is done with them.
+    /// Returns when this number of requests were refused by the full queue, and the server has
+    /// handled them.
     pub(super) async fn refuses(&self, requests: u64) {
         let refused = || self.gate().outcomes.full;
         soon(|| refused() == requests, || format!("{requests} refused, not {}", refused())).await;
         self.settles().await;
     }
 
-    /// Returns when the server is done with what it does: it has one thread, so it is when it
-    /// answers another request.
+    /// Returns when the server has handled everything before. It has one thread, so that is so once
+    /// it answers another request.
     pub(super) async fn settles(&self) {
         let outside = Wire::Http1.client().get(self.url("/outside")).send().await.unwrap();
         assert_eq!(outside.text().await.unwrap(), "outside");
     }
 
-    /// Returns when nobody new is let in any more.
+    /// Returns when the gate drains.
     pub(super) async fn drains(&self) {
         soon(|| self.gate().is_draining, || format!("it drains: {:?}", self.gate())).await;
     }
@@ -139,7 +142,7 @@ impl Floor {
         Self { present: Arc::default(), peak: Arc::default(), done }
     }
 
-    /// Answers `done` once it may finish.
+    /// A route that answers `done` once it may finish.
     pub(super) fn work(&self) -> MethodRouter {
         let floor = self.clone();
         on(MethodFilter::GET.or(MethodFilter::POST), move || {
@@ -152,14 +155,14 @@ impl Floor {
         })
     }
 
-    /// Answers with [`frames`](Self::frames).
+    /// A route that answers with [`frames`](Self::frames).
     pub(super) fn stream(&self) -> MethodRouter {
         let floor = self.clone();
         get(move || std::future::ready(floor.frames()))
     }
 
-    /// A body that is `begun ` at once, and `done` once it may finish. Who gets it is there as long
-    /// as it is.
+    /// A body that is `begun ` at once, and `done` once it may finish. The request is on the floor
+    /// for as long as the body exists.
     pub(super) fn frames(&self) -> Body {
         let (present, finished) = (self.enter(), self.finished());
         let end = async move {
@@ -171,31 +174,32 @@ impl Floor {
         Body::from_stream(frames.map(Ok::<_, Infallible>))
     }
 
-    /// Somebody comes in.
+    /// Adds a request to the floor.
     pub(super) fn enter(&self) -> Present {
         let present = self.present.fetch_add(1, Ordering::SeqCst) + 1;
         self.peak.fetch_max(present, Ordering::SeqCst);
         Present(self.clone())
     }
 
-    /// Has so many finish.
+    /// Lets this number of requests finish.
     pub(super) fn finish(&self, requests: usize) {
         self.done.add_permits(requests);
     }
 
-    /// Ready once one more may finish, who is then the one that asked first.
+    /// Completes when one more request may finish. Requests finish in the order in which they
+    /// called this.
     pub(super) fn finished(&self) -> impl Future<Output = ()> + Send + use<> {
         let done = Arc::clone(&self.done);
         async move { done.acquire().await.unwrap().forget() }
     }
 
-    /// Returns when so many are there.
+    /// Returns when this number of requests are on the floor.
     pub(super) async fn has(&self, present: usize) {
         let counted = || self.present.load(Ordering::SeqCst);
         soon(|| counted() == present, || format!("{present} in it, not {}", counted())).await;
     }
 
-    /// The most who were ever there at once.
+    /// The highest number of requests that were on the floor at once.
     pub(super) fn peak(&self) -> usize {
         self.peak.load(Ordering::SeqCst)
     }
@@ -207,7 +211,7 @@ impl Drop for Present {
     }
 }
 
-/// Returns when it is so, and says how long that took, to the millisecond.
+/// Returns when the condition holds. Returns the time that it took, accurate to a millisecond.
 async fn soon(is_so: impl Fn() -> bool, what: impl Fn() -> String) -> Duration {
     let (started, mut beat) = (Instant::now(), time::interval(Duration::from_millis(1)));
     while !is_so() {
@@ -217,5 +221,6 @@ async fn soon(is_so: impl Fn() -> bool, what: impl Fn() -> String) -> Duration {
     started.elapsed()
 }
 
-/// How long anything may take. Far more than it does, on a machine that has other things to do.
+/// The maximum time for any step. It is far longer than a step takes, because the machine may be
+/// busy.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! A server that writes down who asks when.
+//! A server that records all requests and their times.
 
 use std::{
     net::SocketAddr,
@@ -20,7 +20,7 @@ use tower_waiting_room::{
     time::{Clock, SystemClock, Timestamp},
 };
 
-/// An application behind the layer, on a port of the loopback.
+/// An application behind the layer, on a loopback port.
 #[derive(Debug)]
 pub(crate) struct Api {
     process: Process,
@@ -28,7 +28,7 @@ pub(crate) struct Api {
     record: Record,
 }
 
-/// A request as it came, and how it was answered.
+/// A request, and the head of its response.
 #[derive(Clone, Debug)]
 pub(crate) struct Visit {
     pub(crate) at: Timestamp,
@@ -37,19 +37,19 @@ pub(crate) struct Visit {
     pub(crate) headers: HeaderMap,
 }
 
-/// Rate limits without a room: this one, for each address.
+/// A configuration without a room, with this limit for each address.
 pub(crate) fn limited(quota: Quota) -> WaitingRoomConfigBuilder {
     WaitingRoomConfig::builder("api").rate_limit(RateLimit::per_ip(quota))
 }
 
 impl Api {
-    /// Serves with this config.
+    /// Serves with this configuration.
     pub(crate) fn open(config: WaitingRoomConfigBuilder) -> Self {
         let layer = WaitingRoomLayer::new(config.build().unwrap());
         Self::of(&layer, application().layer(layer.clone()))
     }
 
-    /// Serves `app`, which is behind `layer` already.
+    /// Serves `app`, which already contains `layer`.
     pub(crate) fn of(layer: &WaitingRoomLayer, app: Router) -> Self {
         let (handle, record) = (layer.handle(), Record::default());
         let app = app.layer(from_fn_with_state(record.clone(), write_down));
@@ -58,7 +58,7 @@ impl Api {
         Self { process, handle, record }
     }
 
-    /// Its address, with `path`.
+    /// The URL of `path`.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://localhost:{}{path}", self.process.port())
     }
@@ -68,24 +68,24 @@ impl Api {
         &self.handle
     }
 
-    /// All requests so far that were answered.
+    /// All requests that have been answered so far.
     pub(crate) fn visits(&self) -> Vec<Visit> {
         self.record.visits.lock().unwrap().clone()
     }
 }
 
 impl Visit {
-    /// The value of a header of the answer.
+    /// The value of a header of the response.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).unwrap_or_else(|| panic!("no {name}: {self:?}")).to_str().unwrap()
     }
 
-    /// The number in a header of the answer.
+    /// The number in a header of the response.
     pub(crate) fn number(&self, name: &str) -> u64 {
         self.header(name).parse().unwrap()
     }
 
-    /// When to come back.
+    /// The time after which the client is asked to return.
     pub(crate) fn retry_after(&self) -> Duration {
         Duration::from_secs(self.number("retry-after"))
     }

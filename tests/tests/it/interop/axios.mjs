@@ -1,4 +1,4 @@
-// Asks twice with axios, which comes back by axios-retry if it is refused.
+// Sends two requests with axios. With axios-retry, it retries refused requests.
 
 import axios from 'axios';
 import axiosRetry from 'axios-retry';

@@ -1,4 +1,4 @@
-//! A script in a browser, of another origin than the limits.
+//! A script in a browser, on a page of another origin than the API.
 
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Value, json};
@@ -10,7 +10,8 @@ use tower_waiting_room::{
 
 use super::api::{Api, limited};
 
-/// Asks with a header that needs a preflight, and tells the status and the headers it can read.
+/// Sends a request with a header that needs a preflight, and returns the status and the headers
+/// that the script can read.
 const ASK: &str = "async address => {
     const answer = await fetch(address, {headers: {'x-api-key': '7'}});
     return [answer.status, Object.fromEntries(answer.headers)];
@@ -20,7 +21,7 @@ fn cors() -> CorsLayer {
     CorsLayer::new().allow_origin(Any).allow_headers(Any).expose_headers(EXPOSED_HEADERS)
 }
 
-/// One request an hour.
+/// A layer with a limit of one request per hour.
 fn once(profile: RateHeaders) -> WaitingRoomLayer {
     let config = limited(Quota::per_hour(1)).rate_headers(profile);
     WaitingRoomLayer::new(config.build().unwrap())
@@ -38,13 +39,13 @@ async fn elsewhere() -> (Browser, House) {
     (browser, house)
 }
 
-/// What the server has told about limits.
+/// The headers about limits that the server sent.
 fn told(headers: &HeaderMap) -> Value {
     let entries = headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap()));
     entries.filter(|(name, _)| is_about_limits(name)).map(entry).collect()
 }
 
-/// What a script has read about limits.
+/// The headers about limits that the script read.
 fn read(seen: &Value) -> Value {
     let headers = seen[1].as_object().unwrap();
     let entries = headers.iter().map(|(name, value)| (name.as_str(), value.as_str().unwrap()));
@@ -62,7 +63,7 @@ fn entry((name, value): (&str, &str)) -> (String, Value) {
 #[tokio::test]
 async fn a_script_reads_all_about_limits_on_a_success_and_on_a_refusal() {
     let (browser, _elsewhere) = elsewhere().await;
-    // So many of these headers has a success.
+    // The number of these headers on a successful response.
     for (profile, on_success) in [
         (RateHeaders::XRateLimit, 2),
         (RateHeaders::Common, 5),
@@ -87,7 +88,7 @@ async fn a_script_reads_all_about_limits_on_a_success_and_on_a_refusal() {
 async fn a_preflight_that_comes_to_the_limit_is_counted() {
     let (browser, _elsewhere) = elsewhere().await;
     let layer = once(RateHeaders::Common);
-    // The wrong way round: the limit stands in front of CORS.
+    // In the wrong order: the limit comes before CORS.
     let api = Api::of(&layer, application().layer(cors()).layer(layer.clone()));
     let refused = &ask_twice(&browser, &api).await[0];
     let methods: Vec<Method> = api.visits().iter().map(|visit| visit.method.clone()).collect();
@@ -100,12 +101,12 @@ async fn a_preflight_is_not_counted_if_the_configuration_exempts_it() {
     let (browser, _elsewhere) = elsewhere().await;
     let config = limited(Quota::per_hour(1)).preflight(Preflight::Bypass);
     let layer = WaitingRoomLayer::new(config.build().unwrap());
-    // The wrong way round: the limit stands in front of CORS.
+    // In the wrong order: the limit comes before CORS.
     let api = Api::of(&layer, application().layer(cors()).layer(layer.clone()));
     let [admitted, refused] = ask_twice(&browser, &api).await;
     assert_eq!(api.visits()[0].method, Method::OPTIONS);
     assert_eq!((&admitted[0], &admitted[1]["x-ratelimit-remaining"]), (&json!(200), &json!("0")));
-    // That it was refused, and until when, a script cannot see then.
+    // Then a script cannot see that the request was refused, nor when to retry.
     assert_eq!(api.visits().last().unwrap().status, StatusCode::TOO_MANY_REQUESTS);
     assert!(refused.as_str().unwrap().contains("Failed to fetch"), "{refused}");
 }

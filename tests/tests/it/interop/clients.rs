@@ -1,7 +1,7 @@
-//! Clients that come back by themselves, and when.
+//! Clients that retry by themselves, and the times at which they do.
 //!
-//! Each asks twice. The second time it is refused, by a rate limit with 429 and by a room with
-//! 503, and says nothing of it: its caller sees two successes.
+//! Each client sends two requests. The second one is refused at first, by a rate limit with 429 and
+//! by a room with 503, and the client does not report this: its caller sees two successes.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn axios_retry_comes_back_when_it_is_told_to() {
 #[tokio::test]
 async fn curl_comes_back_when_it_is_told_to() {
     let folder = tempfile::tempdir().unwrap();
-    // Before a retry it truncates what it has shown, and cannot do that to `/dev/null`.
+    // Before a retry, curl truncates its output file, which fails for `/dev/null`.
     let shown = ["limit", "room"].map(|name| folder.path().join(name).display().to_string());
     let twice = |address: String, shown: &str| {
         curl(shown, "%{http_code}\n").args(["--retry", "1", &address, &address, "--output", shown])
@@ -56,12 +56,12 @@ async fn undici_comes_back_when_it_is_told_to() {
     obeys(|address| node("undici.mjs").arg(address)).await;
 }
 
-/// A script for Node that is beside this file.
+/// A Node script in the folder of this file.
 pub(super) fn node(script: &str) -> Program {
     Program::named("node").arg(workspace(SCRIPTS).join(script))
 }
 
-/// A script for Python that is beside this file.
+/// A Python script in the folder of this file.
 pub(crate) fn python(script: &str) -> Program {
     Program::at(&workspace(".venv/bin/python")).arg(workspace(SCRIPTS).join(script))
 }
@@ -73,14 +73,15 @@ async fn obeys(client: impl Fn(String) -> Program) {
     );
 }
 
-/// Every two seconds there is something for one request.
+/// Runs the client against a limit of one request per two seconds.
 pub(super) async fn obeys_a_limit(client: impl AsyncFnOnce(&Api) -> String) {
     let api = Api::open(limited(Quota::new(1, Duration::from_secs(2))));
     assert_eq!(client(&api).await, "200\n200\n");
     came_back_in_time(&api, StatusCode::TOO_MANY_REQUESTS);
 }
 
-/// The first request takes the only slot; when the second is refused, there is another slot.
+/// Runs the client against a room. The first request takes the only slot; a second slot is added
+/// once the second request was refused.
 pub(super) async fn obeys_a_room(client: impl AsyncFnOnce(&Api) -> String) {
     let refusal = StatusCode::SERVICE_UNAVAILABLE;
     let api = Api::open(config().status(ClientKind::Json, refusal));
@@ -103,7 +104,7 @@ fn came_back_in_time(api: &Api, refusal: StatusCode) {
     assert!((told..=told + SLACK).contains(&gap), "back after {gap:?}, told {told:?}");
 }
 
-/// How much later than told a client may be, on a machine that has other things to do.
+/// How much later than asked a client may retry, because the machine may be busy.
 pub(crate) const SLACK: Duration = Duration::from_millis(1_200);
 
 const SCRIPTS: &str = "tests/tests/it/interop";

@@ -1,4 +1,4 @@
-// Asks twice with got, which comes back by itself if it is refused.
+// Sends two requests with got, which retries refused requests.
 
 import got from 'got';
 

@@ -1,4 +1,4 @@
-//! tonic's client, with a rate limit in its way.
+//! tonic's client at a rate limit.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn a_caller_over_the_limit_is_told_how_long_to_wait_and_then_succeeds() {
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
     let (delay, pushback) = (retry_delay(&refused), pushback(&refused));
     assert!(WINDOW / 2 < delay && delay <= WINDOW, "{delay:?}");
-    // For a library in whole milliseconds, and not earlier.
+    // The pushback is in whole milliseconds, and never earlier than the delay.
     assert!(
         (delay..delay + Duration::from_millis(1)).contains(&pushback),
         "{delay:?} {pushback:?}"
@@ -31,7 +31,7 @@ async fn a_caller_over_the_limit_is_told_how_long_to_wait_and_then_succeeds() {
     client.check(HealthCheckRequest::default()).await.unwrap();
 }
 
-/// When to try again, as the header for libraries says it.
+/// The time after which to retry, from the header for client libraries.
 fn pushback(status: &Status) -> Duration {
     let millis = status.metadata().get("grpc-retry-pushback-ms").unwrap().to_str().unwrap();
     Duration::from_millis(millis.parse().unwrap())

@@ -1,4 +1,4 @@
-// Asks twice with ky, which comes back by itself if it is refused.
+// Sends two requests with ky, which retries refused requests.
 
 import ky from 'ky';
 

@@ -1,4 +1,4 @@
-// Asks twice with octokit, which comes back by its throttling plugin if it is refused.
+// Sends two requests with octokit, whose throttling plugin retries refused requests.
 
 import {Octokit} from '@octokit/core';
 import {throttling} from '@octokit/plugin-throttling';

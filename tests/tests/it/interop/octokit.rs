@@ -1,4 +1,4 @@
-//! GitHub's client, which obeys `X-RateLimit-Reset` and nothing else.
+//! GitHub's client, which obeys `X-RateLimit-Reset` and no other header.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn octokit_waits_for_the_reset_and_succeeds() {
     assert_eq!(refused.header("x-ratelimit-remaining"), "0");
     let reset = Timestamp::from_secs(refused.number("x-ratelimit-reset"));
     assert!(admitted.at >= reset, "back at {:?}, told {reset:?}", admitted.at);
-    // It rounds the wait up to seconds, and adds one.
+    // The client rounds the wait up to whole seconds, and adds one.
     let late = admitted.at.since(reset);
     assert!(late <= Duration::from_secs(2) + SLACK, "{late:?} late");
 }

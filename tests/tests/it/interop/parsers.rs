@@ -1,4 +1,4 @@
-//! Programs that read the headers about limits, and what they make of each profile.
+//! Libraries that parse the headers about limits, and what they read for each profile.
 
 use http::HeaderMap;
 use rate_limits::{RateLimit as Read, ResetTime};
@@ -11,19 +11,19 @@ use super::{
     clients::node,
 };
 
-/// Two limits, of which the second binds: what was used of it is there again after six minutes.
+/// Two limits, of which the second one binds: it replenishes one request in six minutes.
 fn ten_an_hour(profile: RateHeaders) -> Api {
     let service = RateLimit::global(Quota::per_hour(10));
     Api::open(limited(Quota::per_hour(1_000)).rate_limit(service).rate_headers(profile))
 }
 
-/// The next answer as ratelimit-header-parser reads it.
+/// Sends a request, and returns what ratelimit-header-parser reads from the response.
 async fn read_by_node(api: &Api) -> Value {
     let said = node("ratelimit_header_parser.mjs").arg(api.url("/")).run().await;
     serde_json::from_str(&said).unwrap()
 }
 
-/// The headers of the next answer.
+/// Sends a request, and returns the headers of the response.
 async fn next(api: &Api) -> HeaderMap {
     Visitor::at(&api.url("")).get("/").await.headers
 }
@@ -55,7 +55,7 @@ async fn ratelimit_header_parser_misses_the_reset_that_the_book_does_not_have() 
     use_up(&api).await;
     let seen = read_by_node(&api).await;
     assert_eq!((&seen["limit"], &seen["remaining"]), (&json!(10), &json!(0)));
-    // It takes the seconds of `Retry-After` for a Unix time.
+    // The library reads the seconds of `Retry-After` as a Unix time.
     assert!(seen["reset"].as_i64().unwrap() < -1_000_000_000, "{seen}");
 }
 
@@ -74,7 +74,7 @@ async fn rate_limits_reads_the_reset_as_a_date_by_default() {
     let ResetTime::DateTime(reset) = read.reset() else { panic!("{read:?}") };
     let reset = u64::try_from(reset.unix_timestamp()).unwrap();
     assert_eq!(reset, first.number("x-ratelimit-reset"));
-    // Six minutes after the request, and rounded up.
+    // Six minutes after the request, rounded up to a second.
     assert!((360..=361).contains(&(reset - first.at.as_secs())), "{reset} at {:?}", first.at);
 }
 
@@ -99,12 +99,12 @@ async fn rate_limits_knows_of_a_refusal_under_every_profile() {
         use_up(&api).await;
         let read = Read::new(&next(&api).await).unwrap();
         assert!(read.is_limited(), "{profile:?}: {read:?}");
-        // As a date it is rounded up to a second of the clock, and may be read a second later.
+        // A date is rounded up to a whole second, and may be read one second later.
         let wait = read.reset().duration().as_secs();
         let told = api.visits().last().unwrap().number("retry-after");
         assert!((told - 1..=told + 1).contains(&wait), "{profile:?}: {read:?}, told {told}");
     }
 }
 
-/// What stands in a number's place if there is none that can be read.
+/// What a parser reports for a number that it cannot find.
 const NOTHING: Value = Value::Null;

@@ -1,5 +1,5 @@
-// Asks once, and tells what ratelimit-header-parser reads in the answer: the reset in seconds from
-// now.
+// Sends one request, and prints what ratelimit-header-parser reads from the response: the reset in
+// seconds from now.
 
 import {parseRateLimit} from 'ratelimit-header-parser';
 

@@ -1,4 +1,4 @@
-//! reqwest with reqwest-retry-after, which holds back: to ask again is left to the caller.
+//! reqwest with reqwest-retry-after, which delays requests. The retry itself is left to the caller.
 
 use reqwest_middleware::{ClientBuilder, reqwest::Client};
 use reqwest_retry_after::RetryAfterMiddleware;
@@ -13,7 +13,7 @@ async fn a_caller_who_asks_again_at_once_does_not_come_too_early() {
     tokio::join!(obeys_a_limit(ask_twice), obeys_a_room(ask_twice));
 }
 
-/// Asks a third time, as one of the two others is refused, without a pause of its own.
+/// Sends three requests without a pause of its own, because one of the first two is refused.
 async fn ask_twice(api: &Api) -> String {
     let client = ClientBuilder::new(Client::new()).with(RetryAfterMiddleware::new()).build();
     let mut successes = String::new();

@@ -1,4 +1,4 @@
-//! Parsers of structured fields (RFC 9651), which both headers of draft 11 are.
+//! Parsers of structured fields (RFC 9651), the format of both headers of draft 11.
 
 use serde_json::{Value, json};
 use sfv::{BareItem, List, ListEntry, Parser};
@@ -10,8 +10,8 @@ use super::{
     clients::{node, python},
 };
 
-/// Every printable character that is not a letter or a digit may stand in a name, and two of them
-/// have to be escaped.
+/// A name may contain any printable character. These are all that are neither letters nor digits;
+/// two of them have to be escaped.
 const NAME: &str = r##"\"!#$%&'()*+,-./:;<=>?@[]^_`{|}~\"##;
 
 fn serve(profile: RateHeaders) -> Api {
@@ -19,7 +19,7 @@ fn serve(profile: RateHeaders) -> Api {
     Api::open(limited(Quota::per_hour(60)).rate_limit(odd).rate_headers(profile))
 }
 
-/// What both fields of the first answer say: the names, with their parameters.
+/// The expected content of both fields of the first response: the names with their parameters.
 fn expected(profile: RateHeaders) -> Value {
     let mut binding = json!({"r": 9, "t": 6});
     if profile == RateHeaders::Common {

@@ -1,4 +1,4 @@
-// Asks once, and tells what structured-headers reads in both fields of draft 11.
+// Sends one request, and prints what structured-headers reads from both fields of draft 11.
 
 import {parseList} from 'structured-headers';
 

@@ -1,4 +1,4 @@
-// Asks twice with undici, whose agent comes back if it is refused.
+// Sends two requests with undici, whose RetryAgent retries refused requests.
 
 import {Agent, RetryAgent, request} from 'undici';
 

@@ -1,4 +1,4 @@
-"""Asks once, and tells what http-sf reads in both fields of draft 11."""
+"""Sends one request, and prints what http-sf reads from both fields of draft 11."""
 
 import json
 import sys

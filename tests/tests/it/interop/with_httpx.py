@@ -1,4 +1,4 @@
-"""Asks twice with httpx, which comes back by httpx-retries if it is refused."""
+"""Sends two requests with httpx. With httpx-retries, it retries refused requests."""
 
 import sys
 
@@ -7,6 +7,6 @@ from httpx_retries import Retry, RetryTransport
 
 address = sys.argv[1]
 for _ in range(2):
-    # A client for each, so that no cookie gets the second one in.
+    # A new client for each request, so that the second one brings no cookie.
     with httpx.Client(transport=RetryTransport(retry=Retry(total=1))) as client:
         print(client.get(address).status_code)

@@ -1,4 +1,4 @@
-"""Asks twice with requests, which comes back by urllib3's Retry if it is refused."""
+"""Sends two requests with requests. With urllib3's Retry, it retries refused requests."""
 
 import sys
 
@@ -8,7 +8,7 @@ from urllib3.util import Retry
 
 address = sys.argv[1]
 for _ in range(2):
-    # A session for each, so that no cookie gets the second one in.
+    # A new session for each request, so that the second one brings no cookie.
     with requests.Session() as session:
         session.trust_env = False
         session.mount("http://", HTTPAdapter(max_retries=Retry(total=1)))

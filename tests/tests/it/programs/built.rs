@@ -1,5 +1,5 @@
-//! The programs, compiled as a reader does it: each in a package of its own, with the dependencies
-//! that stand above it and nothing else.
+//! Compiles the programs as a reader does: each in a package of its own, with exactly the
+//! dependencies that the page lists.
 
 use std::{
     collections::BTreeMap,
@@ -14,13 +14,13 @@ use super::{
     readme,
 };
 
-/// Where the compiled program of this name is. The first caller compiles them all.
+/// Returns the path of the compiled program with this name. The first call compiles all programs.
 pub(crate) fn program(name: &str) -> PathBuf {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(build);
     FOLDER.join(package(name))
 }
 
-/// A name that no crate of the registry has.
+/// A package name that does not exist in the registry.
 fn package(name: &str) -> String {
     format!("docs-{name}")
 }
@@ -31,8 +31,8 @@ fn build() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
     write_workspace(&folder, &listings);
 
-    // Packages that are built together share the features of their dependencies, and one could lack
-    // a feature that another has; so only those that have the same dependencies are.
+    // Packages that are built together share the features of their dependencies, so a missing
+    // feature could go unnoticed. Only packages with the same dependencies are built together.
     let mut same = BTreeMap::<&str, Vec<String>>::new();
     for listing in &listings {
         same.entry(&listing.dependencies).or_default().push(package(&listing.name));
@@ -44,7 +44,7 @@ fn build() -> PathBuf {
     target.join("debug")
 }
 
-/// A workspace with a package for each program, next to what the tests have compiled.
+/// Writes a workspace with a package for each program, inside the target directory of the tests.
 fn write_workspace(folder: &Path, listings: &[Listing]) {
     let mut manifest = "[workspace]\nresolver = \"3\"\nmembers = [\n".to_owned();
     for Listing { name, dependencies, program } in listings {
@@ -54,16 +54,16 @@ fn write_workspace(folder: &Path, listings: &[Listing]) {
         fs::create_dir_all(&source).unwrap();
         let head = format!("[package]\nname = \"{package}\"\nedition = \"2024\"\n\n");
         write(&of_package.join("Cargo.toml"), &(head + dependencies));
-        // On any free port, since tests run side by side.
+        // On any free port, since tests run concurrently.
         write(&source.join("main.rs"), &program.replace("127.0.0.1:3000", "127.0.0.1:0"));
     }
-    // The crates that the programs ask the registry for are those of this repository.
+    // The programs depend on released crates, which are replaced by those of this repository.
     manifest += "]\n\n[patch.crates-io]\n";
     for name in OURS {
         let path = workspace().join("crates").join(name);
         manifest += &format!("{name} = {{ path = {path:?} }}\n");
     }
-    // A program takes 20 MB of the disk instead of 80.
+    // Without debug information, a program takes 20 MB of disk space instead of 80.
     manifest += "\n[profile.dev.package]\n";
     for Listing { name, .. } in listings {
         manifest += &format!("{}.strip = \"debuginfo\"\n", package(name));
@@ -72,7 +72,7 @@ fn write_workspace(folder: &Path, listings: &[Listing]) {
     fs::copy(workspace().join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
 }
 
-/// Writes a file, unless it is so already: cargo compiles again what has changed.
+/// Writes a file unless it has this content already, because cargo recompiles changed files.
 fn write(file: &Path, text: &str) {
     if fs::read_to_string(file).ok().as_deref() != Some(text) {
         fs::write(file, text).unwrap();
@@ -88,7 +88,7 @@ fn compile(folder: &Path, target: &Path, packages: &[String]) {
     let output = cargo.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    assert_eq!(said, "", "the compiler has nothing to complain about");
+    assert_eq!(said, "", "the compiler prints a warning");
 }
 
 /// The crates of this repository that a program may depend on.

@@ -1,4 +1,4 @@
-//! The programs with rate limits, a gate, and what they report.
+//! The programs with rate limits, with a gate, and with metrics.
 
 use http::{Method, StatusCode};
 use tests::Seen;
@@ -10,7 +10,7 @@ use tokio::{
 
 use super::running::Running;
 
-/// The limit that has refused a request.
+/// The name of the limit that refused a request.
 fn refused_by(seen: &Seen) -> String {
     assert_eq!(seen.status, StatusCode::TOO_MANY_REQUESTS, "{seen:?}");
     assert!(seen.retry_after().is_some(), "{seen:?}");
@@ -26,7 +26,7 @@ async fn the_limits_of_the_docs_refuse_the_fourth_attempt_to_log_in_and_charge_n
         assert_eq!((seen.status, &*seen.body), (StatusCode::OK, "Welcome back."));
     }
     assert_eq!(refused_by(&client.send(Method::POST, "/login").await), "login");
-    // Two are left of the five that an address may send at once.
+    // Two of the five requests that an address may send at once are left.
     for _ in 0..2 {
         assert_eq!(client.get("/").await.body, "Hello.");
     }
@@ -51,7 +51,7 @@ async fn the_keys_of_the_docs_tell_addresses_api_keys_and_accounts_apart() {
     assert_eq!(refused_by(&ask("192.0.2.1", "key-3").await), "address");
     is_served("192.0.2.2", "key-1").await;
     assert_eq!(refused_by(&ask("192.0.2.2", "key-1").await), "api_key");
-    // Three of the five requests of the account were made with its first key.
+    // Three of the five requests of the account were sent with its first key.
     is_served("192.0.2.3", "key-2").await;
     is_served("192.0.2.3", "key-2").await;
     assert_eq!(refused_by(&ask("192.0.2.4", "key-2").await), "account");
@@ -72,7 +72,7 @@ async fn the_gate_of_the_docs_lets_two_run_and_two_wait_and_refuses_the_fifth() 
     for _ in 0..3 {
         others.spawn(whole(address.to_owned()));
     }
-    // Two of them wait, so the first that is answered is the one that is refused.
+    // Two of them wait, so the first response is the refusal.
     let refused = others.join_next().await.unwrap().unwrap();
     assert!(refused.starts_with("HTTP/1.1 429 "), "{refused}");
     assert!(refused.contains("\r\nretry-after: "), "{refused}");
@@ -86,11 +86,11 @@ async fn the_gate_of_the_docs_lets_two_run_and_two_wait_and_refuses_the_fifth() 
     assert_eq!(converter.close().await, "");
 }
 
-/// A request that runs, and whose last byte has not been sent.
+/// A running request whose last byte has not been sent.
 struct Upload(TcpStream);
 
 impl Upload {
-    /// Sends all but the last byte, once the application asks for it.
+    /// Sends all but the last byte of the body, once the application has started to read it.
     async fn begin(address: &str) -> Self {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(HEAD.as_bytes()).await.unwrap();

@@ -1,17 +1,17 @@
-//! What a reader copies from a page.
+//! The code blocks that a reader copies from a page.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// A program of a page, and the dependencies that stand above it.
+/// A program on a page, and the dependencies listed with it.
 pub(crate) struct Listing {
-    /// The heading that it stands under, as in an address: `a-waiting-room`.
+    /// The heading of the section, as in its URL: `a-waiting-room`.
     pub(crate) name: String,
-    /// The `[dependencies]`.
+    /// The `[dependencies]` section.
     pub(crate) dependencies: String,
-    /// The whole of `main.rs`.
+    /// The complete `main.rs`.
     pub(crate) program: String,
 }
 
@@ -21,7 +21,7 @@ impl Listing {
         Self::first_in("readme", &page("README.md"))
     }
 
-    /// Each section of `docs/programs.md` is a program.
+    /// All programs of `docs/programs.md`, one per section.
     pub(crate) fn all() -> Vec<Self> {
         let page = page("docs/programs.md");
         let sections = page.split("\n## ").skip(1).map(|section| {
@@ -41,7 +41,8 @@ impl Listing {
         Self { name: name.to_owned(), dependencies: block("toml"), program: block("rust") }
     }
 
-    /// The same program under another name, with `from` replaced, which stands in it once.
+    /// The same program under another name. `from` must occur exactly once, and is replaced by
+    /// `to`.
     pub(crate) fn replaced(&self, name: &str, from: &str, to: &str) -> Self {
         assert_eq!(self.program.matches(from).count(), 1, "{from} in {}", self.program);
         let program = self.program.replace(from, to);
@@ -53,7 +54,7 @@ fn page(path: &str) -> String {
     fs::read_to_string(workspace().join(path)).unwrap()
 }
 
-/// Where this repository is.
+/// The root of this repository.
 pub(crate) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }

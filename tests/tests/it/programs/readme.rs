@@ -4,10 +4,10 @@ use http::StatusCode;
 
 use super::{listing::Listing, running::Running};
 
-/// How the README tells axum to give the addresses of clients to the layer.
+/// The code with which the program passes client addresses to the layer.
 const SERVES: &str = "app.into_make_service_with_connect_info::<SocketAddr>()";
 
-/// The program, and the same without connect info.
+/// The program, and a copy without connect info.
 pub(crate) fn listings() -> [Listing; 2] {
     let readme = Listing::of_the_readme();
     let without = readme.replaced(WITHOUT, SERVES, "app");
@@ -20,7 +20,7 @@ async fn the_program_of_the_readme_serves_its_first_visitor() {
     let shop = Running::start("readme").await;
     let seen = shop.visitor().get("/").await;
     assert_eq!((seen.status, &*seen.body), (StatusCode::OK, "Welcome to the shop."));
-    assert_eq!(shop.close().await, "", "it has nothing to complain about");
+    assert_eq!(shop.close().await, "", "it prints a warning");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use http::{Method, StatusCode};
 
 use super::running::Running;
 
-/// What a browser takes.
+/// The headers of a browser.
 const PAGE: [(&str, &str); 1] = [("accept", "text/html")];
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! A program that runs.
+//! Runs a program.
 
 use std::process::Stdio;
 
@@ -10,19 +10,19 @@ use tokio::{
 
 use super::built;
 
-/// A program of the docs, as a process on a port of its own. Killed when it is dropped.
+/// A program of the docs, as a process on a port of its own. It is killed when this is dropped.
 pub(crate) struct Running {
     process: Child,
     address: String,
 }
 
 impl Running {
-    /// Starts it, and returns when it has said where it serves.
+    /// Starts the program, and returns when it has printed its address.
     pub(crate) async fn start(name: &str) -> Self {
         Self::start_with(name, |command| command).await
     }
 
-    /// The same, with arguments and an environment.
+    /// Like [`start`](Self::start), with arguments and environment variables.
     pub(crate) async fn start_with(
         name: &str,
         prepare: impl FnOnce(&mut Command) -> &mut Command,
@@ -38,17 +38,17 @@ impl Running {
         Self { process, address }
     }
 
-    /// Where it serves, with the scheme.
+    /// The address of the program, with the scheme.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
-    /// A visitor that was never there before.
+    /// A visitor without cookies.
     pub(crate) fn visitor(&self) -> Visitor {
         Visitor::at(&self.address)
     }
 
-    /// Stops it, and returns what it has written to standard error.
+    /// Stops the program, and returns what it has written to standard error.
     pub(crate) async fn close(mut self) -> String {
         self.process.start_kill().unwrap();
         let output = self.process.wait_with_output().await.unwrap();

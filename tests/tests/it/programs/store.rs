@@ -1,4 +1,4 @@
-//! The program of several nodes.
+//! The program with several nodes.
 
 use http::StatusCode;
 use waiting_room_engines::{Engine, EngineServer, Persistence};
@@ -11,7 +11,7 @@ async fn two_nodes_of_the_docs_share_a_room_and_its_limits_by_redis_or_valkey() 
         let server = EngineServer::start(engine, Persistence::Never).unwrap();
         let (here, there) = (node(&server).await, node(&server).await);
 
-        // Two slots, one taken at each node.
+        // There are two slots; one is taken at each node.
         let guest = here.visitor();
         for visitor in [&guest, &there.visitor()] {
             assert_eq!(visitor.get("/").await.body, "Welcome to the shop.", "{engine}");
@@ -20,7 +20,7 @@ async fn two_nodes_of_the_docs_share_a_room_and_its_limits_by_redis_or_valkey() 
         assert_eq!(third.status, StatusCode::TOO_MANY_REQUESTS, "{engine}");
         assert_eq!(third.json()["waitingRoom"]["status"], "waiting", "{engine}");
 
-        // The pass of one is good at the other, and three of six requests are left.
+        // The pass is valid at both nodes, and three of six requests are left.
         let elsewhere = guest.at_another(there.address());
         let mut statuses = Vec::new();
         for _ in 0..2 {
@@ -36,7 +36,7 @@ async fn two_nodes_of_the_docs_share_a_room_and_its_limits_by_redis_or_valkey() 
     }
 }
 
-/// A node of the shop, on a free port, by the same key as the others.
+/// A node of the shop, on a free port, with the same key as the others.
 async fn node(server: &EngineServer) -> Running {
     Running::start_with("redis", |command| {
         command

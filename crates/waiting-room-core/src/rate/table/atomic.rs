@@ -341,6 +341,9 @@ impl Group {
 }
 
 /// The place of a key among places of one cache line, found without a branch for each.
+///
+/// Relaxed suffices for reading keys. A key that is found is read once more after its number was
+/// changed, and a key that is not found is searched again under the lock.
 #[inline]
 fn one_of(places: &[Place], key: u64) -> Option<&Place> {
     let found = places.iter().enumerate().fold(GROUP, |found, (index, place)| {
@@ -351,6 +354,9 @@ fn one_of(places: &[Place], key: u64) -> Option<&Place> {
 
 impl Place {
     /// The order in which places are given away: free ones first, then by use, the least first.
+    ///
+    /// The keys are read under the lock, but the numbers may change while they are compared. At
+    /// worst the place is then not that of the least used key, which does no harm.
     fn rank(&self) -> (bool, u64) {
         let is_taken = self.key.load(Ordering::Relaxed) != NOBODY;
         (is_taken, if is_taken { self.word.load(Ordering::Relaxed) } else { 0 })

@@ -1,4 +1,4 @@
-//! How the model decides, and what it remembers of it.
+//! The decisions of the model, and the state that they change.
 
 use waiting_room_core::{
     Pass, Reason, Ticket, Timestamp, Verdict, VisitorId,

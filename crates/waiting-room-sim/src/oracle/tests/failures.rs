@@ -1,4 +1,4 @@
-//! Requests without an answer, and rooms that begin anew.
+//! Tests of requests without an answer, and of rooms that lose their memory.
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn a_request_that_failed_may_have_the_slot() {
 
 #[test]
 fn a_slot_that_was_renewed_unheard_outlives_the_pass_and_another_may_be_taken() {
-    // The pass ends at 60 s; the slot, for all that is known, at 178.5 s.
+    // The pass lapses at 60 s. The slot may be held until 178.5 s.
     for (back_at, answered_at, free) in
         [(59_000, 59_999, 1), (60_000, 60_000, 0), (59_000, 60_000, 0)]
     {

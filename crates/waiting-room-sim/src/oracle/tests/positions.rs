@@ -1,4 +1,4 @@
-//! Positions that are shown, and how long a first ticket keeps its order.
+//! Tests of shown positions, and of how long a first ticket keeps its order.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn a_position_may_go_up_where_it_is_said_to_be_approximate() {
     assert_eq!(scene.report().position_rises, 0);
 }
 
-/// The answers of an outage reveal no decision, but the positions that they show are seen.
+/// The answers during an outage reveal no decision, but they do show positions.
 #[test]
 fn a_position_shown_in_an_outage_is_the_one_that_a_later_position_is_compared_with() {
     let rises = |shown, later| {

@@ -11,7 +11,7 @@ use crate::crowd::{
 
 const AT_30_S: Duration = Duration::from_secs(30);
 
-/// A room for one, which lets two in.
+/// The outcome for a room with one slot that admits two visitors.
 fn broken(restart: Option<Restart>) -> Outcome {
     let witness = Arc::new(Witness::new(Limits {
         total_active_users: 1,

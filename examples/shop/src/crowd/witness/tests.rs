@@ -46,7 +46,7 @@ fn a_request_that_leaves_while_the_store_is_away_is_in_doubt_until_it_is_answere
     witness.store_is_back(None);
     late.answered(WAIT);
     assert_eq!(witness.report().queued_while_free, 0);
-    // It may have taken the slot, so nobody else is told to wait too early.
+    // The first visitor may have taken the slot, so the second one is not told to wait too early.
     departs(&witness, 2).answered(WAIT);
     assert_eq!(witness.report().queued_while_free, 0);
 }
