@@ -1,4 +1,4 @@
-//! Answers a second to those who wait, over loopback.
+//! Answers per second to waiting visitors, over loopback.
 
 mod bench;
 mod client;

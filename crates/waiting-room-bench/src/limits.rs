@@ -1,4 +1,5 @@
-//! What a rate limit costs: the check of a key beside governor, and the layer beside others.
+//! The cost of a rate limit: the check of a key compared with governor, and the layer compared with
+//! others.
 
 mod algorithms;
 mod bench;

@@ -5,7 +5,7 @@
 //! cargo run --release -p waiting-room-bench -- paths     paths that are made to be expensive
 //! cargo run --release -p waiting-room-bench -- token     find, decode and open a token; seal one
 //! cargo run --release -p waiting-room-bench -- answers   answers to waiting visitors, by loopback
-//! cargo run --release -p waiting-room-bench -- limits    rate limits: a check, a request, a refusal
+//! cargo run --release -p waiting-room-bench -- limits    rate limits: check, request, refusal
 //! cargo run --release -p waiting-room-bench -- gate      the gate: overload, permits, waiters
 //! cargo run --release -p waiting-room-bench -- nodes     one store for many nodes, on each engine
 //! cargo run --release -p waiting-room-bench -- room      the verbs of the room, and its memory

@@ -31,7 +31,7 @@ use crate::{
     visitors::{CountingStore, config, cookie_of, token},
 };
 
-/// Measures, and prints.
+/// Measures both groups, and prints the tables.
 pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
     for (group, title) in [
         (BEHIND_AXUM, "A visitor with a valid pass, through axum's Router::layer"),
@@ -87,7 +87,7 @@ fn verdict(over_floor: &Samples, allocations: Option<f64>, calls: f64) -> String
     ])
 }
 
-/// How often the store is asked for one request with a valid pass.
+/// Counts the calls of the store for one request with a valid pass.
 fn store_calls_per_request() -> f64 {
     const REQUESTS: u32 = 100;
     let config = config().build().expect("the config is right");
@@ -123,13 +123,13 @@ const COLUMNS: [&str; 11] = [
     "bars",
 ];
 
-/// The rows that others are compared with, in both groups.
+/// The rows with which others are compared, in both groups.
 const FLOOR: usize = 0;
 const FORWARDING: usize = 1;
 
 const OURS: &str = "+ waiting room, valid pass";
 
-/// The bare router, the two layers that do nothing, ours, and others; the floor first.
+/// The bare router (the floor), two layers that do nothing, ours, and others.
 pub(crate) const BEHIND_AXUM: Group = Group::new(
     "behind-axum",
     &[
@@ -182,12 +182,12 @@ fn request_alone() -> Repeat {
     })
 }
 
-/// Sends requests with this cookie among others to a router.
+/// Sends requests with this cookie, among others, to a router.
 fn behind(router: Router, cookie: &str) -> Repeat {
     drive_router(router, Template::new([cookie]).with_peer())
 }
 
-/// The bare service, the two layers that do nothing, and ours; the floor first.
+/// The bare service (the floor), two layers that do nothing, and ours.
 pub(crate) const WITHOUT_AXUM: Group = Group::new(
     "without-axum",
     &[
@@ -223,7 +223,7 @@ fn suspended() -> Repeat {
     drive(layer.layer(Ready), Template::new(["other=1"]), || ())
 }
 
-/// The router behind a middleware that does so, and a cookie that it opens.
+/// Returns the router behind a middleware that rewrites a private cookie, and such a cookie.
 fn rewriting(router: Router) -> (Router, String) {
     let key = Key::from(&[7; 64]);
     let response = PrivateCookieJar::new(key.clone()).add(session()).into_response();
@@ -236,7 +236,7 @@ async fn rewrite(jar: PrivateCookieJar, request: Request, next: Next) -> impl In
     (jar.add(Cookie::new(NAME, session.value().to_owned())), next.run(request).await)
 }
 
-/// As much as a pass holds.
+/// Returns a cookie as long as the content of a pass.
 fn session() -> Cookie<'static> {
     Cookie::new(NAME, "0123456789abcdef0123456789abcdef0123456789abcdef")
 }

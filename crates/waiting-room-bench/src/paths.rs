@@ -38,7 +38,7 @@ pub(crate) fn run(effort: Effort) -> Report {
         ]);
     }
     report.note("64 paths of each kind take turns. The first row is the plain one.");
-    report.note("No limit applies in the end, so nothing is charged.");
+    report.note("In the end no limit applies, so nothing is charged.");
     report
 }
 

@@ -1,4 +1,4 @@
-//! The cost of a room's verbs in a steady state, and the memory of a visitor.
+//! The cost of the verbs of a room in a steady state, and the memory of a visitor.
 
 use std::{hint::black_box, mem, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
     valgrind::Counting,
 };
 
-/// Measures, and prints.
+/// Measures the verbs and the memory, and prints the tables.
 pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
     println!("{}", verbs(effort, counting)?);
     println!("{}", memory(effort, counting)?);
@@ -28,13 +28,13 @@ fn verbs(effort: Effort, counting: Counting) -> Result<Report> {
     let mut report = Report::new("The verbs of a room", "room", effort, &columns);
     report.costs(VERBS, effort, counting)?;
     report
-        .note("Without the lock of the store, and with the time given: what the lock is held for.");
+        .note("Without the lock of the store and its clock: the time for which the lock is held.");
     Ok(report)
 }
 
 fn memory(effort: Effort, counting: Counting) -> Result<Report> {
     let columns = ["what", "heap bytes", "at the worst", "resident bytes", "allocations"];
-    let mut report = Report::new("What a visitor weighs", "room", effort, &columns);
+    let mut report = Report::new("The memory of a visitor", "room", effort, &columns);
     let visitors = effort.crowd();
     for case in MEMORY.cases() {
         let Weight { resident, heap } = weigh(MEMORY, case.name, visitors, counting)?;
@@ -43,7 +43,7 @@ fn memory(effort: Effort, counting: Counting) -> Result<Report> {
         });
         report.row([case.name.to_owned(), kept, peak, figure(resident), allocations]);
     }
-    report.note(format!("Of {visitors} that came one after another; tables grow by doubling."));
+    report.note(format!("For {visitors} visitors, one after another; tables grow by doubling."));
     counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
     Ok(report)
 }
@@ -62,7 +62,7 @@ pub(crate) const VERBS: Group = Group::new(
     ],
 );
 
-/// One visitor comes as one session lapses.
+/// A new visitor enters whenever a session lapses.
 fn enter(active: u32) -> Repeat {
     let mut room = wide();
     let step = room.rules().pass_lifetime() / active;
@@ -89,7 +89,7 @@ fn first_ticket() -> Repeat {
     })
 }
 
-/// Everybody in line checks in in turn, about once in an interval.
+/// All visitors in line check in, one after another, about once in an interval each.
 fn check_in(waiting: u32) -> Repeat {
     let (mut room, mut holder) = full();
     let mut tickets = line_up(&mut room, waiting.into());
@@ -107,7 +107,7 @@ fn check_in(waiting: u32) -> Repeat {
     })
 }
 
-/// Everybody inside renews in turn, as soon as it is due.
+/// All active visitors renew their passes, one after another, as soon as they are due.
 fn renew(active: u32) -> Repeat {
     let mut room = wide();
     let step = room.rules().renew_after() / active;
@@ -133,7 +133,7 @@ fn repeated<T>(mut verb: impl FnMut() -> T + 'static) -> Repeat {
     })
 }
 
-/// Visitors inside, and visitors in line.
+/// Active visitors, and visitors in line.
 pub(crate) const MEMORY: Group = Group::new(
     "memory",
     &[
@@ -160,23 +160,23 @@ fn waiting() -> Repeat {
     })
 }
 
-/// When the first visitor comes.
+/// When the first visitor arrives.
 const OPENING: Timestamp = Timestamp::from_secs(1_700_000_000);
 
 /// How often a visitor in a long line checks in.
 const INTERVAL: Duration = Duration::from_secs(20);
 
-/// A visitor with bits that look random: multiples of an odd number.
+/// Returns a visitor with bits that look random: a multiple of an odd number.
 fn visitor(number: u64) -> VisitorId {
     VisitorId::new((u128::from(number) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
 }
 
-/// A room with sessions of five minutes and room for everybody.
+/// Creates a room with sessions of five minutes that never fills.
 fn wide() -> Room {
     Room::new(RoomRules::new("shop", RoomRules::MAX_USERS)).expect("the rules are right")
 }
 
-/// A room whose only slot is taken for a day, and the pass of who has it.
+/// Creates a room whose only slot is taken for a day, and returns the pass that holds it.
 fn full() -> (Room, Pass) {
     let rules = RoomRules::new("shop", 1)
         .with_session_duration(Duration::from_secs(24 * 60 * 60))
@@ -187,7 +187,7 @@ fn full() -> (Room, Pass) {
     (room, pass)
 }
 
-/// Lets a visitor into a room that has a slot.
+/// Admits a visitor to a room that has a free slot.
 fn admit(room: &mut Room, number: u64, now: Timestamp) -> Pass {
     match room.enter(visitor(number), now) {
         Verdict::Admit { pass, .. } => pass,
@@ -195,7 +195,7 @@ fn admit(room: &mut Room, number: u64, now: Timestamp) -> Pass {
     }
 }
 
-/// Has a visitor check in where there is no slot.
+/// Checks in a visitor of a full room.
 fn wait(room: &mut Room, ticket: &Ticket, now: Timestamp) -> Ticket {
     match room.check_in(ticket, now) {
         Verdict::Wait { ticket, .. } => ticket,
@@ -203,7 +203,7 @@ fn wait(room: &mut Room, ticket: &Ticket, now: Timestamp) -> Ticket {
     }
 }
 
-/// Has so many visitors stand in line, all at the opening.
+/// Lines up visitors, all at the opening.
 fn line_up(room: &mut Room, count: u64) -> Vec<Ticket> {
     let mut stand = |number| {
         let first = Ticket::new(visitor(number), OPENING, OPENING, OPENING);

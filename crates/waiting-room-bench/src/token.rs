@@ -29,7 +29,7 @@ use crate::{
     visitors::{config, key, token},
 };
 
-/// Measures, and prints.
+/// Measures both groups, and prints the table.
 pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
     let tokens = Measured::of(TOKENS, effort, counting)?;
     let ciphers = Measured::of(CIPHERS, effort, counting)?;
@@ -50,20 +50,20 @@ pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
     }
 
     report.note(
-        "One token: a request with three tickets (147 characters) before the pass less one with \
-         the pass alone, by three. Nothing of the request is in it but the longer Cookie header; \
-         a pass is 126 characters, so the figure is a little too high.",
+        "One token: a third of the difference between a request with three tickets (147 characters) \
+         before the pass and one with the pass alone. Of the request itself, only the longer \
+         Cookie header is in it. A pass has 126 characters, so the figure is slightly too high.",
     );
     report.note(
-        "Sealing: a request with a renewed pass of an old key less one with a pass of the new, \
-         with everything that hands out the fresh pass.",
+        "Sealing: the difference between a request with a renewed pass of an old key and one with \
+         a pass of the new key. It includes all work for the fresh pass.",
     );
     counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
     println!("{report}");
     Ok(())
 }
 
-/// A figure for each round, and a count.
+/// A time for each round, and a count of instructions.
 type Figure = (Samples, Option<f64>);
 
 fn row(report: &mut Report, name: &str, (ns, instructions): &Figure, bar: String) {
@@ -71,7 +71,7 @@ fn row(report: &mut Report, name: &str, (ns, instructions): &Figure, bar: String
     report.row([name.to_owned(), figure(ns.median()), range(ns), instructions, bar]);
 }
 
-/// A group, measured.
+/// The measurements of a group.
 struct Measured {
     times: Vec<Samples>,
     counts: Vec<Option<Counts>>,
@@ -86,7 +86,7 @@ impl Measured {
         (self.times[case].clone(), self.counts[case].map(|counts| counts.instructions))
     }
 
-    /// What one case takes more than another, for each of `parts` equal things.
+    /// Returns the difference of one case to another, divided by `parts`.
     fn over(&self, case: usize, floor: usize, parts: usize) -> Figure {
         let parts = u32::try_from(parts).map_or(f64::NAN, f64::from);
         let times = self.times[case].with(&self.times[floor], |more, less| (more - less) / parts);
@@ -97,12 +97,12 @@ impl Measured {
 
 const COLUMNS: [&str; 5] = ["what", "ns/op", "min..max", "instr/op", "bar"];
 
-/// Where the requests stand in their group.
+/// The indices of the requests in their group.
 const A_PASS: usize = 0;
 const WITH_TICKETS: usize = 1;
 const OF_AN_OLD_KEY: usize = 2;
 
-/// The requests, in the order of the constants of the table.
+/// The requests, in the order of the constants above.
 pub(crate) const TOKENS: Group = Group::new(
     "tokens",
     &[
@@ -112,7 +112,7 @@ pub(crate) const TOKENS: Group = Group::new(
     ],
 );
 
-/// So many tickets stand before the pass: with it, as many tokens as the layer looks at.
+/// The number of tickets before the pass: together with it, the most tokens that the layer opens.
 const TICKETS: usize = 3;
 
 fn with_tickets(count: usize) -> Repeat {
@@ -129,7 +129,8 @@ fn with_tickets(count: usize) -> Repeat {
     drive(layer.layer(Ready), template(&tokens), || ())
 }
 
-/// The pass has been renewed by an earlier request, so each gets the renewed one, newly sealed.
+/// Sends a pass of an old key. An earlier request has renewed it, so each response carries the
+/// renewed pass, sealed again.
 fn of_an_old_key() -> Repeat {
     let (old, new) = (KeyRing::new(key(2)), KeyRing::new(key(3)).also_opens(key(2)));
     let layer =
@@ -147,7 +148,7 @@ fn template(tokens: &[String]) -> Template {
     Template::new(cookies.iter().map(String::as_str))
 }
 
-/// The references; the one of the bar first.
+/// The ciphers and the decoder alone, for comparison.
 pub(crate) const CIPHERS: Group = Group::new(
     "ciphers",
     &[
@@ -176,7 +177,7 @@ fn open<C: AeadInOut + KeyInit + 'static>() -> Repeat {
     })
 }
 
-/// With one nonce for all, as no program must.
+/// Seals with the same nonce each time, which a real program must never do.
 fn seal<C: AeadInOut + KeyInit + 'static>() -> Repeat {
     let (cipher, nonce) = (C::new(&Array::default()), Array::default());
     Repeat::new(move |times| {
@@ -202,11 +203,11 @@ fn decode() -> Repeat {
     })
 }
 
-/// As long as the payload of a pass.
+/// A payload as long as that of a pass.
 const PAYLOAD: [u8; 48] = [0x5a; 48];
 
-/// As long as the associated data of a pass.
+/// Associated data as long as that of a pass.
 const BOUND: &[u8] = b"\x01\x01idid-shop";
 
-/// As long as a sealed pass.
+/// The length of a sealed pass in bytes.
 const TOKEN_LEN: usize = 94;

@@ -12,9 +12,9 @@
 //!                                              gone                     gone
 //! ```
 //!
-//! [`Room`] has the verbs, and [`RoomRules`] the operator's choices. A verb about a visitor returns
-//! a [`Verdict`] or a [`Renewal`]; each verdict has a [`Reason`] for metrics and logs.
-//! [`RoomSnapshot`] holds the numbers for the operator.
+//! [`Room`] has the verbs, and [`RoomRules`] the operator's choices. A request for a slot is
+//! answered with a [`Verdict`], which has a [`Reason`] for metrics and logs, and a pass that is due
+//! with a [`Renewal`]. [`RoomSnapshot`] holds the numbers for the operator.
 //!
 //! Each verb first drops everything that has lapsed, so a room needs no background task. It does no
 //! I/O, reads no clock and knows no sealed tokens: a [`Store`](crate::Store) serializes the calls,

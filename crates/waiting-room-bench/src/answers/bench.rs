@@ -1,4 +1,5 @@
-//! The two tables: over loopback, each target against the bare application, and without a network.
+//! The two tables: answers over loopback, compared with the bare application, and answers without a
+//! network.
 
 use std::time::Duration;
 
@@ -19,16 +20,16 @@ use crate::{
     valgrind::Counting,
 };
 
-/// Measures, and prints.
+/// Measures the answers, and prints the tables.
 pub(crate) fn run(effort: Effort, counting: Counting, load: Option<LoadKind>) -> Result<()> {
     let title = "Answers over loopback, a server on one core";
     let mut report = over_loopback(title, "answers", targets, effort, load)?;
-    report.note("Ready-made: an application that sends a copy of the early ticket's answer.");
+    report.note("Ready-made: an application that sends a copy of the answer to an early ticket.");
     println!("{report}");
     alone(effort, counting)
 }
 
-/// Measures refusals, and prints.
+/// Measures the refusals, and prints the table.
 pub(crate) fn run_refusals(effort: Effort, load: Option<LoadKind>) -> Result<()> {
     let title = "Refusals over loopback, a server on one core";
     println!("{}", over_loopback(title, "limits", refusals, effort, load)?);
@@ -61,12 +62,12 @@ fn alone(effort: Effort, counting: Counting) -> Result<()> {
     let columns = ["answer", "ns/op", "min..max", "instr/op", "allocs/op", "bytes/op"];
     let mut report = Report::new("Answers without a network", "answers", effort, &columns);
     report.costs(ALONE, effort, counting)?;
-    report.note("The time of the layer with that of the request, as in the tables of `pass`.");
+    report.note("The time of the layer and of the request, as in the tables of `pass`.");
     println!("{report}");
     Ok(())
 }
 
-/// What was found about a target.
+/// The samples of one target.
 #[derive(Clone, Debug, Default)]
 struct Found {
     per_second: Samples,
@@ -109,15 +110,18 @@ fn fill(report: &mut Report, targets: &[Target], found: &[Found], load: LoadKind
             bar.map_or(NONE.to_owned(), |bar| bar.to_string()),
         ]);
     }
-    report.note(format!("{CONNECTIONS} connections, kept alive; {}", match load {
-        LoadKind::Hyper => {
-            "requests by hyper in this process, for want of wrk: it is as slow as the server, so \
-             the CPU time says more than the requests a second."
+    report.note(format!(
+        "{CONNECTIONS} connections, kept alive; {}",
+        match load {
+            LoadKind::Hyper => {
+                "requests by hyper in this process, because wrk is missing. It is as slow as the \
+             server, so the CPU time is more meaningful than the requests per second."
+            }
+            LoadKind::Wrk => "requests by wrk, one thread on the other core.",
         }
-        LoadKind::Wrk => "requests by wrk, one thread on the other core.",
-    }));
-    report.note("Where other work runs beside it, the ratio by CPU is the one to believe.");
-    report.note("The floor is asked without any header but those of the client.");
+    ));
+    report.note("If other work runs on the machine, the ratio by CPU is the more reliable one.");
+    report.note("Requests for the floor have only the headers of the client.");
 }
 
 const COLUMNS: [&str; 8] =

@@ -1,4 +1,4 @@
-//! Requests over hyper: one to see what the answer is, or many as a load.
+//! Requests by hyper: one to check the answer, or many as a load.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tokio::{
 use super::targets::{Load, Target};
 use crate::requests::runtime;
 
-/// Makes sure that a target answers as it should.
+/// Checks that a target answers with its expected status.
 pub(super) fn check(target: &Target) -> Result<()> {
     let response = runtime().block_on(async {
         let mut connection = connect(target.port).await?;
@@ -56,7 +56,7 @@ pub(super) fn run(target: &Target, duration: Duration, connections: usize) -> Re
     })
 }
 
-/// One client: how long each of its requests took.
+/// Runs one client, and returns how long each of its requests took.
 async fn ask_until(target: Target, end: Instant) -> Result<Vec<Duration>> {
     let mut connection = connect(target.port).await?;
     let mut waits = Vec::new();

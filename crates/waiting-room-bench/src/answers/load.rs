@@ -1,4 +1,4 @@
-//! Requests as fast as they are answered, from another core: by hyper or by the `wrk` program.
+//! A closed-loop load from another core, by hyper or by the `wrk` program.
 
 use std::{process::Command, thread, time::Duration};
 
@@ -11,23 +11,23 @@ use super::{
 };
 use crate::usage::pin_to;
 
-/// What sends the requests.
+/// A load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LoadKind {
-    /// hyper in this process. It takes more of its core than a server does, so the figures are as
-    /// much its own as the server's.
+    /// hyper in this process. It needs more CPU time than the server, so the figures depend on it as
+    /// much as on the server.
     Hyper,
     /// The `wrk` program.
     Wrk,
 }
 
 impl LoadKind {
-    /// The better one of those that are there.
+    /// Returns wrk if it is installed, and hyper otherwise.
     pub(super) fn best() -> Self {
         if is_wrk_installed() { Self::Wrk } else { Self::Hyper }
     }
 
-    /// Sends the requests of a target for so long.
+    /// Sends requests to a target for the given time.
     pub(super) fn run(self, target: &Target, duration: Duration) -> Result<Load> {
         thread::scope(|scope| {
             let load = scope.spawn(|| {
@@ -37,16 +37,16 @@ impl LoadKind {
                     Self::Wrk => run_wrk(target, duration, CONNECTIONS),
                 }
             });
-            load.join().expect("what can go wrong with a load is an error")
+            load.join().expect("a load that fails returns an error")
         })
     }
 }
 
-/// As many clients ask at a time.
+/// The number of connections, each of which has one request at a time.
 pub(super) const CONNECTIONS: usize = 32;
 
 pub(super) fn is_wrk_installed() -> bool {
-    // It has no option that only says so: asked for its version, it says it and fails.
+    // `wrk --version` prints the version but exits with an error, so only the start is checked.
     Command::new("wrk").arg("--version").output().is_ok()
 }
 

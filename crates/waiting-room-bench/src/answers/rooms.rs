@@ -1,4 +1,4 @@
-//! Full rooms, and the layer's answers to waiting visitors without a network.
+//! Full rooms, and the answers of the layer to waiting visitors, without a network.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct FullRoom {
     pub(super) layer: WaitingRoomLayer,
-    /// The pass that fills it.
+    /// The pass that holds its only slot.
     pub(super) pass: String,
-    /// A ticket for it.
+    /// A ticket of a waiting visitor.
     pub(super) ticket: String,
 }
 
@@ -34,14 +34,14 @@ impl FullRoom {
     }
 }
 
-/// A room on the machine's clock, with a ticket that is shown too early for ten minutes.
+/// Creates a full room on the machine's clock, with a ticket that is not due for ten minutes.
 pub(super) async fn full_room() -> Result<FullRoom> {
     let longest = Duration::from_secs(10 * 60);
     let config = config().refresh_interval(longest).place_retention(3 * longest).build()?;
     Ok(FullRoom::new(WaitingRoomLayer::new(config)).await)
 }
 
-/// A room whose clock stands where its ticket is due.
+/// Creates a full room whose clock stands still at a time when its ticket is due.
 pub(super) async fn still_room() -> Result<FullRoom> {
     let clock = ManualClock::new(Timestamp::from_secs(1_700_000_000));
     let config = config().build()?;
@@ -52,7 +52,7 @@ pub(super) async fn still_room() -> Result<FullRoom> {
     Ok(room)
 }
 
-/// The answers that are asked for over loopback as well.
+/// The answers that are also measured over loopback.
 pub(crate) const ALONE: Group = Group::new(
     "answers",
     &[
@@ -84,10 +84,10 @@ fn check_in() -> Repeat {
     drive(room.layer.layer(Ready), template, || ())
 }
 
-/// What a program asks for, and what a browser does.
+/// The types that a program accepts, and those that a browser accepts.
 pub(super) const JSON: &str = "application/json";
 pub(super) const HTML: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
-/// The statuses that they are answered with.
+/// The statuses of the answers to a program and to a browser.
 pub(super) const DATA: StatusCode = StatusCode::TOO_MANY_REQUESTS;
 pub(super) const PAGE: StatusCode = StatusCode::SERVICE_UNAVAILABLE;

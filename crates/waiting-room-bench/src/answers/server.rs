@@ -1,4 +1,4 @@
-//! The process that is asked, several servers on one thread of one core, and the handle on it.
+//! The process with the servers, all of them on one thread of one core, and its handle.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
     usage::{pin_to, process_cpu_time},
 };
 
-/// A process that serves, until this is dropped.
+/// A process with the servers, which is killed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Server {
     process: Process,
@@ -32,13 +32,13 @@ impl Server {
         Ok(Self { process, address })
     }
 
-    /// How long it has run so far.
+    /// The CPU time of the process so far.
     pub(super) fn cpu_time(&self) -> Result<Duration> {
         process_cpu_time(self.process.id())
     }
 }
 
-/// What one must know to ask the servers. The process says it in one line, as JSON.
+/// The ports and tokens for requests to the servers. The process prints them in one line, as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Address {
     /// The port of the application alone.
@@ -47,17 +47,17 @@ pub(super) struct Address {
     pub(super) room: u16,
     /// The port of the application behind a full room whose clock stands still.
     pub(super) still: u16,
-    /// The port of an application that always gives the room's answer to its ticket, in JSON.
+    /// The port of an application that always sends a copy of the answer to a ticket, in JSON.
     pub(super) json: u16,
     /// The same in HTML.
     pub(super) html: u16,
     /// The pass that fills the room.
     pub(super) pass: String,
-    /// A ticket of the room that is shown too early for as long as it is measured.
+    /// A ticket of the room that is not due during the measurement.
     pub(super) early: String,
-    /// A ticket of the room that stands still which is due.
+    /// A ticket that is due, of the room whose clock stands still.
     pub(super) due: String,
-    /// The ports of the applications that refuse everything.
+    /// The ports of the applications that refuse every request.
     pub(super) refusing: Vec<u16>,
 }
 
@@ -101,13 +101,13 @@ async fn listen(servers: &mut JoinSet<io::Result<()>>, app: Router) -> Result<u1
     Ok(port)
 }
 
-/// One that always answers what `app` answers now to a request with this cookie: what is left to
-/// pay where nothing is decided and nothing is written, but as many bytes are sent.
+/// Creates an application that always sends the answer that `app` gives now to a request with this
+/// cookie: the remaining cost if nothing is decided or rendered, and the same bytes are sent.
 pub(super) async fn ready_made(app: &Router, types: &str, cookie: &str) -> Result<Router> {
     let request = Request::get("/").header(header::ACCEPT, types).header(header::COOKIE, cookie);
     let Ok(response) = app.clone().oneshot(request.body(Body::empty())?).await;
     let (mut head, body) = response.into_parts();
-    // The server sets it, and would find it twice.
+    // The server sets this header itself, and it must not be there twice.
     head.headers.remove(header::CONTENT_LENGTH);
     let answer: Response<Bytes> = Response::from_parts(head, body.collect().await?.to_bytes());
     let repeat = move || std::future::ready(answer.clone().map(Body::from));

@@ -1,4 +1,4 @@
-//! The requests of a measurement, and what came of them.
+//! The requests of a measurement, and their figures.
 
 use http::StatusCode;
 
@@ -15,7 +15,7 @@ pub(super) struct Target {
     pub(super) port: u16,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) status: StatusCode,
-    /// How many of the bare application's requests a second are enough.
+    /// The least ratio of its requests per second to those of the floor, if it has a bar.
     pub(super) bar: Option<f64>,
 }
 
@@ -37,7 +37,7 @@ impl Target {
         self
     }
 
-    /// For the answers that a bar is about.
+    /// Sets the bar.
     fn bar(mut self, ratio: f64) -> Self {
         self.bar = Some(ratio);
         self
@@ -53,7 +53,7 @@ pub(super) struct Load {
     pub(super) p99_ms: f64,
 }
 
-/// Requests that are refused: a bare layer that does so first, which is the floor.
+/// Requests that are refused: by a bare layer, which is the floor, by ours, and by others.
 pub(super) fn refusals(address: &Address) -> Vec<Target> {
     let target = |(refusing, port): (&Refusing, &u16)| {
         let target = Target::new(refusing.name, *port, StatusCode::TOO_MANY_REQUESTS);
@@ -62,7 +62,7 @@ pub(super) fn refusals(address: &Address) -> Vec<Target> {
     REFUSING.iter().zip(&address.refusing).map(target).collect()
 }
 
-/// Requests of those who wait; the floor first.
+/// Requests of waiting visitors, after the floor.
 pub(super) fn targets(address: &Address) -> Vec<Target> {
     let Address { hello, json, html, room, still, pass, early, due, .. } = address;
     let ok = StatusCode::OK;

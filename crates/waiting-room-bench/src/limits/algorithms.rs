@@ -14,7 +14,7 @@ use super::{
 };
 use crate::case::{Case, Group, Repeat};
 
-/// Each of them.
+/// The six algorithms.
 pub(crate) const ALGORITHMS: Group = Group::new(
     "algorithms",
     &[
@@ -27,7 +27,7 @@ pub(crate) const ALGORITHMS: Group = Group::new(
     ],
 );
 
-/// A limit of twice what each key asks for.
+/// Checks keys against a limit of twice their rate.
 fn checked(algorithm: Algorithm) -> Repeat {
     let quota = Quota::per_second(2_000);
     let limiter = Limiter::new(algorithm, &[quota], 1_000).expect("the quota can be kept");
@@ -37,7 +37,7 @@ fn checked(algorithm: Algorithm) -> Repeat {
     })
 }
 
-/// Ours first, with GCRA.
+/// The memory of a key in our limiters, GCRA first, and in governor's.
 pub(crate) const KEY_MEMORY: Group = Group::new(
     "key-memory",
     &[

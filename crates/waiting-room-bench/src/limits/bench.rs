@@ -1,4 +1,4 @@
-//! The tables: the check of a key, its memory, and requests that are admitted and refused.
+//! The tables of rate limits: the check of a key, its memory, and admitted and refused requests.
 
 use anyhow::Result;
 
@@ -18,9 +18,10 @@ use crate::{
     valgrind::{Counting, count},
 };
 
-/// Measures, and prints.
+/// Measures everything, and prints the tables.
 pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
-    // To make a million keys known takes valgrind minutes, and instructions do not depend on it.
+    // Under valgrind, a million keys take minutes to insert; the instructions of a check do not
+    // depend on their number.
     for (group, keys, limit, counting) in [
         (ONE, "1 key", None, counting),
         (THOUSAND, "1 000 keys", Some(0.8), counting),
@@ -36,7 +37,7 @@ pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
     Ok(())
 }
 
-/// Ours beside governor with its default map: the checks of the same keys with the same outcome.
+/// Compares our check with that of governor and its default map, for the same keys and outcomes.
 fn checks(
     group: Group,
     keys: &str,
@@ -66,17 +67,17 @@ fn checks(
         ]);
     }
     report.note(
-        "A Limiter hashes its key as the layer does. Unless it is said, it reads the clock that \
-         governor reads, and all keys are u64 and checked alike often.",
+        "A Limiter hashes its key as the layer does. Unless the row differs, it reads the clock of \
+         governor, and all keys are u64 and equally frequent.",
     );
-    report.note("governor has its default map, a DashMap with SipHash, unless ahash is said.");
+    report.note("governor has its default map, a DashMap with SipHash, unless the row has ahash.");
     counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
     Ok(report)
 }
 
 fn on_two_threads(effort: Effort) -> Report {
     let columns = ["check", "ns/op", "min..max", "x governor"];
-    let title = "The check of a key on two threads at a time";
+    let title = "The check of a key on two threads at once";
     let mut report = Report::new(title, "limits", effort, &columns);
     let cases = TWO_THREADS.cases();
     let times = time_by_wall(cases, effort);
@@ -88,22 +89,22 @@ fn on_two_threads(effort: Effort) -> Report {
         report.row([case.name.to_owned(), figure(ns.median()), range(ns), ratio]);
     }
     report
-        .note("Time by the wall, for one check on each thread; other work on the machine counts.");
+        .note("Wall time, for one check on each thread; other work on the machine has influence.");
     report
 }
 
 fn algorithms(effort: Effort, counting: Counting) -> Result<Report> {
     let columns = ["algorithm", "ns/op", "min..max", "instr/op", "allocs/op", "bytes/op"];
-    let title = "The algorithms, 1 000 keys, the time given";
+    let title = "The algorithms, 1 000 keys, without reading a clock";
     let mut report = Report::new(title, "limits", effort, &columns);
     report.costs(ALGORITHMS, effort, counting)?;
-    report.note("A limit of 2 000 a second, half of which each key uses.");
+    report.note("A limit of 2 000 per second, half of which each key uses.");
     Ok(report)
 }
 
 fn memory(effort: Effort, counting: Counting) -> Result<Report> {
     let columns = ["what", "heap bytes", "at the worst", "resident bytes", "allocations", "bar"];
-    let mut report = Report::new("What a key weighs", "limits", effort, &columns);
+    let mut report = Report::new("The memory of a key", "limits", effort, &columns);
     let keys = effort.keys();
     for (index, case) in KEY_MEMORY.cases().iter().enumerate() {
         let Weight { resident, heap } = weigh(KEY_MEMORY, case.name, keys, counting)?;
@@ -114,7 +115,7 @@ fn memory(effort: Effort, counting: Counting) -> Result<Report> {
         let bar = bar.unwrap_or_else(|| NONE.to_owned());
         report.row([case.name.to_owned(), kept, peak, figure(resident), allocations, bar]);
     }
-    report.note(format!("Of {keys} keys; a Limiter is made for as many."));
+    report.note(format!("For {keys} keys; a Limiter is created for that number."));
     counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
     Ok(report)
 }
@@ -137,11 +138,11 @@ fn refused(effort: Effort, counting: Counting) -> Result<Report> {
         let has_bar = name == "ours, all headers and a problem document";
         has_bar.then(|| Bar::at_most("x floor", 1.5, ratio))
     })?;
-    report.note("The same request, of a program unless it is said.");
+    report.note("The same request, sent by a program unless the row differs.");
     Ok(report)
 }
 
-/// Our checks, and the ones of governor to compare them with.
+/// Our checks, and those of governor with which they are compared.
 const PEERS: [(&str, &str); 6] = [
     ("Limiter, the time given", "governor"),
     ("Limiter", "governor"),
@@ -155,7 +156,7 @@ const PEERS: [(&str, &str); 6] = [
 mod tests {
     use super::*;
 
-    /// How many allocations a case makes more than another of its group.
+    /// Returns the additional allocations of a case, compared with another of its group.
     fn more(group: Group, name: &str, than: &str) -> u64 {
         let case = |name| group.cases().iter().find(|case| case.name == name);
         let [ours, other] = [name, than].map(|name| case(name).expect("it is there").allocations());

@@ -1,7 +1,7 @@
-//! The check of one key among many: ours and governor's.
+//! The check of one key among many, by our limiter and by governor's.
 //!
-//! A [`Limiter`] is given the time, governor reads its clock in each check. So the rows to compare
-//! are those in which ours reads the same clock.
+//! A [`Limiter`] receives the time as an argument, and governor reads its clock in each check. So
+//! the comparable rows are those in which our limiter reads the same clock.
 
 use std::{
     hash::Hash,
@@ -28,14 +28,14 @@ use super::turns::{
 };
 use crate::case::{Case, Group, Repeat};
 
-/// With one key.
+/// One key.
 pub(crate) const ONE: Group = Group::new("key-of-one", &cases::<1>());
-/// With a thousand, which the caches of a core hold.
+/// A thousand keys, which fit into the caches of a core.
 pub(crate) const THOUSAND: Group = Group::new("key-of-thousand", &cases::<1_000>());
-/// With so many that they are in memory.
+/// A million keys, which do not fit into the caches.
 pub(crate) const MILLION: Group = Group::new("key-of-million", &cases::<MANY>());
 
-/// On two threads at a time.
+/// Checks on two threads at once.
 pub(crate) const TWO_THREADS: Group = Group::new(
     "key-on-two-threads",
     &[
@@ -52,7 +52,8 @@ pub(crate) const TWO_THREADS: Group = Group::new(
     ],
 );
 
-/// Without optimization, where no time means anything, it takes too long to make a million known.
+/// The number of keys of [`MILLION`]. Without optimization, a million take too long to insert, and
+/// the times are meaningless anyway.
 const MANY: u32 = if cfg!(debug_assertions) { 5_000 } else { 1_000_000 };
 
 const fn cases<const KEYS: u32>() -> [Case; 13] {
@@ -125,12 +126,12 @@ fn governor_direct() -> Repeat {
     Turns::new(1, Uniform).check(Allowed, move |_, _| limiter.check().is_ok())
 }
 
-/// The time that is given.
+/// Returns the given time, without reading a clock.
 fn given(now: Timestamp) -> Timestamp {
     now
 }
 
-/// The clock that governor reads.
+/// Returns a function that reads the clock of governor.
 fn quanta() -> impl Fn(Timestamp) -> Timestamp + Sync {
     let clock = QuantaClock::default();
     let start = clock.now();
@@ -140,13 +141,13 @@ fn quanta() -> impl Fn(Timestamp) -> Timestamp + Sync {
     }
 }
 
-/// The clock of the layer.
+/// Returns a function that reads the clock of the layer.
 fn system() -> impl Fn(Timestamp) -> Timestamp {
     let clock = SystemClock::new();
     move |_| clock.now()
 }
 
-/// A limit that every check keeps, or one that the first check of a key uses up.
+/// Creates a limit that allows every check, or one that the first check of a key uses up.
 fn limiter(keys: u32, outcome: Outcome) -> Limiter {
     let quota = match outcome {
         Allowed => Quota::per_second(NEVER_USED_UP.get().into()),
@@ -156,7 +157,7 @@ fn limiter(keys: u32, outcome: Outcome) -> Limiter {
     Limiter::new(Algorithm::Gcra, &[quota], keys).expect("the quota can be kept")
 }
 
-/// The same limit for governor.
+/// Returns the same limit for governor.
 pub(super) fn governor_quota(outcome: Outcome) -> GovernorQuota {
     match outcome {
         Allowed => GovernorQuota::per_second(NEVER_USED_UP),
@@ -170,17 +171,17 @@ pub(super) fn hasher() -> KeyHasher {
     KeyHasher::new([3, 1, 4, 1])
 }
 
-/// The number of an account: not one after another.
+/// Returns the number of an account; the numbers are not consecutive.
 pub(super) fn number(key: u32) -> u64 {
     u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The address of a client: not one after another.
+/// Returns the address of a client; the addresses are not consecutive.
 pub(super) fn address(key: u32) -> IpAddr {
     Ipv4Addr::from(key.wrapping_mul(0x9e37_79b1)).into()
 }
 
-/// The hash of an address, as the layer makes it.
+/// Hashes an address as the layer does.
 fn address_hash(hasher: &KeyHasher, address: IpAddr) -> KeyHash {
     match address {
         IpAddr::V4(address) => hasher.hash(&address.to_bits()),
@@ -188,5 +189,5 @@ fn address_hash(hasher: &KeyHasher, address: IpAddr) -> KeyHash {
     }
 }
 
-/// One a nanosecond: faster than anything can check.
+/// One per nanosecond: more than any caller can check.
 const NEVER_USED_UP: NonZeroU32 = NonZeroU32::new(1_000_000_000).expect("it is not zero");

@@ -21,13 +21,13 @@ use crate::{
     requests::{Template, drive_router, hello, runtime},
 };
 
-/// An application that refuses everything.
+/// An application that refuses every request.
 pub(crate) struct Refusing {
     pub(crate) name: &'static str,
     pub(crate) app: fn() -> Router,
 }
 
-/// The floor first; then ours, and others.
+/// The floor, ours, and others.
 pub(crate) const REFUSING: &[Refusing] = &[
     Refusing { name: "a layer answering 429, no body (the floor)", app: bare },
     Refusing { name: "axum::middleware::from_fn answering 429", app: by_function },
@@ -37,7 +37,7 @@ pub(crate) const REFUSING: &[Refusing] = &[
     Refusing { name: "tower-resilience, no key", app: resilience },
 ];
 
-/// The same as cases, and the page that a browser gets.
+/// The same applications as cases, and the page for a browser.
 pub(crate) const REFUSED: Group = Group::new(
     "refused",
     &[
@@ -81,7 +81,7 @@ fn resilience() -> Router {
     used_up(routers::resilience(Outcome::Refused))
 }
 
-/// Uses up what is allowed from this machine.
+/// Sends the one request that the limit allows.
 fn used_up(router: Router) -> Router {
     let router = router.with_state::<()>(());
     let request = Template::new(["other=1"]).with_peer().request(Body::empty());

@@ -1,4 +1,4 @@
-//! Applications behind limits, ours and those of others, and requests that they allow.
+//! Applications behind rate limits, ours and those of others, and requests that they allow.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ use crate::{
     services::{Deciding, Forwarding},
 };
 
-/// Whether the answers tell about the limits.
+/// Whether responses carry headers about the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Headers {
     All,
     None,
 }
 
-/// Behind one limit for each address.
+/// Returns an application behind one limit per address.
 pub(super) fn ours(outcome: Outcome, headers: Headers) -> Router {
     layered([RateLimit::per_ip(quota(outcome))], headers)
 }
 
-/// Behind a limit for each address and one for all.
+/// Returns an application behind a limit per address and a global one.
 pub(super) fn two_of_ours() -> Router {
     let quota = quota(Outcome::Allowed);
     layered([RateLimit::per_ip(quota), RateLimit::global(quota)], Headers::All)
@@ -46,7 +46,7 @@ fn layered(limits: impl IntoIterator<Item = RateLimit>, headers: Headers) -> Rou
     hello().layer(WaitingRoomLayer::new(config.build().expect("the config is right")))
 }
 
-/// Behind tower_governor, by the address of the peer as it does by default.
+/// Returns an application behind tower_governor, by the address of the peer, which is its default.
 pub(super) fn governor(outcome: Outcome, headers: Headers) -> Router {
     let (period, burst) = match outcome {
         Outcome::Allowed => (Duration::from_nanos(1), BURST),
@@ -63,7 +63,8 @@ pub(super) fn governor(outcome: Outcome, headers: Headers) -> Router {
     }
 }
 
-/// Behind the limiter of tower-resilience, which has no keys and tells nothing.
+/// Returns an application behind the limiter of tower-resilience, which has no keys and sends no
+/// headers.
 pub(super) fn resilience(outcome: Outcome) -> Router {
     let limit = match outcome {
         Outcome::Allowed => usize::MAX,
@@ -79,7 +80,7 @@ pub(super) fn resilience(outcome: Outcome) -> Router {
     hello().layer(ServiceBuilder::new().layer(refuse).layer(layer))
 }
 
-/// A quota that nobody uses up, or one that the first request does.
+/// Returns a quota that is never used up, or one that the first request uses up.
 fn quota(outcome: Outcome) -> Quota {
     match outcome {
         Outcome::Allowed => Quota::per_second(1_000_000_000).burst(BURST.into()),
@@ -87,14 +88,14 @@ fn quota(outcome: Outcome) -> Quota {
     }
 }
 
-/// As much at once as limits usually allow, so that the numbers in the headers have their length;
-/// it is there again before the next request.
+/// A usual burst, so that the numbers in the headers have their usual length. It is replenished
+/// before the next request.
 const BURST: u32 = 100;
 
-/// Longer than anything here is measured.
+/// Longer than any measurement.
 const LONG: Duration = Duration::from_secs(900);
 
-/// The bare router, the two layers that do nothing, ours, and others; the floor first.
+/// The bare router (the floor), two layers that do nothing, ours, and others.
 pub(crate) const ADMITTED: Group = Group::new(
     "admitted",
     &[

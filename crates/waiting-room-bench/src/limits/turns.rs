@@ -1,4 +1,4 @@
-//! Whose turn it is: keys drawn before anything is timed, and the loop that checks them.
+//! The order of the keys, which is drawn before the measurement, and the loop that checks them.
 
 use std::thread;
 
@@ -8,23 +8,24 @@ use waiting_room_core::Timestamp;
 
 use crate::case::Repeat;
 
-/// How often each of so many keys is checked.
+/// The frequencies of the keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Spread {
-    /// All alike.
+    /// All keys are equally frequent.
     Uniform,
-    /// The most frequent twice as often as the second and three times as often as the third.
+    /// The first key is twice as frequent as the second, and three times as the third.
     Zipf,
 }
 
-/// What becomes of every check.
+/// The result of every check of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Allowed,
     Refused,
 }
 
-/// The keys from 0, in the order in which they are checked; the last is followed by the first.
+/// The numbers of the keys, in the order in which they are checked. After the last one, the first
+/// follows again.
 pub(super) struct Turns {
     keys: u32,
     drawn: Box<[u32]>,
@@ -43,7 +44,7 @@ impl Turns {
         Self { keys, drawn: std::iter::repeat_with(draw).take(DRAWN).collect() }
     }
 
-    /// Checks every key once, so that all of them are known, and then one turn after another.
+    /// Checks every key once, so that all of them are known, and then in the drawn order.
     pub(super) fn check(
         self,
         outcome: Outcome,
@@ -57,7 +58,7 @@ impl Turns {
         })
     }
 
-    /// The same on two threads, with as many checks on each.
+    /// Does the same on two threads, with the given number of checks on each.
     pub(super) fn check_on_two(
         self,
         check: impl Fn(u32, Timestamp) -> bool + Sync + 'static,
@@ -67,7 +68,7 @@ impl Turns {
         Repeat::new(move |times| {
             let (turns, check) = (&self, &check);
             thread::scope(|scope| {
-                // Apart by half, so that the threads do not check the same key after each other.
+                // Half of the order apart, so that the threads do not check the same keys.
                 for begin in [begin, begin + DRAWN as u64 / 2] {
                     scope.spawn(move || turns.run(begin, times, Outcome::Allowed, check));
                 }
@@ -94,12 +95,12 @@ impl Turns {
     }
 }
 
-/// When a turn is checked, where the time is given: a microsecond after the one before.
+/// Returns the time of a turn, for checks without a clock: a microsecond after the one before.
 fn time(turn: u64) -> Timestamp {
     Timestamp::from_nanos(OPENING.as_nanos() + turn * 1_000)
 }
 
-/// The rank that a distribution of whole numbers from 1 has drawn.
+/// Converts a rank, which the distribution draws as a float.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a whole u32")]
 fn rank(drawn: f64) -> u32 {
     drawn as u32
