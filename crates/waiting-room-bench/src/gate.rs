@@ -1,5 +1,5 @@
-//! What a gate costs, beside tokio's semaphore and the limits of others, and what it is good for
-//! when more is asked than can be done.
+//! The cost of a gate, compared with tokio's semaphore and the limits of others, and its benefit
+//! under overload.
 
 mod bench;
 mod connections;

@@ -1,4 +1,4 @@
-//! What one store costs that many nodes share: a decision, a rate limit, a visitor, a long line.
+//! The cost of a store that many nodes share: a decision, a rate limit, a visitor, a long line.
 
 mod asked;
 mod bench;

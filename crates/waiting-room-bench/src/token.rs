@@ -50,9 +50,10 @@ pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
     }
 
     report.note(
-        "One token: a third of the difference between a request with three tickets (147 characters) \
-         before the pass and one with the pass alone. Of the request itself, only the longer \
-         Cookie header is in it. A pass has 126 characters, so the figure is slightly too high.",
+        "One token: a third of the difference between a request with three tickets (147 \
+         characters) before the pass and one with the pass alone. Of the request itself, only the \
+         longer Cookie header is in it. A pass has 126 characters, so the figure is slightly too \
+         high.",
     );
     report.note(
         "Sealing: the difference between a request with a renewed pass of an old key and one with \

@@ -1,8 +1,8 @@
-//! Every benchmark runs, with counts so small that its figures mean nothing.
+//! Runs every benchmark, with so few repetitions that its figures mean nothing.
 
 use std::process::{Command, Stdio};
 
-/// What the program prints for these arguments.
+/// Returns the output of the program for these arguments.
 #[track_caller]
 fn bench(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_waiting-room-bench"))
@@ -127,7 +127,7 @@ fn the_tables_of_the_gate_have_their_rows() {
             "a permit of ours",
         ],
     );
-    // What others do is measured for each kind of work.
+    // Each gate is measured for each kind of work.
     let gates = ["no gate", "tower's GlobalConcurrencyLimit", "the same, Timeout 200 ms", "ours"];
     for gate in gates {
         assert_eq!(printed.matches(&format!("| {gate} ")).count(), 3, "{gate:?} in:\n{printed}");

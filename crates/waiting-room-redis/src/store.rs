@@ -263,8 +263,8 @@ impl Store for RedisStore {
             let new = change(RoomRules::clone(&old)).validate()?;
             // The name is part of every key, so another name would be another room.
             if new.name() != old.name() {
-                let expected = format_args!("{:?}, the name of the room in use", old.name());
-                let given = format_args!("{:?}", new.name());
+                let expected = format!("{:?}, the name of the room in use", old.name());
+                let given = format!("{:?}", new.name());
                 let kind = ConfigErrorKind::Contradicts;
                 return Err(ConfigError::new(kind, "name", given, expected).into());
             }

@@ -1,10 +1,10 @@
-//! Bars: bounds that the figures of a study keep to, with each seed or on average.
+//! Bars: bounds that the figures of a study have to meet, with each seed or on average.
 
 use std::fmt;
 
 use crate::sheet::{Sheet, Spread};
 
-/// A bar, and the figure that is the closest to it.
+/// A bar, and the figure that comes closest to violating it.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
     what: String,
@@ -12,7 +12,7 @@ pub(crate) struct Bar {
     worst: f64,
 }
 
-/// From where on a figure is good.
+/// The bound on a figure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bound {
     AtLeast(f64),
@@ -20,7 +20,7 @@ pub(crate) enum Bound {
 }
 
 impl Bar {
-    /// A bar for each line that is wanted, which every seed has to meet.
+    /// A bar for each line that `wanted` selects, which every seed has to meet.
     pub(crate) fn of(
         sheet: &Sheet,
         column: &str,
@@ -33,8 +33,8 @@ impl Bar {
         })
     }
 
-    /// A bar for each line that is wanted, which the mean of the seeds has to meet: for what is
-    /// usually so, and is not promised.
+    /// A bar for each line that `wanted` selects, which the mean of the seeds has to meet: for
+    /// properties that usually hold, but are not promised.
     pub(crate) fn of_mean(
         sheet: &Sheet,
         column: &str,
@@ -62,12 +62,12 @@ impl Bar {
                 worst: figure(spread),
             })
             .collect();
-        // A bar of nothing would be met for ever.
+        // Without a line there is no bar, and nothing would ever be missed.
         assert!(!bars.is_empty(), "{}: {column}: no line has a bar", sheet.name);
         bars
     }
 
-    /// A figure that could not be measured meets no bar.
+    /// Returns whether the bar is met. A figure that could not be measured meets no bar.
     pub(crate) fn is_met(&self) -> bool {
         match self.bound {
             Bound::AtLeast(bound) => self.worst >= bound,

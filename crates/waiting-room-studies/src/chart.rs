@@ -1,7 +1,7 @@
-//! Charts: the figures of a sheet as curves or as bars, and what every picture is drawn with.
+//! Charts: the figures of a sheet as curves or as bars, and the elements of all charts.
 //!
-//! The background is left free and the colours are of a middle lightness, to be read on white and
-//! on black.
+//! The background is transparent and the colours are of medium lightness, to be readable on white
+//! and on black.
 
 use svg::{
     Document,
@@ -10,24 +10,24 @@ use svg::{
 
 use crate::sheet::Sheet;
 
-/// Columns of a sheet, by the numbers that its lines are called.
+/// Columns of a sheet whose lines are named by numbers.
 pub(crate) struct Curves<'a> {
     pub(crate) sheet: &'a Sheet,
     pub(crate) columns: &'a [&'a str],
     pub(crate) across: Axis,
     pub(crate) up: Axis,
-    /// A number across, and what is there.
+    /// A number on the horizontal axis, and its label.
     pub(crate) mark: Option<(f64, &'static str)>,
 }
 
-/// From 0 to `most`, with a number at each step.
+/// An axis from 0 to `most`, with a number at each step.
 pub(crate) struct Axis {
     pub(crate) name: &'static str,
     pub(crate) most: f64,
     pub(crate) step: f64,
 }
 
-/// A curve for each column.
+/// Draws a curve for each column.
 pub(crate) fn draw_curves(seeds: &[u64], curves: &Curves<'_>) -> Document {
     let mut picture = canvas(seeds, curves.sheet.title, CURVES_BOTTOM + 56.0);
     picture = with_legend(picture, curves.columns);
@@ -100,7 +100,7 @@ pub(crate) struct Bars<'a> {
     pub(crate) across: Axis,
 }
 
-/// A band for each line, with a bar for each column.
+/// Draws a band for each line, with a bar for each column.
 pub(crate) fn draw_bars(seeds: &[u64], bars: &Bars<'_>) -> Document {
     let band = 12.0 + BAR_STEP * bars.columns.len() as f64;
     let bottom = TOP + band * bars.sheet.lines.len() as f64;
@@ -152,7 +152,7 @@ impl Bars<'_> {
     }
 }
 
-/// An empty picture with the seeds that its figures are means over; calculated ones have none.
+/// An empty chart that names the seeds of its figures. Calculated figures have no seeds.
 fn canvas(seeds: &[u64], title: &str, height: f64) -> Document {
     let names: Vec<_> = seeds.iter().map(u64::to_string).collect();
     let source = match names.as_slice() {
@@ -162,7 +162,7 @@ fn canvas(seeds: &[u64], title: &str, height: f64) -> Document {
     frame(title, source.as_deref(), height)
 }
 
-/// An empty picture of this height with a title and a line below it.
+/// An empty chart of this height, with a title and an optional line below it.
 pub(crate) fn frame(title: &str, subtitle: Option<&str>, height: f64) -> Document {
     let picture = Document::new()
         .set("viewBox", format!("0 0 {WIDTH} {height}"))
@@ -176,7 +176,7 @@ pub(crate) fn frame(title: &str, subtitle: Option<&str>, height: f64) -> Documen
     }
 }
 
-/// The legend: which colour is which column.
+/// Draws the legend: the colours of the columns.
 fn with_legend(mut picture: Document, columns: &[&str]) -> Document {
     let mut x = 16.0;
     for (index, column) in columns.iter().enumerate() {
@@ -186,7 +186,7 @@ fn with_legend(mut picture: Document, columns: &[&str]) -> Document {
     picture
 }
 
-/// One name of a legend, behind a dot of its colour.
+/// Draws one name of the legend, after a dot in its colour.
 fn with_name(picture: Document, index: usize, name: &str, x: f64) -> Document {
     picture.add(dot(index, x + 5.0, 66.0)).add(text(name, x + 16.0, 70.5))
 }
@@ -217,7 +217,7 @@ pub(crate) fn round(x: f64) -> f64 {
     (10.0 * x).round() / 10.0
 }
 
-/// A colour of a palette that people with any kind of colour vision can tell apart.
+/// A colour from a palette for all kinds of colour vision.
 pub(crate) const fn colour(index: usize) -> &'static str {
     match index {
         0 => "#d55e00",
@@ -227,7 +227,7 @@ pub(crate) const fn colour(index: usize) -> &'static str {
     }
 }
 
-/// The width of every picture.
+/// The width of all charts.
 pub(crate) const WIDTH: f64 = 960.0;
 const TOP: f64 = 108.0;
 pub(crate) const INK: &str = "#7d8590";

@@ -14,7 +14,7 @@ use crate::{
     sites::figures,
 };
 
-/// Lets a crowd loose on a waiting room and checks every promise from outside.
+/// Runs a simulated crowd against a waiting room, and checks every promise from outside.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
@@ -26,27 +26,27 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Measure how often rate-limit algorithms are wrong, and how much they let through.
+    /// Measure how often rate-limit algorithms are wrong, and how much they admit.
     Accuracy(Accuracy),
-    /// Hold the room in memory against a naive model, command by command.
+    /// Compare the room in memory with a naive model, command by command.
     Conformance(Conformance),
     /// Measure how many newcomers are refused after a flood of more keys than a limit remembers.
     Crowding,
-    /// Measure what the policies for many sites are known for, and whether it is so.
+    /// Measure the known properties of the policies for many sites, and check their bars.
     Figures(Figures),
     /// Run scenarios of many sites under one limit, policy by policy.
     Run(Run),
-    /// Measure what a concurrency gate makes of too many requests, and whether it meets its bars.
+    /// Measure how a concurrency gate copes with overload, and check its bars.
     Gate(Gate),
 }
 
-/// Which seeds to run.
+/// The seeds to run.
 #[derive(Args, Debug)]
 pub(crate) struct Chance {
-    /// Run this seed, to repeat a run; may be given more than once.
+    /// Run this seed, to repeat a run; can be repeated.
     #[arg(long)]
     seed: Vec<u64>,
-    /// Run so many fresh seeds.
+    /// The number of fresh seeds to run.
     #[arg(long, default_value_t = 1)]
     seeds: u32,
 }
@@ -56,10 +56,11 @@ pub(crate) struct Accuracy {
     /// Run this seed, to repeat a run.
     #[arg(long)]
     seed: Option<u64>,
-    /// Scale each kind of traffic to about so many requests; without it, as in the documentation.
+    /// Scale each kind of traffic to about this number of requests [default: as in the
+    /// documentation]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
-    /// Requests in each minute of the day of the real crowd, as `minute,requests`.
+    /// The requests in each minute of the day that the crowd follows, as `minute,requests`.
     #[arg(long, default_value = WORLD_CUP)]
     trace: PathBuf,
     /// Also write `accuracy.csv` and `accuracy.svg` into this directory.
@@ -74,20 +75,20 @@ pub(crate) struct Accuracy {
 pub(crate) struct Conformance {
     #[command(flatten)]
     pub chance: Chance,
-    /// Commands for each seed.
+    /// The number of commands for each seed.
     #[arg(long, default_value_t = 1_000_000)]
     pub commands: u64,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Gate {
-    /// Run this seed, to repeat a run; may be given more than once.
+    /// Run this seed, to repeat a run; can be repeated.
     #[arg(long)]
     seed: Vec<u64>,
-    /// Run so many fresh seeds; five without it, or one if it is to be quick.
+    /// The number of fresh seeds to run [default: 5, or 1 with --quick]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     seeds: Option<u32>,
-    /// Short runs: the bars, and little else.
+    /// Run just long enough to check the bars.
     #[arg(long)]
     quick: bool,
     /// Also write `gate-*.csv` and `gate-*.svg` into this directory.
@@ -98,14 +99,15 @@ pub(crate) struct Gate {
 #[derive(Args, Debug)]
 pub(crate) struct Figures {
     /// Run this seed, to repeat a run; may be given more than once.
-    #[arg(long)]
+    # Run this seed, to repeat a run; can be repeated.
     seed: Vec<u64>,
-    /// Run so many fresh seeds; without it the seeds 1 to 10, as in the documentation, or 1 to 3 if
-    /// it is to be quick. Some bars are about what is usual, and chance alone may miss them.
+    /// The number of fresh seeds to run [default: the seeds 1 to 10, as in the documentation, or 1
+    /// to 3 with --quick]. Some bars are about what is usual, so fresh seeds may miss them by
+    /// chance.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     seeds: Option<u32>,
     /// The bars, and nothing else.
-    #[arg(long)]
+    # Measure only what the bars need.
     quick: bool,
     /// Also write `sites.md`, `sites-*.csv` and `sites-*.svg` into this directory.
     #[arg(long)]
@@ -129,41 +131,41 @@ pub(crate) struct Run {
 pub(crate) struct Simulate {
     #[command(flatten)]
     pub chance: Chance,
-    /// Requests in each minute, as `minute,requests`.
+    /// The requests in each minute, as `minute,requests`.
     #[arg(long, default_value = WORLD_CUP)]
     trace: PathBuf,
-    /// Scale the trace to so many visits.
+    /// Scale the trace to this number of visits.
     #[arg(long, default_value_t = 10_000_000)]
     visits: u64,
-    /// Only the 60 minutes with the steepest rise.
+    /// Run only the 60 minutes with the steepest rise.
     #[arg(long)]
     steepest_hour: bool,
-    /// Active visitors.
+    /// The maximum number of active visitors.
     #[arg(long, default_value_t = 200)]
     limit: u32,
-    /// New visitors in 60 seconds.
+    /// The maximum number of new visitors in any 60 seconds.
     #[arg(long, default_value_t = 200)]
     rate: u32,
-    /// Choose the limits by the trace instead: the busiest minute asks for so many times what the
-    /// limit on new visitors allows, and there are twice as many slots.
+    /// Derive the limits from the trace: the demand in the busiest minute is this multiple of the
+    /// limit on new visitors, and there are twice as many slots.
     #[arg(long, conflicts_with_all = ["limit", "rate"])]
     peak_factor: Option<f64>,
-    /// How long a session outlives its last request.
+    /// The time for which a session outlives its last request.
     #[arg(long, default_value = "60s", value_parser = humantime::parse_duration)]
     session: Duration,
-    /// Places in the line.
+    /// The maximum number of places in the line.
     #[arg(long, default_value_t = 100_000)]
     line_capacity: u32,
-    /// The room loses its memory this long after the beginning of the day.
+    /// The room loses its state this long after the beginning of the day.
     #[arg(long, value_parser = humantime::parse_duration)]
     restart_at: Option<Duration>,
-    /// What the room does then.
+    /// How the room recovers from that.
     #[arg(long, value_enum, default_value_t = After::Pause)]
     recovery: After,
-    /// How long a request takes each way, on average.
+    /// The mean time that a request takes in each direction.
     #[arg(long, default_value = "0s", value_parser = humantime::parse_duration)]
     latency: Duration,
-    /// Share of the requests that fail; needs a latency.
+    /// The share of requests that fail; requires a latency.
     #[arg(long, default_value_t = 0.0)]
     loss: f64,
     /// Print the reports as JSON.
@@ -270,5 +272,5 @@ fn at_least_one(rate: f64) -> u32 {
     rate.ceil().clamp(1.0, f64::from(u32::MAX)) as u32
 }
 
-/// A day of the World Cup of 1998, in this repository.
+/// A day of the World Cup of 1998, from this repository.
 const WORLD_CUP: &str = "examples/shop/data/worldcup98-1998-06-30.csv";

@@ -1,10 +1,10 @@
-//! Newcomers after a flood: how many clients that were never seen are refused, by how many keys an
-//! attacker has used up.
+//! Newcomers after a flood: the share of new clients that are refused, by the number of keys that
+//! an attacker has used up.
 //!
-//! A limit of three requests a day remembers 65 536 keys, which is the default. The attacker uses up
-//! the quota of each of its keys: the /64 networks of one /32 of IPv6, or values of a header that it
-//! makes up. Then clients come that were never seen, each from another network or with a value of its
-//! own, and their first requests are counted.
+//! A limit of three requests a day remembers 65 536 keys, which is the default. The attacker uses
+//! up the quota of each of its keys: the /64 networks of one /32 of IPv6, or made-up values of a
+//! header. Then new clients arrive, each from another network or with a new value, and their first
+//! requests are counted.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use waiting_room_core::{
     rate::{Algorithm, Alignment, KeyHash, KeyHasher, Refusals},
 };
 
-/// One row for each size of the flood.
+/// A table with one row for each size of the flood.
 pub(crate) fn table() -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
@@ -45,7 +45,7 @@ fn refused(algorithm: Algorithm, keys: Keys, flood: u64) -> f64 {
     refused as f64 / NEWCOMERS as f64
 }
 
-/// The keys by which a limit tells clients apart.
+/// The kind of key that identifies clients to the limit.
 #[derive(Clone, Copy, Debug)]
 enum Keys {
     Addresses,
@@ -53,12 +53,12 @@ enum Keys {
 }
 
 impl Keys {
-    /// One of the networks of a single provider, or a value that was made up.
+    /// A key of the flood: one of the networks of a single provider, or a made-up value.
     fn of_the_flood(self, number: u64) -> KeyHash {
         self.hash(0x2001_0db8, number)
     }
 
-    /// A network of another provider, or a value that was never seen.
+    /// The key of a newcomer: a network of another provider, or a new value.
     fn of_a_newcomer(self, number: u64) -> KeyHash {
         self.hash(0x2a00_0000 + number, u64::MAX)
     }

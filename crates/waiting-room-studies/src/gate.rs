@@ -1,23 +1,23 @@
-//! What a concurrency gate makes of too many requests, discipline by discipline.
+//! How a concurrency gate copes with overload, discipline by discipline.
 //!
-//! The gate is the real one, on a clock that is moved from event to event; clients and service are
-//! simulated. The service takes as long for a request whatever else runs, and a refusal is free: so
-//! what differs from row to row is the gate's doing alone.
+//! The gate is the real one, on a clock that is advanced from event to event; clients and the
+//! service are simulated. The service time of a request does not depend on other requests, and a
+//! refusal is free. So the differences between rows are due to the gate alone.
 //!
 //! ```text
-//!   OpenLoop ─┐                     ┌─► runs for as long as was drawn ─► Tally ─┐
-//!             ├─► Door (real Gate) ─┼─► waits, until its turn or deadline       ├─► Sheet ─► Bar
-//!   crowd ────┘         ▲           └─► refused ─► comes back, in the crowd     │
-//!                       └──────────────────────────────┘                  one value a seed
+//!   OpenLoop ─┐                     ┌─► runs for its drawn service time ───► Tally ─┐
+//!             ├─► Door (real Gate) ─┼─► waits, until its turn or deadline         ├─► Sheet ─► Bar
+//!   crowd ────┘         ▲           └─► refused ─► comes back, in the crowd       │
+//!                       └──────────────────────────────┘               one value per seed
 //! ```
 //!
-//! - [`run`](open_loop::run): clients that come whatever happens to the others, and have as much
-//!   patience as they have. Who has waited longer is served for nothing.
-//! - [`run`](crowd::run): a crowd that comes at once, and comes back when it is told to.
+//! - [`run`](open_loop::run): clients that arrive independently of each other, and lose patience
+//!   after a fixed time. A client that has waited for longer is served for nothing.
+//! - [`run`](crowd::run): a crowd that arrives at once, and returns when it is asked to.
 //!
-//! All rows of a sheet see the same requests: with the same seed the same clients come at the same
-//! times, and each needs the same time. A share of the capacity is one of what the permits could
-//! have served of the requests that there were, and not of an average that no run quite has.
+//! All rows of a sheet see the same requests: with the same seed, the same clients arrive at the
+//! same times, and each needs the same service time. Goodput is a share of what the permits could
+//! have served of the requests of this run, not of an average run.
 
 mod crowd;
 mod crowd_experiment;

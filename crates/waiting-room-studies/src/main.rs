@@ -1,7 +1,7 @@
-//! The studies: a whole day in front of a waiting room, and what its visitors saw; how exact rate
-//! limits are, what a gate makes of overload, and how many sites share one limit.
+//! Studies on the simulator: whole days in front of a waiting room, and what the visitors saw; the
+//! accuracy of rate limits; a gate under overload; and many sites that share one limit.
 //!
-//! Exits with 1 if a promise was broken, and with 2 if it could not be tried.
+//! Exits with 1 if a promise was broken, and with 2 if a study could not be run.
 
 mod accuracy;
 mod bar;
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the day once for each seed. Answers whether every promise was kept.
+/// Runs the day once for each seed. Returns whether every promise was kept.
 fn simulate(args: &cli::Simulate) -> Result<bool, Box<dyn std::error::Error>> {
     let trace = args.trace()?;
     let seeds = args.chance.seeds();
@@ -66,7 +66,7 @@ fn simulate(args: &cli::Simulate) -> Result<bool, Box<dyn std::error::Error>> {
     Ok(reports.iter().all(|report| report.violations().is_empty()))
 }
 
-/// Holds the room in memory against the naive model. Answers whether they agreed.
+/// Compares the room in memory with the naive model. Returns whether they agreed.
 fn conformance(args: &cli::Conformance) -> Result<bool, Box<dyn std::error::Error>> {
     let seeds = args.chance.seeds();
     eprintln!("seeds: {seeds:?}");
@@ -88,7 +88,8 @@ fn conformance(args: &cli::Conformance) -> Result<bool, Box<dyn std::error::Erro
     Ok(agreed)
 }
 
-/// Holds rate-limit algorithms against an exact log. Answers whether the sliding log agreed with it.
+/// Compares rate-limit algorithms with an exact log. Returns whether the sliding log agreed with
+/// it.
 fn accuracy(args: &cli::Accuracy) -> Result<bool, Box<dyn std::error::Error>> {
     let traffic = args.traffic()?;
     let seed = args.seed();
@@ -109,7 +110,7 @@ fn accuracy(args: &cli::Accuracy) -> Result<bool, Box<dyn std::error::Error>> {
     Ok(study.log_is_exact())
 }
 
-/// Runs scenarios of many sites. Answers yes: a scenario has no bars.
+/// Runs scenarios of many sites. Returns true, because a scenario has no bars.
 fn run(args: &cli::Run) -> Result<bool, Box<dyn std::error::Error>> {
     let mut reports = Vec::new();
     let scenarios = args.scenarios.iter().map(|file| sites::Scenario::open(file));
@@ -126,7 +127,7 @@ fn run(args: &cli::Run) -> Result<bool, Box<dyn std::error::Error>> {
     Ok(true)
 }
 
-/// Measures what the policies for many sites are known for. Answers whether every bar was met.
+/// Measures the known properties of the policies for many sites. Returns whether every bar was met.
 fn figures(args: &cli::Figures) -> Result<bool, Box<dyn std::error::Error>> {
     let seeds = args.seeds();
     eprintln!("seeds: {seeds:?}");
@@ -139,7 +140,7 @@ fn figures(args: &cli::Figures) -> Result<bool, Box<dyn std::error::Error>> {
     Ok(study.bars().iter().all(Bar::is_met))
 }
 
-/// Measures what a concurrency gate makes of too many requests. Answers whether every bar was met.
+/// Measures how a concurrency gate copes with overload. Returns whether every bar was met.
 fn gate(args: &cli::Gate) -> Result<bool, Box<dyn std::error::Error>> {
     let seeds = args.seeds();
     eprintln!("seeds: {seeds:?}");

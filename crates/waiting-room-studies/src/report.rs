@@ -1,11 +1,11 @@
-//! What is printed: the reports of days as a table, and which promises were broken.
+//! Prints the reports of days as a table, and the broken promises.
 
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 use waiting_room_sim::Report;
 
-/// One row for each figure, one column for each run.
+/// A table with one row for each figure and one column for each run.
 pub(crate) fn table(reports: &[Report]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
@@ -21,7 +21,7 @@ pub(crate) fn table(reports: &[Report]) -> Table {
     table
 }
 
-/// Prints to standard output. A reader that has closed it is no error.
+/// Prints to standard output. It is no error if the reader has closed the pipe.
 pub(crate) fn say(what: impl std::fmt::Display) -> io::Result<()> {
     match writeln!(io::stdout(), "{what}") {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -29,7 +29,7 @@ pub(crate) fn say(what: impl std::fmt::Display) -> io::Result<()> {
     }
 }
 
-/// Writes to standard error which promises were broken, with the first examples.
+/// Prints the broken promises to standard error, with the first examples.
 pub(crate) fn print_violations(report: &Report) {
     let violations = report.violations();
     if violations.is_empty() {

@@ -242,7 +242,7 @@ fn check(
     expected: &str,
 ) -> Result<(), ConfigError> {
     if given.len() > CookieSettings::MAX_LEN {
-        let given = format_args!("{} bytes long", given.len());
+        let given = format!("{} bytes long", given.len());
         let expected = format_args!("at most {}", CookieSettings::MAX_LEN);
         return Err(ConfigError::new(ConfigErrorKind::TooLarge, field, given, expected));
     }

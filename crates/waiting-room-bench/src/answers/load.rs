@@ -14,8 +14,8 @@ use crate::usage::pin_to;
 /// A load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LoadKind {
-    /// hyper in this process. It needs more CPU time than the server, so the figures depend on it as
-    /// much as on the server.
+    /// hyper in this process. It needs more CPU time than the server, so the figures depend on it
+    /// as much as on the server.
     Hyper,
     /// The `wrk` program.
     Wrk,

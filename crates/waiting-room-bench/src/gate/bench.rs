@@ -19,7 +19,7 @@ use crate::{
     valgrind::{Counting, count},
 };
 
-/// Measures, and prints.
+/// Measures everything, and prints the tables.
 pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
     println!("{}", permits(effort, counting)?);
     println!("{}", crowds(effort));
@@ -33,7 +33,7 @@ pub(crate) fn run(effort: Effort, counting: Counting) -> Result<()> {
 
 fn permits(effort: Effort, counting: Counting) -> Result<Report> {
     let columns = ["permit", "ns/op", "min..max", "instr/op", "allocs/op", "bar"];
-    let title = "A permit that nobody else wants, and giving it back";
+    let title = "Taking and giving back an uncontended permit";
     let mut report = Report::new(title, "gate", effort, &columns);
     let group = PERMITS;
     let (times, counts) = (time(group.cases(), effort), count(group, effort, counting)?);
@@ -48,7 +48,7 @@ fn permits(effort: Effort, counting: Counting) -> Result<Report> {
             bar.unwrap_or_else(|| NONE.to_owned()),
         ]);
     }
-    report.note("A gate is told the time when somebody comes: the layer reads it once a request.");
+    report.note("A gate receives the time as an argument; the layer reads it once per request.");
     counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
     Ok(report)
 }
@@ -56,8 +56,8 @@ fn permits(effort: Effort, counting: Counting) -> Result<Report> {
 fn crowds(effort: Effort) -> Report {
     let names = CROWDS[0].cases.each_ref().map(|case| case.name);
     let [_, ours, tried, acquired, timed] = names;
-    let columns = ["threads", "tasks", "to hold none, ns", ours, tried, acquired, timed];
-    let title = "A permit that several tasks want, of which there are enough";
+    let columns = ["threads", "tasks", "no permit, ns", ours, tried, acquired, timed];
+    let title = "A permit for each of several tasks, with enough permits for all";
     let mut report = Report::new(title, "gate", effort, &columns);
     for crowd in &CROWDS {
         let times = time_by_wall(&crowd.cases, effort);
@@ -67,14 +67,15 @@ fn crowds(effort: Effort) -> Report {
         report.row([threads, tasks, figure(times[0].median()), ours, tried, acquired, timed]);
     }
     report.note(
-        "Nanoseconds by the wall until the next permit is held by any task, over those without \
-         one. Each task holds its permit while all others have a turn. The gate reads its clock.",
+        "Wall time in nanoseconds from one permit taken by any task to the next, less the time \
+         without permits. Each task holds its permit while all others have a turn. The gate reads \
+         its clock.",
     );
     report
 }
 
 fn handed_on(effort: Effort, counting: Counting) -> Result<Report> {
-    let title = format!("A permit that is handed on among {WAITING} tasks");
+    let title = format!("A permit that {WAITING} tasks hand on to each other");
     let on_one = ["one thread, ns", "min..max", "x tokio", "instr", "allocs"];
     let on_two = ["two threads, ns", "min..max", "x tokio"];
     let columns = [&["permit"][..], &on_one, &on_two, &["bar"]].concat();
@@ -101,8 +102,8 @@ fn handed_on(effort: Effort, counting: Counting) -> Result<Report> {
         ]);
     }
     report.note(
-        "From one grant to the next. Whoever gets the permit gives it back at once and waits again. \
-         CPU time on one thread; on two, time by the wall, in which other work counts.",
+        "From one grant to the next. A task that gets the permit gives it back at once and waits \
+         again. CPU time on one thread; wall time, which includes other work, on two.",
     );
     counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
     Ok(report)
@@ -125,8 +126,8 @@ fn refused(effort: Effort, counting: Counting) -> Result<Report> {
 }
 
 fn waiters(effort: Effort, counting: Counting) -> Result<Report> {
-    let columns = ["who waits", "heap bytes", "at the worst", "resident bytes", "allocations"];
-    let mut report = Report::new("What a waiter weighs", "gate", effort, &columns);
+    let columns = ["waiter", "heap bytes", "at the worst", "resident bytes", "allocations"];
+    let mut report = Report::new("The memory of a waiter", "gate", effort, &columns);
     let (group, waiters) = (WAITERS, effort.crowd());
     for case in group.cases() {
         let Weight { resident, heap } = weigh(group, case.name, waiters, counting)?;
@@ -135,7 +136,7 @@ fn waiters(effort: Effort, counting: Counting) -> Result<Report> {
         });
         report.row([case.name.to_owned(), kept, peak, figure(resident), allocations]);
     }
-    report.note(format!("Of {waiters}, each of which was polled once. There is no network."));
+    report.note(format!("For {waiters} waiters, each polled once, without a network."));
     counting.excuse().into_iter().for_each(|excuse| report.note(excuse));
     Ok(report)
 }
@@ -148,7 +149,7 @@ mod tests {
         gate::routers::{DECIDES, OURS},
     };
 
-    /// How many allocations a case makes more than another of its group.
+    /// Returns the additional allocations of a case, compared with another of its group.
     fn more(group: Group, name: &str, than: &str) -> u64 {
         let case = |name| group.case(name).expect("it is there");
         let [ours, other] = [name, than].map(|name| case(name).allocations());

@@ -1,4 +1,4 @@
-//! What a client weighs that waits over loopback: its connection, the server's part of it, and its
+//! The memory of a client that waits over loopback: the server's part of its connection, and its
 //! place in the queue.
 
 use std::{sync::Arc, time::Duration};
@@ -15,11 +15,11 @@ use crate::{
     usage::{allow_many_connections, resident_bytes_of},
 };
 
-/// A table of what the process grows by for each client, before and after it asks.
+/// Measures how much the server grows for each client, before and after its request.
 pub(super) fn weighed(effort: Effort) -> Result<Report> {
     allow_many_connections()?;
-    let title = "What a client weighs that waits over loopback";
-    let columns = ["what it waits for", "connected, KiB", "and waits, KiB", "bar"];
+    let title = "The memory of a client that waits over loopback";
+    let columns = ["waits for", "connected, KiB", "waiting, KiB", "bar"];
     let mut report = Report::new(title, "gate", effort, &columns);
     for (name, contender) in CONTENDERS {
         let [idle, waiting] = clients(contender, effort.connections())?;
@@ -33,14 +33,14 @@ pub(super) fn weighed(effort: Effort) -> Result<Report> {
         ]);
     }
     report.note(format!(
-        "What is resident of a server for each of {} connections of HTTP/1, 16 of which are in \
-         the handler in every row.",
+        "Resident memory of the server for each of {} connections of HTTP/1. In every row, 16 of \
+         them are in the handler.",
         effort.connections(),
     ));
     Ok(report)
 }
 
-/// What each of so many clients weighs that is connected, and what after it has asked, in KiB.
+/// Returns the KiB of each client when it is connected, and when its request waits.
 fn clients(contender: Contender, connections: u32) -> Result<[f64; 2]> {
     let server = Server::start(contender, Work::Never)?;
     runtime().block_on(async {
@@ -59,7 +59,7 @@ fn clients(contender: Contender, connections: u32) -> Result<[f64; 2]> {
     })
 }
 
-/// How many bytes are resident once that does not change any more.
+/// Returns the resident bytes once they do not change any more.
 async fn settled(server: &Server) -> Result<f64> {
     let mut before = 0;
     loop {
@@ -78,5 +78,5 @@ const CONTENDERS: [(&str, Contender); 3] = [
     ("a permit of ours", Contender::OursFifo),
 ];
 
-/// As long as nothing changes, nothing will.
+/// The time after which an unchanged size counts as final.
 const LOOK: Duration = Duration::from_millis(200);

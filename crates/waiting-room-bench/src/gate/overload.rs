@@ -1,16 +1,17 @@
-//! More requests than a service can do, over loopback: what becomes of them behind each gate.
+//! Overload over loopback: the outcome of requests behind each gate, when there are more than the
+//! service can do.
 //!
 //! ```text
 //!   core 1                      core 0, a process for each measurement
 //!  ┌─────────────┐  loopback   ┌──────┐   at most   ┌───────────────────────────┐
-//!  │ clients who ├────────────►│ gate ├────────────►│ work: as much at a time,  │
-//!  │ come anyway │◄────────────┤      │◄────────────┤ the rest in its own queue │
+//!  │ clients in  ├────────────►│ gate ├────────────►│ work: a fixed number at   │
+//!  │ open loop   │◄────────────┤      │◄────────────┤ once, the rest queued     │
 //!  └─────────────┘             └──────┘             └───────────────────────────┘
 //! ```
 //!
-//! The clients do not wait for each other: they come at times that were drawn before, and each
-//! leaves after its [patience](load::PATIENCE), counted from when it was to come. So a server that is late cannot
-//! make its clients late, and is charged for all of its delay.
+//! The clients do not wait for each other. They arrive at times that are drawn in advance, and each
+//! leaves after its [patience](load::PATIENCE), counted from its intended arrival. So a slow server
+//! cannot delay its clients, and all of its delay counts.
 
 mod bench;
 mod client;

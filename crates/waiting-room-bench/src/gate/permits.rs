@@ -1,4 +1,4 @@
-//! One permit, taken and given back: uncontended, and with many tasks waiting for it.
+//! One permit that is taken and given back: uncontended, and with many waiting tasks.
 
 use std::{
     future::{Future, poll_fn},
@@ -23,7 +23,7 @@ use crate::{
     requests::runtime,
 };
 
-/// Ours, and tokio's.
+/// Permits of our gate, and of tokio's semaphore.
 pub(crate) const PERMITS: Group = Group::new(
     "permits",
     &[
@@ -69,9 +69,9 @@ fn borrowed() -> Repeat {
     })
 }
 
-/// With all of them on one thread.
+/// A contended permit, with all tasks on one thread.
 pub(crate) const HANDED_ON: Group = Group::new("handed-on", &cases::<1>());
-/// With the tasks on two threads.
+/// A contended permit, with the tasks on two threads.
 pub(super) const ON_TWO_THREADS: &[Case] = &cases::<2>();
 
 const fn cases<const THREADS: usize>() -> [Case; 4] {
@@ -86,7 +86,7 @@ const fn cases<const THREADS: usize>() -> [Case; 4] {
     ]
 }
 
-/// Each task takes the permit as often as any other, gives it back at once, and waits again.
+/// Each task takes the permit, gives it back at once, and waits again; all of them equally often.
 fn handed_on<S: Source>(threads: usize) -> Repeat {
     let (source, runtime) = (Arc::new(S::of(1)), on(threads));
     Repeat::new(move |times| {
@@ -103,7 +103,7 @@ fn handed_on<S: Source>(threads: usize) -> Repeat {
                     }
                 });
             }
-            // So that all of them wait before there is anything to hand on.
+            // All tasks wait in the queue before the first permit is handed on.
             while waiting.load(Ordering::Relaxed) < WAITING {
                 yield_now().await;
             }
@@ -113,7 +113,7 @@ fn handed_on<S: Source>(threads: usize) -> Repeat {
     })
 }
 
-/// Counts somebody once it is in the queue.
+/// Counts a task once it is in the queue.
 async fn counted<T>(take: impl Future<Output = T>, waiting: &AtomicU32) -> T {
     let mut take = pin!(take);
     let at_once = poll_fn(|cx| Poll::Ready(take.as_mut().poll(cx))).await;

@@ -17,7 +17,7 @@ use crate::{
     requests::{Template, drive_router, runtime},
 };
 
-/// The floor first; then ours, and others.
+/// The floor, ours, and others.
 pub(crate) const REFUSED: Group = Group::new(
     "gate-refused",
     &[
@@ -45,12 +45,12 @@ pub(crate) const REFUSED: Group = Group::new(
     ],
 );
 
-/// An application that never answers.
+/// Returns an application that never answers.
 pub(super) fn busy() -> Router {
     Router::new().route("/", get(pending::<()>))
 }
 
-/// What is sent to a router in which one request runs, and no other may.
+/// Sends requests to a router in which one request runs, and no other may.
 fn full(router: Router, status: StatusCode) -> Repeat {
     let router = router.with_state::<()>(());
     let mut running = Box::pin(router.clone().oneshot(Request::new(Body::empty())));
@@ -62,7 +62,7 @@ fn full(router: Router, status: StatusCode) -> Repeat {
     let mut repeat = drive_router(router, refused(status));
     Repeat::new(move |times| {
         repeat.run(times);
-        // It holds its permit for as long as anything is sent.
+        // The running request holds its permit as long as others are sent.
         let _ = &running;
     })
 }

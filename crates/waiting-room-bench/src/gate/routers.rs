@@ -1,4 +1,4 @@
-//! Applications behind gates, ours and the limits of others, and requests that they admit at once.
+//! Applications behind gates, ours and those of others, and requests that they admit at once.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,18 +19,18 @@ use crate::{
     services::{Deciding, Forwarding},
 };
 
-/// Behind our layer, with this gate alone.
+/// Applies our layer, with only this gate.
 pub(super) fn ours(app: Router, gate: Concurrency) -> Router {
     let config = WaitingRoomConfig::builder("shop").concurrency(gate);
     app.layer(WaitingRoomLayer::new(config.build().expect("the config is right")))
 }
 
-/// Behind tower's limit, with which everybody waits who comes.
+/// Applies tower's limit, at which every request waits.
 pub(super) fn tower(app: Router, limit: u32) -> Router {
     app.layer(limit_of(limit))
 }
 
-/// The same, with which nobody waits.
+/// Applies tower's limit with load shedding, so that no request waits.
 pub(super) fn shedding(app: Router, limit: u32) -> Router {
     app.layer(
         ServiceBuilder::new()
@@ -40,7 +40,7 @@ pub(super) fn shedding(app: Router, limit: u32) -> Router {
     )
 }
 
-/// The same, with which everything has to be over after so long.
+/// Applies tower's limit with a timeout for the whole request.
 pub(super) fn timing_out(app: Router, limit: u32, after: Duration) -> Router {
     let timeout = TimeoutLayer::new(after);
     app.layer(
@@ -51,7 +51,7 @@ pub(super) fn timing_out(app: Router, limit: u32, after: Duration) -> Router {
     )
 }
 
-/// Behind the bulkhead of tower-resilience, as its options say.
+/// Applies the bulkhead of tower-resilience, with these options.
 pub(super) fn bulkhead(
     app: Router,
     limit: u32,
@@ -70,12 +70,12 @@ fn count(limit: u32) -> usize {
     usize::try_from(limit).expect("limits are small")
 }
 
-/// What axum needs where a layer can fail.
+/// Handles the error of a layer, as axum requires.
 async fn failed<E>(_: E) -> StatusCode {
     StatusCode::SERVICE_UNAVAILABLE
 }
 
-/// The bare router, the two layers that do nothing, ours, and others; the floor first.
+/// The bare router (the floor), two layers that do nothing, ours, and others.
 pub(crate) const ADMITTED: Group = Group::new(
     "gate-admitted",
     &[

@@ -1,4 +1,4 @@
-//! Where permits come from: a gate, and tokio's semaphore.
+//! The sources of permits: a gate, and tokio's semaphore.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -11,17 +11,18 @@ use waiting_room_core::{
     gate::{Arrival, Discipline, Entry, GateRules, Permit},
 };
 
-/// Something that gives permits which a task may hold.
+/// A source of permits that a task may hold.
 pub(super) trait Source: Send + Sync + 'static {
     type Permit: Send;
 
-    /// A source of so many.
+    /// Creates a source of this many permits.
     fn of(permits: u32) -> Self;
 
+    /// Waits for a permit.
     fn take(&self) -> impl Future<Output = Self::Permit> + Send;
 }
 
-/// A gate by the default rules. It reads its clock for everybody who comes.
+/// A gate with the default rules, which reads its clock for every arrival.
 pub(super) struct Ours(Gate);
 
 /// A gate without controlled delay.
@@ -33,10 +34,10 @@ pub(super) struct TryAcquire(Arc<Semaphore>);
 /// `acquire_owned`.
 pub(super) struct Acquire(Arc<Semaphore>);
 
-/// `acquire_owned`, for so long.
+/// `acquire_owned`, with a timeout.
 pub(super) struct TimedAcquire(Arc<Semaphore>);
 
-/// Nothing: what it costs to hold no permit.
+/// No permit at all, for comparison.
 pub(super) struct Nothing;
 
 impl Source for Ours {
@@ -96,7 +97,7 @@ impl Source for TimedAcquire {
 
     async fn take(&self) -> OwnedSemaphorePermit {
         let acquired = timeout(LONG, Arc::clone(&self.0).acquire_owned()).await;
-        acquired.expect("nobody waits for so long").expect(OPEN)
+        acquired.expect("no task waits that long").expect(OPEN)
     }
 }
 
@@ -110,10 +111,10 @@ impl Source for Nothing {
     async fn take(&self) {}
 }
 
-/// A gate at which everybody may wait who comes.
+/// Creates a gate at which every arrival may wait.
 pub(super) fn gate(limit: u32, discipline: Discipline) -> Gate {
     let rules = GateRules::new(limit).queue(GateRules::MAX_QUEUE).max_wait(LONG);
-    Gate::new(rules.discipline(discipline), 1).expect("the rules can be obeyed")
+    Gate::new(rules.discipline(discipline), 1).expect("the rules are valid")
 }
 
 pub(super) fn semaphore(permits: u32) -> Arc<Semaphore> {
@@ -123,15 +124,15 @@ pub(super) fn semaphore(permits: u32) -> Arc<Semaphore> {
 async fn wait(gate: &Gate) -> Permit {
     match gate.enter(Arrival::default(), gate.now()) {
         Entry::Admitted(permit) => permit,
-        Entry::Queued(place) => place.await.expect("nobody is refused who waits"),
-        Entry::Refused(_) => unreachable!("everybody may wait"),
+        Entry::Queued(place) => place.await.expect("a waiting arrival is not refused"),
+        Entry::Refused(_) => unreachable!("every arrival may wait"),
     }
 }
 
-/// More than ever hold one at a time, where nobody is to wait.
+/// More permits than are ever held at once, for cases in which no task waits.
 pub(super) const ENOUGH: u32 = 1_000;
 
-/// Longer than anybody waits here.
+/// Longer than any wait here.
 pub(super) const LONG: Duration = Duration::from_secs(3_600);
 
 pub(super) const OPEN: &str = "the semaphore is never closed";

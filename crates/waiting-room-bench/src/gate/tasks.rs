@@ -1,4 +1,4 @@
-//! Permits that several tasks want at a time, each of which holds one while the others run.
+//! Permits for several tasks at once, each of which holds one while the others run.
 
 use std::{hint::black_box, sync::Arc};
 
@@ -13,11 +13,11 @@ use crate::{
     requests::runtime,
 };
 
-/// So many tasks on so many threads.
+/// A number of tasks on a number of threads.
 pub(super) struct Crowd {
     pub(super) threads: usize,
     pub(super) tasks: u32,
-    /// What holds no permit first, then ours, then tokio's as in the columns.
+    /// Without a permit, with ours, and with tokio's, in the order of the columns.
     pub(super) cases: [Case; 5],
 }
 
@@ -45,7 +45,7 @@ const fn crowd<const THREADS: usize, const TASKS: u32>() -> Crowd {
     Crowd { threads: THREADS, tasks: TASKS, cases }
 }
 
-/// The tasks take their permits in turn with each other.
+/// The tasks take their permits in turn.
 fn enough<S: Source, const THREADS: usize, const TASKS: u32>() -> Repeat {
     let (source, runtime) = (Arc::new(S::of(ENOUGH)), on(THREADS));
     Repeat::new(move |times| {
@@ -67,7 +67,7 @@ fn enough<S: Source, const THREADS: usize, const TASKS: u32>() -> Repeat {
     })
 }
 
-/// A runtime on so many threads.
+/// Creates a runtime on this many threads.
 pub(super) fn on(threads: usize) -> Runtime {
     if threads == 1 {
         return runtime();

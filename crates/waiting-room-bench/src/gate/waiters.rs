@@ -1,4 +1,4 @@
-//! Requests that wait, to be weighed: each repetition is one more that stays in memory.
+//! Waiting requests whose memory is measured: each repetition adds one that stays.
 
 use std::{
     future::Future,
@@ -24,7 +24,7 @@ use crate::{
     requests::{Template, runtime},
 };
 
-/// Without a request first.
+/// The waiters: first those without a request.
 pub(crate) const WAITERS: Group = Group::new(
     "gate-waiters",
     &[
@@ -44,12 +44,12 @@ fn places() -> Repeat {
     waiting(|| {
         let gate = gate(1, Discipline::Fifo);
         let Entry::Admitted(permit) = gate.enter(Arrival::default(), gate.now()) else {
-            unreachable!("nobody else is here")
+            unreachable!("there is no other arrival")
         };
         mem::forget(permit);
         move || match gate.enter(Arrival::default(), gate.now()) {
             Entry::Queued(place) => place,
-            Entry::Admitted(_) | Entry::Refused(_) => unreachable!("everybody may wait"),
+            Entry::Admitted(_) | Entry::Refused(_) => unreachable!("every arrival may wait"),
         }
     })
 }
@@ -68,7 +68,7 @@ fn timed() -> Repeat {
     })
 }
 
-/// Requests to a router in which the first of them stays.
+/// Sends requests to a router in which the first one runs for ever.
 fn requests(router: fn() -> Router) -> Repeat {
     waiting(move || {
         let router = router().with_state::<()>(());
@@ -86,7 +86,7 @@ fn queueing() -> Router {
     ours(busy(), gate.discipline(Discipline::Fifo))
 }
 
-/// Futures of a new source, which are polled once and stay.
+/// Polls futures of a new source once, and keeps them.
 fn waiting<F, W>(mut source: impl FnMut() -> F + 'static) -> Repeat
 where
     F: FnMut() -> W,

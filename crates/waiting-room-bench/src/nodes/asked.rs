@@ -1,4 +1,4 @@
-//! So many callers, each of which asks again when it has its answer.
+//! A closed loop: callers that make the next call after each answer.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use waiting_room_engines::EngineServer;
 
 use crate::usage::process_cpu_time;
 
-/// What callers have seen, and what the server has used.
+/// The figures of the callers and of the server.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) per_second: f64,
     pub(super) p50_us: f64,
     pub(super) p99_us: f64,
-    /// CPU time of the server for one answer, in microseconds.
+    /// The CPU time of the server for one call, in microseconds.
     pub(super) server_us: f64,
 }
 
-/// Has callers ask for a while; `ask` makes one call, told which of them it is.
+/// Runs the callers for a while; `ask` makes one call, and receives the number of its caller.
 pub(super) async fn ask<F>(
     server: Option<&EngineServer>,
     callers: u32,

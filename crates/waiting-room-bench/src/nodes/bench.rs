@@ -1,4 +1,4 @@
-//! The tables, for each engine that is installed.
+//! The tables of shared stores, for each engine that is installed.
 
 use anyhow::Result;
 use tokio::runtime::Runtime;
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{effort::Effort, figure::figure, report::Report};
 
-/// Measures, and prints.
+/// Measures each engine, and prints the tables.
 pub(crate) fn run(effort: Effort) -> Result<()> {
     let runtime = Runtime::new()?;
     for engine in Engine::ALL {
@@ -28,11 +28,11 @@ pub(crate) fn run(effort: Effort) -> Result<()> {
     Ok(())
 }
 
-/// In how many callers' name a node asks at a time.
+/// The numbers of callers of a node.
 const CALLERS: [u32; 3] = [1, 16, 256];
 
 async fn decisions(engine: Engine, effort: Effort) -> Result<Report> {
-    let title = format!("A decision by one store, {engine}");
+    let title = format!("A decision of a shared store, {engine}");
     let mut report = Report::new(&title, "nodes", effort, &COLUMNS);
     for callers in CALLERS {
         for decider in Decider::ALL {
@@ -42,7 +42,7 @@ async fn decisions(engine: Engine, effort: Effort) -> Result<Report> {
         }
     }
     report.note("One node over loopback, which shares two cores with the server.");
-    report.note("Calls of one verb that come while one is under way share the next script.");
+    report.note("Calls that arrive while one of the same verb is in flight share the next script.");
     Ok(report)
 }
 
@@ -56,7 +56,7 @@ async fn limits(engine: Engine, effort: Effort) -> Result<Report> {
             row(&mut report, &limiter.name(), callers, &asked);
         }
     }
-    report.note("Each caller has its own key. Refused: the client is over its limit, and goes on.");
+    report.note("Each caller has its own key. Refused: a client over its limit that does not stop.");
     Ok(report)
 }
 
@@ -73,7 +73,7 @@ async fn line(engine: Engine, effort: Effort) -> Result<Report> {
     let bytes = [active_bytes, waiting_bytes, per_second].map(figure);
     report.row([visitors.to_string()].into_iter().chain(bytes).chain([cpu]));
     report
-        .note("So many active and so many in line; these check in every 20 to 26 s, at one node.");
+        .note("As many active as in line. Those in line check in every 20 to 26 s, at one node.");
     Ok(report)
 }
 

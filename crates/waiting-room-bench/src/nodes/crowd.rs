@@ -1,4 +1,4 @@
-//! A long line: what each of it weighs, and what it costs the server that it asks again and again.
+//! A long line: the memory of each visitor, and the cost of the check-ins for the server.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use waiting_room_engines::EngineServer;
 use super::deciders::{connection, full, line};
 use crate::usage::process_cpu_time;
 
-/// What the server needs for a line.
+/// The resources of the server for a long line.
 #[derive(Debug)]
 pub(super) struct Crowd {
     pub(super) active_bytes: f64,
     pub(super) waiting_bytes: f64,
-    /// Check-ins of all nodes together.
+    /// Check-ins per second.
     pub(super) per_second: f64,
-    /// The share of one core.
+    /// The load of one core, from 0 to 1.
     pub(super) cpu: f64,
 }
 
-/// Fills a room and lines up visitors, then has them check in as they are asked to for a while.
+/// Fills a room, lines up visitors, and then lets them check in on time for a while.
 pub(super) async fn crowd(
     server: &EngineServer,
     visitors: u32,
@@ -32,7 +32,7 @@ pub(super) async fn crowd(
     let before = used_memory(server).await?;
     let now = store.now();
     for number in 0..visitors {
-        // Passes of a room that the server has lost: each is counted when it is seen.
+        // A valid pass that the room does not know counts when it is seen, as after a loss.
         let id = VisitorId::new(1 << 100 | u128::from(number));
         let expires_at = Timestamp::from_secs(now.as_secs() + 3_600);
         store.renew(Pass::new(id, 0, now, now, expires_at)).await?;
@@ -64,7 +64,7 @@ pub(super) async fn crowd(
     })
 }
 
-/// Each comes back after 20 to 26 seconds.
+/// The mean interval of a check-in, which is 20 to 26 s.
 const ROUND: Duration = Duration::from_secs(23);
 
 async fn used_memory(server: &EngineServer) -> Result<f64> {

@@ -1,4 +1,5 @@
-//! The deciders of a node, what they are compared with, and a bare script by two clients.
+//! The deciders of a node, the calls with which they are compared, and a bare script by two client
+//! crates.
 
 use std::time::Duration;
 
@@ -11,16 +12,16 @@ use waiting_room_redis::{RedisStore, RedisStoreOptions};
 
 use super::asked::{Asked, ask};
 
-/// Something that is asked.
+/// One kind of call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decider {
-    /// The least that a script can do.
+    /// A minimal script.
     BareScript,
-    /// What limits on Redis send that have no script: two commands in a transaction.
+    /// Two commands in a transaction, as limiters on Redis use that have no script.
     Transaction,
     /// A newcomer at a full room on the server.
     Enter,
-    /// One who waits at a full room on the server.
+    /// A waiting visitor at a full room on the server.
     CheckIn,
     /// A newcomer at a full room in the memory of the process.
     Memory,
@@ -40,7 +41,7 @@ impl Decider {
         }
     }
 
-    /// Has so many callers ask it.
+    /// Measures it with this number of callers.
     pub(super) async fn ask(
         self,
         server: &EngineServer,
@@ -112,12 +113,12 @@ pub(super) async fn connection(server: &EngineServer) -> Result<MultiplexedConne
     Ok(client.get_multiplexed_async_connection().await?)
 }
 
-/// One slot, for an hour.
+/// Returns the rules of a room with one slot, and sessions of an hour.
 pub(super) fn rules() -> RoomRules {
     RoomRules::new("bench", 1).with_session_duration(Duration::from_secs(3_600))
 }
 
-/// A room on the server whose slot is taken.
+/// Opens a room on the server, and takes its slot.
 pub(super) async fn full(server: &EngineServer) -> Result<RedisStore> {
     let options = RedisStoreOptions::new().deadline(Duration::from_secs(10));
     let store = RedisStore::with_connection(connection(server).await?, rules(), options).await?;
@@ -125,7 +126,7 @@ pub(super) async fn full(server: &EngineServer) -> Result<RedisStore> {
     Ok(store)
 }
 
-/// So many who have a place.
+/// Lines up visitors, and returns their tickets.
 pub(super) async fn line(store: &RedisStore, visitors: u32) -> Result<Vec<Ticket>> {
     let mut tickets = Vec::with_capacity(visitors as usize);
     let numbers: Vec<_> = (0..visitors).collect();
@@ -153,7 +154,7 @@ async fn enter(store: impl Store, id: VisitorId) -> Result<()> {
 
 const SCRIPT: &str = "return redis.call('INCR', KEYS[1])";
 
-/// Runs a bare script by the crate `redis`, on one connection.
+/// Runs a bare script with the crate `redis`, on one connection.
 pub(super) async fn script_by_redis(
     server: &EngineServer,
     callers: u32,
@@ -170,7 +171,7 @@ pub(super) async fn script_by_redis(
     .await
 }
 
-/// Runs a bare script by the crate `fred`, on one connection.
+/// Runs a bare script with the crate `fred`, on one connection.
 pub(super) async fn script_by_fred(
     server: &EngineServer,
     callers: u32,

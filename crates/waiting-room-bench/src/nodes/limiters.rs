@@ -1,4 +1,4 @@
-//! Rate limits that many nodes share: ours, and what else there is in Rust.
+//! Rate limiters that many nodes share: ours, and others in Rust.
 
 use std::{future::ready, num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -20,16 +20,16 @@ use super::{
     deciders::connection,
 };
 
-/// A limit that is asked once for each request. Each caller has its own key.
+/// A limiter that decides about each request. Each caller has its own key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SharedLimiter {
-    /// Ours, with so many limits for one request.
+    /// Ours, with this number of limits for each request.
     Ours(u8),
-    /// Ours, of which the node takes blocks.
+    /// Ours, with leased blocks.
     OursLeased,
     /// Ours, for a client that is over its limit.
     OursRefused,
-    /// `tower-rate-limit-redis`, which asks for each request.
+    /// `tower-rate-limit-redis`, which makes a call for each request.
     TowerRateLimitRedis,
     /// The same for a client that is over its limit.
     TowerRateLimitRedisRefused,
@@ -64,7 +64,7 @@ impl SharedLimiter {
         }
     }
 
-    /// Has so many callers ask it.
+    /// Measures it with this number of callers.
     pub(super) async fn ask(
         self,
         server: &EngineServer,
@@ -154,7 +154,7 @@ async fn tower(
     .await
 }
 
-/// A request of this caller.
+/// Returns a request of this caller.
 fn by(caller: u32) -> Request<()> {
     let mut request = Request::new(());
     request.extensions_mut().insert(caller);
@@ -198,7 +198,7 @@ async fn governor(callers: u32, duration: Duration) -> Result<Asked> {
     .await
 }
 
-/// So many requests are decided by one question, where blocks are leased.
+/// The largest leased block.
 const BLOCK: u64 = 100;
-/// Nobody asks so often.
+/// A limit per second that no caller reaches.
 const ENOUGH: NonZeroU32 = NonZeroU32::new(100_000_000).unwrap();

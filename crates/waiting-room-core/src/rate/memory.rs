@@ -297,23 +297,28 @@ impl<M: Meter + 'static> Memory for LockedMemory<M> {
     }
 
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {
-        let shelves = of_tier(&self.tiers, tier);
-        // A key that has lost its place gets nothing back, as in `AtomicMemory`.
-        if cost < charge.cost && !shelves.knows(key) {
-            return;
+        let table = of_tier(&self.tiers, tier);
+        let change = |meter: &M, state: &mut M::State| settle(meter, state, charge, cost, now);
+        if cost < charge.cost {
+            // A key that has lost its place gets nothing back, as in `AtomicMemory`: its refund would
+            // be taken from what its network has used. Both steps are under one lock.
+            if let Some(settled) = table.update_known(key, change) {
+                *charge = settled;
+            }
+        } else {
+            *charge = table.update(key, now, change);
         }
-        *charge = shelves.update(key, now, |meter, state| settle(meter, state, charge, cost, now));
     }
 
     fn forgive(&self, key: KeyHash) {
-        self.tiers.iter().for_each(|shelves| shelves.forget(key));
+        self.tiers.iter().for_each(|table| table.forget(key));
     }
 
     fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory> {
         let changed = quotas.iter().enumerate().map(|(tier, quota)| match self.tiers.get(tier) {
-            Some(shelves) => {
-                shelves.change_meter((self.make)(quota), now);
-                Arc::clone(shelves)
+            Some(table) => {
+                table.change_meter((self.make)(quota), now);
+                Arc::clone(table)
             }
             None => Arc::new(LockedTable::new((self.make)(quota), self.keys)),
         });
@@ -321,11 +326,11 @@ impl<M: Meter + 'static> Memory for LockedMemory<M> {
     }
 
     fn len(&self) -> usize {
-        self.tiers.iter().map(|shelves| shelves.len()).sum()
+        self.tiers.iter().map(|table| table.len()).sum()
     }
 
     fn displaced(&self) -> u64 {
-        self.tiers.iter().map(|shelves| shelves.displaced()).sum()
+        self.tiers.iter().map(|table| table.displaced()).sum()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The algorithms that are compared.
+//! The algorithms under comparison.
 
 use waiting_room_core::{
     Quota, Timestamp,
@@ -10,7 +10,8 @@ use super::{
     trial::{Tally, Used, attack, try_out},
 };
 
-/// An algorithm of the study. The token bucket decides as GCRA does, and so does the leaky queue.
+/// An algorithm of the study. The token bucket and the leaky queue are omitted because they decide
+/// as GCRA does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Candidate {
     FixedWindow,
@@ -32,8 +33,8 @@ impl Candidate {
         }
     }
 
-    /// Whether its own idea of what was used can be compared with the true count. The log is not
-    /// asked: in the open loop it forgets whatever does not matter for its decisions.
+    /// Returns whether the algorithm's own count of used units can be compared with the true count.
+    /// The log's cannot: in the open loop it forgets requests that cannot affect its decisions.
     pub(super) const fn used(self) -> Used {
         match self {
             Self::FixedWindow | Self::SlidingCounter => Used::Count,
@@ -41,7 +42,7 @@ impl Candidate {
         }
     }
 
-    /// Under the requests of one source.
+    /// Runs the algorithm with the requests of one source.
     pub(super) fn try_out(self, quota: &Quota, arrivals: &[Timestamp], truth: &Truth) -> Tally {
         let used = self.used();
         match self {
@@ -54,7 +55,7 @@ impl Candidate {
         }
     }
 
-    /// Under the adversary.
+    /// Runs the algorithm against the adversary.
     pub(super) fn attack(self, quota: &Quota) -> Tally {
         match self {
             Self::FixedWindow => attack(&fixed_window(quota), quota),

@@ -1,4 +1,4 @@
-//! A real crowd: people who come when the trace of a day is busy, and look at pages.
+//! A realistic crowd: clients who arrive as busily as the trace of a day, and look at pages.
 
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -6,19 +6,20 @@ use waiting_room_sim::Trace;
 
 use super::rates::{TAIL, exponential, log_normal, pareto};
 
-/// Clients whose first requests are spread over a day as the requests of a trace are.
+/// Clients whose first requests are distributed over a day like the requests of a trace.
 ///
-/// Each comes once, for so many pages as a heavy tail gives it, and asks for the parts of a page
-/// in quick succession. Some read and some rush: how long a client thinks between two pages is
-/// lognormal among them.
+/// Each client visits once, for a number of pages from a heavy-tailed distribution, and requests
+/// the parts of a page in quick succession. The mean time that a client spends between two pages
+/// varies among clients and is lognormal.
 #[derive(Clone, Debug)]
 pub(crate) struct Crowd {
-    /// Requests of the trace up to the end of each minute.
+    /// The number of requests of the trace up to the end of each minute.
     sums: Vec<f64>,
 }
 
 impl Crowd {
-    /// About so many requests a client makes; some are cut off by the end of the day.
+    /// The approximate mean number of requests of a client. Some visits are cut off by the end of
+    /// the day.
     pub(super) const MEAN_REQUESTS: f64 = 45.0;
 
     pub(crate) fn new(trace: &Trace) -> Self {
@@ -30,7 +31,7 @@ impl Crowd {
         Self { sums: sums.collect() }
     }
 
-    /// The times of one client, in seconds from the beginning of the day.
+    /// Draws the times of one client, in seconds from the beginning of the day.
     pub(super) fn client(&self, rng: &mut Pcg64Mcg) -> Vec<f64> {
         let mut now = self.first(rng);
         let end = 60.0 * self.sums.len() as f64;
@@ -50,7 +51,7 @@ impl Crowd {
         times
     }
 
-    /// When a client comes.
+    /// Draws the time of a client's first request.
     fn first(&self, rng: &mut Pcg64Mcg) -> f64 {
         let total = self.sums.last().copied().unwrap_or(0.0);
         let drawn = total * rng.random::<f64>();
@@ -61,7 +62,7 @@ impl Crowd {
 
 const MEDIAN_SECONDS_TO_THINK: f64 = 20.0;
 const MEAN_SECONDS_BETWEEN_PARTS: f64 = 0.1;
-/// A page itself and its pictures are eight requests on average, rounded down as they are.
+/// A page and its images make eight requests on average, since the drawn number is rounded down.
 const MEAN_FURTHER_PARTS: f64 = 7.5;
 const MOST_PAGES: f64 = 10_000.0;
 

@@ -1,12 +1,12 @@
-//! What is right: a log of all times, which knows no algorithm.
+//! The reference: a log of all times, without any algorithm.
 
 use std::{collections::VecDeque, time::Duration};
 
 use waiting_room_core::Timestamp;
 
-/// The times within the window that ends now, all of them and in full.
+/// All times within the window that ends now.
 ///
-/// A window is half open: what is exactly one window old is outside.
+/// A window is half open: a time that is exactly one window old is outside.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     length: u128,
@@ -19,14 +19,14 @@ impl Window {
         Self { length: length.as_nanos(), times: VecDeque::new(), most: 0 }
     }
 
-    /// Adds a time, which must not lie before an earlier one.
+    /// Adds a time, which must not be before the last one added.
     pub(super) fn add(&mut self, now: Timestamp) {
         self.times.push_back(now.as_nanos());
-        // A fullest window is among those that end with something.
+        // The fullest window is one that ends with a time, so it suffices to count here.
         self.most = self.most.max(self.count(now));
     }
 
-    /// How many lie in the window that ends at `now`.
+    /// The number of times in the window that ends at `now`.
     pub(super) fn count(&mut self, now: Timestamp) -> u64 {
         let now = u128::from(now.as_nanos());
         while self.times.front().is_some_and(|&time| u128::from(time) + self.length <= now) {
@@ -35,18 +35,18 @@ impl Window {
         self.times.len() as u64
     }
 
-    /// The most that ever lay in one window, wherever it began.
+    /// The highest number of times in any window.
     pub(super) const fn most(&self) -> u64 {
         self.most
     }
 }
 
-/// What there is to know about the requests of one source.
+/// The correct decisions about the requests of one source.
 #[derive(Clone, Debug)]
 pub(super) struct Truth {
-    /// For each request, how many came before it in the window that ends with it.
+    /// For each request, the number of earlier requests in the window that ends with it.
     pub before: Vec<u64>,
-    /// How many an exact limiter admits that counts what it admitted.
+    /// The number of requests that an exact limiter admits which counts only admitted requests.
     pub admitted: u64,
 }
 
@@ -96,7 +96,7 @@ mod tests {
     fn the_truth_of_a_few_requests_is_what_one_counts_by_hand() {
         let truth = Truth::of(&seconds(&[100, 100, 110, 160, 165, 171]), 2, WINDOW);
         assert_eq!(truth.before, [0, 1, 2, 1, 2, 2]);
-        // The third and the last find two others in the window.
+        // The third and the last request find two others in the window.
         assert_eq!(truth.admitted, 4);
     }
 }

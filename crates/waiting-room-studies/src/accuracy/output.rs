@@ -1,4 +1,4 @@
-//! The figures as a table, as a file, and as a picture.
+//! The figures as a table, as a file, and as a chart.
 
 use std::{error::Error, fs, path::Path};
 
@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::{plot::plot, row::Row, study::Study};
 
-/// One row for each kind of traffic and each algorithm.
+/// A table with one row for each kind of traffic and each algorithm.
 pub(crate) fn table(study: &Study) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
@@ -20,11 +20,11 @@ pub(crate) fn table(study: &Study) -> Table {
     table
 }
 
-/// Writes `accuracy.csv` and `accuracy.svg`, and the directory if there is none.
+/// Writes `accuracy.csv` and `accuracy.svg`. Creates the directory if it does not exist.
 ///
 /// # Errors
 ///
-/// Whatever keeps a file from being written.
+/// A file cannot be written.
 pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(directory)?;
     fs::write(directory.join("accuracy.csv"), csv(study)?)?;
@@ -32,7 +32,7 @@ pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error
     Ok(())
 }
 
-/// The same rows as CSV.
+/// The rows of the table as CSV.
 pub(super) fn csv(study: &Study) -> Result<String, Box<dyn Error>> {
     let mut file = csv::Writer::from_writer(Vec::new());
     study.rows().iter().try_for_each(|row| file.serialize(row))?;

@@ -1,6 +1,6 @@
-//! The figures as a picture: wrong decisions on the left, the fullest window on the right.
+//! The figures as a chart: wrong decisions on the left, the fullest window on the right.
 //!
-//! Each kind of traffic is a band, and each algorithm a line in it.
+//! Each kind of traffic is a band, and each algorithm is a line in it.
 
 use svg::{
     Document,
@@ -10,7 +10,7 @@ use svg::{
 use super::{candidate::Candidate, row::Row, study::Study};
 use crate::chart::{self, WIDTH, colour, frame, round, rule, text};
 
-/// Draws the whole picture.
+/// Draws the whole chart.
 pub(super) fn plot(study: &Study) -> Document {
     let bands = study.rows().chunks(Candidate::ALL.len());
     let height = TOP + BAND * bands.len() as f64 + 48.0;
@@ -33,7 +33,7 @@ fn subtitle(study: &Study) -> String {
     format!("{millions:.1} million requests, seed {}", study.seed())
 }
 
-/// Which colour is which algorithm, and which dot is which loop.
+/// Draws the legend: the colours of the algorithms, and the dots of the loops.
 fn with_legend(mut picture: Document) -> Document {
     for (index, x) in [16.0, 146.0, 286.0, 366.0].into_iter().enumerate() {
         let name = text(Candidate::ALL[index].name(), x + 16.0, 70.5);
@@ -42,7 +42,7 @@ fn with_legend(mut picture: Document) -> Document {
     picture.add(text("● open loop", 480.0, 70.5)).add(text("○ closed loop", 570.0, 70.5))
 }
 
-/// Title, lines and numbers of an axis.
+/// Draws the title, the lines and the numbers of an axis.
 fn with_axis(mut picture: Document, panel: &Panel, bottom: f64) -> Document {
     picture = picture.add(text(panel.title, panel.left, TOP - 12.0).set("font-weight", "bold"));
     for &(value, label) in panel.ticks {
@@ -54,7 +54,7 @@ fn with_axis(mut picture: Document, panel: &Panel, bottom: f64) -> Document {
     picture
 }
 
-/// One kind of traffic.
+/// Draws one kind of traffic.
 fn with_band(mut picture: Document, band: &[Row], top: f64) -> Document {
     picture = picture.add(rule(16.0, top, WIDTH - 16.0, top));
     for (index, row) in band.iter().enumerate() {
@@ -81,7 +81,7 @@ fn with_band(mut picture: Document, band: &[Row], top: f64) -> Document {
     picture
 }
 
-/// A filled dot, as large as an empty one is inside.
+/// A filled dot, as large as the inside of an empty one.
 fn dot(index: usize, x: f64, y: f64) -> Circle {
     chart::dot(index, x, y).set("stroke", colour(index))
 }
@@ -107,7 +107,7 @@ fn bar(index: usize, y: f64, end: f64) -> Rectangle {
         .set("fill", colour(index))
 }
 
-/// One of the two axes, and where a value lies on it.
+/// One of the two axes, and the position of a value on it.
 struct Panel {
     title: &'static str,
     left: f64,
@@ -115,7 +115,7 @@ struct Panel {
     place: fn(f64) -> f64,
 }
 
-/// Nothing has no place on a logarithmic axis; it gets one of its own at the left.
+/// A logarithmic axis has no position for zero, so zero gets a position at the left.
 const WRONG: Panel = Panel {
     title: "Share of wrong decisions",
     left: 176.0,

@@ -1,17 +1,17 @@
-//! How busy sources are.
+//! The request rates of sources.
 
 use rand::RngExt;
 use rand_distr::{Distribution, Exp1, OpenClosed01, StandardNormal};
 use rand_pcg::Pcg64Mcg;
 
-/// Requests a minute of one source, which differ from source to source.
+/// The distribution of the request rates of sources, in requests per minute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Rates {
-    /// Up to a fifth more or less than this.
+    /// Within a fifth of this rate.
     Around(f64),
-    /// Its logarithm is normal, with a standard deviation of [`SPREAD`].
+    /// Lognormal: the logarithm of a rate has a standard deviation of [`SPREAD`].
     LogNormal { median: f64 },
-    /// Pareto with the exponent [`TAIL`], and no more than [`BUSIEST`].
+    /// Pareto with the exponent [`TAIL`], and at most [`BUSIEST`].
     Pareto { least: f64 },
 }
 
@@ -24,7 +24,8 @@ impl Rates {
         }
     }
 
-    /// The mean. For the lognormal one without its bound, which it does not reach.
+    /// The mean rate. For the lognormal distribution the upper bound is ignored, since it is out of
+    /// reach.
     pub(super) fn mean(self) -> f64 {
         match self {
             Self::Around(center) => center,
@@ -36,27 +37,28 @@ impl Rates {
     }
 }
 
-/// A Pareto distribution: at least `least`, and more than x with a chance of (least / x)^`tail`.
+/// Draws from a Pareto distribution: at least `least`, and above x with a probability of (least /
+/// x)^`tail`.
 pub(super) fn pareto(least: f64, tail: f64, rng: &mut Pcg64Mcg) -> f64 {
     let chance: f64 = OpenClosed01.sample(rng);
     least * chance.powf(-1.0 / tail)
 }
 
-/// An exponential distribution.
+/// Draws from an exponential distribution.
 pub(super) fn exponential(mean: f64, rng: &mut Pcg64Mcg) -> f64 {
     let sample: f64 = Exp1.sample(rng);
     mean * sample
 }
 
-/// A lognormal distribution.
+/// Draws from a lognormal distribution.
 pub(super) fn log_normal(median: f64, spread: f64, rng: &mut Pcg64Mcg) -> f64 {
     let deviation: f64 = StandardNormal.sample(rng);
     median * (spread * deviation).exp()
 }
 
-/// So heavy is the tail of what people do.
+/// The exponent of the heavy tails of human behaviour.
 pub(super) const TAIL: f64 = 1.1;
-/// No source sends more in a minute: a thousand a second.
+/// The highest rate of a source in requests per minute: a thousand per second.
 const BUSIEST: f64 = 60_000.0;
 const SPREAD: f64 = 1.5;
 
@@ -76,7 +78,7 @@ mod tests {
     #[test]
     fn the_means_are_as_they_are_calculated() {
         for seed in seeds(3) {
-            // The heavier the tail, the slower the mean settles.
+            // The heavier the tail, the more slowly the mean converges.
             for (rates, tolerance) in [
                 (Rates::Around(50.0), 0.005),
                 (Rates::LogNormal { median: 5.0 }, 0.05),

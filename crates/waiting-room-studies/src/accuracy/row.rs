@@ -1,4 +1,4 @@
-//! One algorithm under one kind of traffic, in numbers to be read.
+//! The figures of one algorithm under one kind of traffic.
 
 use serde::Serialize;
 use waiting_room_core::Quota;
@@ -8,7 +8,7 @@ use super::{
     trial::{Tally, Used, Wrong},
 };
 
-/// The columns of the table and of the file. What was not measured is `None`.
+/// A row of the table and of the file. Figures that were not measured are `None`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Row {
     pub seed: u64,
@@ -21,22 +21,23 @@ pub(crate) struct Row {
     pub open_wrongly_refused: Option<u64>,
     pub open_wrongly_allowed: Option<u64>,
     pub open_wrong_share: Option<f64>,
-    /// How far the count of the algorithm is off on average, as a share of the true one.
+    /// The mean error of the algorithm's count, as a share of the true count.
     pub mean_rate_error: Option<f64>,
     pub closed_wrongly_refused: u64,
     pub closed_wrongly_allowed: u64,
     pub closed_wrong_share: f64,
     pub admitted: u64,
     pub admitted_exactly: Option<u64>,
-    /// How many more than an exact limiter admits, as a share of those.
+    /// The number of requests admitted beyond those that an exact limiter admits, as a share of the
+    /// latter.
     pub admitted_above_exact: Option<f64>,
     pub most_in_any_window: u64,
-    /// The same as a multiple of the limit.
+    /// `most_in_any_window` as a multiple of the limit.
     pub most_by_limit: f64,
 }
 
 impl Row {
-    /// What is known of an algorithm that was held against the exact log.
+    /// The figures of an algorithm that was compared with the exact log.
     pub(super) fn new(
         seed: u64,
         traffic: &'static str,
@@ -60,7 +61,7 @@ impl Row {
         }
     }
 
-    /// What is known of an algorithm after the adversary.
+    /// The figures of an algorithm that was attacked by the adversary.
     pub(super) fn of_attack(seed: u64, quota: &Quota, candidate: Candidate, tally: &Tally) -> Self {
         Self {
             seed,
@@ -85,7 +86,7 @@ impl Row {
         }
     }
 
-    /// Whether no decision was wrong, and no window held more than the limit.
+    /// Returns whether no decision was wrong, and no window contained more than the limit.
     pub(super) fn is_exact(&self) -> bool {
         let wrong = [
             self.open_wrongly_refused.unwrap_or(0),
@@ -98,7 +99,7 @@ impl Row {
             && self.admitted_exactly.is_none_or(|exactly| exactly == self.admitted)
     }
 
-    /// What the traffic is called, with its limit.
+    /// The name of the traffic, with its limit.
     pub(super) fn title(&self) -> String {
         format!("{}, {} in {} s", self.traffic, self.limit, self.window_s)
     }

@@ -1,4 +1,4 @@
-//! All algorithms under all traffic.
+//! All algorithms under all kinds of traffic.
 
 use std::{iter, ops::Range};
 
@@ -9,7 +9,7 @@ use waiting_room_core::Quota;
 
 use super::{candidate::Candidate, exact::Truth, row::Row, traffic::Traffic, trial::Tally};
 
-/// What was measured with one seed.
+/// The results for one seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Study {
     seed: u64,
@@ -17,7 +17,8 @@ pub(crate) struct Study {
 }
 
 impl Study {
-    /// Runs everything. The result depends on the seed and the traffic, not on the threads.
+    /// Runs the study. The result depends on the seed and the traffic, not on the number of
+    /// threads.
     pub(crate) fn run(seed: u64, traffic: &[Traffic]) -> Self {
         let mut rows = Vec::new();
         for (number, kind) in traffic.iter().enumerate() {
@@ -37,19 +38,19 @@ impl Study {
         self.seed
     }
 
-    /// One row for each kind of traffic and each algorithm, the adversary last.
+    /// One row for each kind of traffic and each algorithm; the adversary is last.
     pub(crate) fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// Whether the sliding log decided everything as the exact log did, in both loops.
+    /// Returns whether the sliding log made the same decisions as the exact log, in both loops.
     pub(crate) fn log_is_exact(&self) -> bool {
         let name = Candidate::SlidingLog.name();
         self.rows.iter().filter(|row| row.algorithm == name).all(Row::is_exact)
     }
 }
 
-/// What each algorithm did under this traffic.
+/// Runs all algorithms under one kind of traffic.
 fn run(chance: u64, traffic: &Traffic) -> [Tally; 4] {
     let batches: Vec<_> = (0..traffic.sources.div_ceil(BATCH))
         .map(|batch| batch * BATCH..traffic.sources.min((batch + 1) * BATCH))
@@ -77,13 +78,14 @@ fn run_batch(chance: u64, traffic: &Traffic, sources: &Range<u64>) -> [Tally; 4]
     sum
 }
 
-/// The seed of the first source of a kind of traffic: far from those of all others.
+/// Returns the seed of the first source of a kind of traffic. It is far from the seeds of all other
+/// kinds.
 fn chance(seed: u64, traffic: usize) -> u64 {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     iter::repeat_with(|| rng.next_u64()).nth(traffic).expect("the generator never ends")
 }
 
-/// So many sources one thread tries out at a time. Sums of fractions depend on it.
+/// The number of sources that a thread runs at a time. Sums of fractions depend on it.
 const BATCH: u64 = 500;
 
 #[cfg(test)]

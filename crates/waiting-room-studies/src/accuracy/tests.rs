@@ -1,4 +1,4 @@
-//! A small study, and what each number of it means.
+//! A small study, and the meaning of its figures.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ use super::{
     *,
 };
 
-/// All traffic with about so many requests of each kind, and an hour that rises for the crowd.
+/// All kinds of traffic, each with about this number of requests. The crowd follows an hour of
+/// rising traffic.
 pub(super) fn small_traffic(requests: u64) -> Vec<Traffic> {
     let crowd = Crowd::new(&(0..60).collect());
     Traffic::all(crowd).into_iter().map(|traffic| traffic.scaled_to(requests)).collect()
@@ -33,7 +34,7 @@ fn rows_of<'a>(study: &'a Study, algorithm: &str) -> Vec<&'a Row> {
     study.rows().iter().filter(|row| row.algorithm == algorithm).collect()
 }
 
-/// What `meter` does with requests at these seconds of the study.
+/// Runs `meter` with requests at these seconds of the study.
 fn tally<M: Meter>(meter: &M, used: Used, quota: &Quota, seconds: &[f64]) -> Tally {
     let arrivals: Vec<_> = seconds.iter().map(|&at| START + Duration::from_secs_f64(at)).collect();
     try_out(meter, used, quota, &arrivals, &Truth::of(&arrivals, quota.limit(), quota.window()))
@@ -49,9 +50,9 @@ fn the_sliding_log_is_never_wrong_and_the_fixed_window_often_is() {
         let study = small_study(seed, 2);
         assert!(study.log_is_exact());
         for row in rows_of(&study, "fixed window") {
-            // It forgets more than the exact log does, and never less.
+            // A fixed window forgets earlier than the exact log, and never later.
             assert_eq!(row.open_wrongly_refused.unwrap_or(0) + row.closed_wrongly_refused, 0);
-            // So few sources with Pareto rates may all be below the limit.
+            // With so few sources, all Pareto rates may be below the limit.
             if ["lognormal rates", "near the limit", "a real crowd"].contains(&row.traffic) {
                 assert!(row.open_wrongly_allowed.unwrap() > 0, "{row:?}");
                 assert!(row.closed_wrongly_allowed > 0, "{row:?}");
@@ -101,7 +102,7 @@ fn the_worst_that_an_adversary_gets_in_one_window_is_known() {
     let study = small_study(1, 1);
     let worst = |algorithm| rows_of(&study, algorithm).last().unwrap().most_in_any_window;
     assert_eq!(worst("fixed window"), 200);
-    // The weighted part is rounded down, which is worth the last of two hundred.
+    // The weighted part is rounded down, so an attacker would expect one request less.
     assert_eq!(worst("sliding counter"), 200);
     assert_eq!(worst("GCRA"), 199);
     assert_eq!(worst("sliding log"), 100);
@@ -133,7 +134,7 @@ fn the_boundary_of_a_fixed_window_is_counted_as_a_person_would() {
     assert_eq!(tally.open, Wrong { refused: 0, allowed: 50 });
     assert_eq!(tally.closed, Wrong { refused: 0, allowed: 50 });
     assert_eq!((tally.admitted, tally.admitted_exactly, tally.most), (100, 50, 100));
-    // The n-th request after the boundary counts as n of n + 50.
+    // The n-th request after the boundary is counted as n instead of n + 50.
     let error: f64 = (1..=60).map(|n| 50.0 / f64::from(n + 50)).sum();
     assert!((tally.rate_error - error).abs() < 1e-9);
 }
@@ -160,7 +161,7 @@ fn a_log_that_is_off_by_one_is_found_out() {
     assert!(one_more.closed.allowed > 0 && one_more.most == 51);
     let one_less = judged(&Quota::per_minute(49));
     assert!(one_less.closed.refused > 0 && one_less.admitted < one_less.admitted_exactly);
-    // Requests come every 600 ms, so a window that is a microsecond longer holds one more.
+    // There is a request every 600 ms, so a window that is a microsecond longer contains one more.
     let longer = judged(&Quota::new(50, window + MICROSECOND));
     assert!(longer.closed.refused > 0 && longer.closed.allowed == 0);
     let shorter = judged(&Quota::new(50, window - 601 * MILLISECOND));

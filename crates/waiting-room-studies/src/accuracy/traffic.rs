@@ -1,4 +1,4 @@
-//! The traffic of the study: many sources that do not know of each other.
+//! The traffic of the study: many independent sources.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) struct Traffic {
 #[derive(Clone, Debug)]
 enum Pattern {
     Crowd(Crowd),
-    /// Busy a tenth of the time and silent otherwise, for times with a heavy tail.
+    /// Busy for a tenth of the time and silent otherwise, for periods of heavy-tailed lengths.
     OnOff {
         rates: Rates,
         minutes: f64,
@@ -37,7 +37,7 @@ enum Pattern {
 }
 
 impl Traffic {
-    /// The traffic of the study in its full size.
+    /// All traffic of the study, in full size.
     pub(crate) fn all(crowd: Crowd) -> Vec<Self> {
         let steady = |name, limit, sources, rates, minutes| Self {
             name,
@@ -64,16 +64,17 @@ impl Traffic {
         ]
     }
 
-    /// The same with so many sources that they make about this many requests.
+    /// The same traffic, with as many sources as make about this number of requests.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     pub(crate) fn scaled_to(self, requests: u64) -> Self {
         let sources = (requests as f64 / self.mean_requests()).ceil().clamp(1.0, 1e9) as u64;
         Self { sources, ..self }
     }
 
-    /// The times of one source, in order.
+    /// Draws the times of one source, in ascending order.
     pub(super) fn arrivals(&self, rng: &mut Pcg64Mcg) -> Vec<Timestamp> {
-        // Windows begin at the same times for all sources, and sources do not know when.
+        // Windows begin at the same times for all sources, but sources begin at a random time of a
+        // window.
         let begin = self.quota.window().as_secs_f64() * rng.random::<f64>();
         let times = match &self.pattern {
             Pattern::Crowd(crowd) => crowd.client(rng),
@@ -87,7 +88,7 @@ impl Traffic {
         times.into_iter().map(|time| at(begin + time)).collect()
     }
 
-    /// How many requests a source makes on average, about.
+    /// The approximate mean number of requests of a source.
     fn mean_requests(&self) -> f64 {
         match &self.pattern {
             Pattern::Crowd(_) => Crowd::MEAN_REQUESTS,
@@ -98,7 +99,7 @@ impl Traffic {
     }
 }
 
-/// A source with this mean rate whose requests all come in its busy times.
+/// Draws the times of a source with this mean rate that sends requests only in its busy periods.
 fn on_off(rate: f64, minutes: f64, rng: &mut Pcg64Mcg) -> Vec<f64> {
     let (mut times, end) = (Vec::new(), 60.0 * minutes);
     let mut is_on = rng.random_bool(DUTY);
@@ -115,7 +116,7 @@ fn on_off(rate: f64, minutes: f64, rng: &mut Pcg64Mcg) -> Vec<f64> {
     times
 }
 
-/// Adds the times of a Poisson process with so many a minute.
+/// Adds the times of a Poisson process with a rate of `rate` per minute.
 fn poisson(times: &mut Vec<f64>, rate: f64, span: std::ops::Range<f64>, rng: &mut Pcg64Mcg) {
     let mut now = span.start;
     while times.len() < MOST_REQUESTS {
@@ -128,20 +129,21 @@ fn poisson(times: &mut Vec<f64>, rate: f64, span: std::ops::Range<f64>, rng: &mu
     }
 }
 
-/// A time of the study in whole microseconds.
+/// Returns a time of the study in whole microseconds.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "days, not ages")]
 fn at(seconds: f64) -> Timestamp {
     START + Duration::from_micros((seconds * 1e6) as u64)
 }
 
-/// When the study begins: at midnight, and so with a window of any length that divides a day.
+/// The start of the study. It is midnight, and therefore the start of a window of any length that
+/// divides a day.
 pub(super) const START: Timestamp = Timestamp::from_secs(20_000 * 86_400);
-/// A source that would make more stops here: the times of one source are in memory.
+/// The maximum number of requests of a source, since the times of one source are kept in memory.
 const MOST_REQUESTS: usize = 4_000_000;
 const DUTY: f64 = 0.1;
-/// From one busy time to the next, in seconds.
+/// The mean time from the start of one busy period to the next, in seconds.
 const MEAN_CYCLE: f64 = 60.0;
-/// The exponent of how long busy and silent times last.
+/// The exponent of the lengths of busy and silent periods.
 const STRETCH_TAIL: f64 = 1.5;
 
 #[cfg(test)]
@@ -156,7 +158,7 @@ mod tests {
         for seed in seeds(3) {
             let (mut times, mut rng) = (Vec::new(), Pcg64Mcg::seed_from_u64(seed));
             poisson(&mut times, 60.0, 0.0..60_000.0, &mut rng);
-            // Seven standard deviations.
+            // The tolerance is seven standard deviations.
             assert!(times.len().abs_diff(60_000) < 1_700);
             let long = times.windows(2).filter(|pair| pair[1] - pair[0] > 1.0).count();
             let share = long as f64 / times.len() as f64;
@@ -176,7 +178,7 @@ mod tests {
             }
             let rate = requests as f64 / (2_000.0 * 30.0);
             assert!((500.0..750.0).contains(&rate), "{rate}");
-            // Stretches of busy time end within seconds, which count in full.
+            // Busy periods end within a second, which counts in full.
             let share = busy as f64 / (2_000.0 * 1_800.0);
             assert!((0.08..0.16).contains(&share), "{share}");
         }

@@ -1,4 +1,4 @@
-//! One algorithm under the requests of one source: in both loops, and against an adversary.
+//! One algorithm with the requests of one source: in both loops, and against an adversary.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use super::{
     traffic::START,
 };
 
-/// Whether what an algorithm calls used is a count of requests.
+/// Whether the used units that an algorithm reports are a number of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Used {
-    /// An estimate of the requests within the window.
+    /// An estimate of the number of requests within the window.
     Count,
-    /// Something else.
+    /// A different quantity.
     Other,
 }
 
-/// Lets the requests of a source come to `meter`.
+/// Runs `meter` in both loops with the requests of a source.
 pub(super) fn try_out<M: Meter>(
     meter: &M,
     used: Used,
@@ -36,7 +36,7 @@ pub(super) fn try_out<M: Meter>(
     tally
 }
 
-/// Each request is decided, and spent whatever was decided.
+/// The open loop: each request is decided, and charged whatever the decision was.
 fn open<M: Meter>(
     tally: &mut Tally,
     meter: &M,
@@ -56,7 +56,7 @@ fn open<M: Meter>(
     }
 }
 
-/// Each request is decided, and spent if it was allowed.
+/// The closed loop: each request is decided, and charged if it was allowed.
 fn closed<M: Meter>(tally: &mut Tally, meter: &M, quota: &Quota, arrivals: &[Timestamp]) {
     let (mut state, mut admitted) = (M::State::default(), Window::new(quota.window()));
     for &now in arrivals {
@@ -75,10 +75,11 @@ fn allows<M: Meter>(meter: &M, state: &M::State, now: Timestamp) -> bool {
     meter.wait(state, 1, now) == Some(Duration::ZERO)
 }
 
-/// Bursts at the end of a window, and goes on for three windows as fast as it is allowed.
+/// An adversary that bursts at the end of a window, and continues for three windows as fast as it
+/// is allowed.
 ///
-/// It knows when windows begin and believes what it is told about waiting, so each of its requests
-/// that is refused is followed by one at the very nanosecond at which that one is allowed.
+/// It knows when windows begin and trusts the wait that it is told: after each refused request it
+/// sends the next one at the very nanosecond at which that is allowed.
 pub(super) fn attack<M: Meter>(meter: &M, quota: &Quota) -> Tally {
     let (mut state, mut admitted) = (M::State::default(), Window::new(quota.window()));
     let mut tally = Tally::default();
@@ -99,24 +100,24 @@ pub(super) fn attack<M: Meter>(meter: &M, quota: &Quota) -> Tally {
     tally
 }
 
-/// One algorithm under the requests of some sources.
+/// The results of one algorithm with the requests of some sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Tally {
     pub requests: u64,
     pub open: Wrong,
     pub closed: Wrong,
-    /// The sum over all requests of how far the count of the algorithm was off, as a share of the
-    /// true one.
+    /// The sum over all requests of the error of the algorithm's count, as a share of the true
+    /// count.
     pub rate_error: f64,
-    /// Closed loop: how many were allowed.
+    /// Closed loop: the number of allowed requests.
     pub admitted: u64,
-    /// Closed loop: how many an exact limiter allows.
+    /// Closed loop: the number of requests that an exact limiter allows.
     pub admitted_exactly: u64,
-    /// Closed loop: the most that was allowed in any window.
+    /// Closed loop: the highest number of allowed requests in any window.
     pub most: u64,
 }
 
-/// Wrong decisions.
+/// Wrong decisions, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub refused: u64,
@@ -124,7 +125,7 @@ pub(super) struct Wrong {
 }
 
 impl Tally {
-    /// The same algorithm under the requests of other sources.
+    /// Adds the results of the same algorithm with the requests of other sources.
     pub(super) fn add(&mut self, other: &Self) {
         self.requests += other.requests;
         self.open.add(other.open);
@@ -137,7 +138,7 @@ impl Tally {
 }
 
 impl Wrong {
-    /// Counts a decision that is not the right one.
+    /// Counts a decision that differs from the right one.
     pub(super) const fn judge(&mut self, allowed: bool, right: bool) {
         match (allowed, right) {
             (true, false) => self.allowed += 1,

@@ -1,4 +1,4 @@
-//! A crowd that comes at once, and comes back when it is told to.
+//! A crowd that arrives at once, and returns when it is asked to.
 
 use std::time::Duration;
 
@@ -14,31 +14,31 @@ use super::{
     traffic::{Hold, START, chance},
 };
 
-/// What those who are refused are told.
+/// The time after which a refused client is asked to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Advice {
-    /// Always the same.
+    /// The same time for all clients.
     Constant(Duration),
-    /// The time after which the queue of now is served.
+    /// The time after which the current queue is served.
     Depth,
-    /// What the gate itself says: a time of its own for each.
+    /// The time that the gate itself computes, an individual one for each client.
     Gate,
 }
 
-/// What became of a crowd.
+/// The outcome for a crowd.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Outcome {
-    /// Requests in each second.
+    /// The number of requests in each second.
     pub(super) per_second: Vec<u32>,
-    /// From its first request to its answer, for each client.
+    /// The time from the first request to the answer, for each client.
     pub(super) waits: Vec<Duration>,
-    /// Until the last of them was served.
+    /// The time until the last client was served.
     pub(super) makespan: Duration,
-    /// Refusals that said no time to come back.
+    /// The number of refusals without a time to return.
     pub(super) untold: u32,
 }
 
-/// A crowd in front of a gate, until all are served.
+/// Runs a crowd at a gate until all clients are served.
 pub(super) fn run(rules: &GateRules, advice: Advice, seed: u64) -> Outcome {
     let mut crowd = Crowd::new(rules, advice, seed);
     while let Some((now, event)) = crowd.agenda.next() {
@@ -55,7 +55,7 @@ struct Crowd {
     advice: Advice,
     door: Door,
     agenda: Agenda<Event>,
-    /// When each came for the first time.
+    /// The time at which each client first arrived.
     came: Vec<Timestamp>,
     rng: Pcg64Mcg,
     outcome: Outcome,
@@ -69,12 +69,12 @@ enum Event {
 }
 
 impl Outcome {
-    /// How often each has asked, on average.
+    /// The mean number of requests per client.
     pub(super) fn attempts(&self) -> f64 {
         f64::from(self.per_second.iter().sum::<u32>()) / self.waits.len() as f64
     }
 
-    /// Requests in the busiest second, once the rush itself is over.
+    /// The number of requests in the busiest second, once the initial rush is over.
     pub(super) fn peak(&self) -> f64 {
         self.per_second.iter().skip(5).copied().max().map_or(0.0, f64::from)
     }
@@ -124,7 +124,7 @@ impl Crowd {
         }
     }
 
-    /// In how long somebody is to come back who was refused, in whole seconds.
+    /// The time after which a refused client is asked to return, in whole seconds.
     fn told(&mut self, refused: &GateRefused) -> Duration {
         match self.advice {
             Advice::Constant(constant) => constant,
@@ -147,14 +147,15 @@ impl Crowd {
     }
 }
 
-/// As many people as the service serves in half a minute.
+/// The number of clients: the service needs half a minute for all of them.
 pub(super) const CLIENTS: usize = 6_000;
-/// Within this time all of them come.
+/// The time within which all clients arrive.
 const RUSH: Duration = Duration::from_secs(2);
-/// So many of the crowd are served in a second.
+/// The number of clients of this crowd that are served per second.
 const CROWD_CAPACITY: u32 = 200;
 const HOLD: Hold = Hold::Exponential(Duration::from_millis(80));
-/// So much later than it was told a client comes back at most: timers of clients and the way.
+/// The maximum delay between the requested and the actual return of a client, for timers and the
+/// network.
 const LATENESS: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
@@ -190,7 +191,7 @@ mod tests {
     #[test]
     fn told_to_come_back_in_a_second_nobody_comes_sooner_or_much_later() {
         let outcome = crowd(Advice::Constant(Duration::from_secs(1)), 7);
-        // Whoever is still there has asked about once in 1.1 s.
+        // Each remaining client sends a request about every 1.1 s.
         let rounds = outcome.makespan.as_secs_f64() / 1.1;
         assert!((0.35 * rounds..0.6 * rounds).contains(&outcome.attempts()));
         assert!((3_500.0..5_200.0).contains(&outcome.peak()), "{}", outcome.peak());

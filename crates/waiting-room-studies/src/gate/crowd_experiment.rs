@@ -1,4 +1,4 @@
-//! What a crowd is told, and what it makes of it.
+//! The effect on a crowd of the time after which it is asked to return.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::sheet::{Column, Sheet, measure_each};
 
-/// How it ended, and how many requests came in each second of it.
+/// Returns a summary of each run, and the number of requests in each second.
 pub(super) fn crowd(seeds: &[u64]) -> (Sheet, Sheet) {
     let items: Vec<_> = SECONDS.iter().zip(advices()).collect();
     let items: Vec<_> =
@@ -47,7 +47,7 @@ fn summary(outcome: &Outcome) -> Vec<f64> {
     ]
 }
 
-/// As the columns of [`SECONDS`] are called.
+/// In the order of [`SECONDS`].
 fn advices() -> [(GateRules, Advice); 5] {
     let fifo = || Policy::crowd(Discipline::Fifo);
     let constant = |seconds| Advice::Constant(Duration::from_secs(seconds));
@@ -77,5 +77,5 @@ const SECONDS: &[Column] = &[
     Column::new("virtual slot, ControlledDelay", 0),
 ];
 
-/// So many seconds are shown; the longest crowd takes minutes.
+/// The number of seconds that are shown. The longest crowd takes minutes.
 const SHOWN: usize = 75;

@@ -1,4 +1,4 @@
-//! The real gate in virtual time, and the agenda of what happens at it.
+//! The real gate in virtual time, and the agenda of events at the gate.
 
 use std::{
     cmp::Reverse,
@@ -16,9 +16,10 @@ use waiting_room_core::{
     time::ManualClock,
 };
 
-/// A gate, with those who run and those who wait by their numbers.
+/// A gate, with the running and the waiting requests by their numbers.
 ///
-/// It does with places and permits what a server does: it polls a place once and then when it is
+/// It treats places and permits as a server does: it polls a place once and then whenever it is
+/// woken, times it out at its deadline, and drops it when the client has left.
 /// woken, times it out at its deadline, and drops it when the client has gone.
 pub(super) struct Door {
     gate: Gate,
@@ -28,16 +29,17 @@ pub(super) struct Door {
     rung: Arc<Mutex<Vec<usize>>>,
 }
 
-/// What the gate says to somebody.
+/// The answer of the gate to a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Said {
     Refused(GateRefused),
     Run,
-    /// Until then at most.
+    /// The request waits, until this deadline at most.
     Wait(Timestamp),
 }
 
-/// WakeList one who waits: notes the number, since nobody is polled under the gate's hands.
+/// The waker of a waiting request. It only records the number of the request, because the place
+/// must not be polled while the gate wakes it.
 struct Bell {
     who: usize,
     rung: Arc<Mutex<Vec<usize>>>,
@@ -56,7 +58,7 @@ impl Door {
         }
     }
 
-    /// It is `now`.
+    /// Advances the clock to `now`.
     pub(super) fn advance_to(&self, now: Timestamp) {
         self.clock.advance_to(now);
     }
@@ -78,24 +80,24 @@ impl Door {
         }
     }
 
-    /// The deadline of somebody has come; `None` if it does not wait any more.
+    /// Times out a request at its deadline. Returns `None` if the request no longer waits.
     pub(super) fn time_out(&mut self, who: usize) -> Option<Said> {
         let place = self.places.remove(&who)?;
         let told = place.time_out();
         Some(self.told(who, told))
     }
 
-    /// Somebody goes away; whoever runs already runs to its end.
+    /// Removes a waiting request. A request that already runs runs to its end.
     pub(super) fn leave(&mut self, who: usize) {
         self.places.remove(&who);
     }
 
-    /// Somebody has run to its end.
+    /// Ends a running request.
     pub(super) fn finish(&mut self, who: usize) {
         self.permits.remove(&who);
     }
 
-    /// Those who have been woken, and what they hear.
+    /// Returns the requests that were woken, and the answers to them.
     pub(super) fn called(&mut self) -> Vec<(usize, Said)> {
         let rung = mem::take(&mut *self.rung.lock().unwrap_or_else(PoisonError::into_inner));
         let mut said = Vec::with_capacity(rung.len());
@@ -109,7 +111,7 @@ impl Door {
         said
     }
 
-    /// How many wait.
+    /// The number of waiting requests.
     pub(super) fn queued(&self) -> u32 {
         self.gate.snapshot(self.gate.now()).queued
     }
@@ -138,7 +140,8 @@ impl Wake for Bell {
     }
 }
 
-/// The events to come, soonest first; of those at one instant, in the order in which they were set.
+/// The events to come, the soonest first. Events at the same instant are in the order in which they
+/// were set.
 pub(super) struct Agenda<T> {
     events: BinaryHeap<Reverse<(Timestamp, u64, T)>>,
     number: u64,
@@ -154,7 +157,7 @@ impl<T: Ord> Agenda<T> {
         self.events.push(Reverse((at, self.number, event)));
     }
 
-    /// The next event, and when it is.
+    /// Removes the next event, and returns it with its time.
     pub(super) fn next(&mut self) -> Option<(Timestamp, T)> {
         self.events.pop().map(|Reverse((at, _, event))| (at, event))
     }

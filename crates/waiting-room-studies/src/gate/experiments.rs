@@ -1,4 +1,4 @@
-//! What is tried.
+//! The experiments.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::sheet::{Column, Sheet};
 
-/// How the longest wait decides about everything: twice the capacity, and a client with 250 ms.
+/// The effect of the longest wait, at twice the capacity, on clients that leave after 250 ms.
 pub(super) fn cliff(seeds: &[u64], span: Span, step: u64) -> Sheet {
     let items: Vec<_> = (20..=320).step_by(usize::try_from(step).unwrap_or(1)).collect();
     let items: Vec<_> = items.iter().map(|&wait: &u64| (format!("{wait}"), wait)).collect();
@@ -54,7 +54,7 @@ pub(super) fn overload(seeds: &[u64], span: Span, abandonment: Abandonment) -> S
     })
 }
 
-/// Six tenths of the capacity, and every two seconds four times as much for 150 ms.
+/// A load of six tenths of the capacity, and every two seconds four times the capacity for 150 ms.
 pub(super) fn bursts(seeds: &[u64], span: Span) -> Sheet {
     let policies = vec![
         Policy::none(),
@@ -79,7 +79,7 @@ pub(super) fn bursts(seeds: &[u64], span: Span) -> Sheet {
     })
 }
 
-/// Twice the capacity, of requests a tenth of which run for forty times as long as the others.
+/// Twice the capacity, where one in ten requests runs forty times as long as the others.
 pub(super) fn tail(seeds: &[u64], span: Span) -> Sheet {
     let policies = vec![
         Policy::short(),
@@ -132,7 +132,7 @@ pub(super) fn fairness(seeds: &[u64], span: Span) -> Sheet {
     })
 }
 
-/// Clients who wait for 250 ms and do not say when they leave.
+/// Clients who wait for 250 ms, and leave without notice.
 fn impatient(source: Source) -> Traffic {
     Traffic {
         sources: vec![source],
@@ -142,7 +142,7 @@ fn impatient(source: Source) -> Traffic {
     }
 }
 
-/// What became of all clients.
+/// The sum over all clients.
 fn one(rules: &GateRules, traffic: &Traffic, span: Span, seed: u64) -> Tally {
     Tally::sum(&run(rules, traffic, span, seed))
 }

@@ -1,4 +1,4 @@
-//! Clients that come whatever happens to the others.
+//! Clients that arrive independently of each other.
 
 use std::time::Duration;
 
@@ -12,15 +12,15 @@ use super::{
     traffic::{Abandonment, START, Source, Traffic, chance},
 };
 
-/// How long a run lasts.
+/// The duration of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    /// So long nothing is counted.
+    /// The time before the measurement.
     pub(super) warm_up: Duration,
     pub(super) counted: Duration,
 }
 
-/// A gate under this traffic: what became of the clients of each source.
+/// Runs a gate under this traffic. Returns the tally of each source.
 pub(super) fn run(rules: &GateRules, traffic: &Traffic, span: Span, seed: u64) -> Vec<Tally> {
     let mut run = Run::new(rules, traffic, span, seed);
     let until = run.until + traffic.patience;
@@ -45,11 +45,11 @@ struct Run<'a> {
     agenda: Agenda<Event>,
     sources: Vec<Coming<'a>>,
     clients: Vec<Client>,
-    /// Of how long requests run.
+    /// The generator of service times.
     holds: Pcg64Mcg,
 }
 
-/// A source, and what became of its clients.
+/// A source, and the tally of its clients.
 struct Coming<'a> {
     source: &'a Source,
     arrivals: Arrivals,
@@ -65,11 +65,11 @@ struct Client {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// The next client of a source comes.
+    /// The next client of a source arrives.
     Come(usize),
     Deadline(usize),
     Finish(usize),
-    /// A client has no more patience, and is heard to leave.
+    /// A client loses patience, and the server notices.
     Leave(usize),
 }
 

@@ -1,4 +1,4 @@
-//! The figures as tables, as files, and as pictures.
+//! The figures as tables, as files, and as charts.
 
 use std::{error::Error, fs, path::Path};
 
@@ -10,10 +10,10 @@ use crate::{
     sheet::{csv, table},
 };
 
-/// The tables with their titles, and the bars.
+/// Prints the tables with their titles, and the bars.
 pub(crate) fn print(study: &Study) {
     for sheet in study.sheets() {
-        // Second by second it is a picture.
+        // The figures for each second are only drawn.
         if sheet.name != study.crowd_seconds.name {
             println!("{}\n\n{}\n", sheet.title, table(sheet));
         }
@@ -21,11 +21,11 @@ pub(crate) fn print(study: &Study) {
     study.bars().iter().for_each(|bar| println!("{bar}"));
 }
 
-/// Writes `gate-*.csv` and `gate-*.svg`, and the directory if there is none.
+/// Writes `gate-*.csv` and `gate-*.svg`. Creates the directory if it does not exist.
 ///
 /// # Errors
 ///
-/// Whatever keeps a file from being written.
+/// A file cannot be written.
 pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(directory)?;
     for sheet in study.sheets() {
@@ -38,7 +38,7 @@ pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error
     Ok(())
 }
 
-/// Every picture, by its name.
+/// All charts, by name.
 pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
     let (cliff, seconds) = (&study.cliff, &study.crowd_seconds);
     vec![
@@ -104,7 +104,7 @@ pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
     ]
 }
 
-/// From 0 to 100.
+/// An axis from 0 to 100.
 const fn percent() -> Axis {
     Axis { name: "%", most: 100.0, step: 25.0 }
 }

@@ -8,7 +8,7 @@ use crate::{
     sheet::Sheet,
 };
 
-/// What was measured.
+/// The results of the experiments.
 #[derive(Clone, Debug)]
 pub(crate) struct Study {
     pub(super) seeds: Vec<u64>,
@@ -22,17 +22,18 @@ pub(crate) struct Study {
     pub(super) crowd_seconds: Sheet,
 }
 
-/// How long it all takes.
+/// The duration of the experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
     /// As in the documentation.
     Full,
-    /// Long enough to see a bar that is missed.
+    /// Just long enough to detect a missed bar.
     Quick,
 }
 
 impl Study {
-    /// Runs everything. The result depends on the seeds and the size, not on the threads.
+    /// Runs all experiments. The result depends on the seeds and the size, not on the number of
+    /// threads.
     pub(crate) fn run(seeds: &[u64], size: Size) -> Self {
         let span = size.span();
         let (crowd, crowd_seconds) = crowd_experiment::crowd(seeds);
@@ -49,7 +50,7 @@ impl Study {
         }
     }
 
-    /// Every table.
+    /// All tables.
     pub(super) fn sheets(&self) -> [&Sheet; 8] {
         [
             &self.cliff,
@@ -63,15 +64,15 @@ impl Study {
         ]
     }
 
-    /// What the gate has to reach, and whether it does.
+    /// The bars that the gate has to meet.
     pub(crate) fn bars(&self) -> Vec<Bar> {
         bars(self)
     }
 }
 
 impl Size {
-    /// Of a run under a steady load. The first interval of controlled delay, and the queue that is
-    /// left of it, are over by the time that is counted.
+    /// The duration of a run under a steady load. The warm-up is long enough for the first interval
+    /// of controlled delay, and for the queue that it leaves.
     const fn span(self) -> Span {
         let (warm_up, counted) = match self {
             Self::Full => (5, 20),
@@ -80,8 +81,9 @@ impl Size {
         Span { warm_up: Duration::from_secs(warm_up), counted: Duration::from_secs(counted) }
     }
 
-    /// Of a run under bursts, which come every two seconds. Chance alone makes some of them so large
-    /// that a queue of half a second cannot hold them: of six in a row often enough to miss a bar.
+    /// The duration of a run under bursts, of which there is one every two seconds. The size of a
+    /// burst is random, and some are too large for a queue of half a second. With as few as six
+    /// bursts in a run, the result would often miss a bar by chance.
     const fn bursts(self) -> Span {
         let counted = match self {
             Self::Full => 120,
@@ -90,7 +92,7 @@ impl Size {
         Span { warm_up: Duration::from_secs(4), counted: Duration::from_secs(counted) }
     }
 
-    /// Of the longest wait, from one to the next.
+    /// The step between two values of the longest wait, in milliseconds.
     const fn steps(self) -> u64 {
         match self {
             Self::Full => 10,

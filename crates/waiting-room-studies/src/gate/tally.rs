@@ -1,24 +1,26 @@
-//! What became of the clients of one source.
+//! The outcome for the clients of one source.
 
 use std::time::Duration;
 
-/// What became of the clients of one source, in the time in which is counted.
+/// The outcome for the clients of one source, during the measured time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Tally {
-    /// Who came in that time.
+    /// The number of clients that arrived during the measured time.
     pub(super) came: u64,
-    /// Those of them who had their answer in time.
+    /// The number of these clients that were answered before they lost patience.
     pub(super) succeeded: u64,
-    /// Answers that were finished in that time and in time for their clients, whenever those came.
+    /// The number of answers completed during the measured time before their clients lost patience,
+    /// whenever those arrived.
     pub(super) useful: u64,
-    /// From coming to the answer, for each that was finished in that time, useful or not.
+    /// The times from arrival to answer, for all answers completed during the measured time, useful
+    /// or not.
     pub(super) latencies: Vec<Duration>,
-    /// For how long these ran.
+    /// The total service time of these answers.
     pub(super) held: Duration,
 }
 
 impl Tally {
-    /// The tally of several sources together.
+    /// The sum of the tallies of several sources.
     pub(super) fn sum(tallies: &[Self]) -> Self {
         let mut sum = Self::default();
         tallies.iter().for_each(|tally| sum.add(tally));
@@ -33,20 +35,20 @@ impl Tally {
         self.held += other.held;
     }
 
-    /// Which share of those who came had their answer in time, in percent.
+    /// The share of clients that were answered in time, in percent.
     pub(super) fn success(&self) -> f64 {
         percent(self.succeeded as f64, self.came as f64)
     }
 
-    /// Useful answers in percent of what so many permits could have served in this time, of
-    /// requests that run for as long as these did.
+    /// Useful answers, in percent of what this number of permits could have served in this time,
+    /// given the mean service time of this run.
     pub(super) fn goodput(&self, limit: u32, time: Duration) -> f64 {
         let mean_hold = self.held.as_secs_f64() / self.latencies.len() as f64;
         percent(self.useful as f64, f64::from(limit) * time.as_secs_f64() / mean_hold)
     }
 
-    /// The time within which such a share of the answers came, in milliseconds. Without any there
-    /// is none.
+    /// The latency in milliseconds at this quantile, from 0 to 1. Not a number if there were no
+    /// answers.
     pub(super) fn percentile(&self, share: f64) -> f64 {
         let mut latencies = self.latencies.clone();
         latencies.sort_unstable();

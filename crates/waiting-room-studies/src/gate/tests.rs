@@ -1,4 +1,4 @@
-//! The simulation held against what is known of queues.
+//! The simulation compared with known results of queueing theory.
 
 use std::time::Duration;
 
@@ -35,7 +35,8 @@ fn goodput(policy: &Policy, traffic: &Traffic, span: Span, seed: u64) -> f64 {
     tally(policy, traffic, span, seed).goodput(LIMIT, span.counted)
 }
 
-/// The mean wait in seconds in a queue with exponential gaps and holds: A. K. Erlang, 1917.
+/// The mean wait in seconds in a queue with exponential gaps and service times (A. K. Erlang,
+/// 1917).
 fn erlang_c(servers: u32, offered: f64, capacity: f64) -> f64 {
     let blocked = (1..=servers).fold(1.0, |blocked, servers| {
         let load = offered * blocked;
@@ -48,9 +49,9 @@ fn erlang_c(servers: u32, offered: f64, capacity: f64) -> f64 {
 
 #[test]
 fn the_formula_of_erlang_is_right_for_one_server_and_for_a_case_from_a_table() {
-    // With one server, the share of those who wait is the load.
+    // With one server, the share of requests that wait equals the load.
     assert!((erlang_c(1, 0.5, 10.0) - 0.5 / 5.0).abs() < 1e-12);
-    // Two servers and an offered load of one: a third of all wait.
+    // With two servers and an offered load of one, one third of the requests wait.
     assert!((erlang_c(2, 1.0, 2.0) - 1.0 / 3.0).abs() < 1e-12);
 }
 
@@ -73,7 +74,7 @@ fn below_the_capacity_a_queue_waits_as_long_as_erlang_calculated() {
         let mean = means.iter().sum::<f64>() / count;
         let variance = means.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / (count - 1.0);
         let error = (variance / count).sqrt();
-        // Wrong once in ten thousand, with so few runs.
+        // With this number of runs, the test fails by chance once in ten thousand.
         assert!((mean - expected).abs() < 5.2 * error, "{mean} ± {error}, not {expected}");
         assert!(error < 0.2 * expected, "{error} of {expected} says nothing");
     }
@@ -99,7 +100,8 @@ fn a_client_that_is_heard_to_leave_is_not_served_for_nothing() {
         let waits = |traffic: &Traffic| {
             tally(&Policy::fifo(QUEUE, 500), traffic, span(2_000, 2_000), seed).percentile(0.5)
         };
-        // Whoever runs has come to the front before it left: it has some time left, and too little.
+        // A request that runs came to the front of the queue before its client left. It has some
+        // time left, but too little.
         assert!((450.0..520.0).contains(&waits(&unnoticed)), "{}", waits(&unnoticed));
         assert!((245.0..262.0).contains(&waits(&noticed)), "{}", waits(&noticed));
     }
@@ -112,7 +114,8 @@ fn below_the_capacity_all_are_served_and_counted_once() {
         let tally = tally(&Policy::controlled_delay(), &traffic, span(1_000, 4_000), seed);
         assert_eq!(tally.succeeded, tally.came);
         assert_eq!(tally.useful, tally.latencies.len() as u64);
-        // Those who come at the end are served after it, as others are who came before.
+        // Requests from the end of the measured time are completed after it, as others from before
+        // are completed within it.
         assert!(tally.useful.abs_diff(tally.came) < 60);
         let goodput = tally.goodput(LIMIT, Duration::from_secs(4));
         assert!((goodput - 50.0).abs() < 5.0, "{goodput}");
@@ -125,7 +128,8 @@ fn the_discipline_by_default_is_useful_again_soon_after_an_overload_begins() {
         let traffic = traffic(200, Duration::from_millis(250));
         let after =
             |warm_up| goodput(&Policy::controlled_delay(), &traffic, span(warm_up, 500), seed);
-        // An interval, half of one in which the wait shrinks, and what is left of the queue.
+        // After the first interval, the wait shrinks for half an interval, and the rest of the
+        // queue is served.
         assert!(after(500) < 20.0, "{}", after(500));
         assert!(after(2_000) > 97.0, "{}", after(2_000));
     }
@@ -136,7 +140,7 @@ fn a_quick_study_meets_the_bars_and_names_its_seed_in_every_file_and_picture() {
     let seeds = seeds(1);
     let study = Study::run(&seeds, Size::Quick);
     let bars = study.bars();
-    // A bar that does not find its line would be met by nobody.
+    // A bar that finds no line would be missing from this list.
     assert_eq!(bars.len(), 6, "{bars:#?}");
     assert!(bars.iter().all(Bar::is_met), "{bars:#?}");
     for sheet in study.sheets() {

@@ -1,4 +1,4 @@
-//! Who comes, and when.
+//! The clients, and the times of their arrival.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use rand_pcg::Pcg64Mcg;
 use waiting_room_core::{Timestamp, gate::Arrival};
 use waiting_room_sim::{Arrivals, Trace};
 
-/// Clients that come at a rate of their own, whatever becomes of the others.
+/// Clients that arrive at their own rate, whatever happens to others.
 #[derive(Clone, Debug)]
 pub(super) struct Traffic {
     pub(super) sources: Vec<Source>,
     pub(super) hold: Hold,
-    /// How long after it has come an answer is of use to a client.
+    /// The time after which an answer is of no use to a client.
     pub(super) patience: Duration,
     pub(super) abandonment: Abandonment,
 }
 
-/// Whether the server hears of clients that go away from the queue.
+/// Whether the server notices clients that leave the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Abandonment {
-    /// Their places are free at once.
+    /// Their places are freed at once.
     Noticed,
     /// They are served for nothing.
     Unnoticed,
@@ -31,9 +31,9 @@ pub(super) enum Abandonment {
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub(super) class: u8,
-    /// Under so many names.
+    /// The number of names under which its requests arrive.
     names: u64,
-    /// Requests in each slot of time, repeated for ever.
+    /// The number of requests in each time slot, repeated forever.
     slots: Vec<u32>,
 }
 
@@ -43,7 +43,8 @@ impl Source {
         Self { class: 0, names: 1, slots: vec![in_a_slot(percent)] }
     }
 
-    /// Every two seconds four times the capacity for 150 ms, and six tenths of it otherwise.
+    /// A source that sends four times the capacity for 150 ms every two seconds, and six tenths of
+    /// it otherwise.
     pub(super) fn bursts() -> Self {
         let slots = (0..40).map(|slot| in_a_slot(if slot < 3 { 400 } else { 60 }));
         Self { class: 0, names: 1, slots: slots.collect() }
@@ -57,7 +58,7 @@ impl Source {
         Self { names, ..self }
     }
 
-    /// The times at which its clients come, for so long: a Poisson process.
+    /// Draws the arrival times of its clients for this time: a Poisson process.
     pub(super) fn arrivals(&self, length: Duration, rng: Pcg64Mcg) -> Arrivals {
         let slots = length.as_nanos().div_ceil(SLOT.as_nanos());
         let slots = usize::try_from(slots).expect("a run lasts for seconds");
@@ -65,14 +66,14 @@ impl Source {
         Arrivals::new(&trace, START, SLOT, rng)
     }
 
-    /// One of its clients, with a name of its own for each source and each of its names.
+    /// One of its clients. Its tenant is unique for each source and each name of the source.
     pub(super) fn arrival(&self, source: usize, rng: &mut Pcg64Mcg) -> Arrival {
         let name = (source as u64) << 32 | rng.random_range(0..self.names);
         Arrival::default().class(self.class).tenant(name)
     }
 }
 
-/// The chance of one source: far from that of all others.
+/// The random generator of one source, whose seed is far from those of all other sources.
 pub(super) fn chance(seed: u64, source: usize) -> Pcg64Mcg {
     let stream = (source as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Pcg64Mcg::seed_from_u64(seed.wrapping_add(stream))
@@ -82,22 +83,23 @@ const fn in_a_slot(percent: u32) -> u32 {
     CAPACITY / 20 * percent / 100
 }
 
-/// How many run at once.
+/// The limit of the gate.
 pub(super) const LIMIT: u32 = 16;
-/// How long a request runs on average.
+/// The mean service time of a request.
 pub(super) const MEAN_HOLD: Duration = Duration::from_millis(10);
-/// So many requests are served in a second.
+/// The number of requests that are served per second.
 pub(super) const CAPACITY: u32 = LIMIT * 100;
-/// When a run begins. Not at zero, which is where a new gate was empty for the last time.
+/// The start of a run. It is not zero, because a new gate records zero as the time at which it was
+/// last empty.
 pub(super) const START: Timestamp = Timestamp::from_secs(1_000_000);
 const SLOT: Duration = Duration::from_millis(50);
 
-/// How long a request runs, whatever else does.
+/// The service time of a request, which does not depend on other requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Hold {
     /// Exponentially distributed, with this mean.
     Exponential(Duration),
-    /// Nine of ten for 2 ms and one for 82 ms, so 10 ms on average.
+    /// 2 ms for nine of ten requests and 82 ms for one, which is 10 ms on average.
     HeavyTail,
 }
 
@@ -132,7 +134,7 @@ mod tests {
             for percent in [5, 120, 1_000] {
                 let count = times(&Source::steady(percent), 20, seed).len() as f64;
                 let expected = f64::from(16 * percent * 20);
-                // Six standard deviations.
+                // The tolerance is six standard deviations.
                 assert!((count - expected).abs() < 6.0 * expected.sqrt(), "{count} of {expected}");
             }
         }
@@ -165,7 +167,7 @@ mod tests {
             let mut rng = Pcg64Mcg::seed_from_u64(seed);
             for hold in [Hold::Exponential(Duration::from_millis(10)), Hold::HeavyTail] {
                 let total: Duration = (0..200_000).map(|_| hold.sample(&mut rng)).sum();
-                // Six standard deviations of the heavier one.
+                // The tolerance is six standard deviations of the heavier distribution.
                 assert!((total.as_secs_f64() / 2_000.0 - 1.0).abs() < 0.033, "{total:?}");
             }
         }

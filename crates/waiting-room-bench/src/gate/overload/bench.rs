@@ -1,4 +1,5 @@
-//! The tables: each gate at each load, beside what the service can do in the same run.
+//! The tables of overload: each gate at each load, compared with the capacity of the service in the
+//! same run.
 
 use anyhow::Result;
 
@@ -17,7 +18,7 @@ use crate::{
     usage::allow_many_connections,
 };
 
-/// Measures, and prints.
+/// Measures every load, and prints the tables.
 pub(in crate::gate) fn run(effort: Effort) -> Result<()> {
     allow_many_connections()?;
     for times in effort.overloads() {
@@ -30,10 +31,10 @@ pub(in crate::gate) fn run(effort: Effort) -> Result<()> {
     Ok(())
 }
 
-/// So many times what the service can do is asked for.
+/// Measures every gate at a load of `times` the capacity of the service.
 fn overload(work: Work, times: f64, effort: Effort) -> Result<Report> {
     let capacity = capacity(work, effort)?;
-    let title = format!("Asked for {times} times what can be done: {}", described(work));
+    let title = format!("A load of {times} times the capacity: {}", described(work));
     let mut report = Report::new(&title, "gate", effort, &COLUMNS);
     let mut late_millis: f64 = 0.0;
     let is_installed = Haproxy::is_installed();
@@ -47,16 +48,16 @@ fn overload(work: Work, times: f64, effort: Effort) -> Result<Report> {
         row(&mut report, contender, times, 100.0 * found.per_second() / capacity, &found);
     }
     report.note(format!(
-        "Poisson arrivals, seed {SEED}; each client leaves {} ms after it was to come. Goodput: \
-         answers 200 until then, of the {} a second that 64 clients in a closed loop are answered \
-         without a gate (by its own account the service does {}).",
+        "Poisson arrivals, seed {SEED}; each client leaves {} ms after its intended arrival. \
+         Goodput: answers 200 until then, in percent of the {} per second that 64 clients in a \
+         closed loop get without a gate (the nominal capacity of the service is {}).",
         PATIENCE.as_millis(),
         figure(capacity),
         figure(work.nominal_capacity()),
     ));
     report.note(format!(
-        "Times are those of the answers 200, from when the request was to be sent; 99 of 100 were \
-         sent within {} ms of that.",
+        "Times are those of the answers 200, from the intended arrival of the request; 99 % of the \
+         requests were sent within {} ms of that.",
         figure(late_millis),
     ));
     if !is_installed {
@@ -65,7 +66,7 @@ fn overload(work: Work, times: f64, effort: Effort) -> Result<Report> {
     Ok(report)
 }
 
-/// How much the service does in a second for clients who always have it do something.
+/// Measures how many requests per second the service completes when it is never idle.
 fn capacity(work: Work, effort: Effort) -> Result<f64> {
     let server = Server::start(Contender::Nothing, work)?;
     let (warm_up, measured) = effort.overload();
@@ -75,7 +76,8 @@ fn capacity(work: Work, effort: Effort) -> Result<f64> {
 fn row(report: &mut Report, contender: Contender, times: f64, goodput: f64, found: &Found) {
     let has_bar = contender == Contender::Ours && times >= TWICE;
     let bar = has_bar.then(|| Bar::at_least("goodput", 97.0, goodput).to_string());
-    // Half of what can be done is done without a gate, or load and service are not to be believed.
+    // At half its capacity the service needs no gate. If it fails then, the load generator or the
+    // service is not reliable.
     let has_check = contender == Contender::Nothing && times < 0.75;
     let check =
         has_check.then(|| Bar::at_least("served", 99.0, found.percent_served()).to_string());

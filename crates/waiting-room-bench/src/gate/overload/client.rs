@@ -1,4 +1,4 @@
-//! Clients with connections that they keep.
+//! Clients with persistent connections.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,14 +10,14 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, task::AbortHandle};
 
-/// Clients of one server, who share the connections that nobody uses at the moment.
+/// Clients of one server, which share their idle connections.
 #[derive(Debug)]
 pub(in crate::gate) struct Client {
     port: u16,
     idle: Mutex<Vec<Connection>>,
 }
 
-/// A connection, closed when this is dropped, whatever is still to come.
+/// A connection that is closed when this is dropped, even before the response is complete.
 #[derive(Debug)]
 struct Connection {
     sender: SendRequest<Empty<Bytes>>,
@@ -29,9 +29,10 @@ impl Client {
         Self { port, idle: Mutex::default() }
     }
 
-    /// Asks, and waits for all of the answer. Dropped, it closes the connection.
+    /// Sends a request, and waits for the whole response. If the future is dropped, the connection
+    /// is closed.
     pub(in crate::gate) async fn ask(&self) -> Result<StatusCode> {
-        // One that nobody used may have been closed by the server meanwhile.
+        // The server may have closed an idle connection meanwhile.
         while let Some(mut connection) = self.take_idle() {
             if let Ok(status) = connection.ask().await {
                 self.idle().push(connection);
@@ -44,7 +45,7 @@ impl Client {
         Ok(status)
     }
 
-    /// Opens so many connections, and does not use them.
+    /// Opens idle connections.
     pub(in crate::gate) async fn connect(&self, connections: u32) -> Result<()> {
         for _ in 0..connections {
             let connection = Connection::open(self.port).await?;
@@ -104,7 +105,7 @@ mod tests {
             (stream, asked)
         };
         let (mut stream, asked) = tokio::select! {
-            answer = &mut asking => panic!("nobody answers: {answer:?}"),
+            answer = &mut asking => panic!("there is no server to answer: {answer:?}"),
             asked = asked => asked,
         };
         drop(asking);

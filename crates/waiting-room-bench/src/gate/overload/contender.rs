@@ -1,4 +1,4 @@
-//! What stands before the service.
+//! The gates that are compared.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tower_waiting_room::{Concurrency, gate::Discipline};
 
 use super::{super::routers, work::Work};
 
-/// What stands before the service; each lets in as much as the service can do at a time.
+/// A gate in front of the service. Each one admits as many requests as the service can do at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Contender {
     Bulkhead,
@@ -40,7 +40,7 @@ impl Contender {
         Self::OursFifo,
     ];
 
-    /// Its row.
+    /// The name of its row.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Bulkhead => "tower-resilience bulkhead",
@@ -57,7 +57,7 @@ impl Contender {
         }
     }
 
-    /// How long HAProxy has requests wait, if it is that.
+    /// The timeout of HAProxy's queue, if this is HAProxy.
     pub(super) const fn haproxy_queue(self) -> Option<Duration> {
         match self {
             Self::Haproxy => Some(SHORT),
@@ -66,7 +66,8 @@ impl Contender {
         }
     }
 
-    /// The application in which the service stands behind it; HAProxy is a process of its own.
+    /// Returns the service behind this gate. For HAProxy, which is a process of its own, that is the
+    /// bare service.
     pub(super) fn app(self, work: Work) -> Router {
         let (app, limit) = (work.app(), work.at_once());
         let gate = Concurrency::limit(limit);
@@ -95,7 +96,7 @@ const SHORT: Duration = Duration::from_millis(100);
 /// The default of our `max_wait`.
 const LONG: Duration = Duration::from_secs(5);
 
-/// More than ever wait.
+/// More requests than ever wait.
 const ENDLESS: u32 = 16_000;
 
 #[cfg(test)]

@@ -1,25 +1,25 @@
-//! What became of the requests that came in one measurement.
+//! The outcomes of the requests in one measurement.
 
 use std::time::Duration;
 
-/// What became of the requests that came in one measurement.
+/// The outcomes of the requests in one measurement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
-    /// How long those took that were answered in time, from when they were to be sent.
+    /// The times of the requests that were answered in time, from their intended arrivals.
     pub(super) served: Vec<Duration>,
-    /// How many were told to come back.
+    /// The number of refused requests.
     pub(super) refused: u32,
-    /// How many clients left.
+    /// The number of clients that left.
     pub(super) gone: u32,
-    /// How many had no answer, though nobody had left.
+    /// The number of requests without an answer, although the client had not left.
     pub(super) failed: u32,
-    /// How much later than drawn each was sent.
+    /// The delay between the intended and the actual sending of each request.
     pub(super) late: Vec<Duration>,
-    /// How long it was measured.
+    /// The duration of the measurement.
     pub(super) measured: Duration,
 }
 
-/// What became of one request.
+/// The outcome of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Failed,
@@ -39,12 +39,12 @@ impl Found {
         }
     }
 
-    /// How many were answered in time, a second.
+    /// The requests per second that were answered in time.
     pub(super) fn per_second(&self) -> f64 {
         float(self.served.len()) / self.measured.as_secs_f64()
     }
 
-    /// These as a share of all that came, in percent.
+    /// A number of requests in percent of all.
     pub(super) fn percent(&self, count: u32) -> f64 {
         100.0 * f64::from(count) / float(self.late.len())
     }
@@ -53,13 +53,12 @@ impl Found {
         100.0 * float(self.served.len()) / float(self.late.len())
     }
 
-    /// How long it took those who were served at this rank, in milliseconds; not a number if
-    /// nobody was.
+    /// A percentile of the times of served requests, in milliseconds; NaN if there are none.
     pub(super) fn millis(&self, percent: usize) -> f64 {
         percentile(&self.served, percent)
     }
 
-    /// The same for how much later than drawn they were sent.
+    /// A percentile of the delays of sending, in milliseconds.
     pub(super) fn late_millis(&self, percent: usize) -> f64 {
         percentile(&self.late, percent)
     }

@@ -1,4 +1,4 @@
-//! HAProxy before the service.
+//! HAProxy in front of the service.
 
 use std::{
     env, fs,
@@ -13,7 +13,7 @@ use tokio::{net::TcpStream, time::sleep};
 
 use crate::{child::Process, requests::runtime};
 
-/// A proxy that has a queue, until this is dropped.
+/// A proxy with a queue, which is killed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Haproxy {
     _process: Process,
@@ -26,9 +26,10 @@ impl Haproxy {
         Command::new("haproxy").arg("-v").output().is_ok()
     }
 
-    /// Before the service on this port, of which so many requests may run, and others wait so long.
+    /// Starts the proxy for the service on this port. `limit` requests may run, and others wait for
+    /// at most `queue`.
     pub(super) fn start(service: u16, limit: u32, queue: Duration) -> Result<Self> {
-        // It cannot be told to choose a port; this one was free a moment ago.
+        // HAProxy cannot choose a free port by itself; this one was free a moment ago.
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let config = env::temp_dir().join(format!("waiting-room-bench-{}-{port}", process::id()));
         fs::write(&config, configuration(port, service, limit, queue))?;
@@ -52,7 +53,7 @@ impl Haproxy {
 
 impl Drop for Haproxy {
     fn drop(&mut self) {
-        // It is a small file among temporary ones.
+        // If it fails, a small file stays among the temporary ones.
         let _ = fs::remove_file(&self.config);
     }
 }

@@ -1,4 +1,4 @@
-//! The load: clients who come when they come, or as many as are served.
+//! The load: an open loop, in which arrivals do not depend on answers, and a closed loop.
 
 use std::{sync::Arc, thread, time::Duration};
 
@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{requests::runtime, usage::pin_to};
 
-/// Sends so many requests a second, drawn from a seed. After a time to warm up, those count that
-/// come in the next so long.
+/// Sends `per_second` requests per second, at times drawn from a seed. Requests that arrive after
+/// the warm-up count.
 pub(super) fn open_loop(
     port: u16,
     per_second: f64,
@@ -50,8 +50,9 @@ pub(super) fn open_loop(
     })
 }
 
-/// How many requests a second are answered to so many clients who ask again and again, after a time
-/// to warm up. It is measured until each of them has an answer, however long that takes.
+/// Measures how many requests per second are answered to clients that send the next one after each
+/// answer, after a warm-up. The measurement lasts until each client has an answer, however long
+/// that takes.
 pub(super) fn closed_loop(
     port: u16,
     clients: u32,
@@ -77,16 +78,16 @@ fn on_the_other_core<T: Send>(load: impl Future<Output = Result<T>> + Send) -> R
         pin_to(1)?;
         runtime().block_on(load)
     };
-    thread::scope(|scope| scope.spawn(run).join().expect("what fails is an error"))
+    thread::scope(|scope| scope.spawn(run).join().expect("a load that fails returns an error"))
 }
 
-/// One client, who was to come then.
+/// Runs one client with this intended arrival.
 async fn come(client: Arc<Client>, intended: Instant) -> (Instant, Outcome, Duration) {
     let late = intended.elapsed();
     let answer = timeout_at(intended + PATIENCE, client.ask()).await;
     let waited = intended.elapsed();
     let outcome = match answer {
-        // A timer is not exact; who was to leave before has left.
+        // A timer is not exact: this client should have left before the answer.
         Ok(_) if waited > PATIENCE => Outcome::Gone,
         Ok(Ok(StatusCode::OK)) => Outcome::Served(waited),
         Ok(Ok(_)) => Outcome::Refused,
@@ -96,7 +97,7 @@ async fn come(client: Arc<Client>, intended: Instant) -> (Instant, Outcome, Dura
     (intended, outcome, late)
 }
 
-/// How many answers one client gets between two times, or one that it gets later.
+/// Returns how many answers one client gets between two times; at least one, which may come later.
 async fn ask_until(client: Arc<Client>, from: Instant, end: Instant) -> Result<u32> {
     let mut answers = 0;
     while answers == 0 {
@@ -110,7 +111,7 @@ async fn ask_until(client: Arc<Client>, from: Instant, end: Instant) -> Result<u
     Ok(answers)
 }
 
-/// A Poisson process: the times of arrival in order, without an end.
+/// A Poisson process: an endless iterator over the times of arrival, in order.
 pub(super) struct Arrivals {
     chance: Xoshiro256PlusPlus,
     per_second: f64,
@@ -134,7 +135,7 @@ impl Iterator for Arrivals {
     }
 }
 
-/// For how long a client waits.
+/// How long a client waits for an answer.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 
 #[cfg(test)]

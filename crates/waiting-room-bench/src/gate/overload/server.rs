@@ -1,4 +1,4 @@
-//! The process with the service, the proxy before it, and the handle on both.
+//! The process with the service, the proxy in front of it, and the handle on both.
 
 use std::thread;
 
@@ -13,11 +13,11 @@ use crate::{
     usage::pin_to,
 };
 
-/// A service behind a gate, until this is dropped.
+/// A service behind a gate, which is stopped when this is dropped.
 #[derive(Debug)]
 pub(in crate::gate) struct Server {
     process: Process,
-    /// On the core of the service.
+    /// It shares the core of the service.
     proxy: Option<Haproxy>,
     port: u16,
 }
@@ -31,12 +31,12 @@ impl Server {
                 pin_to(0)?;
                 Haproxy::start(port, work.at_once(), queue)
             };
-            thread::scope(|scope| scope.spawn(start).join().expect("what fails is an error"))
+            thread::scope(|scope| scope.spawn(start).join().expect("a failure is an error"))
         });
         Ok(Self { process, proxy: proxy.transpose()?, port })
     }
 
-    /// Where to ask.
+    /// The port for requests: that of the proxy, if there is one.
     pub(in crate::gate) fn port(&self) -> u16 {
         self.proxy.as_ref().map_or(self.port, |proxy| proxy.port)
     }
@@ -59,7 +59,8 @@ pub(crate) fn serve(contender: Contender, work: Work) -> Result<()> {
     runtime().block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         say(&listener.local_addr()?.port())?;
-        // Made once, not for each connection: otherwise some of these would be a limit for each.
+        // Created once and not for each connection: some gates would otherwise limit each
+        // connection separately.
         let app = contender.app(work).into_make_service();
         Ok(axum::serve(listener, app).await?)
     })

@@ -1,4 +1,4 @@
-//! The service behind the gates, which can do so much at a time and no more.
+//! The service behind the gates, which does a fixed number of requests at once.
 
 use std::{
     future::pending,
@@ -15,22 +15,22 @@ use tower_waiting_room::gate::PermitHandle;
 use super::super::sources::{OPEN, semaphore};
 use crate::usage::thread_cpu_time;
 
-/// What a request has done.
+/// The work of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Work {
-    /// Nothing, for ever.
+    /// It never ends.
     Never,
-    /// 16 wait for something at a time, 20 ms on average. As with a query in a database or a task
-    /// on another thread, what has been asked for is done, whether its client is there or not.
+    /// 16 requests at once wait for 20 ms on average. As with a query to a database or a task on
+    /// another thread, the work is completed even if its client has left.
     Sleeps,
-    /// One computes at a time, for 2.5 ms on average. It is done as well.
+    /// One request at a time computes for 2.5 ms on average. It is completed as well.
     Spins,
-    /// The same as [`Sleeps`](Self::Sleeps), but everything ends when its client has left.
+    /// The same as [`Sleeps`](Self::Sleeps), but the work stops when its client has left.
     Stops,
 }
 
 impl Work {
-    /// How much is done at a time.
+    /// The number of requests that are worked on at once.
     pub(super) const fn at_once(self) -> u32 {
         match self {
             Self::Never | Self::Sleeps | Self::Stops => 16,
@@ -38,7 +38,7 @@ impl Work {
         }
     }
 
-    /// How long it takes on average.
+    /// The mean time of a request.
     const fn mean(self) -> Duration {
         match self {
             Self::Never | Self::Sleeps | Self::Stops => Duration::from_millis(20),
@@ -46,12 +46,12 @@ impl Work {
         }
     }
 
-    /// How much is done in a second by its own account: nothing is as quick as it should be.
+    /// The requests per second by these numbers. The real capacity is somewhat lower.
     pub(super) fn nominal_capacity(self) -> f64 {
         f64::from(self.at_once()) / self.mean().as_secs_f64()
     }
 
-    /// The application that does it. It queues what it cannot do at once, without an end.
+    /// Returns the application. Requests that it cannot do at once wait in a queue without a bound.
     pub(super) fn app(self) -> Router {
         let places = semaphore(self.at_once());
         let times = Arc::new(Mutex::new(Times::new(self.mean())));
@@ -71,7 +71,7 @@ impl Work {
         Router::new().route("/", get(handler))
     }
 
-    /// Does it, and holds the permit of the request to its end.
+    /// Does the work, and holds the permit of the request until the end.
     async fn done(
         self,
         places: Arc<Semaphore>,
@@ -91,9 +91,9 @@ impl Work {
     }
 }
 
-/// How long each piece of work takes after the other: an exponential distribution by its
-/// quantiles, in an order that is drawn. So a hundred pieces take as long as any other hundred, and
-/// the capacity is not a matter of luck.
+/// The times of successive pieces of work: the quantiles of an exponential distribution, in a random
+/// order. So each round of 64 pieces takes the same time in total, and the capacity does not depend
+/// on luck.
 struct Times {
     mean: Duration,
     chance: Xoshiro256PlusPlus,
@@ -120,7 +120,7 @@ impl Times {
     }
 }
 
-/// Computes for so long.
+/// Computes for the given time.
 fn spin(time: Duration) {
     let begin = thread_cpu_time();
     while thread_cpu_time().saturating_sub(begin) < time {}

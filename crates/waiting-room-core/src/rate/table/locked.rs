@@ -37,7 +37,7 @@ use crate::{
 /// A state for each of a bounded number of keys, and the meter that reads the states.
 pub(in crate::rate) struct LockedTable<M: Meter> {
     in_force: ArcSwap<InForce<M>>,
-    shelves: Box<[Mutex<Shard<M>>]>,
+    shards: Box<[Mutex<Shard<M>>]>,
     /// The joined states of the keys that lost their places, by network. A key of the network that
     /// has no place may be one of those, and so starts with the joined state. A lock of this list
     /// is taken after that of a shard, never before.
@@ -74,12 +74,12 @@ impl<M: Meter> LockedTable<M> {
     /// arrive.
     pub(in crate::rate) fn new(meter: M, keys: usize) -> Self {
         let by = Arc::new(InForce { meter, since: Timestamp::ZERO });
-        let shelf = |_| Mutex::new(Shard { by: Arc::clone(&by), states: Vec::new() });
-        let shelves = keys.saturating_mul(PLACES_PER_KEY).div_ceil(SHELF).max(1);
+        let shard = |_| Mutex::new(Shard { by: Arc::clone(&by), states: Vec::new() });
+        let shards = keys.saturating_mul(PLACES_PER_KEY).div_ceil(SHELF).max(1);
         let shared = |_| Mutex::new(Shared { by: Arc::clone(&by), state: M::State::default() });
         Self {
-            shelves: (0..shelves).map(shelf).collect(),
-            given_up: (0..networks(shelves * SHELF)).map(shared).collect(),
+            shards: (0..shards).map(shard).collect(),
+            given_up: (0..networks(shards * SHELF)).map(shared).collect(),
             displaced: AtomicU64::default(),
             in_force: ArcSwap::new(by),
         }
@@ -89,8 +89,8 @@ impl<M: Meter> LockedTable<M> {
     /// and of the networks. `of_state` is the memory that a state allocates outside of its place.
     pub(in crate::rate) const fn bytes_per_key(of_state: u64) -> u64 {
         let place = size_of::<(KeyHash, M::State)>() as u64 + of_state;
-        let shelf = (size_of::<Mutex<Shard<M>>>() + 2 * size_of::<Mutex<Shared<M>>>()) as u64;
-        PLACES_PER_KEY as u64 * place + shelf.div_ceil((SHELF / PLACES_PER_KEY) as u64)
+        let shard = (size_of::<Mutex<Shard<M>>>() + 2 * size_of::<Mutex<Shared<M>>>()) as u64;
+        PLACES_PER_KEY as u64 * place + shard.div_ceil((SHELF / PLACES_PER_KEY) as u64)
     }
 
     /// Puts another meter in force. States are converted when their shard is next locked.
@@ -105,16 +105,11 @@ impl<M: Meter> LockedTable<M> {
         now: Timestamp,
         look: impl FnOnce(&M, &M::State) -> T,
     ) -> T {
-        let shelf = &*self.shelf(key);
-        match shelf.states.iter().find(|(holder, _)| *holder == key) {
-            Some((_, state)) => look(&shelf.by.meter, state),
-            None => look(&shelf.by.meter, &self.given_up(key, &shelf.by, now).state),
+        let shard = &*self.shard(key);
+        match shard.states.iter().find(|(holder, _)| *holder == key) {
+            Some((_, state)) => look(&shard.by.meter, state),
+            None => look(&shard.by.meter, &self.given_up(key, &shard.by, now).state),
         }
-    }
-
-    /// Returns whether a key has a place.
-    pub(in crate::rate) fn knows(&self, key: KeyHash) -> bool {
-        self.lock(key).states.iter().any(|(holder, _)| *holder == key)
     }
 
     /// Removes a key, and frees its place.
@@ -129,10 +124,10 @@ impl<M: Meter> LockedTable<M> {
         now: Timestamp,
         change: impl FnOnce(&M, &mut M::State) -> T,
     ) -> T {
-        let shelf = &mut *self.shelf(key);
-        let by = Arc::clone(&shelf.by);
+        let shard = &mut *self.shard(key);
+        let by = Arc::clone(&shard.by);
         let meter = &by.meter;
-        if let Some((_, state)) = shelf.states.iter_mut().find(|(holder, _)| *holder == key) {
+        if let Some((_, state)) = shard.states.iter_mut().find(|(holder, _)| *holder == key) {
             return change(meter, state);
         }
         let mut state = self.given_up(key, &by, now).state.clone();
@@ -143,10 +138,21 @@ impl<M: Meter> LockedTable<M> {
         // places of replenished keys in the shard are freed: for such a key it makes no difference
         // to be new.
         if extent(&state) != before {
-            shelf.states.retain(|(_, state)| meter.used(state, now) > 0);
-            self.place(shelf, key, state, now);
+            shard.states.retain(|(_, state)| meter.used(state, now) > 0);
+            self.place(shard, key, state, now);
         }
         given
+    }
+
+    /// Changes the state of a key that has a place; `None` if it has none.
+    pub(in crate::rate) fn update_known<T>(
+        &self,
+        key: KeyHash,
+        change: impl FnOnce(&M, &mut M::State) -> T,
+    ) -> Option<T> {
+        let shard = &mut *self.shard(key);
+        let (_, state) = shard.states.iter_mut().find(|(holder, _)| *holder == key)?;
+        Some(change(&shard.by.meter, state))
     }
 
     /// The number of keys that have lost their places to others while they were in use.
@@ -157,33 +163,33 @@ impl<M: Meter> LockedTable<M> {
 
     /// The number of keys that have a place. This locks every shard, one after the other.
     pub(in crate::rate) fn len(&self) -> usize {
-        let len = |shelf: &Mutex<Shard<M>>| unpoisoned(shelf.lock()).states.len();
-        self.shelves.iter().map(len).sum()
+        let len = |shard: &Mutex<Shard<M>>| unpoisoned(shard.lock()).states.len();
+        self.shards.iter().map(len).sum()
     }
 
     /// Locks the shard of a key, and converts its states to the meter in force.
-    fn shelf(&self, key: KeyHash) -> MutexGuard<'_, Shard<M>> {
+    fn shard(&self, key: KeyHash) -> MutexGuard<'_, Shard<M>> {
         let mut guard = self.lock(key);
-        let (shelf, by) = (&mut *guard, self.in_force.load());
-        if !Arc::ptr_eq(&shelf.by, &by) {
-            for (_, state) in &mut shelf.states {
-                by.meter.take_over(state, &shelf.by.meter, by.since);
+        let (shard, by) = (&mut *guard, self.in_force.load());
+        if !Arc::ptr_eq(&shard.by, &by) {
+            for (_, state) in &mut shard.states {
+                by.meter.take_over(state, &shard.by.meter, by.since);
             }
-            shelf.by = Arc::clone(&by);
+            shard.by = Arc::clone(&by);
         }
         guard
     }
 
     /// Gives a key a place in its shard: a free one, or that of the key that makes room.
-    fn place(&self, shelf: &mut Shard<M>, key: KeyHash, state: M::State, now: Timestamp) {
-        match shelf.least(now).filter(|_| shelf.states.len() >= SHELF) {
+    fn place(&self, shard: &mut Shard<M>, key: KeyHash, state: M::State, now: Timestamp) {
+        match shard.least(now).filter(|_| shard.states.len() >= SHELF) {
             Some(least) => {
-                let (holder, used) = mem::replace(&mut shelf.states[least], (key, state));
-                let mut shared = self.given_up(holder, &shelf.by, now);
-                shelf.by.meter.join(&mut shared.state, &used, now);
+                let (holder, used) = mem::replace(&mut shard.states[least], (key, state));
+                let mut shared = self.given_up(holder, &shard.by, now);
+                shard.by.meter.join(&mut shared.state, &used, now);
                 self.displaced.fetch_add(1, Ordering::Relaxed);
             }
-            None => shelf.states.push((key, state)),
+            None => shard.states.push((key, state)),
         }
     }
 
@@ -213,7 +219,7 @@ impl<M: Meter> LockedTable<M> {
 
     /// Locks the shard of a key, without converting its states.
     fn lock(&self, key: KeyHash) -> MutexGuard<'_, Shard<M>> {
-        unpoisoned(self.shelves[first_group(key, self.shelves.len())].lock())
+        unpoisoned(self.shards[first_group(key, self.shards.len())].lock())
     }
 }
 
@@ -233,7 +239,7 @@ impl<M: Meter> Shard<M> {
 
 impl<M: Meter> fmt::Debug for LockedTable<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LockedTable").field("places", &(self.shelves.len() * SHELF)).finish()
+        f.debug_struct("LockedTable").field("places", &(self.shards.len() * SHELF)).finish()
     }
 }
 
@@ -253,20 +259,20 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_secs(60_000);
 
-    fn shelves(keys: usize) -> LockedTable<FixedWindow> {
+    fn shards(keys: usize) -> LockedTable<FixedWindow> {
         LockedTable::new(FixedWindow::new(&Quota::per_minute(100), Alignment::FirstHit), keys)
     }
 
     /// Spends `cost`, and returns how much is left afterwards.
-    fn spend(shelves: &LockedTable<FixedWindow>, key: KeyHash, cost: u64, now: Timestamp) -> u64 {
-        shelves.update(key, now, |meter, state| {
+    fn spend(shards: &LockedTable<FixedWindow>, key: KeyHash, cost: u64, now: Timestamp) -> u64 {
+        shards.update(key, now, |meter, state| {
             meter.spend(state, cost, now);
             meter.remaining(state, now)
         })
     }
 
-    fn left(shelves: &LockedTable<FixedWindow>, key: KeyHash, now: Timestamp) -> u64 {
-        shelves.look(key, now, |meter, state| meter.remaining(state, now))
+    fn left(shards: &LockedTable<FixedWindow>, key: KeyHash, now: Timestamp) -> u64 {
+        shards.look(key, now, |meter, state| meter.remaining(state, now))
     }
 
     fn after(secs: u64) -> Timestamp {
@@ -275,57 +281,58 @@ mod tests {
 
     #[test]
     fn as_many_keys_as_it_was_made_for_are_kept_apart() {
-        let (shelves, hasher) = (shelves(10_000), KeyHasher::new([3, 1, 4, 1]));
+        let (shards, hasher) = (shards(10_000), KeyHasher::new([3, 1, 4, 1]));
         let keys: Vec<_> = (0..10_000).map(|key: u64| hasher.hash(&key)).collect();
-        keys.iter().for_each(|&key| _ = spend(&shelves, key, 7, NOW));
-        let shared = keys.iter().filter(|&&key| left(&shelves, key, NOW) != 93).count();
+        keys.iter().for_each(|&key| _ = spend(&shards, key, 7, NOW));
+        let shared = keys.iter().filter(|&&key| left(&shards, key, NOW) != 93).count();
         assert!(shared < 100, "{shared} of 10000 share a place or have none");
     }
 
     #[test]
     fn the_key_that_is_replenished_first_makes_room_and_leaves_what_it_had_used_to_its_network() {
-        let (shelves, hasher) = (shelves(8), KeyHasher::new([3, 1, 4, 1]));
+        let (shards, hasher) = (shards(8), KeyHasher::new([3, 1, 4, 1]));
         let of = |key: u64, network: &str| hasher.hash(&key).of_network(hasher.hash(network));
-        (0..16).for_each(|key| _ = spend(&shelves, of(key, "one"), 10 + key, after(key)));
-        assert_eq!(shelves.displaced(), 0);
+        (0..16).for_each(|key| _ = spend(&shards, of(key, "one"), 10 + key, after(key)));
+        assert_eq!(shards.displaced(), 0);
         let (newcomer, neighbour) = (of(16, "other"), of(17, "one"));
-        assert_eq!(left(&shelves, newcomer, after(16)), 100);
-        assert_eq!(spend(&shelves, newcomer, 1, after(16)), 99);
-        assert!(!shelves.knows(of(0, "one")));
-        assert!((1..16).all(|key| shelves.knows(of(key, "one"))));
-        assert_eq!((shelves.len(), shelves.displaced()), (SHELF, 1));
+        assert_eq!(left(&shards, newcomer, after(16)), 100);
+        assert_eq!(spend(&shards, newcomer, 1, after(16)), 99);
+        let knows = |key| shards.update_known(of(key, "one"), |_, _| ()).is_some();
+        assert!(!knows(0));
+        assert!((1..16).all(knows));
+        assert_eq!((shards.len(), shards.displaced()), (SHELF, 1));
         // The displaced key, and a neighbour that cannot be told from it.
-        assert_eq!([of(0, "one"), neighbour].map(|key| left(&shelves, key, after(16))), [90, 90]);
+        assert_eq!([of(0, "one"), neighbour].map(|key| left(&shards, key, after(16))), [90, 90]);
         // The shared state lapses together with the use of the displaced key.
-        assert_eq!(left(&shelves, neighbour, after(60)), 100);
+        assert_eq!(left(&shards, neighbour, after(60)), 100);
     }
 
     #[test]
     fn who_has_nothing_left_makes_room_last() {
-        let (shelves, hasher) = (shelves(8), KeyHasher::new([3, 1, 4, 1]));
+        let (shards, hasher) = (shards(8), KeyHasher::new([3, 1, 4, 1]));
         let offender = hasher.hash("offender");
-        spend(&shelves, offender, 100, NOW);
-        (0..15_u64).for_each(|key| _ = spend(&shelves, hasher.hash(&key), 1, after(10)));
-        (0..99_u64).for_each(|key| _ = spend(&shelves, hasher.hash(&(100 + key)), 1, after(20)));
-        assert_eq!(left(&shelves, offender, after(20)), 0);
+        spend(&shards, offender, 100, NOW);
+        (0..15_u64).for_each(|key| _ = spend(&shards, hasher.hash(&key), 1, after(10)));
+        (0..99_u64).for_each(|key| _ = spend(&shards, hasher.hash(&(100 + key)), 1, after(20)));
+        assert_eq!(left(&shards, offender, after(20)), 0);
     }
 
     #[test]
     fn who_has_used_nothing_gets_no_place_and_keeps_none() {
-        let (shelves, hasher) = (shelves(8), KeyHasher::new([3, 1, 4, 1]));
-        spend(&shelves, hasher.hash("ann"), 0, NOW);
-        assert_eq!(shelves.len(), 0);
-        spend(&shelves, hasher.hash("bob"), 1, NOW);
-        spend(&shelves, hasher.hash("cyd"), 1, after(60));
-        assert_eq!(shelves.len(), 1);
+        let (shards, hasher) = (shards(8), KeyHasher::new([3, 1, 4, 1]));
+        spend(&shards, hasher.hash("ann"), 0, NOW);
+        assert_eq!(shards.len(), 0);
+        spend(&shards, hasher.hash("bob"), 1, NOW);
+        spend(&shards, hasher.hash("cyd"), 1, after(60));
+        assert_eq!(shards.len(), 1);
     }
 
     #[test]
     fn another_meter_takes_the_states_over() {
-        let (shelves, ann) = (shelves(8), KeyHasher::new([3, 1, 4, 1]).hash("ann"));
-        spend(&shelves, ann, 60, NOW);
+        let (shards, ann) = (shards(8), KeyHasher::new([3, 1, 4, 1]).hash("ann"));
+        spend(&shards, ann, 60, NOW);
         let other = FixedWindow::new(&Quota::per_minute(70), Alignment::FirstHit);
-        shelves.change_meter(other, NOW);
-        assert_eq!(left(&shelves, ann, NOW), 10);
+        shards.change_meter(other, NOW);
+        assert_eq!(left(&shards, ann, NOW), 10);
     }
 }

@@ -1,8 +1,8 @@
 //! The promises of a room, one by one. The naive model in `waiting-room-sim` tests them together.
 
 use super::*;
+use crate::room::CookieTest;
 use crate::room::Recovery;
-use crate::room::{CookieTest, PlacesPerNetwork};
 
 mod first_touch;
 mod networks;
