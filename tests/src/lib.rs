@@ -35,14 +35,13 @@
 //! A test of a restart opens the second server on the port of the first, with [`House::open_at`];
 //! its visitors then return without noticing the restart.
 //!
-//! The screenshots of the waiting page in the README are taken with the same parts: `cargo run -p
-//! tests --bin screenshot`.
+//! `cargo run -p tests --bin screenshot` takes the screenshots of the waiting page in the README. It
+//! uses the same parts.
 //!
 //! # What is tested elsewhere
 //!
 //! Everything that needs no socket. The layer has its own tests with virtual time, and so have the
 //! rules of the room in the core. The conformance suite compares the stores with a model.
-//! theirs in the core. The stores are held against a model by the conformance suite.
 
 #![expect(clippy::missing_panics_doc, reason = "a test that cannot continue panics")]
 #![expect(clippy::unwrap_used, reason = "a test fails if a part that it needs is missing")]

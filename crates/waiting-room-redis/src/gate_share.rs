@@ -56,7 +56,7 @@ use crate::{
 ///     async move { client.get_multiplexed_async_connection().await }
 /// };
 /// let options = RedisStoreOptions::new();
-/// let mut share = GateShare::connect(open, "checkout", total, GateStoreFailure::Keep, options).await?;
+/// let mut share = GateShare::connect(open, "checkout", total, GateStoreFailure::LocalShare, options).await?;
 /// // A gate starts with a limit of zero, and receives its share at once.
 /// loop {
 ///     set_limit(share.renew(demand()).await);
@@ -74,7 +74,7 @@ pub struct GateShare<C> {
     node: String,
     /// The limit of all nodes together, as this node knows it.
     total: NonZeroU32,
-    on_loss: GateStoreFailure,
+    on_failure: GateStoreFailure,
     /// The share that is in force.
     share: u32,
     /// The number of the last renewal, so that the server can drop one that arrives late.
@@ -103,11 +103,11 @@ pub struct Demand {
 pub enum GateStoreFailure {
     /// The share becomes zero, shortly before the server gives it to others, and no new request
     /// runs. The total is exceeded only by requests that run for longer than the lease.
-    Close,
+    Refuse,
     /// The share stays what it was. While no node reaches the store, no share grows, so the total
     /// holds. If only this node is cut off, its share is given to the others as well, and the total
     /// is exceeded by that share.
-    Keep,
+    LocalShare,
 }
 
 impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
@@ -139,7 +139,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         open: impl Fn() -> F + Send + Sync + 'static,
         gate: &str,
         total: NonZeroU32,
-        on_loss: GateStoreFailure,
+        on_failure: GateStoreFailure,
         options: RedisStoreOptions,
     ) -> Result<Self, StoreError>
     where
@@ -147,7 +147,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
     {
         let (key, deadline) = Self::validate(gate, options)?;
         let connections = Connections::opened(open).await?;
-        Self::start(connections, key, deadline, total, on_loss).await
+        Self::start(connections, key, deadline, total, on_failure).await
     }
 
     /// Joins the gate on an existing connection, which has to reconnect by itself.
@@ -159,11 +159,11 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         connection: C,
         gate: &str,
         total: NonZeroU32,
-        on_loss: GateStoreFailure,
+        on_failure: GateStoreFailure,
         options: RedisStoreOptions,
     ) -> Result<Self, StoreError> {
         let (key, deadline) = Self::validate(gate, options)?;
-        Self::start(Connections::only(connection), key, deadline, total, on_loss).await
+        Self::start(Connections::only(connection), key, deadline, total, on_failure).await
     }
 
     async fn start(
@@ -171,7 +171,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         key: String,
         deadline: Duration,
         total: NonZeroU32,
-        on_loss: GateStoreFailure,
+        on_failure: GateStoreFailure,
     ) -> Result<Self, StoreError> {
         let checked = match connections.current() {
             Ok(mut connection) => check_memory(&mut connection, &key).await,
@@ -189,7 +189,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
             deadline,
             node: node_id(),
             total,
-            on_loss,
+            on_failure,
             share: 0,
             renewals: 0,
             renewed: None,
@@ -222,7 +222,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
                 let kept_for = self.kept_for();
                 let is_over = self.renewed.is_none_or(|renewed| renewed.elapsed() >= kept_for);
                 tracing::debug!(gate = self.key, %error, is_over, "a share was not renewed");
-                if is_over && self.on_loss == GateStoreFailure::Close {
+                if is_over && self.on_failure == GateStoreFailure::Refuse {
                     self.share = 0;
                 }
                 self.replace_if_deaf();
@@ -249,7 +249,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
     }
 
     /// How long a share may be used without a successful renewal, under
-    /// [`GateStoreFailure::Close`].
+    /// [`GateStoreFailure::Refuse`].
     ///
     /// It is shorter than the lease. A node that may still use its share notices the end only after
     /// the next pause and a renewal that fails, and the server must not have given the share to

@@ -50,8 +50,9 @@ impl RoomKeys {
 impl Secret {
     /// Creates a random secret.
     pub(crate) fn random() -> Self {
-        // The standard library seeds `RandomState` from the operating system. A secret is the only
-        // randomness that this crate needs, so a dependency on a generator is not worth it.
+        // The standard library seeds `RandomState` from the operating system. Secrets and the names
+        // of nodes are the only randomness that this crate needs, so a dependency on a generator is
+        // not worth it.
         let chance = RandomState::new();
         Self::of([chance.hash_one(0), chance.hash_one(1)])
     }

@@ -1,8 +1,8 @@
 //! Rate limits that any number of nodes share.
 //!
-//! [`RedisLimits`] is a [`RateStore`](waiting_room_core::rate::RateStore): one script charges all limits
-//! of a request or none, in one round trip. Each meter of the core has a twin in Lua with the same
-//! integer arithmetic, so a limit means the same on one node and on many.
+//! [`RedisLimits`] is a [`RateStore`](waiting_room_core::rate::RateStore): one script charges all
+//! limits of a request or none, in one round trip. Each meter of the core has a twin in Lua with
+//! the same integer arithmetic, so a limit means the same on one node and on many.
 //!
 //! ```text
 //!  request ─► refused here lately? ─ yes ─► refused again, until the store may allow it
@@ -20,14 +20,14 @@
 //! limit is on the server.
 
 mod ask;
-mod asking;
+mod batch;
 mod block;
 mod blocks;
-mod lane;
 mod leases;
 mod meter;
 mod refused;
 mod reply;
+mod round_trip;
 mod shared;
 mod store;
 

@@ -177,6 +177,7 @@ impl RedisStore {
 
 impl Store for RedisStore {
     fn now(&self) -> Timestamp {
+        // An estimate from the last replies, without a round trip.
         self.shared.clock.now()
     }
 
@@ -189,6 +190,8 @@ impl Store for RedisStore {
     }
 
     fn given_rules(&self) -> Arc<RoomRules> {
+        // The layer reads them once, to compare them with its own configuration, so the cost of
+        // the copy does not matter.
         Arc::new(self.shared.origin.clone())
     }
 

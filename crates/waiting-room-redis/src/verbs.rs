@@ -219,12 +219,16 @@ pub(crate) fn verdict(
             let retry_after = u64::try_from(said.signed()?).ok().map(Duration::from_micros);
             Ok(Verdict::Refuse { ticket: None, reason, retry_after })
         }
+        // By the server's clock, the script ran after the time until which its caller waits. If
+        // the clock has jumped, the caller still waits, and tries again.
         "late" => Err(StoreError::new(StoreErrorKind::Busy)),
         _ => Err(malformed(format!("{kind:?} is not a verdict"))),
     }
 }
 
 /// Decodes the rest of a `wait` reply: the visitor has a place in line.
+///
+/// Its ticket gets a new position and a new estimate of the wait.
 fn waits(
     head: &Head,
     mut said: Fields,

@@ -98,16 +98,16 @@ pub(crate) struct Gate {
 
 #[derive(Args, Debug)]
 pub(crate) struct Figures {
-    /// Run this seed, to repeat a run; may be given more than once.
-    # Run this seed, to repeat a run; can be repeated.
+    /// Run this seed, to repeat a run; can be repeated.
+    #[arg(long)]
     seed: Vec<u64>,
     /// The number of fresh seeds to run [default: the seeds 1 to 10, as in the documentation, or 1
     /// to 3 with --quick]. Some bars are about what is usual, so fresh seeds may miss them by
     /// chance.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     seeds: Option<u32>,
-    /// The bars, and nothing else.
-    # Measure only what the bars need.
+    /// Measure only what the bars need.
+    #[arg(long)]
     quick: bool,
     /// Also write `sites.md`, `sites-*.csv` and `sites-*.svg` into this directory.
     #[arg(long)]

@@ -1,32 +1,33 @@
-//! Tables of figures, one value for each seed: policies by figures, as text and as files.
+//! Tables of figures, with one value per seed: one line for each policy, one column for each
+//! figure.
 
 use std::error::Error;
 
 use comfy_table::{CellAlignment, Table, presets};
 use rayon::prelude::*;
 
-/// One table of the study.
+/// One table of a study.
 #[derive(Clone, Debug)]
 pub(crate) struct Sheet {
-    /// In file names.
+    /// The name in file names.
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) columns: &'static [Column],
     pub(crate) lines: Vec<Line>,
 }
 
-/// A figure of a sheet, as it is called with its unit, and how many decimals of it mean anything.
+/// A figure of a sheet: its name with its unit, and its number of significant decimals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
     pub(crate) decimals: usize,
 }
 
-/// What was measured of one policy.
+/// The figures of one policy.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) name: String,
-    /// A figure for each column.
+    /// One figure for each column.
     pub(crate) figures: Vec<Spread>,
 }
 
@@ -44,7 +45,7 @@ impl Sheet {
         Self::new(head, columns, names.zip(measured))
     }
 
-    /// Of lines, each with its figures by seed.
+    /// Creates a sheet from lines, each with its figures by seed.
     pub(crate) fn new(
         (name, title): (&'static str, &'static str),
         columns: &'static [Column],
@@ -57,7 +58,7 @@ impl Sheet {
         Self { name, title, columns, lines: lines.collect() }
     }
 
-    /// The figures in the column of this name, of each line that `wanted` says.
+    /// Returns the figures in this column, for each line that `wanted` selects.
     pub(crate) fn figures<'a>(
         &'a self,
         column: &'a str,
@@ -76,7 +77,8 @@ impl Column {
     }
 }
 
-/// What is measured of each of `items` with each seed, whatever the threads.
+/// Measures each of `items` with each seed, in parallel. The order of the results is that of
+/// `items` and `seeds`.
 pub(crate) fn measure_each<T: Sync, R: Send>(
     seeds: &[u64],
     items: &[(String, T)],
@@ -89,7 +91,7 @@ pub(crate) fn measure_each<T: Sync, R: Send>(
     items.iter().map(|_| measured.by_ref().take(seeds.len()).collect()).collect()
 }
 
-/// What was measured, once for each seed. Where nothing could be measured it is not a number.
+/// The values of a figure, one for each seed. A value that could not be measured is not a number.
 #[derive(Clone, Debug)]
 pub(crate) struct Spread(pub(crate) Vec<f64>);
 
@@ -98,12 +100,13 @@ impl Spread {
         self.0.iter().sum::<f64>() / self.0.len() as f64
     }
 
-    /// The least, and not a number if one is not: what was not measured may be worse.
+    /// The minimum. Not a number if any value is, because a value that was not measured may be
+    /// lower.
     pub(crate) fn least(&self) -> f64 {
         self.0.iter().copied().reduce(f64::min).map_or(f64::NAN, |least| self.known(least))
     }
 
-    /// The most, and not a number if one is not.
+    /// The maximum. Not a number if any value is.
     pub(crate) fn most(&self) -> f64 {
         self.0.iter().copied().reduce(f64::max).map_or(f64::NAN, |most| self.known(most))
     }
@@ -112,7 +115,7 @@ impl Spread {
         if self.mean().is_nan() { f64::NAN } else { figure }
     }
 
-    /// The mean, and how far the seed that is the farthest off is from it.
+    /// The mean, and the largest distance of a seed from it.
     pub(crate) fn text(&self, decimals: usize) -> String {
         let mean = self.mean();
         if mean.is_nan() {
@@ -126,7 +129,7 @@ impl Spread {
     }
 }
 
-/// A line for each line of the sheet, with the mean of each figure.
+/// A table with one row for each line of the sheet, and the mean of each figure.
 pub(crate) fn table(sheet: &Sheet) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
@@ -142,12 +145,12 @@ pub(crate) fn table(sheet: &Sheet) -> Table {
     table
 }
 
-/// A line for each line of the sheet and seed, with all decimals. `what` the lines are is the name
-/// of the first column.
+/// A CSV file with one row for each line of the sheet and each seed, with all decimals. `what` is
+/// the heading of the first column.
 ///
 /// # Errors
 ///
-/// Whatever keeps the file from being made.
+/// The file cannot be created.
 pub(crate) fn csv(sheet: &Sheet, what: &str, seeds: &[u64]) -> Result<String, Box<dyn Error>> {
     let mut file = csv::Writer::from_writer(Vec::new());
     file.write_record(
@@ -162,7 +165,7 @@ pub(crate) fn csv(sheet: &Sheet, what: &str, seeds: &[u64]) -> Result<String, Bo
     Ok(String::from_utf8(file.into_inner()?)?)
 }
 
-/// To a thousandth; nothing where there is none.
+/// Rounds to a thousandth. Returns an empty text if there is no value.
 fn number(figure: f64) -> String {
     if figure.is_nan() { String::new() } else { format!("{}", (1e3 * figure).round() / 1e3) }
 }

@@ -1,22 +1,22 @@
-//! Many sites in front of one limit, and what each policy makes of it.
+//! Many sites in front of one limit, policy by policy.
 //!
 //! ```text
-//!  Crowd ──► Door (a policy) ──asks──► counters, ledgers         Truth: who is active, who waits
+//!  Crowd ──► Door (a policy) ──asks──► counters, ledgers         Truth: the exact state
 //!   │          ▲        │                                        ▲        │
 //!   │          │ News   └─ admit, queue ─► Visitors ─► Wheel ────┘        └─► Report ─► figures
 //!   │          │ (seconds late)            (pages, refreshes, lapses)
 //!   └──────────┴── sites × nodes
 //! ```
 //!
-//! What decides is the code of production: an `SiteAdmission` at each node and a `TicketCounter` for each
-//! pool. Around it everything is simulated, and one place knows the truth: how many are active,
-//! how many came in, and who stands in line. Nothing in the world can ask it but the ideal policy,
-//! and what the others do is judged by it.
+//! The decisions are made by the code of production: a `SiteAdmission` at each node, and a
+//! `TicketCounter` for each pool. Everything around it is simulated, and one place holds the exact
+//! state: how many visitors are active, how many were admitted, and which visitors wait in the
+//! line. Only the ideal policy can query this state; the other policies are judged by it.
 //!
-//! All policies of a scenario meet the same visitors. A run depends on its seed alone.
+//! All policies of a scenario meet the same visitors. A run depends only on its seed.
 //!
-//! Each visitor takes 32 bytes and a few more for its question, and each event some hundred
-//! nanoseconds, so that a day of a large site is a matter of minutes.
+//! Each visitor takes 32 bytes, and a few more for its pending question, and each event takes some
+//! hundred nanoseconds. So a day of a large site takes minutes.
 
 mod clock;
 mod crowd;

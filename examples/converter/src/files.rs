@@ -41,7 +41,6 @@ struct Point {
 /// # Errors
 ///
 /// A file cannot be written.
-/// Whatever keeps a file from being written.
 pub(crate) fn write(report: &Report, directory: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(directory)?;
     fs::write(directory.join("converter.csv"), csv(report.runs.iter().map(line))?)?;

@@ -114,8 +114,8 @@ fn fill(report: &mut Report, targets: &[Target], found: &[Found], load: LoadKind
         "{CONNECTIONS} connections, kept alive; {}",
         match load {
             LoadKind::Hyper => {
-                "requests by hyper in this process, because wrk is missing. It is as slow as the \
-             server, so the CPU time is more meaningful than the requests per second."
+                "requests by hyper in this process. It is as slow as the server, so the CPU time \
+                 is more meaningful than the requests per second."
             }
             LoadKind::Wrk => "requests by wrk, one thread on the other core.",
         }

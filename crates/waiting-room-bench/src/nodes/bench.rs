@@ -56,7 +56,7 @@ async fn limits(engine: Engine, effort: Effort) -> Result<Report> {
             row(&mut report, &limiter.name(), callers, &asked);
         }
     }
-    report.note("Each caller has its own key. Refused: a client over its limit that does not stop.");
+    report.note("Each caller has its own key. Refused: clients that go on beyond their limits.");
     Ok(report)
 }
 
@@ -72,8 +72,7 @@ async fn line(engine: Engine, effort: Effort) -> Result<Report> {
     let cpu = format!("{} %", figure(cpu * 100.0));
     let bytes = [active_bytes, waiting_bytes, per_second].map(figure);
     report.row([visitors.to_string()].into_iter().chain(bytes).chain([cpu]));
-    report
-        .note("As many active as in line. Those in line check in every 20 to 26 s, at one node.");
+    report.note("As many active as in line. Those in line check in every 20 to 26 s, by one node.");
     Ok(report)
 }
 

@@ -18,7 +18,7 @@ use waiting_room_core::rate::{Charge, ChargeRequest};
 
 use super::{
     block::Unspent,
-    meter::{Meter, whole},
+    meter::{ScriptMeter, whole},
 };
 
 /// One or more calls of a node, encoded for the script.
@@ -70,7 +70,7 @@ impl Request {
     fn correct(&mut self, group: &str, ask: &ChargeRequest, charge: &Charge, cost: u64) {
         self.arguments.push(SETTLE);
         self.ask(group, ask, cost, 0);
-        let meter = Meter::of(&ask.policy, ask.tier);
+        let meter = ScriptMeter::of(&ask.policy, ask.tier);
         let (first, second) = meter.marks(charge.mark);
         self.arguments.extend([whole(charge.cost), first, second]);
     }
@@ -78,7 +78,7 @@ impl Request {
     /// Appends one ask, with its key. The order of the arguments is that of `read_ask` in
     /// `lua/charge.lua`.
     fn ask(&mut self, group: &str, ask: &ChargeRequest, cost: u64, block: u64) {
-        let meter = Meter::of(&ask.policy, ask.tier);
+        let meter = ScriptMeter::of(&ask.policy, ask.tier);
         let (name, key) = (ask.policy.name(), ask.key);
         self.keys.push(format!("{group}:{name}:{}:{key:?}", meter.kind(&ask.policy, ask.tier)));
         self.arguments.extend([

@@ -16,7 +16,7 @@ use waiting_room_core::{
     rate::{Algorithm, Charge, ChargeReply, ChargeRequest, Decision},
 };
 
-use super::{refused::DRIFT, reply::Said};
+use super::{refused::DRIFT, reply::ChargeNumbers};
 
 /// The units that a node holds of one limit, for one client key in one tier.
 ///
@@ -52,7 +52,7 @@ impl Block {
         ask: ChargeRequest,
         charge: Charge,
         decision: &Decision,
-        said: &Said,
+        said: &ChargeNumbers,
         lease: Duration,
     ) -> Self {
         let lasts = match ask.policy.algorithm() {
@@ -68,7 +68,7 @@ impl Block {
     }
 
     /// Records what the store has left of the limit.
-    pub(super) fn hear(&mut self, decision: &Decision, said: &Said) {
+    pub(super) fn hear(&mut self, decision: &Decision, said: &ChargeNumbers) {
         self.remaining = decision.remaining;
         self.reset_at = said.received + decision.reset;
     }

@@ -25,7 +25,7 @@ use waiting_room_core::{
 use super::{
     block::{Block, Unspent, is_same},
     blocks::Blocks,
-    reply::{self, Said},
+    reply::{self, ChargeNumbers},
 };
 use crate::sync::unpoisoned;
 
@@ -64,7 +64,7 @@ pub(super) struct Lessee {
 
 impl Lessee {
     /// Learns from the reply to its charge.
-    pub(super) fn learn(&self, said: &Said) {
+    pub(super) fn learn(&self, said: &ChargeNumbers) {
         self.leases.learn(self, said);
     }
 }
@@ -153,7 +153,7 @@ impl Leases {
     ///
     /// A block that comes so late that another one is in its slot is not stored. It stays charged
     /// until time gives it back, as any charge whose reply is too late.
-    fn learn(&self, lessee: &Lessee, said: &Said) {
+    fn learn(&self, lessee: &Lessee, said: &ChargeNumbers) {
         let Ok(told) = reply::decode_all(&lessee.asks, said) else { return };
         for (index, (ask, told)) in lessee.asks.iter().zip(&told).enumerate() {
             // The slot may belong to another key by now.

@@ -22,7 +22,7 @@ use waiting_room_core::{
 
 /// The meter of a limit in one tier, in the integers of the script.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Meter {
+pub(super) struct ScriptMeter {
     /// The algorithm, see [`code`].
     pub(super) code: i64,
     /// The interval of a bucket, in units of which a microsecond has `per_us`; otherwise the
@@ -37,7 +37,7 @@ pub(super) struct Meter {
     pub(super) version: u64,
 }
 
-impl Meter {
+impl ScriptMeter {
     /// Returns the meter of a tier.
     ///
     /// The tiers of a bucket share one state, so they must agree on its unit: nanoseconds only if

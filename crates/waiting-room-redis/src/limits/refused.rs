@@ -27,11 +27,11 @@ use crate::sync::unpoisoned;
 
 /// The refusals that a node remembers.
 #[derive(Debug)]
-pub(super) struct Refused(Box<[Mutex<Option<Entry>>]>);
+pub(super) struct Refused(Box<[Mutex<Option<KnownRefusal>>]>);
 
 /// One refusal. Times are those of this node's own clock.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct KnownRefusal {
     /// A hash of the limit, its tier and its quota.
     policy: u64,
     /// The hash of the client key.
@@ -91,7 +91,7 @@ impl Refused {
             {
                 // After `reset` the refusal may stand, but its `remaining` would be out of date.
                 let lasts = retry_after.min(decision.reset).min(longest);
-                let entry = Entry {
+                let entry = KnownRefusal {
                     policy: policy(ask),
                     key: ask.key.as_u64(),
                     cost: ask.cost,
@@ -124,7 +124,7 @@ impl Refused {
 
     /// Returns the entry of a limit and a key. The hash of the key has a secret, so clients cannot
     /// choose keys that share an entry.
-    fn place(&self, ask: &ChargeRequest) -> &Mutex<Option<Entry>> {
+    fn place(&self, ask: &ChargeRequest) -> &Mutex<Option<KnownRefusal>> {
         let place = (ask.key.as_u64() ^ policy(ask)) % self.0.len() as u64;
         &self.0[usize::try_from(place).expect("it is smaller than a length")]
     }

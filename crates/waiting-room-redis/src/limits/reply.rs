@@ -19,7 +19,7 @@ use waiting_room_core::{
     rate::{Charge, ChargeReply, ChargeRequest, Decision},
 };
 
-use super::meter::Meter;
+use super::meter::ScriptMeter;
 use crate::{clock::from_micros, reply::malformed};
 
 /// A whole reply of the script.
@@ -27,12 +27,12 @@ pub(super) enum Reply {
     /// The secret with which the keys of this group are hashed; this node has used another one.
     OtherSecret(String),
     /// The time of the decision, in microseconds, and the numbers of all asks.
-    Said(u64, Vec<i64>),
+    Numbers(u64, Vec<i64>),
 }
 
 /// The reply to one or more charges, with the times between which the script ran.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct ChargeNumbers {
     /// The time of the decision by the server's clock, in microseconds since the Unix epoch.
     pub(super) now_us: u64,
     /// When the script was sent, by this node's own clock.
@@ -61,7 +61,7 @@ pub(super) fn parse(value: Value) -> Result<Reply, StoreError> {
         }
         [now, said @ ..] => {
             let said = said.iter().map(integer).collect::<Result<_, _>>()?;
-            Ok(Reply::Said(positive(integer(now)?)?, said))
+            Ok(Reply::Numbers(positive(integer(now)?)?, said))
         }
         [] => Err(malformed("it is empty".to_owned())),
     }
@@ -69,7 +69,7 @@ pub(super) fn parse(value: Value) -> Result<Reply, StoreError> {
 
 /// The reply to one ask.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct DecodedReply {
     pub(super) reply: ChargeReply,
     /// The receipt for the block that was charged in addition, if there was one.
     pub(super) block: Option<Charge>,
@@ -80,7 +80,10 @@ pub(super) struct Told {
 /// # Errors
 ///
 /// The numbers are too few, out of range, or contradict each other.
-pub(super) fn decode_all(asks: &[ChargeRequest], said: &Said) -> Result<Vec<Told>, StoreError> {
+pub(super) fn decode_all(
+    asks: &[ChargeRequest],
+    said: &ChargeNumbers,
+) -> Result<Vec<DecodedReply>, StoreError> {
     let each = asks.iter().zip(said.numbers.chunks(PER_ASK));
     let mut told = each
         .map(|(ask, numbers)| decode(ask, said.now_us, numbers))
@@ -88,7 +91,7 @@ pub(super) fn decode_all(asks: &[ChargeRequest], said: &Said) -> Result<Vec<Told
     // All or none: if a hard limit has refused, the limits that would have allowed the request were
     // not charged either, and must not return receipts.
     let is_refused =
-        |(ask, told): (&ChargeRequest, &Told)| !ask.is_soft && told.reply.charge.is_none();
+        |(ask, told): (&ChargeRequest, &DecodedReply)| !ask.is_soft && told.reply.charge.is_none();
     if asks.iter().zip(&told).any(is_refused) {
         told.iter_mut().for_each(|told| told.reply.charge = None);
     }
@@ -96,13 +99,13 @@ pub(super) fn decode_all(asks: &[ChargeRequest], said: &Said) -> Result<Vec<Told
 }
 
 /// Decodes the reply to one ask, for a decision at `now_us`.
-fn decode(ask: &ChargeRequest, now_us: u64, said: &[i64]) -> Result<Told, StoreError> {
+fn decode(ask: &ChargeRequest, now_us: u64, said: &[i64]) -> Result<DecodedReply, StoreError> {
     let [status, remaining, reset_us, retry_us, delay_us, first, second, block] = *said else {
         return Err(malformed(format!("{} numbers for an ask", said.len())));
     };
     // A soft limit is not asked if a hard one has refused.
     if status < 0 {
-        return Ok(Told { reply: ChargeReply::default(), block: None });
+        return Ok(DecodedReply { reply: ChargeReply::default(), block: None });
     }
     let micros = |us| positive(us).map(Duration::from_micros);
     let retry_after = if retry_us < 0 { None } else { Some(micros(retry_us)?) };
@@ -116,7 +119,7 @@ fn decode(ask: &ChargeRequest, now_us: u64, said: &[i64]) -> Result<Told, StoreE
     let cost = ask.cost.saturating_add(block);
     let mark = match cost {
         0 => 0,
-        _ => Meter::of(&ask.policy, ask.tier).mark(positive(first)?, positive(second)?),
+        _ => ScriptMeter::of(&ask.policy, ask.tier).mark(positive(first)?, positive(second)?),
     };
     let all = Charge::new(cost, from_micros(now_us), mark);
     // One charge covered both. The request has the lower units, and the block those above them,
@@ -125,7 +128,7 @@ fn decode(ask: &ChargeRequest, now_us: u64, said: &[i64]) -> Result<Told, StoreE
         0 => (all, None),
         _ => (ask.settled(&all, ask.cost), Some(Charge::new(block, all.at, mark))),
     };
-    Ok(Told { reply: ChargeReply::new(decision, decision.allowed.then_some(own)), block })
+    Ok(DecodedReply { reply: ChargeReply::new(decision, decision.allowed.then_some(own)), block })
 }
 
 fn integer(value: &Value) -> Result<i64, StoreError> {

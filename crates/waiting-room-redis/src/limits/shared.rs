@@ -1,7 +1,7 @@
 //! The state of a node in a group of limits: the script, the secret, the clock, recent refusals.
 //!
-//! One [`Shared`] serves all handles of [`RedisLimits`](super::RedisLimits) and the tasks of the
-//! lane. Running the script is here too, because it needs all of that state but no channel.
+//! One [`Shared`] serves all handles of [`RedisLimits`](super::RedisLimits) and the tasks in
+//! `batch.rs`. Running the script is here too, because it needs all of that state but no channel.
 //!
 //! # The secret
 //!
@@ -28,7 +28,7 @@ use waiting_room_core::{StoreError, Timestamp, error::StoreErrorKind, rate::KeyH
 use super::{
     ask::Request,
     refused::Refused,
-    reply::{self, Reply, Said},
+    reply::{self, ChargeNumbers, Reply},
 };
 use crate::{
     clock::ServerClock,
@@ -100,7 +100,7 @@ impl Shared {
         &self,
         requests: impl Iterator<Item = &'a Request> + Clone,
         connection: &mut C,
-    ) -> Result<Said, StoreError> {
+    ) -> Result<ChargeNumbers, StoreError> {
         let secret = self.secret();
         // Before the call, so that a lease or a refusal never counts from after the decision.
         let sent = self.now();
@@ -108,8 +108,8 @@ impl Shared {
         let value = answered(self.deadline, asked).await?;
         let value = value.map_err(|error| unavailable(&error))?;
         match reply::parse(value)? {
-            Reply::Said(now_us, numbers) => {
-                Ok(Said { now_us, sent, received: self.now(), numbers })
+            Reply::Numbers(now_us, numbers) => {
+                Ok(ChargeNumbers { now_us, sent, received: self.now(), numbers })
             }
             Reply::OtherSecret(text) => {
                 tracing::warn!(limits = %self.name, "the store has lost the limits");

@@ -1,6 +1,7 @@
 //! `RedisLimits`: the handle on the limits of many nodes, and how a node joins their group.
 //!
-//! The decision about a request is in `asking.rs`; the task that runs the scripts is in `lane.rs`.
+//! The decision about a request is in `round_trip.rs`; the task that runs the scripts is in
+//! `batch.rs`.
 
 use std::{fmt, future::Future, sync::Arc};
 
@@ -9,8 +10,8 @@ use tokio::{sync::mpsc, time::timeout};
 use waiting_room_core::{ConfigError, StoreError, error::StoreErrorKind};
 
 use super::{
+    batch::{self, ChargeCall},
     blocks::Blocks,
-    lane::{self, Call},
     leases::Leases,
     shared::Shared,
 };
@@ -22,8 +23,8 @@ use crate::{
     reply::Fields,
 };
 
-/// A [`RateStore`](waiting_room_core::rate::RateStore) on a Redis or Valkey server, for any number of
-/// nodes.
+/// A [`RateStore`](waiting_room_core::rate::RateStore) on a Redis or Valkey server, for any number
+/// of nodes.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -56,8 +57,8 @@ use crate::{
 #[derive(Clone)]
 pub struct RedisLimits {
     pub(super) shared: Arc<Shared>,
-    /// The channel to the lane.
-    pub(super) calls: mpsc::Sender<Call>,
+    /// The channel to the task that runs the scripts.
+    pub(super) calls: mpsc::Sender<ChargeCall>,
     /// `None` on a node that leases no blocks.
     pub(super) leases: Option<Arc<Leases>>,
 }
@@ -130,8 +131,8 @@ impl RedisLimits {
         let clock = ServerClock::new(clock);
         let shared = Arc::new(Shared::new(name, group, clock, deadline, secret, breaker));
         let (calls, served) = mpsc::channel(MAX_WAITING);
-        tokio::spawn(lane::serve(served, Arc::clone(&connections), Arc::clone(&shared)));
-        tokio::spawn(lane::probe(connections, Arc::clone(&shared), calls.downgrade()));
+        tokio::spawn(batch::serve(served, Arc::clone(&connections), Arc::clone(&shared)));
+        tokio::spawn(batch::probe(connections, Arc::clone(&shared), calls.downgrade()));
         Ok(Self { shared, calls, leases: None })
     }
 
@@ -150,7 +151,7 @@ impl RedisLimits {
     pub fn leasing(self, blocks: Blocks) -> Result<Self, ConfigError> {
         let leases = Arc::new(Leases::new(blocks.validate()?, self.shared.deadline));
         let (shared, calls) = (Arc::clone(&self.shared), self.calls.downgrade());
-        tokio::spawn(lane::give_back(Arc::clone(&leases), shared, calls));
+        tokio::spawn(batch::give_back(Arc::clone(&leases), shared, calls));
         Ok(Self { leases: Some(leases), ..self })
     }
 }

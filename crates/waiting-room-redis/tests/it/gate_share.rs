@@ -20,9 +20,12 @@ const EXPIRES_US: usize = 3;
 const RENEWAL: usize = 4;
 const HOUR_US: u64 = 3_600 * 1_000_000;
 
-async fn share(server: &EngineServer, on_loss: GateStoreFailure) -> GateShare<ConnectionManager> {
+async fn share(
+    server: &EngineServer,
+    on_failure: GateStoreFailure,
+) -> GateShare<ConnectionManager> {
     let total = NonZeroU32::new(TOTAL).unwrap();
-    GateShare::with_connection(manager(server).await, "checkout", total, on_loss, options())
+    GateShare::with_connection(manager(server).await, "checkout", total, on_failure, options())
         .await
         .unwrap()
 }
@@ -33,8 +36,14 @@ async fn share_by(
     options: RedisStoreOptions,
 ) -> Result<GateShare<ConnectionManager>, StoreError> {
     let total = NonZeroU32::new(TOTAL).unwrap();
-    GateShare::with_connection(manager(server).await, gate, total, GateStoreFailure::Close, options)
-        .await
+    GateShare::with_connection(
+        manager(server).await,
+        gate,
+        total,
+        GateStoreFailure::Refuse,
+        options,
+    )
+    .await
 }
 
 /// A deadline that suits a busy machine, and leaves time for several renewals in a lease.
@@ -50,8 +59,8 @@ fn demand(in_flight: u32, queued: u32) -> Demand {
 async fn shares_follow_the_demand() {
     on_each(async |engine| {
         let server = start(engine);
-        let mut here = share(&server, GateStoreFailure::Close).await;
-        let mut there = share(&server, GateStoreFailure::Close).await;
+        let mut here = share(&server, GateStoreFailure::Refuse).await;
+        let mut there = share(&server, GateStoreFailure::Refuse).await;
         assert_eq!(here.renew(demand(0, 0)).await, 20, "there is no other node");
         assert_eq!(there.renew(demand(0, 9)).await, 0, "the first node has everything");
         assert_eq!(here.renew(demand(1, 0)).await, 6, "its demand, and half of the rest");
@@ -78,7 +87,7 @@ async fn all_nodes_together_never_run_more_than_the_total() {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let mut nodes = Vec::new();
         for _ in 0..4 {
-            nodes.push((share(&server, GateStoreFailure::Close).await, 0_u32, demand(0, 0)));
+            nodes.push((share(&server, GateStoreFailure::Refuse).await, 0_u32, demand(0, 0)));
         }
         let mut busiest = 0;
         for step in 0..3_000 {
@@ -107,13 +116,13 @@ async fn all_nodes_together_never_run_more_than_the_total() {
 async fn where_a_server_takes_over_whose_clock_is_behind_leases_end_all_the_same() {
     on_each(async |engine| {
         let server = start(engine);
-        let mut gone = share(&server, GateStoreFailure::Close).await;
+        let mut gone = share(&server, GateStoreFailure::Refuse).await;
         assert_eq!(gone.renew(demand(0, 0)).await, TOTAL);
         drop(gone);
         // The state as a server leaves it whose clock was an hour ahead of this one's.
         add(&server, EXPIRES_US, HOUR_US).await;
         let () = manager(&server).await.hincr(KEY, "last_us", HOUR_US).await.unwrap();
-        let mut stays = share(&server, GateStoreFailure::Close).await;
+        let mut stays = share(&server, GateStoreFailure::Refuse).await;
         assert_eq!(stays.renew(demand(0, 0)).await, 0, "the lease of the other node runs");
         eventually(async || (stays.renew(demand(0, 0)).await == TOTAL).then_some(())).await;
     })
@@ -125,7 +134,7 @@ async fn where_a_server_takes_over_whose_clock_is_behind_leases_end_all_the_same
 async fn a_renewal_that_comes_after_a_later_one_changes_nothing() {
     on_each(async |engine| {
         let server = start(engine);
-        let mut node = share(&server, GateStoreFailure::Close).await;
+        let mut node = share(&server, GateStoreFailure::Refuse).await;
         node.renew(demand(0, 0)).await;
         add(&server, RENEWAL, 2).await;
         let before = entries(&server).await;
@@ -160,7 +169,7 @@ async fn add(server: &EngineServer, place: usize, number: u64) {
 async fn services_that_share_a_server_do_not_meet_and_leave_nothing_behind() {
     on_each(async |engine| {
         let server = start(engine);
-        let mut here = share(&server, GateStoreFailure::Close).await;
+        let mut here = share(&server, GateStoreFailure::Refuse).await;
         let mut there = share_by(&server, "checkout", options().prefix("other")).await.unwrap();
         assert_eq!(here.renew(demand(0, 0)).await, TOTAL);
         assert_eq!(there.renew(demand(0, 0)).await, TOTAL);

@@ -43,7 +43,7 @@ async fn the_rights_in_the_manual_are_enough() {
         let options = RedisStoreOptions::new().deadline(Duration::from_secs(1));
         let total = NonZeroU32::new(7).unwrap();
         let gate =
-            GateShare::connect(connect, "checkout", total, GateStoreFailure::Close, options).await;
+            GateShare::connect(connect, "checkout", total, GateStoreFailure::Refuse, options).await;
         assert_eq!(gate.unwrap().renew(Demand::default()).await, 7);
     })
     .await;

@@ -102,7 +102,7 @@ fn the_worst_that_an_adversary_gets_in_one_window_is_known() {
     let study = small_study(1, 1);
     let worst = |algorithm| rows_of(&study, algorithm).last().unwrap().most_in_any_window;
     assert_eq!(worst("fixed window"), 200);
-    // The weighted part is rounded down, so an attacker would expect one request less.
+    // The weighted part is rounded down, which admits the two hundredth request.
     assert_eq!(worst("sliding counter"), 200);
     assert_eq!(worst("GCRA"), 199);
     assert_eq!(worst("sliding log"), 100);

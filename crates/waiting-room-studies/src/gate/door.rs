@@ -20,7 +20,6 @@ use waiting_room_core::{
 ///
 /// It treats places and permits as a server does: it polls a place once and then whenever it is
 /// woken, times it out at its deadline, and drops it when the client has left.
-/// woken, times it out at its deadline, and drops it when the client has gone.
 pub(super) struct Door {
     gate: Gate,
     clock: ManualClock,

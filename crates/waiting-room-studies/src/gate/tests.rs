@@ -114,8 +114,8 @@ fn below_the_capacity_all_are_served_and_counted_once() {
         let tally = tally(&Policy::controlled_delay(), &traffic, span(1_000, 4_000), seed);
         assert_eq!(tally.succeeded, tally.came);
         assert_eq!(tally.useful, tally.latencies.len() as u64);
-        // Requests from the end of the measured time are completed after it, as others from before
-        // are completed within it.
+        // Requests that arrive near the end of the measured time are completed after it, and some
+        // that arrived before it are completed within it.
         assert!(tally.useful.abs_diff(tally.came) < 60);
         let goodput = tally.goodput(LIMIT, Duration::from_secs(4));
         assert!((goodput - 50.0).abs() < 5.0, "{goodput}");
@@ -128,8 +128,8 @@ fn the_discipline_by_default_is_useful_again_soon_after_an_overload_begins() {
         let traffic = traffic(200, Duration::from_millis(250));
         let after =
             |warm_up| goodput(&Policy::controlled_delay(), &traffic, span(warm_up, 500), seed);
-        // After the first interval, the wait shrinks for half an interval, and the rest of the
-        // queue is served.
+        // The recovery takes one interval, half an interval in which the wait shrinks, and the time
+        // to serve the rest of the queue.
         assert!(after(500) < 20.0, "{}", after(500));
         assert!(after(2_000) > 97.0, "{}", after(2_000));
     }

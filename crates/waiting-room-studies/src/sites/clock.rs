@@ -2,20 +2,20 @@
 
 use waiting_room_core::Timestamp;
 
-/// When a run begins by the clocks in it: midnight before the day of the article, a whole minute.
+/// The start of a run by the simulated clocks: 2023-09-11T00:00:00Z, which is a whole minute.
 const START: Timestamp = Timestamp::from_secs(1_694_390_400);
 
-/// What a clock in the run shows.
+/// Converts a time of the run to a time of the simulated clocks.
 pub(super) fn timestamp(now: u32) -> Timestamp {
     Timestamp::from_millis(START.as_millis() + u64::from(now))
 }
 
-/// The millisecond of the run at which a clock in it shows this.
+/// Converts a time of the simulated clocks to a time of the run.
 pub(super) fn millis(at: Timestamp) -> u32 {
     u32::try_from(at.as_millis().saturating_sub(START.as_millis())).unwrap_or(u32::MAX)
 }
 
-/// Seconds as milliseconds, rounded.
+/// Converts seconds to milliseconds, rounded.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
 pub(super) fn from_seconds(seconds: f64) -> u32 {
     (1_000.0 * seconds).round() as u32
@@ -24,15 +24,17 @@ pub(super) fn from_seconds(seconds: f64) -> u32 {
 pub(super) const SECOND: u32 = 1_000;
 pub(super) const MINUTE: u32 = 60 * SECOND;
 
-/// The times at which visitors are due, in milliseconds: a timing wheel with a slot for each of them.
+/// The times at which visitors are due, in milliseconds: a timing wheel with a slot for each
+/// millisecond.
 ///
-/// A visitor is due at one time at most, so the lists of the slots run through one table, and
-/// nothing is allocated for an event. A heap would need half a microsecond for each.
+/// A visitor is due at one time at most, so one table of links holds the lists of all slots, and no
+/// event needs an allocation. A heap would take half a microsecond per event.
 #[derive(Debug)]
 pub(super) struct Wheel {
-    /// The first of each slot. Who is due in a later turn of the wheel is in there too.
+    /// The first visitor in each slot. A slot also contains visitors that are due in a later turn
+    /// of the wheel.
     slots: Vec<u32>,
-    /// The rest of the slot that is being gone through.
+    /// The rest of the list of the current slot.
     rest: u32,
     links: Vec<Link>,
     now: u32,
@@ -45,7 +47,7 @@ struct Link {
 }
 
 impl Wheel {
-    /// A bit more than two minutes: most events are nearer than one turn.
+    /// Slightly more than two minutes. Most events are less than one turn away.
     const SLOTS: usize = 1 << 17;
     const NOBODY: u32 = u32::MAX;
 
@@ -58,7 +60,8 @@ impl Wheel {
         }
     }
 
-    /// `who` is due at `due`, or at once if that is over. Who is due already must not be due twice.
+    /// Schedules a visitor for `due`, or for now if that is in the past. A visitor that is already
+    /// scheduled must not be scheduled again.
     pub(super) fn schedule(&mut self, who: u32, due: u32) {
         let index = who as usize;
         if index >= self.links.len() {
@@ -73,7 +76,8 @@ impl Wheel {
         *list = who;
     }
 
-    /// The next who is due no later than `until`. Without one it is then `until`.
+    /// Returns the next visitor that is due at `until` or earlier, with its time. If there is none,
+    /// advances to `until`.
     pub(super) fn pop(&mut self, until: u32) -> Option<(u32, u32)> {
         loop {
             while self.rest != Self::NOBODY {
@@ -119,7 +123,7 @@ mod tests {
             let mut seen = vec![Vec::new(); dues.len()];
             let mut until = 0;
             while until < 600_000 {
-                // In strides, as they are between the other events of a world.
+                // In strides, like those between other events of a world.
                 until += 977;
                 while let Some((at, who)) = wheel.pop(until) {
                     prop_assert!(at <= until);

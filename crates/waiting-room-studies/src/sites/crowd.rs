@@ -1,4 +1,4 @@
-//! Who comes, when, and where.
+//! The visitors of a scenario: their arrivals, times and sites.
 
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
@@ -11,13 +11,13 @@ use super::{
 
 /// The visitors of a scenario, in the order of arrival.
 ///
-/// Who comes depends on the seed and on nothing that is decided: every policy meets the same
-/// people, at the same times and places.
+/// The visitors depend only on the seed, and not on any decision: every policy meets the same
+/// visitors, at the same times and places.
 #[derive(Debug)]
 pub(super) struct Crowd {
     rng: Pcg64Mcg,
     points: Vec<(f64, f64)>,
-    /// The point at which the present line begins.
+    /// The point at which the current segment of the traffic begins.
     line: usize,
     visitors: Visitors,
     weights: Vec<f64>,
@@ -25,12 +25,12 @@ pub(super) struct Crowd {
     by_site: Skew,
     moves: Vec<Move>,
     second: u32,
-    /// Within the second, from 0 to 1.
+    /// The position within the second, from 0 to 1.
     place: f64,
     ends: u32,
 }
 
-/// Somebody who comes.
+/// A visitor who arrives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Newcomer {
     pub(super) at: u32,
@@ -57,19 +57,19 @@ impl Crowd {
         }
     }
 
-    /// Nobody comes to this site any more; its visitors go to the others.
+    /// Closes a site. Its future visitors go to the other sites.
     pub(super) fn close(&mut self, site: usize) {
         self.is_open[site] = false;
         self.weights[site] = 0.0;
         self.by_site = Skew::by(self.weights.iter().copied());
     }
 
-    /// The site to which somebody goes whose own is closed.
+    /// The site to which a visitor goes whose own site is closed. `place` is from 0 to 1.
     pub(super) fn site_at(&self, place: f64) -> u16 {
         u16::try_from(self.by_site.choose(place)).expect("as many sites as a scenario may have")
     }
 
-    /// Visitors a minute in this second.
+    /// The arrivals per minute in the current second.
     fn per_minute(&mut self) -> f64 {
         let at = f64::from(self.second) + 0.5;
         while self.points.get(self.line + 1).is_some_and(|(end, _)| *end <= at) {
@@ -102,7 +102,7 @@ impl Iterator for Crowd {
         while self.second < self.ends {
             let rate = self.per_minute() / 60.0;
             let gap: f64 = Exp1.sample(&mut self.rng);
-            // Without visitors it is no number, or a place far beyond the second.
+            // Without traffic the rate is zero, so the position becomes infinite.
             self.place += gap / rate;
             if self.place < 1.0 {
                 let at = SECOND * self.second + from_seconds(self.place).min(SECOND - 1);
@@ -112,7 +112,7 @@ impl Iterator for Crowd {
                 let is_bot = self.rng.random_bool(self.visitors.bots);
                 return Some(Newcomer { at, site, browsing, is_bot });
             }
-            // A process without memory may begin again with each second.
+            // The process has no memory, so it may start anew in each second.
             self.second += 1;
             self.place = 0.0;
         }
@@ -120,15 +120,15 @@ impl Iterator for Crowd {
     }
 }
 
-/// Weights to choose by.
+/// Weights for a random choice.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Skew {
-    /// The sums of the weights so far; the last is 1.
+    /// The cumulative sums of the weights. The last one is 1.
     sums: Vec<f64>,
 }
 
 impl Skew {
-    /// In proportion to these weights, of which one at least is more than 0.
+    /// A choice in proportion to these weights, at least one of which is above 0.
     pub(super) fn by(weights: impl IntoIterator<Item = f64>) -> Self {
         let mut sum = 0.0;
         let mut sums: Vec<f64> = Vec::new();
@@ -141,12 +141,13 @@ impl Skew {
         Self { sums }
     }
 
-    /// The `n`-th of `count` in proportion to `1 / n^exponent`; 0 is evenly.
+    /// A choice among `count`, where the n-th has the weight `1 / n^exponent`. With the exponent 0
+    /// all are alike.
     pub(super) fn zipf(count: usize, exponent: f64) -> Self {
         Self::by((1..=count.max(1)).map(|rank| (rank as f64).powf(-exponent)))
     }
 
-    /// The one at this place from 0 to 1.
+    /// The index at this position from 0 to 1.
     pub(super) fn choose(&self, place: f64) -> usize {
         self.sums.partition_point(|sum| *sum <= place).min(self.sums.len() - 1)
     }
@@ -158,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// Where those come to who come in the first minute and in the second.
+    /// The sites of the visitors who arrive in the first minute and in the second.
     fn sites(more: &str) -> [Vec<u16>; 2] {
         let file = format!(
             "policies = [\"ideal\"]
@@ -179,7 +180,7 @@ mod tests {
         [first, second].map(|minute| minute.into_iter().map(|it| it.site).collect())
     }
 
-    /// Of two moves the later holds, wherever it stands in the file.
+    /// The later of two moves applies, whatever their order in the file.
     #[test]
     fn traffic_can_move_and_move_on() {
         let later = "[[move]]\nat_min = 1\nshare = 1\nto = 2\n";

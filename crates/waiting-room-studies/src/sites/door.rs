@@ -1,4 +1,4 @@
-//! Who is let in: the policies behind one door.
+//! Admission: all policies behind one interface.
 
 mod escrow;
 mod question;
@@ -18,7 +18,7 @@ use super::{
     truth::Stranded,
 };
 
-/// The door of the world, with the policy that stands at it.
+/// The door of a world, with its policy.
 #[derive(Debug)]
 pub(super) struct Door {
     guard: Guard,
@@ -31,7 +31,7 @@ pub(super) struct Door {
 #[derive(Debug)]
 enum Guard {
     Escrow(Box<EscrowDoor>),
-    /// One ledger that knows everything at once: what the others are measured against.
+    /// One ledger that knows everything at once: the reference for the other policies.
     Ideal,
     Slots(SlotDoor),
 }
@@ -53,7 +53,7 @@ impl Door {
         })
     }
 
-    /// Somebody asks for a slot.
+    /// Requests a slot for a visitor.
     pub(super) fn ask(&mut self, asker: &Asker, world: Option<&Arc<WorldSnapshot>>) -> Say {
         let place = self.rng.random();
         let step = match &mut self.guard {
@@ -66,14 +66,14 @@ impl Door {
         self.travel(asker, step)
     }
 
-    /// The reply that somebody waited for is there.
+    /// Continues a request after the reply that its visitor waited for has arrived.
     pub(super) fn resume(&mut self, asker: &Asker, world: Option<&Arc<WorldSnapshot>>) -> Say {
         let Guard::Slots(slots) = &mut self.guard else { return Say::Queue };
         let step = slots.resume(asker, world);
         self.travel(asker, step)
     }
 
-    /// When the pass ends that somebody has just got.
+    /// Returns the end of the pass that a visitor has just been given.
     pub(super) fn pass_ends(&self, who: u32, now: u32, session: u32) -> u32 {
         match &self.guard {
             Guard::Escrow(escrow) => escrow.pass_ends(who),
@@ -81,23 +81,24 @@ impl Door {
         }
     }
 
-    /// A visitor with a pass that ends at `ends` asks for a page at a site: when it ends now.
+    /// Extends a pass that ends at `ends`, because its visitor requests a page. Returns the new
+    /// end.
     pub(super) fn prolong(&mut self, asker: &Asker, ends: u32, session: u32) -> u32 {
         match &mut self.guard {
             Guard::Escrow(escrow) => escrow.prolong(asker, ends),
-            // The pass alone is proof, and whoever sees it makes a new one.
+            // The pass is sufficient proof, so every node that sees it issues a new one.
             Guard::Ideal | Guard::Slots(_) => asker.now.saturating_add(session),
         }
     }
 
-    /// A session is over.
+    /// Ends a session.
     pub(super) fn lapse(&mut self, who: u32) {
         if let Guard::Escrow(escrow) = &mut self.guard {
             escrow.lapse(who);
         }
     }
 
-    /// When the door has something to do by itself.
+    /// The next time at which the door has to act by itself.
     pub(super) fn next_wake(&self) -> Option<u32> {
         match &self.guard {
             Guard::Escrow(escrow) => escrow.next_wake(),
@@ -105,7 +106,7 @@ impl Door {
         }
     }
 
-    /// What it has done.
+    /// Acts, and returns the outcomes.
     pub(super) fn wake(&mut self, now: u32) -> Vec<Outcome> {
         match &mut self.guard {
             Guard::Escrow(escrow) => escrow.wake(now),
@@ -113,7 +114,7 @@ impl Door {
         }
     }
 
-    /// What it has cost so far.
+    /// The round trips so far.
     pub(super) fn trips(&self) -> Trips {
         match &self.guard {
             Guard::Escrow(escrow) => escrow.trips(),
@@ -121,21 +122,21 @@ impl Door {
         }
     }
 
-    /// This site cannot reach the others any more.
+    /// Disconnects a site from the others.
     pub(super) fn cut(&mut self, site: usize) {
         if let Guard::Escrow(escrow) = &mut self.guard {
             escrow.cut(site);
         }
     }
 
-    /// This site can reach the others again.
+    /// Reconnects a site to the others.
     pub(super) fn join(&mut self, site: usize) {
         if let Guard::Escrow(escrow) = &mut self.guard {
             escrow.join(site);
         }
     }
 
-    /// This site is gone: the visitors who were waiting to hear from it.
+    /// Kills a site. Returns the visitors who were waiting for a reply from it.
     pub(super) fn kill(&mut self, site: usize) -> Vec<u32> {
         match (&mut self.guard, u16::try_from(site)) {
             (Guard::Escrow(escrow), Ok(site)) => escrow.kill(site),
@@ -143,7 +144,7 @@ impl Door {
         }
     }
 
-    /// Slots that nobody can use, because a site holds them that cannot be reached.
+    /// The slots that cannot be used, because sites hold them that cannot be reached.
     pub(super) fn stranded(&mut self, now: u32) -> Stranded {
         match &mut self.guard {
             Guard::Escrow(escrow) => escrow.stranded(now),
@@ -151,7 +152,7 @@ impl Door {
         }
     }
 
-    /// How long it takes to ask.
+    /// Turns a step into a decision. A question takes the time of a round trip.
     fn travel(&mut self, asker: &Asker, step: Step) -> Say {
         let [least, most] = match step {
             Step::Say(say) => return say,
@@ -179,5 +180,5 @@ const fn ideal(asker: &Asker) -> Say {
     if asker.is_next { Say::Admit } else { Say::Queue }
 }
 
-/// How long a node waits for a counter, in milliseconds.
+/// The time for which a node waits for a counter, in milliseconds.
 const TIMEOUT: u32 = 1_000;

@@ -1,7 +1,8 @@
-//! What the article claims of its policies, run with several seeds, as tables, pictures and bars.
+//! The claims of the article about its policies, measured with several seeds: as tables, charts and
+//! bars.
 //!
-//! The worlds are the scenario files of this crate, with other policies, delays and skews. The
-//! pictures are computed by running them and by nothing else.
+//! The worlds are the scenario files of this crate, with other policies, delays and skews. All
+//! charts are computed by running them.
 
 mod delays;
 mod output;

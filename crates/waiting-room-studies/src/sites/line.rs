@@ -1,9 +1,9 @@
-//! Who waits in the world, by the second of arrival.
+//! The visitors who wait in the world, by their second of arrival.
 
-/// How many wait of those who arrived in each second.
+/// The number of waiting visitors for each second of arrival.
 ///
-/// A tree of partial sums (P. M. Fenwick, "A new data structure for cumulative frequency tables",
-/// 1994), so that a place in a line of any length is found in a few steps.
+/// It is a tree of partial sums (P. M. Fenwick, "A new data structure for cumulative frequency
+/// tables", 1994), which finds a place in a line of any length in a few steps.
 #[derive(Debug)]
 pub(super) struct Line {
     sums: Vec<u32>,
@@ -11,7 +11,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A line for so many seconds.
+    /// A line for arrivals in this number of seconds.
     pub(super) fn new(seconds: u32) -> Self {
         Self { sums: vec![0; seconds as usize + 2], waiting: 0 }
     }
@@ -26,12 +26,12 @@ impl Line {
         self.change(second, |sum| sum - 1);
     }
 
-    /// All who wait.
+    /// The number of all waiting visitors.
     pub(super) const fn waiting(&self) -> u32 {
         self.waiting
     }
 
-    /// How many wait who arrived in an earlier second.
+    /// The number of waiting visitors who arrived in an earlier second.
     pub(super) fn ahead(&self, second: u32) -> u32 {
         let mut at = second as usize;
         let mut sum = 0;
@@ -42,8 +42,8 @@ impl Line {
         sum
     }
 
-    /// The second in which the one arrived who has so many others ahead. `None` beyond the end of
-    /// the line.
+    /// The second of arrival of the visitor who has this number of others ahead. `None` beyond the
+    /// end of the line.
     pub(super) fn second_of(&self, mut ahead: u32) -> Option<u32> {
         if ahead >= self.waiting {
             return None;

@@ -1,4 +1,4 @@
-//! What the sites hear of the world, and when.
+//! What the sites know about the world, and since when.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -8,7 +8,7 @@ use super::clock::{MINUTE, timestamp};
 
 /// Snapshots of the world on their way to the sites, and the news of the line.
 ///
-/// All sites hear at the same time; one that is cut off stays with what it heard last.
+/// All sites receive them at the same time. A site that is cut off keeps what it received last.
 #[derive(Debug)]
 pub(super) struct News {
     delay: u32,
@@ -19,38 +19,39 @@ pub(super) struct News {
     line_under_way: VecDeque<(u32, LineNews)>,
     line_known: LineNews,
     cut: Vec<Option<Cut>>,
-    /// New visitors let in at each site, for the present minute and the last ones.
+    /// The number of new visitors admitted at each site, for the current minute and the last ones.
     minutes: VecDeque<(u32, Vec<u32>)>,
-    /// Active visitors that each site reported last.
+    /// The number of active visitors that each site last reported.
     reported: Vec<u32>,
 }
 
-/// What a site goes on with that is cut off.
+/// The last news of a site that is cut off.
 #[derive(Clone, Debug)]
 struct Cut {
     known: Option<Arc<WorldSnapshot>>,
     line: LineNews,
 }
 
-/// The line, as the sites hear of it.
+/// The line, as the sites know it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LineNews {
     pub(super) waiting: u32,
-    /// Who arrived in this second or before may ask; later ones know that they are not next.
+    /// Visitors who arrived in this second or before may ask. Later ones are told that they are not
+    /// next.
     pub(super) frontier: u32,
-    /// Let in in a minute, over the last three.
+    /// The number of admissions per minute, averaged over the last three minutes.
     pub(super) per_minute: f64,
 }
 
 impl Default for LineNews {
-    /// Nobody waits.
+    /// No visitor waits.
     fn default() -> Self {
         Self { waiting: 0, frontier: u32::MAX, per_minute: 0.0 }
     }
 }
 
 impl LineNews {
-    /// The wait in seconds of somebody who comes now, if anybody is let in at all.
+    /// The wait in seconds of a visitor who arrives now. `None` if no visitor is being admitted.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     pub(super) fn wait(&self) -> Option<u16> {
         let seconds = 60.0 * f64::from(self.waiting + 1) / self.per_minute;
@@ -59,7 +60,7 @@ impl LineNews {
 }
 
 impl News {
-    /// The news of the world and those of the line may take different ways.
+    /// The snapshots of the world and the news of the line may have different delays.
     pub(super) fn new(sites: usize, delay: u32, line_delay: u32) -> Self {
         Self {
             delay,
@@ -75,13 +76,14 @@ impl News {
         }
     }
 
-    /// All sites know of each other and that nobody is there: a node asks before it begins.
+    /// Gives all sites a first snapshot of an empty world, because a node obtains one before it
+    /// starts.
     pub(super) fn begin(&mut self, nodes: &[u16]) {
         self.publish(&vec![0; nodes.len()], nodes, 0);
         self.known = self.under_way.pop_front().map(|(_, snapshot)| snapshot);
     }
 
-    /// Somebody new was let in at this site.
+    /// Counts a new visitor who was admitted at this site.
     pub(super) fn count(&mut self, site: u16, now: u32) {
         self.turn(now);
         if let Some((_, visitors)) = self.minutes.back_mut() {
@@ -89,7 +91,7 @@ impl News {
         }
     }
 
-    /// The sites report, and a snapshot is made and sent.
+    /// Collects the reports of the sites, and sends a snapshot.
     pub(super) fn publish(&mut self, active: &[u32], nodes: &[u16], now: u32) {
         self.arrive(now);
         for (site, active) in active.iter().enumerate() {
@@ -115,13 +117,13 @@ impl News {
         self.under_way.push_back((now + self.delay, Arc::new(snapshot)));
     }
 
-    /// The line is told of.
+    /// Sends the news of the line.
     pub(super) fn publish_line(&mut self, line: LineNews, now: u32) {
         self.arrive(now);
         self.line_under_way.push_back((now + self.line_delay, line));
     }
 
-    /// What this site has heard of the world.
+    /// The newest snapshot that this site has received.
     pub(super) fn world(&mut self, site: u16, now: u32) -> Option<&Arc<WorldSnapshot>> {
         self.arrive(now);
         match &self.cut[usize::from(site)] {
@@ -130,24 +132,24 @@ impl News {
         }
     }
 
-    /// What this site has heard of the line.
+    /// The news of the line that this site has received.
     pub(super) fn line(&mut self, site: u16, now: u32) -> LineNews {
         self.arrive(now);
         self.cut[usize::from(site)].as_ref().map_or(self.line_known, |cut| cut.line)
     }
 
-    /// This site hears nothing from now on, and is not heard.
+    /// Cuts off a site: it receives nothing from now on, and its reports do not arrive.
     pub(super) fn cut(&mut self, site: usize, now: u32) {
         self.arrive(now);
         self.cut[site] = Some(Cut { known: self.known.clone(), line: self.line_known });
     }
 
-    /// This site hears again.
+    /// Reconnects a site.
     pub(super) fn join(&mut self, site: usize) {
         self.cut[site] = None;
     }
 
-    /// What a site that is gone had reported is not believed any longer.
+    /// Discards the last report of a dead site.
     pub(super) fn forget(&mut self, site: usize) {
         self.reported[site] = 0;
     }
@@ -156,7 +158,8 @@ impl News {
         self.cut[usize::from(site)].is_some()
     }
 
-    /// Begins to count the minutes that have begun. One without visitors is history as well.
+    /// Begins to count the minutes that have begun. A minute without visitors also belongs to the
+    /// history.
     fn turn(&mut self, now: u32) {
         let present = now / MINUTE;
         let mut next = self.minutes.back().map_or(present, |(last, _)| last + 1);

@@ -1,4 +1,4 @@
-//! What a run writes down beside the truth: how long things took, and how many there were.
+//! Counts and times of a run, recorded beside the truth.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 
 use super::{clock::SECOND, truth::Truth, visitor::Visitor};
 
-/// Counts and times of a run.
+/// The counts and times of a run.
 #[derive(Debug)]
 pub(super) struct Notes {
     pub(super) events: u64,
@@ -16,30 +16,30 @@ pub(super) struct Notes {
     pub(super) gave_up: u64,
     /// Visitors without a cookie who were told to wait, which they cannot.
     pub(super) bots_away: u64,
-    /// Milliseconds that new visitors waited for a page who were let in at once.
+    /// The time in milliseconds until a page was shown to new visitors who were admitted at once.
     pub(super) answers_ms: Histogram<u32>,
-    /// Milliseconds that new visitors waited for the page that told them to wait.
+    /// The time in milliseconds until new visitors were told to wait.
     pub(super) queues_ms: Histogram<u32>,
-    /// Milliseconds in line of those who came in from it.
+    /// The time in milliseconds that admitted visitors had spent in the line.
     pub(super) waits_ms: Histogram<u32>,
-    /// Seconds by which the wait that was shown first was wrong.
+    /// The error in seconds of the first wait that was shown to a visitor.
     pub(super) errors_s: Histogram<u32>,
-    /// Minute by minute.
+    /// The state of the world at each minute.
     pub(super) timeline: Vec<Minute>,
-    /// Every session, if somebody wants to know; a hundred million of them would not fit.
+    /// All sessions, if a test asks for them; a hundred million of them would not fit into memory.
     pub(super) sessions: Option<BTreeMap<u32, Session>>,
 }
 
-/// The world at the turn of a minute.
+/// The state of the world at the turn of a minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Minute {
     pub(super) active: u32,
-    /// Let in within the last 60 seconds.
+    /// The number of visitors admitted within the last 60 seconds.
     pub(super) new: u32,
     pub(super) waiting: u32,
 }
 
-/// From when and until when somebody was active.
+/// The beginning and the end of a visitor's session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Session {
     #[cfg_attr(not(test), expect(dead_code, reason = "tests alone read it"))]
@@ -69,7 +69,7 @@ impl Notes {
         }
     }
 
-    /// Somebody is let in.
+    /// Records an admission.
     pub(super) fn admitted(&mut self, visitor: &Visitor, now: u32) {
         if let Some(sessions) = &mut self.sessions {
             sessions.insert(visitor.id, Session { begun: now, over: None });
@@ -85,12 +85,12 @@ impl Notes {
         }
     }
 
-    /// Somebody new is told to wait.
+    /// Records that a new visitor was told to wait.
     pub(super) fn queued(&mut self, visitor: &Visitor, now: u32) {
         self.queues_ms.saturating_record(u64::from(now - visitor.arrived));
     }
 
-    /// A session is over.
+    /// Records the end of a session.
     pub(super) fn lapsed(&mut self, visitor: &Visitor, now: u32) {
         if let Some(session) = self.sessions.as_mut().and_then(|it| it.get_mut(&visitor.id)) {
             session.over = Some(now);

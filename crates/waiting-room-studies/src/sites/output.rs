@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::report::Report;
 
-/// One row for each figure, one column for each run.
+/// A table with one row for each figure and one column for each run.
 pub(crate) fn table(reports: &[Report]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);
@@ -19,7 +19,7 @@ pub(crate) fn table(reports: &[Report]) -> Table {
     table
 }
 
-/// With so many decimals, or a dash where there is nothing to tell.
+/// A number with this many decimals, or a dash if there is no value.
 fn number(figure: Option<f64>, decimals: usize) -> String {
     figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.decimals$}"))
 }

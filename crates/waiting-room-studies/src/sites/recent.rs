@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::clock::{MINUTE, SECOND};
 
-/// Counts events, second by second, for three minutes.
+/// Counts events by the second, for three minutes.
 #[derive(Debug)]
 pub(super) struct Pace {
     seconds: [u32; Pace::LENGTH],
@@ -23,7 +23,8 @@ impl Pace {
         self.seconds[self.now as usize % Self::LENGTH] += 1;
     }
 
-    /// How many in a second, over so many whole seconds up to three minutes.
+    /// The mean number of events per second, over this number of whole seconds, up to three
+    /// minutes.
     pub(super) fn per_second(&mut self, over: u32, now: u32) -> f64 {
         self.turn(now);
         let first = self.now.saturating_sub(over);
@@ -40,23 +41,23 @@ impl Pace {
     }
 }
 
-/// A number that changes now and then, and how low it was lately.
+/// A number that changes over time, and its recent minimum.
 #[derive(Debug)]
 pub(super) struct Lately {
     window: u32,
     now: i64,
-    /// Until when the number was how low: later ones are higher, for an earlier one that was higher
-    /// will never be the least again.
+    /// Past values, each with the time at which it ended. They ascend, because a higher value that
+    /// ended earlier can never be the minimum again.
     lows: VecDeque<(u32, i64)>,
 }
 
 impl Lately {
-    /// It is this number from the beginning of time.
+    /// A number that has had this value from the beginning of time.
     pub(super) const fn new(number: i64, window: u32) -> Self {
         Self { window, now: number, lows: VecDeque::new() }
     }
 
-    /// From now on it is this number.
+    /// Changes the number at `now`.
     pub(super) fn change(&mut self, number: i64, now: u32) {
         if number == self.now {
             return;
@@ -68,7 +69,7 @@ impl Lately {
         self.now = number;
     }
 
-    /// The least of the window that ends now, and what it is now.
+    /// The minimum within the window that ends now, including the current value.
     pub(super) fn least(&mut self, now: u32) -> i64 {
         while self.lows.front().is_some_and(|(until, _)| until + self.window <= now) {
             self.lows.pop_front();
@@ -77,7 +78,7 @@ impl Lately {
     }
 }
 
-/// When something happened, for as long as it is not a minute ago.
+/// The times of events within the last minute.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastMinute(VecDeque<u32>);
 
@@ -126,7 +127,7 @@ mod tests {
                 now += pause;
                 lately.change(number, now);
                 all.push((now, number));
-                // A number counts until it has been another one for as long as the window is.
+                // A value counts until it has been replaced for as long as the window.
                 let ends = all.iter().skip(1).map(|(at, _)| *at).chain([u32::MAX]);
                 let counts = all.iter().zip(ends).filter(|(_, end)| end.saturating_add(5) > now);
                 let least = counts.map(|((_, number), _)| *number).min();

@@ -1,4 +1,4 @@
-//! A run in numbers.
+//! The figures of a run.
 
 use serde::Serialize;
 
@@ -10,7 +10,8 @@ use super::{
     truth::Seen,
 };
 
-/// What a scenario came to under one policy with one seed. Durations carry their unit last.
+/// The result of a scenario under one policy with one seed. The name of a duration ends with its
+/// unit.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) scenario: String,
@@ -20,21 +21,22 @@ pub(crate) struct Report {
     pub(crate) admitted: u64,
     pub(crate) queued: u64,
     pub(crate) gave_up: u64,
-    /// Without a cookie, and told to wait.
+    /// Visitors without a cookie who were told to wait.
     pub(crate) bots_away: u64,
-    /// When the run was over.
+    /// The number of visitors in the line when the run was over.
     pub(crate) waiting_at_end: u32,
     pub(crate) at_the_door_at_end: u32,
-    /// How full the room was when the first visitor had to wait, right or wrong: 1 is full.
+    /// How full the room was when the first visitor had to wait, rightly or wrongly: 1 is full.
     pub(crate) util_at_first_queue: Option<f64>,
-    /// The same of the first who had to wait although an all-knowing ledger had let it in.
+    /// The same for the first visitor who had to wait although an ideal ledger would have admitted
+    /// it.
     pub(crate) util_at_first_early_queue: Option<f64>,
     pub(crate) early_queued: u64,
     pub(crate) early_queued_share: f64,
-    /// How many and how full once more, stranded slots counted as free.
+    /// The same two figures if stranded slots count as free.
     pub(crate) early_queued_with_stranded: u64,
     pub(crate) util_at_first_early_queue_with_stranded: Option<f64>,
-    /// Free slots × seconds, while somebody waited.
+    /// Free slots × seconds, counted while visitors waited.
     pub(crate) early_slot_seconds: f64,
     pub(crate) max_active: u32,
     pub(crate) max_active_over_limit: f64,
@@ -51,24 +53,24 @@ pub(crate) struct Report {
     pub(crate) answer_p50_ms: u64,
     pub(crate) answer_p95_ms: u64,
     pub(crate) answer_max_ms: u64,
-    /// The same of who was told to wait.
+    /// The time until visitors were told to wait.
     pub(crate) told_to_wait_p95_ms: u64,
     pub(crate) told_to_wait_max_ms: u64,
     pub(crate) site_trips_per_new: f64,
     pub(crate) wan_trips_per_new: f64,
     pub(crate) trips_per_returning: f64,
-    /// Between ledgers, one way.
+    /// One-way messages between ledgers.
     pub(crate) ledger_messages_per_s: f64,
-    /// Slots held by sites that cannot give them back.
+    /// The highest number of slots held by sites that cannot be reached.
     pub(crate) max_stranded_slots: u32,
-    /// The same at the end of the run.
+    /// The number of such slots at the end of the run.
     pub(crate) stranded_slots_at_end: u32,
-    /// From the first fault to the last moment at which slots were held in vain, if the run has seen
-    /// the end of it.
+    /// The time from the first fault to the last moment at which slots were stranded. `None` if
+    /// slots are still stranded at the end of the run.
     pub(crate) recovery_s: Option<f64>,
     pub(crate) pages: u64,
     pub(crate) events: u64,
-    /// The most visitors who were there at once, active or waiting.
+    /// The highest number of visitors who were present at once, active or waiting.
     pub(crate) max_present: usize,
     #[serde(skip)]
     pub(super) timeline: Vec<Minute>,

@@ -1,4 +1,4 @@
-//! A scenario under each of its policies.
+//! Runs a scenario under each of its policies.
 
 use std::{io::IsTerminal, time::Duration};
 
@@ -14,7 +14,7 @@ use super::{clock::MINUTE, report::Report, scenario::Scenario, world::World};
 ///
 /// # Errors
 ///
-/// The first limit that no policy can obey.
+/// A policy cannot obey one of the limits.
 pub(crate) fn run(scenario: &Scenario, seed: u64) -> Result<Vec<Report>, ConfigError> {
     let minutes = u64::from(scenario.length_ms() / MINUTE);
     let bar = bar(minutes * scenario.policies.len() as u64);
@@ -31,19 +31,19 @@ pub(crate) fn run(scenario: &Scenario, seed: u64) -> Result<Vec<Report>, ConfigE
     Ok(reports)
 }
 
-/// How much there was to do, and how long it took. Not a part of the report, which is the same
-/// wherever it is run.
+/// The size of a run and the time that it took. They are not part of the report, which is the same
+/// on every machine.
 fn scale(report: &Report, took: Duration) -> String {
     let seconds = took.as_secs_f64();
     let rate = report.events as f64 / seconds.max(1e-9);
-    let memory = peak_memory().map_or_else(String::new, |mib| format!(", {mib} MiB at the most"));
+    let memory = peak_memory().map_or_else(String::new, |mib| format!(", {mib} MiB at most"));
     format!(
         "{} {}: {} events in {seconds:.1} s, {rate:.0} a second{memory}",
         report.scenario, report.policy, report.events,
     )
 }
 
-/// The most memory that this process has had, in MiB, where the system tells.
+/// The peak memory of this process in MiB, if the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -51,7 +51,7 @@ fn peak_memory() -> Option<u64> {
     Some(kib / 1_024)
 }
 
-/// A progress bar, where somebody looks at it.
+/// A progress bar, which is hidden unless standard error is a terminal.
 fn bar(length: u64) -> ProgressBar {
     let target = match std::io::stderr().is_terminal() {
         true => ProgressDrawTarget::stderr(),

@@ -1,8 +1,8 @@
-//! Scenarios: a file that describes a world, and the settings that it comes to.
+//! Scenarios: the files that describe worlds, and the settings that result.
 //!
 //! ```text
-//!   text ─► tables (as TOML has them) ─► source (each value is checked) ─► settings: a Scenario
-//!                                            └─► error, with the line and the field
+//!   text ─► tables (the TOML as written) ─► source (checks each value) ─► settings: a Scenario
+//!                                              └─► error, with the line and the field
 //! ```
 
 mod error;

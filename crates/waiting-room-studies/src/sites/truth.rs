@@ -1,4 +1,4 @@
-//! What is true in the world, which nobody in it knows.
+//! The exact state of the world, which no site knows.
 
 #[cfg(test)]
 mod tests;
@@ -12,39 +12,42 @@ use super::{
     scenario::Limits,
 };
 
-/// Who is active, who came in lately, and who waits; and what follows from it for every decision.
+/// The active visitors, the recent admissions and the waiting visitors, and what follows from them
+/// for each decision.
 ///
-/// It knows nothing of policies, sites or slots: it is told what happened to whom, and judges.
+/// It knows nothing about policies, sites or slots. It is told what happens to each visitor, and
+/// judges it.
 #[derive(Debug)]
 pub(super) struct Truth {
     limits: Limits,
     now: u32,
     active: u32,
-    /// When the visitors of the last 60 seconds were let in.
+    /// The times of the admissions within the last 60 seconds.
     recent: VecDeque<u32>,
-    /// How many could be let in besides all who wait; less than none, if more wait.
+    /// The number of visitors that could be admitted in addition to all who wait; negative if more
+    /// wait than could be admitted.
     spare: Lately,
-    /// The same, if the stranded slots were free as well.
+    /// The same number if stranded slots were free.
     spare_with_stranded: Lately,
-    /// The present calendar minute, and how many were let in in it.
+    /// The current calendar minute, and the number of admissions in it.
     minute: (u32, u32),
     line: Line,
-    /// New visitors who stand at a door that has not decided yet.
+    /// The number of new visitors at a door that has not decided yet.
     asking: u32,
     stranded: Stranded,
     pub(super) seen: Seen,
 }
 
-/// Slots that belong to sites which cannot give them back.
+/// Slots held by sites that cannot give them back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stranded {
-    /// Of those for active visitors.
+    /// Slots for active visitors.
     pub(super) active: u32,
-    /// Of those for new visitors in a minute.
+    /// Slots for new visitors in a minute.
     pub(super) new: u32,
 }
 
-/// What was seen.
+/// The figures of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     pub(super) max_active: u32,
@@ -54,11 +57,11 @@ pub(super) struct Seen {
     pub(super) queued: u64,
     /// Visitors who had to wait although they were next and a slot was free.
     pub(super) early: Early,
-    /// The same, if a slot that is stranded counts as free.
+    /// The same visitors if stranded slots count as free.
     pub(super) early_with_stranded: Early,
-    /// How full the room was when somebody had to wait for the first time, and when that was.
+    /// How full the room was when the first visitor had to wait, and the time.
     pub(super) first_queued: Option<(f64, u32)>,
-    /// Milliseconds × slots: free, while somebody waited.
+    /// Milliseconds × slots that were free while visitors waited for them.
     pub(super) early_slot_ms: u64,
     /// Milliseconds × visitors above the limit.
     pub(super) overshoot_ms: u64,
@@ -66,9 +69,9 @@ pub(super) struct Seen {
     pub(super) worst_inversion_s: u32,
     pub(super) max_waiting: u32,
     pub(super) max_stranded: u32,
-    /// Slots that are stranded still.
+    /// The number of slots that are still stranded.
     pub(super) stranded_at_end: u32,
-    /// When slots were stranded for the last time, in milliseconds.
+    /// The last time at which slots were stranded, in milliseconds.
     pub(super) last_stranded: Option<u32>,
 }
 
@@ -76,7 +79,7 @@ pub(super) struct Seen {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Early {
     pub(super) queued: u64,
-    /// How full the room was when the first of them had to.
+    /// How full the room was when the first of them had to wait.
     pub(super) first: Option<f64>,
 }
 
@@ -89,7 +92,8 @@ impl Early {
 
 impl Truth {
     /// A world without visitors, for a run of `length` milliseconds. A slot that has been free for
-    /// less than `news_take` is not yet one that somebody far away could have had.
+    /// less than `news_take` milliseconds does not count as free, because a distant node cannot
+    /// know of it yet.
     pub(super) fn new(limits: Limits, length: u32, news_take: u32) -> Self {
         let free = limits.total_active_users.min(limits.new_users_per_minute).into();
         Self {
@@ -107,7 +111,7 @@ impl Truth {
         }
     }
 
-    /// Somebody who arrived then is let in.
+    /// Admits a visitor who arrived at `arrived`.
     pub(super) fn admit(&mut self, arrived: u32, was_in_line: bool, now: u32) {
         self.advance(now);
         let second = arrived / SECOND;
@@ -134,31 +138,33 @@ impl Truth {
         seen.max_new_in_a_minute = seen.max_new_in_a_minute.max(self.minute.1);
     }
 
-    /// A session is over.
+    /// Ends a session.
     pub(super) fn lapse(&mut self, now: u32) {
         self.advance(now);
         self.active -= 1;
         self.has_changed();
     }
 
-    /// A new visitor stands at a door that needs time to decide.
+    /// Records a new visitor at a door that needs time to decide.
     pub(super) const fn stand(&mut self) {
         self.asking += 1;
     }
 
-    /// The door has decided about a new visitor who stood there.
+    /// Records that the door has decided about such a visitor.
     pub(super) const fn decided(&mut self) {
         self.asking -= 1;
     }
 
-    /// Somebody has to wait who has just come. One who keeps no ticket does not get into the line.
+    /// Records that a new visitor has to wait. A visitor that keeps no ticket does not join the
+    /// line.
     pub(super) fn queue(&mut self, arrived: u32, keeps_ticket: bool, now: u32) {
         self.advance(now);
         let second = arrived / SECOND;
         let fullness = self.fullness();
         self.seen.queued += 1;
         self.seen.first_queued.get_or_insert((fullness, now));
-        // A slot that was free all the time, whoever asks can have. Who stands at a door is ahead.
+        // A slot that was free for the whole window could have been used by this visitor. Visitors
+        // at a door are ahead of it.
         if self.spare.least(now) > self.asking.into() {
             self.seen.early.count(fullness);
         }
@@ -172,14 +178,14 @@ impl Truth {
         }
     }
 
-    /// Somebody who has waited since then goes.
+    /// Records that a visitor who waited since `arrived` gives up.
     pub(super) fn give_up(&mut self, arrived: u32, now: u32) {
         self.advance(now);
         self.line.leave(arrived / SECOND);
         self.has_changed();
     }
 
-    /// So many slots are held for sites that cannot use them or give them back.
+    /// Records the slots that are held for sites that can neither use them nor give them back.
     pub(super) fn strand(&mut self, stranded: Stranded, now: u32) {
         self.advance(now);
         self.stranded = stranded;
@@ -191,13 +197,14 @@ impl Truth {
         self.seen.max_stranded = self.seen.max_stranded.max(stranded.active);
     }
 
-    /// Whether a ledger that knows all of this would let in somebody who arrived then.
+    /// Returns whether a ledger that knows this state would admit a visitor who arrived at
+    /// `arrived`.
     pub(super) fn has_room_for(&mut self, arrived: u32, now: u32) -> bool {
         self.advance(now);
         self.free(now) > self.line.ahead(arrived / SECOND)
     }
 
-    /// How many could be let in now.
+    /// The number of visitors that could be admitted now.
     pub(super) fn free(&mut self, now: u32) -> u32 {
         self.advance(now);
         self.free_now()
@@ -207,12 +214,12 @@ impl Truth {
         self.active
     }
 
-    /// How many wait, and how many new visitors stand at a door.
+    /// The numbers of waiting visitors, and of new visitors at a door.
     pub(super) const fn waiting_and_asking(&self) -> (u32, u32) {
         (self.line.waiting(), self.asking)
     }
 
-    /// Let in within the last 60 seconds.
+    /// The number of admissions within the last 60 seconds.
     pub(super) fn recent(&mut self, now: u32) -> u32 {
         self.advance(now);
         u32::try_from(self.recent.len()).unwrap_or(u32::MAX)
@@ -222,7 +229,7 @@ impl Truth {
         &self.line
     }
 
-    /// Time goes by in which nothing happens but that minutes pass.
+    /// Advances to `now`. Admissions leave the sliding minute on the way.
     pub(super) fn advance(&mut self, now: u32) {
         while let Some(&oldest) = self.recent.front()
             && oldest + MINUTE <= now
@@ -255,7 +262,7 @@ impl Truth {
         self.free_without(self.stranded)
     }
 
-    /// How many could be let in if so many slots were stranded.
+    /// The number of visitors that could be admitted if these slots were stranded.
     fn free_without(&self, stranded: Stranded) -> u32 {
         let recent = u32::try_from(self.recent.len()).unwrap_or(u32::MAX);
         let limits = self.limits;
@@ -263,7 +270,7 @@ impl Truth {
         slots.min(limits.new_users_per_minute.saturating_sub(recent + stranded.new))
     }
 
-    /// The share of the limit that is nearer.
+    /// The utilization of the limit that is nearer.
     fn fullness(&self) -> f64 {
         let active = f64::from(self.active) / f64::from(self.limits.total_active_users);
         let new = self.recent.len() as f64 / f64::from(self.limits.new_users_per_minute);

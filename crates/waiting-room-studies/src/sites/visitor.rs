@@ -1,28 +1,29 @@
 //! One visitor, in as few bytes as possible: there may be a hundred million of them.
 
-/// What the world knows of somebody who is there. Times are in milliseconds of the run.
+/// A visitor who is present. Times are in milliseconds of the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Visitor {
-    /// Which of all arrivals it is.
+    /// The number of the arrival.
     pub(super) id: u32,
     pub(super) arrived: u32,
-    /// How long it browses once it is in; after that, when its last page is.
+    /// Before admission, the time that the visitor will browse; afterwards, the time of its last
+    /// page.
     pub(super) browsing: u32,
-    /// When its session ends, or when it gives up waiting.
+    /// The end of its session, or the time at which it gives up waiting.
     pub(super) ends: u32,
-    /// The wait it was shown first, in seconds.
+    /// The first wait that it was shown, in seconds.
     pub(super) shown: Option<u16>,
     pub(super) site: u16,
     pub(super) phase: Phase,
-    /// Keeps no cookie: it is never seen again.
+    /// Whether it keeps no cookie, so that it is never seen again.
     pub(super) is_bot: bool,
-    /// It was told to wait at least once.
+    /// Whether it was told to wait at least once.
     pub(super) is_in_line: bool,
-    /// A new visitor at a door that has not decided yet.
+    /// Whether it is a new visitor at a door that has not decided yet.
     pub(super) is_at_a_door: bool,
 }
 
-/// What a visitor is doing.
+/// The activity of a visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Active,
@@ -31,7 +32,7 @@ pub(super) enum Phase {
     Waiting,
 }
 
-/// Everybody who is there, by numbers that are used again.
+/// All visitors who are present, by numbers that are reused.
 #[derive(Debug, Default)]
 pub(super) struct Visitors {
     all: Vec<Visitor>,
@@ -60,7 +61,7 @@ impl Visitors {
         &mut self.all[who as usize]
     }
 
-    /// The most who were there at once.
+    /// The highest number of visitors who were present at once.
     pub(super) fn most(&self) -> usize {
         self.all.len()
     }

@@ -1,4 +1,4 @@
-//! Virtual time: who comes, who asks, and what is heard where.
+//! The world in virtual time: arrivals, questions, and the spreading of information.
 
 mod people;
 #[cfg(test)]
@@ -37,9 +37,9 @@ pub(super) struct World<'a> {
     wheel: Wheel,
     agenda: BinaryHeap<Reverse<(u32, Happening)>>,
     habits: Pcg64Mcg,
-    /// Active visitors, by the site that they were at last.
+    /// The number of active visitors, by the site at which they were last.
     active: Vec<u32>,
-    /// Nodes of each site that is up.
+    /// The number of nodes of each site; 0 for a dead site.
     nodes: Vec<u16>,
     admissions: Pace,
     lapses: Pace,
@@ -48,14 +48,14 @@ pub(super) struct World<'a> {
     now: u32,
 }
 
-/// What happens to the world as a whole.
+/// Events that concern the world as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
     /// A fault begins.
     Begin(usize),
     /// A fault is over.
     End(usize),
-    /// What a dead site has reported is too old.
+    /// The last report of a dead site has become too old.
     Forget(usize),
     Line,
     Note,
@@ -63,7 +63,7 @@ enum Happening {
 }
 
 impl<'a> World<'a> {
-    /// So long the last report of a site is believed.
+    /// The time for which the last report of a dead site is used.
     const REPORT_LIVES: u32 = 180 * SECOND;
 
     pub(super) fn new(
@@ -78,7 +78,7 @@ impl<'a> World<'a> {
         let next = crowd.next();
         let delay = from_seconds(scenario.network.news_delay);
         let line_delay = match policy {
-            // Heartbeats carry it, one a second.
+            // The heartbeats of the ledgers carry it, one per second.
             Policy::Escrow => HEARTBEAT + scenario.network.wan_rtt_ms[1] / 2,
             _ => delay,
         };
@@ -114,7 +114,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Runs to the end of the traffic, and tells of each minute that is over.
+    /// Runs to the end of the traffic, and calls `minute` for each minute that has passed.
     pub(super) fn run(self, seed: u64, minute: impl FnMut(u32)) -> Report {
         self.run_with_notes(seed, minute).0
     }
@@ -129,7 +129,7 @@ impl<'a> World<'a> {
         (report, self.notes)
     }
 
-    /// Lets everything happen.
+    /// Processes all events.
     fn play(&mut self, mut minute: impl FnMut(u32)) {
         loop {
             let happening = self.agenda.peek().map_or(u32::MAX, |Reverse((at, _))| *at);
@@ -211,7 +211,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// How often ledgers say how things stand while nobody waits, in milliseconds: the default of
-/// `EscrowRules`. A slot that has been free for less than this and a round trip is not held against
-/// anybody.
+/// The interval of the ledgers' heartbeats while no visitor waits, in milliseconds: the default of
+/// `EscrowRules`. A slot that has been free for less than this time and a round trip does not count
+/// against a policy.
 const HEARTBEAT: u32 = SECOND;

@@ -50,9 +50,9 @@ pub(super) fn open_loop(
     })
 }
 
-/// Measures how many requests per second are answered to clients that send the next one after each
-/// answer, after a warm-up. The measurement lasts until each client has an answer, however long
-/// that takes.
+/// Measures the answers per second that clients receive if each of them sends its next request
+/// after every answer. The measurement begins after a warm-up, and lasts until each client has an
+/// answer, however long that takes.
 pub(super) fn closed_loop(
     port: u16,
     clients: u32,

@@ -91,9 +91,9 @@ impl Work {
     }
 }
 
-/// The times of successive pieces of work: the quantiles of an exponential distribution, in a random
-/// order. So each round of 64 pieces takes the same time in total, and the capacity does not depend
-/// on luck.
+/// The times of successive pieces of work: the quantiles of an exponential distribution, in a
+/// random order. So each round of 64 pieces takes the same time in total, and the capacity does not
+/// depend on luck.
 struct Times {
     mean: Duration,
     chance: Xoshiro256PlusPlus,

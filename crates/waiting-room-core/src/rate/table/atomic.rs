@@ -7,7 +7,7 @@
 //! group: one cache line            a second cache line
 //!   │ key word │ key word │ key word │ key word ║ key word │ key word │ key word │ networks │
 //!
-//! key of a place:  NOBODY ──► a key ──► NOBODY_YET ──► another key ──► NOBODY_YET ──► …
+//! key of a place:  EMPTY ──► a key ──► RESERVED ──► another key ──► RESERVED ──► …
 //!                  free                 handed over
 //! ```
 //!
@@ -52,7 +52,7 @@ pub(in crate::rate) struct AtomicTable {
 #[derive(Default)]
 #[repr(align(64))]
 struct Group {
-    places: [Place; GROUP],
+    places: [Cell; GROUP],
     /// The network of the key of each place. It is read only when the key is displaced, and so kept
     /// apart from the keys.
     networks: [AtomicU16; GROUP],
@@ -60,7 +60,7 @@ struct Group {
 
 /// A key and its number.
 #[derive(Default)]
-struct Place {
+struct Cell {
     key: AtomicU64,
     word: AtomicU64,
 }
@@ -212,7 +212,7 @@ impl AtomicTable {
     /// The number of keys that have a place, in use or not.
     pub(in crate::rate) fn len(&self) -> usize {
         let places = self.groups.iter().flat_map(|group| &group.places);
-        places.filter(|place| place.key.load(Ordering::Relaxed) != NOBODY).count()
+        places.filter(|place| place.key.load(Ordering::Relaxed) != EMPTY).count()
     }
 
     /// The number of keys that have lost their places to others while they were in use.
@@ -222,12 +222,12 @@ impl AtomicTable {
     }
 
     /// The place of a key. Without the lock, the result is a hint that may be out of date.
-    fn find(&self, key: KeyHash) -> Option<&Place> {
+    fn find(&self, key: KeyHash) -> Option<&Cell> {
         let first = self.first(key);
         // A key goes to its second group only if the first has no free place, and places never
         // become free again. So a free place in the first group means that the key has none at all,
         // and the second group need not be fetched from memory.
-        first.find(key.bits().get()).or_else(|| match first.find(NOBODY) {
+        first.find(key.bits().get()).or_else(|| match first.find(EMPTY) {
             Some(_) => None,
             None => self.second(key).find(key.bits().get()),
         })
@@ -257,7 +257,7 @@ impl AtomicTable {
     /// 3. The number with which the new key starts is written.
     /// 4. The new key is written last, so its charges come on top of that start.
     #[cold]
-    fn place(&self, key: KeyHash, is_in_use: &dyn Fn(u64) -> bool) -> &Place {
+    fn place(&self, key: KeyHash, is_in_use: &dyn Fn(u64) -> bool) -> &Cell {
         let _placing = self.lock(key);
         // Another thread may have placed the key since the search without the lock. Keys of these
         // groups are written under this lock only, so this search sees the latest ones.
@@ -266,10 +266,10 @@ impl AtomicTable {
         }
         let (group, index) = Group::least([self.first(key), self.second(key)]);
         let (place, network) = (&group.places[index], &group.networks[index]);
-        if place.key.load(Ordering::Relaxed) != NOBODY {
-            // Steps 1 and 2, "overwrite key" and "take". The mark is not `NOBODY`: a group with a
+        if place.key.load(Ordering::Relaxed) != EMPTY {
+            // Steps 1 and 2, "overwrite key" and "take". The mark is not `EMPTY`: a group with a
             // free place looks as if none of its keys could stand in their second group.
-            place.key.store(NOBODY_YET, Ordering::SeqCst);
+            place.key.store(RESERVED, Ordering::SeqCst);
             let used = place.word.swap(0, Ordering::SeqCst);
             // The network is read and written under the lock only, so Relaxed suffices for it.
             self.given_up(network.load(Ordering::Relaxed)).fetch_max(used, Ordering::SeqCst);
@@ -327,14 +327,14 @@ impl Group {
             .expect("a group has places")
     }
 
-    /// Finds the place of a key, or a free place if `key` is [`NOBODY`].
+    /// Finds the place of a key, or a free place if `key` is [`EMPTY`].
     ///
     /// All places of a cache line are compared, without a branch between them. The position of a
     /// key is unpredictable, so a loop that ended at the match would lose more by mispredicted
     /// branches than it saves. The second line holds fewer keys, and is fetched only if the first
     /// one has no match.
     #[inline]
-    fn find(&self, key: u64) -> Option<&Place> {
+    fn find(&self, key: u64) -> Option<&Cell> {
         let (near, far) = self.places.split_at(LINE);
         one_of(near, key).or_else(|| one_of(far, key))
     }
@@ -345,20 +345,20 @@ impl Group {
 /// Relaxed suffices for reading keys. A key that is found is read once more after its number was
 /// changed, and a key that is not found is searched again under the lock.
 #[inline]
-fn one_of(places: &[Place], key: u64) -> Option<&Place> {
+fn one_of(places: &[Cell], key: u64) -> Option<&Cell> {
     let found = places.iter().enumerate().fold(GROUP, |found, (index, place)| {
         if place.key.load(Ordering::Relaxed) == key { index } else { found }
     });
     places.get(found)
 }
 
-impl Place {
+impl Cell {
     /// The order in which places are given away: free ones first, then by use, the least first.
     ///
     /// The keys are read under the lock, but the numbers may change while they are compared. At
     /// worst the place is then not that of the least used key, which does no harm.
     fn rank(&self) -> (bool, u64) {
-        let is_taken = self.key.load(Ordering::Relaxed) != NOBODY;
+        let is_taken = self.key.load(Ordering::Relaxed) != EMPTY;
         (is_taken, if is_taken { self.word.load(Ordering::Relaxed) } else { 0 })
     }
 }
@@ -370,9 +370,9 @@ const LINE: usize = 4;
 /// The number of locks that the groups share.
 const LOCKS: usize = 1_024;
 /// The key of a place that was never given to a key. No hash is zero.
-const NOBODY: u64 = 0;
+const EMPTY: u64 = 0;
 /// The key of a place that is being handed over. No hash is `u64::MAX`.
-const NOBODY_YET: u64 = u64::MAX;
+const RESERVED: u64 = u64::MAX;
 
 #[cfg(test)]
 mod tests {

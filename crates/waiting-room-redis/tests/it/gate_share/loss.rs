@@ -19,8 +19,8 @@ use crate::{
 async fn a_node_that_cannot_renew_its_share_does_as_it_was_told_when_the_lease_is_over() {
     on_each(async |engine| {
         let mut server = start(engine);
-        let mut keeps = share(&server, GateStoreFailure::Keep).await;
-        let mut closes = share(&server, GateStoreFailure::Close).await;
+        let mut keeps = share(&server, GateStoreFailure::LocalShare).await;
+        let mut closes = share(&server, GateStoreFailure::Refuse).await;
         keeps.renew(demand(0, 0)).await;
         keeps.renew(demand(0, 0)).await;
         closes.renew(demand(0, 0)).await;
@@ -62,8 +62,8 @@ async fn limits_in_force_never_add_up_to_more_than_the_total_when_a_node_is_cut_
         let link = Link::to(server.port()).await;
         let mut cut_off = share_through(&link).await;
         let mut others = [
-            share(&server, GateStoreFailure::Close).await,
-            share(&server, GateStoreFailure::Close).await,
+            share(&server, GateStoreFailure::Refuse).await,
+            share(&server, GateStoreFailure::Refuse).await,
         ];
         let (limits, pause) = (Limits::default(), cut_off.until_next());
         let [one, other] = &mut others;
@@ -88,7 +88,7 @@ async fn share_through(link: &Link) -> GateShare<MultiplexedConnection> {
     let client = Client::open(format!("redis://127.0.0.1:{}", link.port)).unwrap();
     let total = NonZeroU32::new(TOTAL).unwrap();
     let connect = move || open(client.clone());
-    GateShare::connect(connect, "checkout", total, GateStoreFailure::Close, options())
+    GateShare::connect(connect, "checkout", total, GateStoreFailure::Refuse, options())
         .await
         .unwrap()
 }

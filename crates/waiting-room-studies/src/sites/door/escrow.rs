@@ -1,5 +1,5 @@
-//! The escrow: a ledger at each site and one of the whole world, for active visitors and for new
-//! ones. They are those of production; the network between them is not.
+//! The escrow: a ledger at each site and a global ledger, once for active visitors and once for new
+//! ones. The ledgers are the code of production; the network between them is simulated.
 
 mod asking;
 mod guests;
@@ -31,7 +31,7 @@ pub(super) struct EscrowDoor {
     network: Network,
     guests: Guests,
     outcomes: Vec<Outcome>,
-    /// Whom each site has let in.
+    /// The visitors that each site admitted within the last minute.
     let_in: Vec<LastMinute>,
     trips: Trips,
     session: u32,
@@ -79,22 +79,22 @@ impl EscrowDoor {
         Ok(door)
     }
 
-    /// A session is over.
+    /// Ends a session.
     pub(super) fn lapse(&mut self, who: u32) {
         self.guests.leave(who);
     }
 
-    /// What visitors waited for, and what ledgers said to each other.
+    /// The round trips that visitors waited for, and the messages between ledgers.
     pub(super) fn trips(&self) -> Trips {
         Trips { messages: self.network.messages(), ..self.trips }
     }
 
-    /// When something happens in the network or at a ledger.
+    /// The next time at which a message arrives or a ledger has to act.
     pub(super) fn next_wake(&self) -> Option<u32> {
         self.network.next()
     }
 
-    /// What has happened since; the visitors whom it is about.
+    /// Delivers all messages that have arrived, and returns the outcomes for visitors.
     pub(super) fn wake(&mut self, now: u32) -> Vec<Outcome> {
         while let Some(message) = self.network.pop(now) {
             match message {
@@ -120,23 +120,25 @@ impl EscrowDoor {
         std::mem::take(&mut self.outcomes)
     }
 
-    /// No message reaches this site, and none of its own arrives.
+    /// Cuts off a site: no message reaches it, and none of its messages arrives.
     pub(super) fn cut(&mut self, site: usize) {
         self.is_cut[site] = true;
     }
 
-    /// Messages arrive again.
+    /// Reconnects a site.
     pub(super) fn join(&mut self, site: usize) {
         self.is_cut[site] = false;
     }
 
-    /// The site is gone with all that it knew: the visitors who were waiting to hear from it.
+    /// Kills a site, whose state is lost. Returns the visitors who were waiting for a reply from
+    /// it.
     pub(super) fn kill(&mut self, site: u16) -> Vec<u32> {
         self.is_dead[usize::from(site)] = true;
         self.guests.forget_calls_of(site)
     }
 
-    /// Slots that nobody can use: of sites that are gone, and unused ones of sites that are cut off.
+    /// The slots that cannot be used: all slots of dead sites, and the unused slots of sites that
+    /// are cut off.
     pub(super) fn stranded(&mut self, now: u32) -> Stranded {
         let mut stranded = Stranded::default();
         for site in 0..self.sites.len() {
@@ -162,7 +164,7 @@ impl EscrowDoor {
         }
     }
 
-    /// Lets a ledger do what is due, and notes when it wants to be woken next.
+    /// Lets a ledger do what is due, and schedules its next wake-up.
     fn tick(&mut self, site: u16, limit: Limit, now: u32) {
         if self.is_dead[usize::from(site)] {
             return;
@@ -183,9 +185,10 @@ impl EscrowDoor {
     }
 }
 
-/// For so many milliseconds a visitor is kept at the door: the default of `EscrowRules`.
+/// The maximum time for which a visitor is held at the door, in milliseconds: the default of
+/// `EscrowRules`.
 const DOOR_WAIT: u32 = 1_200;
 
-/// So many milliseconds longer a slot is kept than a pass is used: of two things that happen in one
-/// millisecond it must not matter which comes first.
+/// The time in milliseconds for which a slot is kept beyond the end of its pass. Without it, the
+/// order of two events in the same millisecond would matter.
 const SPARE: u32 = 1;

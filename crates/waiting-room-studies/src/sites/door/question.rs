@@ -1,53 +1,53 @@
-//! A question at a door, its answer, and the round trips that it cost.
+//! A question at a door, its answer, and its round trips.
 
-/// Round trips that visitors waited for, and messages in all.
+/// The round trips that visitors waited for, and the number of messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::sites) struct Trips {
     pub(in crate::sites) site: u64,
     pub(in crate::sites) wan: u64,
-    /// Between ledgers, one way.
+    /// The number of one-way messages between ledgers.
     pub(in crate::sites) messages: u64,
-    /// Of visitors with a pass.
+    /// The round trips of visitors with a pass.
     pub(in crate::sites) returning: u64,
 }
 
-/// Where a visitor stands who asks.
+/// A visitor who asks, and the visitor's situation.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sites) struct Asker {
     pub(in crate::sites) who: u32,
     pub(in crate::sites) site: u16,
     pub(in crate::sites) now: u32,
-    /// The site can reach the others.
+    /// Whether the site can reach the others.
     pub(in crate::sites) is_connected: bool,
-    /// A ledger that knows everything would let it in.
+    /// Whether a ledger that knows everything would admit the visitor.
     pub(in crate::sites) is_next: bool,
-    /// It has never asked before.
+    /// Whether the visitor asks for the first time.
     pub(in crate::sites) is_new: bool,
     /// The number of the arrival.
     pub(in crate::sites) id: u32,
 }
 
-/// What became of somebody who had to wait for the door.
+/// The outcome for a visitor who had to wait at the door.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sites) struct Outcome {
     pub(in crate::sites) who: u32,
     pub(in crate::sites) say: Say,
 }
 
-/// What the door says.
+/// The answer of the door.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sites) enum Say {
     Admit,
-    /// It has to ask somebody, and knows more then.
+    /// The answer depends on a reply that arrives at this time.
     Later(u32),
-    /// A visitor with a pass has one now that ends then.
+    /// The pass of the visitor now ends at this time.
     Prolong(u32),
     Queue,
-    /// An [`Outcome`] will tell.
+    /// An [`Outcome`] will follow.
     Wait,
 }
 
-/// Where a question goes.
+/// The next step of a question.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     Anywhere,

@@ -15,21 +15,21 @@ use crate::sites::{
     scenario::{Policy, Scenario},
 };
 
-/// An usher at each node, and a counter for each pool. They are those of production.
+/// An usher at each node, and a counter for each pool. They are the code of production.
 #[derive(Debug)]
 pub(super) struct SlotDoor {
     sites: Vec<Site>,
     anywhere: TicketCounter,
-    /// Questions on their way, by who asks.
+    /// The questions under way, by visitor.
     asked: Vec<Option<Question>>,
 }
 
-/// What a node asks a counter.
+/// A question of a node to a counter.
 #[derive(Clone, Copy, Debug)]
 struct Question {
     ask: CounterRequest,
     node: u16,
-    /// The reply comes later than the node waits for it.
+    /// Whether the node gives up before the reply arrives.
     is_late: bool,
 }
 
@@ -43,7 +43,7 @@ struct Site {
 #[derive(Debug)]
 struct Node {
     usher: SiteAdmission,
-    /// The version of the newest snapshot that it was given.
+    /// The version of the newest snapshot that the node has received.
     version: u64,
 }
 
@@ -62,7 +62,7 @@ impl SlotDoor {
         Ok(Self { sites, anywhere: TicketCounter::new(), asked: Vec::new() })
     }
 
-    /// Somebody comes to a node, which one is decided by this place from 0 to 1.
+    /// A visitor arrives at a node, which is chosen by `place`, from 0 to 1.
     pub(super) fn arrive(
         &mut self,
         asker: &Asker,
@@ -77,7 +77,7 @@ impl SlotDoor {
         self.step(asker.who, ruling, u16::try_from(at).expect("a site has 1000 nodes at most"))
     }
 
-    /// The counter is reached that somebody asks.
+    /// A visitor's question reaches its counter.
     pub(super) fn resume(&mut self, asker: &Asker, world: Option<&Arc<WorldSnapshot>>) -> Step {
         let Some(Question { ask, node: at, is_late }) = self.asked[asker.who as usize].take()
         else {
@@ -99,7 +99,8 @@ impl SlotDoor {
         self.step(asker.who, ruling, at)
     }
 
-    /// The node will have given up when the reply is there. The slot is drawn all the same.
+    /// Records that the node gives up before the reply arrives. The counter still hands out the
+    /// slot.
     pub(super) fn lose_patience(&mut self, who: u32) {
         if let Some(question) = &mut self.asked[who as usize] {
             question.is_late = true;

@@ -1,4 +1,4 @@
-//! What becomes of the policies when what they hear is old.
+//! The effect of outdated information on the policies.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use crate::{
     sites::scenario::Scenario,
 };
 
-/// News that are older and older, on the ramp and on the spike. For the counters that is the age of a
-/// snapshot. The escrow has none, so the oldest stand for all, and then the messages between its
-/// ledgers take longer.
+/// The ramp and the spike with increasing delays of information. For the counters the delay is the
+/// age of a snapshot. The escrow uses no snapshots, so one run with the highest age stands for all
+/// ages; its other runs have slower messages between the ledgers.
 pub(super) fn delays(seeds: &[u64]) -> Sheet {
     let with_delay = |contender: Contender, delay| {
         let worlds = [worlds::ramp(0.0), worlds::spike()];
@@ -46,8 +46,8 @@ pub(super) fn delays(seeds: &[u64]) -> Sheet {
     })
 }
 
-/// Slots are fixed for a minute, so that a crowd that comes just before one turns is met by those of
-/// two before anybody hears of it.
+/// A spike just before the turn of a minute. Slots are fixed for a minute, so a crowd that arrives
+/// just before the turn finds the slots of two minutes before any site learns of it.
 pub(super) fn turn(seeds: &[u64]) -> Sheet {
     let items: Vec<_> = [Contender::EVEN, Contender::CURVE, Contender::COUNTERS, Contender::ESCROW]
         .into_iter()
@@ -70,9 +70,10 @@ pub(super) fn turn(seeds: &[u64]) -> Sheet {
     })
 }
 
-/// As many times the limit as may be let in. For slots that are counted from news that is one minute's
-/// slots more for each turn of a minute within the age of the news: those of a minute are fixed when it
-/// begins, by news in which nobody is who came in since they were made.
+/// The bound on active visitors, as a multiple of the limit. For slots that are computed from
+/// snapshots it is the limit, plus the slots of a minute for each turn of a minute within the age
+/// of the snapshot, plus the slots of one more minute. The slots of a minute are fixed when it
+/// begins, from a snapshot that lacks all visitors who were admitted since it was made.
 fn bound(contender: &Contender, world: &Scenario) -> f64 {
     let limits = world.limits;
     let slots = limits.total_active_users.min(limits.new_users_per_minute);
@@ -80,18 +81,19 @@ fn bound(contender: &Contender, world: &Scenario) -> f64 {
     contender.bound(turns * f64::from(slots) / f64::from(limits.total_active_users))
 }
 
-/// The same if slots were not fixed for a minute: those who come in while the news are on their way.
+/// The bound if slots were not fixed for a minute: the limit, plus the visitors who are admitted
+/// while a snapshot is under way.
 fn bound_without_turns(contender: &Contender, world: &Scenario) -> f64 {
     let unseen = f64::from(world.limits.new_users_per_minute) * staleness(world) / 60.0;
     contender.bound(unseen / f64::from(world.limits.total_active_users))
 }
 
-/// How old the newest snapshot may be, in seconds.
+/// The maximum age of the newest snapshot at a site, in seconds.
 fn staleness(world: &Scenario) -> f64 {
     world.network.news_delay + world.network.news_every
 }
 
-/// Up to so many milliseconds there and back.
+/// The name of a round-trip time of up to `most` milliseconds.
 fn round_trip(most: u32) -> String {
     match most {
         0..1_000 => format!("round trip {most} ms"),
@@ -99,15 +101,16 @@ fn round_trip(most: u32) -> String {
     }
 }
 
-/// Ages of the news, in seconds.
+/// The ages of snapshots, in seconds.
 const DELAYS: [f64; 4] = [2.0, 6.0, 20.0, 120.0];
 
-/// The first is usual, and the second as far as it gets on this planet; both are well below the 1.2
-/// seconds for which the escrow keeps a visitor at the door, who may have to ask two ledgers one
-/// after the other. The last four are as old as the news of the counters.
+/// The maximum round-trip times in milliseconds. The first is usual and the second is about the
+/// longest on this planet; both are well below the 1.2 seconds for which the escrow holds a visitor
+/// at the door, who may have to ask two ledgers one after the other. The last four equal the ages
+/// of the snapshots.
 const ROUND_TRIPS_MS: [u32; 7] = [70, 300, 500, 2_000, 6_000, 20_000, 120_000];
 
-/// Visitors a minute.
+/// The visitors per minute.
 const CROWDS: [f64; 3] = [3_000.0, 4_500.0, 30_000.0];
 
 const DELAY: &[Column] = &[

@@ -1,4 +1,4 @@
-//! The tables on paper, as files, and as pictures.
+//! The tables as text, as files, and as charts.
 
 use std::{error::Error, fmt::Write, fs, path::Path};
 
@@ -11,7 +11,7 @@ use crate::{
     sheet::{Sheet, csv, table},
 };
 
-/// The tables with their titles, and the bars.
+/// Prints the tables with their titles, and the bars.
 pub(crate) fn print(study: &Study) {
     for sheet in &study.sheets {
         if !IS_A_PICTURE.contains(&sheet.name) {
@@ -21,15 +21,15 @@ pub(crate) fn print(study: &Study) {
     study.bars().iter().for_each(|bar| println!("{bar}"));
 }
 
-/// Writes `sites-*.csv`, `sites-*.svg` and `sites.md`, and the directory if there is none.
+/// Writes `sites-*.csv`, `sites-*.svg` and `sites.md`. Creates the directory if it does not exist.
 ///
 /// # Errors
 ///
-/// Whatever keeps a file from being written.
+/// A file cannot be written.
 pub(crate) fn write(study: &Study, directory: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(directory)?;
     for sheet in &study.sheets {
-        // What is calculated has one value, and no seed.
+        // A calculated figure has one value and no seed.
         let seeds = match study.seeds_of(sheet) {
             [] => &[0],
             seeds => seeds,
@@ -69,13 +69,13 @@ pub(super) fn markdown(
     Ok(page)
 }
 
-/// Tables with a line for each minute or percent, which nobody reads.
+/// Tables with a line for each minute or percent, which are only drawn.
 const IS_A_PICTURE: [&str; 2] = ["curve", "two-days"];
 
-/// What the lines of a table are, where they are not policies.
+/// The meaning of the lines of a table, where they are not policies.
 const LINES: [(&str, &str); 2] = [("curve", "utilization %"), ("two-days", "hour")];
 
-/// Every picture, by its name.
+/// All charts, by name.
 pub(super) fn pictures(study: &Study) -> Vec<(&'static str, Document)> {
     let draw = |sheet: &Sheet| {
         let seeds = study.seeds_of(sheet);

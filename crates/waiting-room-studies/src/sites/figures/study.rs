@@ -6,24 +6,24 @@ use crate::{
     sheet::Sheet,
 };
 
-/// What was measured.
+/// The results of the study.
 #[derive(Clone, Debug)]
 pub(crate) struct Study {
     pub(super) seeds: Vec<u64>,
     pub(super) sheets: Vec<Sheet>,
 }
 
-/// How long it all takes.
+/// The extent of the study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
     /// As in the documentation.
     Full,
-    /// What the bars need, and nothing else.
+    /// Only what the bars need.
     Quick,
 }
 
 impl Study {
-    /// Runs everything. The result depends on the seeds and the size, not on the threads.
+    /// Runs the study. The result depends on the seeds and the size, not on the number of threads.
     pub(crate) fn run(seeds: &[u64], size: Size) -> Self {
         let mut sheets = vec![tables::first_queue(seeds), tables::spike(seeds)];
         sheets.extend([delays::delays(seeds), delays::turn(seeds)]);
@@ -37,17 +37,17 @@ impl Study {
         Self { seeds: seeds.to_vec(), sheets }
     }
 
-    /// What the policies are known for, and whether it is so.
+    /// The bars, which express the known properties of the policies.
     pub(crate) fn bars(&self) -> Vec<Bar> {
         bars(self)
     }
 
-    /// The table of this name.
+    /// The table with this name.
     pub(super) fn sheet(&self, name: &str) -> Option<&Sheet> {
         self.sheets.iter().find(|sheet| sheet.name == name)
     }
 
-    /// The seeds that a table has a value for each of.
+    /// The seeds of the values in a table.
     pub(super) fn seeds_of(&self, sheet: &Sheet) -> &[u64] {
         let count = sheet.lines.first().and_then(|line| line.figures.first());
         let count = count.map_or(0, |figure| figure.0.len());
@@ -63,7 +63,8 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
     let of = |sheet, column, line: &'static str, bound| {
         Bar::of(sheet, column, move |name| name.starts_with(line), bound)
     };
-    // "Usually", says the article of its first policy; with a seed it may be a little more or less.
+    // The article says "usually" of its first policy, so the mean has to meet the bar, and a single
+    // seed may miss it.
     let usual = |column, bound| Bar::of_mean(first, column, |name| name == "Even", bound);
     let in_full = |name, column| {
         study
@@ -83,7 +84,8 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
         of(delay, "highest active %", "Escrow", Bound::AtMost(100.0)),
         of(turn, "highest active %", "Escrow", Bound::AtMost(100.0)),
         of(delay, "too early", "Escrow, 120 s", Bound::AtMost(0.0)),
-        // Who has to wait for a reply longer than a door may keep a visitor has to wait in line.
+        // With longer round trips, a visitor may have to wait in the line because a reply takes
+        // longer than the time at the door.
         of(delay, "too early", "Escrow, round trip 70 ms", Bound::AtMost(0.0)),
         of(delay, "too early", "Escrow, round trip 300 ms", Bound::AtMost(0.0)),
         in_full("cut-site", "highest active %"),
@@ -92,7 +94,7 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
     .concat()
 }
 
-/// The escrow makes nobody wait too early, and is never above the limit.
+/// The bars that the escrow makes no visitor wait too early, and never exceeds the limit.
 pub(super) fn of_escrow(sheet: &Sheet) -> Vec<Bar> {
     let bar = |column, most| {
         Bar::of(sheet, column, |name| name.starts_with("Escrow"), Bound::AtMost(most))

@@ -1,4 +1,4 @@
-//! What is measured, as tables.
+//! The measurements, as tables.
 
 use waiting_room_sites::SlotPolicy;
 
@@ -8,7 +8,7 @@ use crate::{
     sites::report::Report,
 };
 
-/// The article's two days, every ten minutes, with the first seed.
+/// The two days of the article, in steps of ten minutes, with the first seed.
 pub(super) fn two_days(seed: u64) -> Sheet {
     let report = Contender::COUNTERS.run(&worlds::two_days(), seed);
     let lines = report.timeline.iter().enumerate().step_by(10).map(|(minute, state)| {
@@ -19,7 +19,7 @@ pub(super) fn two_days(seed: u64) -> Sheet {
     Sheet::new(("two-days", "Two days at 200 active users and 200 new ones a minute"), DAYS, lines)
 }
 
-/// Slots of a node over the utilization, as the curve has it.
+/// The slots of a node over the utilization, by policy.
 pub(super) fn curve() -> Sheet {
     let lines = (1..=100).map(|percent| {
         let at = f64::from(percent) / 100.0;
@@ -42,7 +42,7 @@ pub(super) fn first_queue(seeds: &[u64]) -> Sheet {
     })
 }
 
-/// The ramp under each policy: what it costs, and what it is worth.
+/// The ramp under each policy: latency, throughput and order.
 pub(super) fn ramp(seeds: &[u64]) -> Vec<Sheet> {
     let world = worlds::ramp(0.0);
     let names = contenders();
@@ -92,7 +92,7 @@ pub(super) fn ramp(seeds: &[u64]) -> Vec<Sheet> {
     ]
 }
 
-/// From a tenth of the limit to one and a half times what may come in.
+/// A spike from a tenth of the limit to one and a half times the visitors that may be admitted.
 pub(super) fn spike(seeds: &[u64]) -> Sheet {
     let head = ("spike", "Highest number of active users after a spike from a tenth of the limit");
     let world = worlds::spike();
@@ -106,7 +106,7 @@ pub(super) fn spike(seeds: &[u64]) -> Sheet {
     })
 }
 
-/// Nine tenths of the traffic go to one small site.
+/// Nine tenths of the traffic move to one small site.
 pub(super) fn movement(seeds: &[u64]) -> Sheet {
     let head = ("move", "Visitors who have to wait in a room that is three fifths full");
     let world = worlds::movement();
@@ -116,7 +116,7 @@ pub(super) fn movement(seeds: &[u64]) -> Sheet {
     })
 }
 
-/// The largest site is gone, for good.
+/// The largest site fails for good.
 pub(super) fn dead_site(seeds: &[u64]) -> Sheet {
     let head = ("dead-site", "The largest of eight sites is gone");
     let world = worlds::dead_site();
@@ -134,7 +134,7 @@ pub(super) fn dead_site(seeds: &[u64]) -> Sheet {
     })
 }
 
-/// The largest site is cut off for a quarter of an hour, and its visitors keep coming to it.
+/// The largest site is cut off for a quarter of an hour, and its visitors keep arriving at it.
 pub(super) fn cut_site(seeds: &[u64]) -> Sheet {
     let head = ("cut-site", "The largest of eight sites is cut off from the others");
     let world = worlds::cut_site();
@@ -154,7 +154,7 @@ fn contenders() -> Vec<(String, Contender)> {
     Contender::ALL.iter().map(|it| (it.name.to_owned(), *it)).collect()
 }
 
-/// A share as a percentage; no number where there is none.
+/// A share as a percentage. Not a number if there is none.
 pub(super) fn percent(share: Option<f64>) -> f64 {
     share.map_or(f64::NAN, |share| 100.0 * share)
 }

@@ -1,5 +1,5 @@
-//! The figures held against what the article says. The bars are met or missed by
-//! `waiting-room-studies figures --quick`, which is a matter of seconds there and of minutes here.
+//! The figures compared with the statements of the article. The bars are checked by
+//! `waiting-room-studies figures --quick`, which takes seconds there and would take minutes here.
 
 use super::{
     delays,
@@ -18,8 +18,8 @@ fn v31_the_line_begins_when_the_room_is_full_and_ends_when_it_is_not() {
         figures.map(|(hour, it)| (hour.parse::<f64>().unwrap(), it.mean())).collect::<Vec<_>>()
     };
     let (active, waiting) = (at("active"), at("waiting"));
-    // Nobody waits on the first day. On the second it begins at 11:45 and is over by 12:30, and
-    // begins again at three.
+    // There is no line on the first day. On the second it begins at 11:45 and is over by 12:30, and
+    // it begins again at three.
     let hours: Vec<_> =
         waiting.iter().filter(|(_, count)| *count > 0.0).map(|(hour, _)| *hour).collect();
     let (noon, later): (Vec<f64>, Vec<f64>) = hours.iter().partition(|hour| **hour < 38.0);
@@ -56,7 +56,7 @@ fn a_visitor_too_early_is_a_bar_that_is_missed() {
     assert!(!is_met(1.0));
 }
 
-/// The delay of the news is nothing to the ledgers, which send messages of their own.
+/// The delay of snapshots has no effect on the ledgers, which send messages of their own.
 #[test]
 fn ledgers_that_are_farther_away_are_not_the_same_world() {
     let sheet = delays::delays(&[1]);
@@ -86,7 +86,7 @@ fn a_crowd_before_the_turn_of_a_minute_is_met_by_the_slots_of_two() {
     assert!(of("highest active %", "Escrow, 30000 a minute") <= 100.0, "{sheet:?}");
 }
 
-/// A table in which the escrow made so many wait too early.
+/// A table in which the escrow made this number of visitors wait too early.
 fn escrow(early: f64) -> Sheet {
     let columns = &[
         Column { name: "too early", decimals: 0 },

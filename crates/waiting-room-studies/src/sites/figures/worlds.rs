@@ -8,7 +8,7 @@ use crate::sites::{
     world::World,
 };
 
-/// A policy, and what it is called in tables.
+/// A policy, and its name in tables.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contender {
     pub(super) name: &'static str,
@@ -17,7 +17,7 @@ pub(super) struct Contender {
 }
 
 impl Contender {
-    /// All that are compared, in the order of the article, and then ours.
+    /// All policies under comparison: those of the article in its order, and then ours.
     pub(super) const ALL: [Self; 6] = [
         Self::EVEN,
         Self::CURVE,
@@ -36,7 +36,8 @@ impl Contender {
         Self { name, policy, curve_factor: 1.0 }
     }
 
-    /// As many times the limit as it may let in, if so many times it is unseen in the news.
+    /// The bound on active visitors as a multiple of the limit. `unseen` is the number of visitors
+    /// that snapshots may lack, as a multiple of the limit.
     pub(super) fn bound(&self, unseen: f64) -> f64 {
         match self.policy {
             Policy::Counters | Policy::Even => 1.0 + unseen,
@@ -45,7 +46,7 @@ impl Contender {
         }
     }
 
-    /// What comes of a world under this policy.
+    /// Runs a world under this policy.
     pub(super) fn run(&self, world: &Scenario, seed: u64) -> Report {
         let mut world = world.clone();
         world.slots.curve_factor = self.curve_factor;
@@ -55,19 +56,21 @@ impl Contender {
     }
 }
 
-/// From nobody to a third more than can be served, with this skew over the nodes of a site.
+/// A crowd that grows from zero to a third more than can be served, with this skew over the nodes
+/// of a site.
 pub(super) fn ramp(node_skew: f64) -> Scenario {
     let mut world = world("ramp", include_str!("../../../scenarios/ramp.toml"));
     world.sites.node_skew = node_skew;
     world
 }
 
-/// From a tenth of the limit to half as many again as may come in.
+/// A crowd that jumps from a tenth of the limit to one and a half times the visitors that may be
+/// admitted.
 pub(super) fn spike() -> Scenario {
     world("spike", include_str!("../../../scenarios/spike.toml"))
 }
 
-/// The same with so many visitors a minute, and five seconds before a minute turns.
+/// The spike with this number of visitors per minute, five seconds before the turn of a minute.
 pub(super) fn spike_before_a_turn(per_minute: f64) -> Scenario {
     let mut world = spike();
     let [_, quiet, begin, end] = &mut world.traffic.points[..] else {
@@ -78,17 +81,17 @@ pub(super) fn spike_before_a_turn(per_minute: f64) -> Scenario {
     world
 }
 
-/// Nine tenths of the traffic go to the smallest site.
+/// Nine tenths of the traffic move to the smallest site.
 pub(super) fn movement() -> Scenario {
     world("move", include_str!("../../../scenarios/move.toml"))
 }
 
-/// The largest site is gone.
+/// The largest site fails.
 pub(super) fn dead_site() -> Scenario {
     world("dead-site", include_str!("../../../scenarios/dead-site.toml"))
 }
 
-/// It is cut off instead, until the room begins to be full.
+/// The largest site is cut off instead, until the room begins to be full.
 pub(super) fn cut_site() -> Scenario {
     let mut world = dead_site();
     for fault in &mut world.faults {
@@ -97,19 +100,19 @@ pub(super) fn cut_site() -> Scenario {
     world
 }
 
-/// Two days at 200 and 200.
+/// Two days with limits of 200 active users and 200 new users per minute.
 pub(super) fn two_days() -> Scenario {
     world("two-days", include_str!("../../../scenarios/two-days.toml"))
 }
 
-/// The same with news that are so many seconds old.
+/// The world with snapshots that are this number of seconds old.
 pub(super) fn with_delay(mut world: Scenario, delay: f64) -> Scenario {
     world.network.news_delay = delay;
     world
 }
 
-/// The same with so many milliseconds between the sites and the global ledger, there and back at the
-/// most, and a seventh less at the least.
+/// The world with this maximum round-trip time between the sites and the global ledger, in
+/// milliseconds. The minimum is a seventh less.
 pub(super) fn with_round_trip(mut world: Scenario, most: u32) -> Scenario {
     world.network.wan_rtt_ms = [6 * most / 7, most];
     world

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, and where.
+//! Errors in a scenario, with their place.
 
 use std::{error::Error, fmt, ops::Range};
 
@@ -22,12 +22,12 @@ struct Place {
 }
 
 impl ScenarioError {
-    /// The file itself cannot be used.
+    /// An error of the whole file.
     pub(super) fn of_file(message: impl fmt::Display) -> Self {
         Self { file: String::new(), place: None, message: message.to_string() }
     }
 
-    /// What stands at this place of the source is wrong.
+    /// An error at this place of the source.
     pub(super) fn at(source: &str, span: Range<usize>, message: impl fmt::Display) -> Self {
         let start = span.start.min(source.len());
         let before = &source.as_bytes()[..start];
@@ -36,7 +36,7 @@ impl ScenarioError {
         Self { file: String::new(), place: Some(place), message: message.to_string() }
     }
 
-    /// The same with the name of the file.
+    /// Adds the name of the file.
     pub(super) fn named(mut self, file: impl fmt::Display) -> Self {
         self.file = file.to_string();
         self
@@ -58,7 +58,7 @@ impl fmt::Display for ScenarioError {
 
 impl Error for ScenarioError {}
 
-/// The field at this place, with the tables that it is in; nothing where the file is no TOML.
+/// The field at this place, with the names of its tables. `None` if the file is not valid TOML.
 fn field_at(source: &str, span: &Range<usize>) -> Option<String> {
     let file = DeTable::parse(source).ok()?;
     field_in(file.get_ref(), span)
@@ -75,7 +75,7 @@ fn field_in(table: &DeTable<'_>, place: &Range<usize>) -> Option<String> {
     })
 }
 
-/// The field of a table, or of one of several of the same name.
+/// The field of a table, or of one of several tables with the same name.
 fn field_of(value: &Spanned<DeValue<'_>>, place: &Range<usize>) -> Option<String> {
     match value.get_ref() {
         DeValue::Table(table) => field_in(table, place),

@@ -1,4 +1,4 @@
-//! From a file to a scenario, or to what is wrong with it.
+//! Reads a scenario from a file.
 
 use std::{fs, path::Path};
 
@@ -20,7 +20,7 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, with the line and the field.
+    /// An error in the file, with the line and the field.
     pub(crate) fn open(path: &Path) -> Result<Self, ScenarioError> {
         let named = |error: ScenarioError| error.named(path.display());
         let source = fs::read_to_string(path).map_err(ScenarioError::of_file).map_err(named)?;
@@ -29,7 +29,7 @@ impl Scenario {
         Self::parse(name, &source, directory).map_err(named)
     }
 
-    /// Reads the content of a scenario file, with paths in it relative to `directory`.
+    /// Reads the content of a scenario file. Paths in it are relative to `directory`.
     pub(in crate::sites) fn parse(
         name: String,
         source: &str,
@@ -37,7 +37,7 @@ impl Scenario {
     ) -> Result<Self, ScenarioError> {
         let table: FileTable = toml::from_str(source).map_err(|error| {
             match error.span() {
-                // What the whole file lacks is not missing at any place in it.
+                // A field that the whole file lacks has no place.
                 Some(span) if span != (0..0) => ScenarioError::at(source, span, error.message()),
                 _ => ScenarioError::of_file(error.message()),
             }

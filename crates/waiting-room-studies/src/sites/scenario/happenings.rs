@@ -1,4 +1,4 @@
-//! What happens to traffic and sites.
+//! Faults, and moves of traffic.
 
 use toml::Spanned;
 
@@ -10,7 +10,7 @@ use super::{
 };
 
 impl Source<'_> {
-    /// All faults: one at a time of each site, and some site is left to go to.
+    /// Checks all faults: a site has one at a time, and a site with visitors is left.
     pub(super) fn faults(
         &self,
         tables: &[FaultTable],
@@ -35,7 +35,7 @@ impl Source<'_> {
             }
             if open.iter().sum::<f64>() <= 0.0 {
                 let message = format!(
-                    "is {}, the last site that visitors come to, and nobody would be left to \
+                    "is {}, the last site that visitors come to, and no site would be left to \
                      take them",
                     fault.site
                 );
@@ -45,7 +45,8 @@ impl Source<'_> {
         Ok(faults)
     }
 
-    /// All moves of traffic in the order of time, each to a site that is there.
+    /// Checks all moves of traffic, and returns them in the order of time. Each must go to a site
+    /// that exists and is not dead.
     pub(super) fn moves(
         &self,
         tables: &[MoveTable],
@@ -73,7 +74,7 @@ impl Source<'_> {
         let most = f64::from(Scenario::MAX_MINUTES);
         let until = until.map(|it| self.within(it, *table.from_min.get_ref(), most)).transpose()?;
         if let (FaultKind::Dead, Some(until)) = (table.kind, &table.until_min) {
-            return self.wrong(until.span(), "contradicts kind: who is dead does not come back");
+            return self.wrong(until.span(), "contradicts kind: a dead site does not come back");
         }
         Ok(Fault {
             what: table.kind,
@@ -83,7 +84,7 @@ impl Source<'_> {
         })
     }
 
-    /// A minute before the traffic ends, in seconds.
+    /// A minute before the traffic ends, converted to seconds.
     fn minute(&self, minute: &Spanned<f64>, end: f64) -> Result<f64, ScenarioError> {
         let at = 60.0 * self.within(minute, 0.0, f64::from(Scenario::MAX_MINUTES))?;
         if at >= end {
@@ -95,7 +96,7 @@ impl Source<'_> {
 }
 
 impl Fault {
-    /// Both are faults of one site, and there is no time between them.
+    /// Returns whether both are faults of one site, without time between them.
     fn meets(&self, other: &Self) -> bool {
         self.site == other.site && self.from <= other.until && other.from <= self.until
     }

@@ -1,10 +1,10 @@
-//! The settings of a world, once they are known to make sense.
+//! The settings of a world, after they have been checked.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One world and what comes to it. Times are in seconds, unless the name says otherwise.
+/// One world and its traffic. Times are in seconds unless the name contains another unit.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Scenario {
     pub(in crate::sites) name: String,
@@ -20,7 +20,7 @@ pub(crate) struct Scenario {
     pub(in crate::sites) faults: Vec<Fault>,
 }
 
-/// Who decides.
+/// The policy that decides about new visitors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Policy {
@@ -50,7 +50,7 @@ pub(in crate::sites) struct Limits {
     pub(in crate::sites) session: u32,
 }
 
-/// What the policies of the article can be told.
+/// The options of the policies of the article.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::sites) struct SlotSettings {
     pub(in crate::sites) any_floor: f64,
@@ -60,11 +60,11 @@ pub(in crate::sites) struct SlotSettings {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::sites) struct Sites {
-    /// Nodes of each site.
+    /// The number of nodes of each site.
     pub(in crate::sites) nodes: Vec<u16>,
-    /// The share of each site of the traffic.
+    /// The share of each site in the traffic.
     pub(in crate::sites) weights: Vec<f64>,
-    /// Zipf's exponent for the nodes of a site.
+    /// The exponent of Zipf's law for the nodes of a site.
     pub(in crate::sites) node_skew: f64,
 }
 
@@ -74,30 +74,32 @@ pub(in crate::sites) struct Visitors {
     pub(in crate::sites) browsing: f64,
     /// The mean time between two pages.
     pub(in crate::sites) think: f64,
-    /// Who waits asks this often, and up to three tenths less often.
+    /// The interval at which waiting visitors check in, lengthened by up to three tenths.
     pub(in crate::sites) refresh: f64,
-    /// The mean time after which somebody who waits gives up; `None` for never.
+    /// The mean time after which a waiting visitor gives up; `None` for never.
     pub(in crate::sites) patience: Option<f64>,
-    /// Share of the arrivals that are programs without cookies: each request is a new visitor.
+    /// The share of the arrivals that are programs without cookies: each of their requests is a new
+    /// visitor.
     pub(in crate::sites) bots: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::sites) struct Network {
-    /// How old a snapshot is when a site hears of it.
+    /// The age of a snapshot when a site receives it.
     pub(in crate::sites) news_delay: f64,
-    /// How often one is made.
+    /// The interval between snapshots.
     pub(in crate::sites) news_every: f64,
-    /// Milliseconds there and back within a site, at least and at most.
+    /// The round-trip time within a site in milliseconds, minimum and maximum.
     pub(in crate::sites) site_rtt_ms: [u32; 2],
-    /// Milliseconds there and back to the counter of Anywhere or to the global ledger.
+    /// The round-trip time to the counter of Anywhere or to the global ledger in milliseconds,
+    /// minimum and maximum.
     pub(in crate::sites) wan_rtt_ms: [u32; 2],
 }
 
-/// How many come, as straight lines between points in time.
+/// The number of arrivals, interpolated linearly between points in time.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::sites) struct Traffic {
-    /// Seconds from the start, and visitors in a minute.
+    /// Seconds from the start, and visitors per minute.
     pub(in crate::sites) points: Vec<(f64, f64)>,
 }
 
@@ -109,7 +111,7 @@ pub(in crate::sites) struct Move {
     pub(in crate::sites) to: usize,
 }
 
-/// Something happens to a site.
+/// A fault of a site.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::sites) struct Fault {
     pub(in crate::sites) what: FaultKind,
@@ -121,42 +123,43 @@ pub(in crate::sites) struct Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::sites) enum FaultKind {
-    /// It cannot reach the other sites, nor they it. Its visitors go on.
+    /// The site and the others cannot reach each other. Its visitors stay.
     Cut,
-    /// It is gone. Its visitors go to the others, with the passes they have.
+    /// The site is gone. Its visitors go to the others, with their passes.
     Dead,
 }
 
 impl Scenario {
-    /// No world has more sites.
+    /// The maximum number of sites.
     pub(crate) const MAX_SITES: usize = 1_000;
-    /// No site has more nodes.
+    /// The maximum number of nodes of a site.
     pub(super) const MAX_NODES: u16 = 1_000;
-    /// No message takes longer there and back.
+    /// The maximum round-trip time, in milliseconds.
     pub(super) const MAX_RTT_MS: u32 = 120_000;
-    /// No scenario goes on for longer, in minutes: thirty days.
+    /// The maximum length of a scenario in minutes: thirty days.
     pub(super) const MAX_MINUTES: u32 = 30 * 24 * 60;
-    /// A longer session the ledgers refuse, which keep it for a moment longer than it is.
+    /// The maximum session, in seconds. The ledgers refuse a longer one, because they keep a slot
+    /// slightly longer than its session.
     pub(super) const MAX_SESSION: u32 = 24 * 60 * 60 - 1;
 
-    /// The name of the file, without its ending.
+    /// The name of the file, without its extension.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The seed that it asks for.
+    /// The seed in the file.
     pub(crate) const fn seed(&self) -> Option<u64> {
         self.seed
     }
 
-    /// When the last point of the traffic is reached, in milliseconds.
+    /// The time of the last point of the traffic, in milliseconds.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "49 days at most")]
     pub(in crate::sites) fn length_ms(&self) -> u32 {
         (1_000.0 * self.traffic.ends()) as u32
     }
 }
 
-/// So many visitors in a minute are as many as the room can serve for long.
+/// The number of visitors per minute that the room can serve in the long run.
 pub(super) fn capacity_per_minute(limits: &Limits, visitors: &Visitors) -> f64 {
     let stay = f64::from(limits.session) + visitors.browsing;
     let turnover = 60.0 * f64::from(limits.total_active_users) / stay;

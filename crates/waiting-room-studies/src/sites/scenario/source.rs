@@ -1,4 +1,4 @@
-//! The text of a scenario, and the checks that everything in it goes through.
+//! The text of a scenario, and the checks that all values go through.
 
 use std::{fmt::Display, ops::Range, path::Path};
 
@@ -6,14 +6,14 @@ use toml::Spanned;
 
 use super::{error::ScenarioError, settings::Scenario};
 
-/// The text of a file, to say where in it something is wrong.
+/// The text of a file, which locates errors.
 pub(super) struct Source<'a> {
     pub(super) text: &'a str,
     pub(super) directory: &'a Path,
 }
 
 impl Source<'_> {
-    /// What is given, if it lies in this range; or else what is usual.
+    /// Returns the given value if it lies in this range, and the default if there is none.
     pub(super) fn optional<T: PartialOrd + Copy + Display>(
         &self,
         given: Option<&Spanned<T>>,
@@ -24,7 +24,7 @@ impl Source<'_> {
         given.map_or(Ok(usual), |given| self.within(given, least, most))
     }
 
-    /// What is given, if it lies in this range.
+    /// Returns the given value if it lies in this range.
     pub(super) fn within<T: PartialOrd + Copy + Display>(
         &self,
         given: &Spanned<T>,
@@ -32,14 +32,14 @@ impl Source<'_> {
         most: T,
     ) -> Result<T, ScenarioError> {
         let value = *given.get_ref();
-        // Not the same as being outside: a number that is none is neither.
+        // The condition is not inverted, because NaN must be refused too.
         if value >= least && value <= most {
             return Ok(value);
         }
         self.wrong(given.span(), format!("is {value}, expected {least} to {most}"))
     }
 
-    /// Says what is wrong with what stands there.
+    /// Returns an error at this place.
     pub(super) fn wrong<T>(
         &self,
         span: Range<usize>,
@@ -48,7 +48,7 @@ impl Source<'_> {
         Err(ScenarioError::at(self.text, span, message))
     }
 
-    /// Milliseconds there and back, at least and at most.
+    /// Returns a round-trip time in milliseconds, minimum and maximum.
     pub(super) fn round_trip(
         &self,
         given: Option<&Spanned<Vec<u32>>>,

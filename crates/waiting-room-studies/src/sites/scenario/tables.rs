@@ -83,20 +83,20 @@ pub(super) struct NetworkTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TrafficTable {
-    /// A minute, and how many come then.
+    /// The minute and the number of arrivals at each point.
     pub(super) points: Option<Spanned<Vec<Spanned<Vec<f64>>>>>,
     pub(super) unit: Option<Spanned<Unit>>,
     pub(super) replay: Option<Spanned<PathBuf>>,
     pub(super) visitors: Option<Spanned<f64>>,
 }
 
-/// What the second number of a point counts.
+/// The unit of the second number of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Unit {
-    /// Parts of what the room can serve for long.
+    /// Multiples of what the room can serve in the long run.
     Load,
-    /// Visitors.
+    /// Visitors per minute.
     PerMinute,
 }
 

@@ -1,4 +1,4 @@
-//! What is said of a file that is wrong, and what is made of one that is right.
+//! The errors for invalid files, and the settings that result from valid ones.
 
 use std::{fs, path::Path};
 
@@ -34,7 +34,7 @@ fn what_is_not_said_has_a_default() {
     assert_eq!(scenario.network.site_rtt_ms, [2, 10]);
     assert!(!scenario.slots.is_paced && scenario.visitors.patience.is_none());
     assert_eq!(scenario.length_ms(), 600_000);
-    // 200 users who stay for 180 s are 66.7 a minute, and half of them come at first.
+    // 200 users who stay for 180 s are 66.7 per minute, and at first half of them arrive.
     let [(_, first), (end, last)] = scenario.traffic.points[..] else { panic!("two points") };
     assert!((first - 33.33).abs() < 0.01 && (last - 66.67).abs() < 0.01 && end > 599.0);
 }

@@ -1,4 +1,4 @@
-//! How many come, by points or by a file.
+//! The number of arrivals, from points or from a file.
 
 use std::ops::Range;
 
@@ -13,17 +13,17 @@ use super::{
 };
 
 impl Traffic {
-    /// No more visitors come in a minute.
+    /// The maximum number of visitors in a minute.
     const MAX_PER_MINUTE: f64 = 1e7;
-    /// No more come in all: if they all wait, each takes some dozen bytes.
+    /// The maximum number of visitors in total. If all of them wait, each takes some dozen bytes.
     const MAX_VISITORS: f64 = 1e8;
 
-    /// When the last point is reached, in seconds.
+    /// The time of the last point, in seconds.
     pub(super) fn ends(&self) -> f64 {
         self.points.last().map_or(0.0, |(at, _)| *at)
     }
 
-    /// How many come in all, on average.
+    /// The expected number of visitors in total.
     fn visitors(&self) -> f64 {
         let minutes = |from: f64, to: f64| (to - from) / 60.0;
         let lines = self.points.windows(2);
@@ -40,7 +40,7 @@ impl Source<'_> {
     ) -> Result<Traffic, ScenarioError> {
         let table = place.get_ref();
         if let (Some(_), Some(visitors)) = (&table.points, &table.visitors) {
-            return self.wrong(visitors.span(), "contradicts points, which say how many come");
+            return self.wrong(visitors.span(), "contradicts points, which contain the arrivals");
         }
         if let (Some(_), Some(unit)) = (&table.replay, &table.unit) {
             return self.wrong(unit.span(), "contradicts replay, whose numbers are visitors");
@@ -71,7 +71,7 @@ impl Source<'_> {
         for point in points.get_ref() {
             let [minute, number] = point.get_ref()[..] else {
                 let count = point.get_ref().len();
-                let message = format!("has {count} numbers, expected a minute and how many come");
+                let message = format!("has {count} numbers, expected a minute and a number");
                 return self.wrong(point.span(), message);
             };
             let most = f64::from(Scenario::MAX_MINUTES);
@@ -89,7 +89,7 @@ impl Source<'_> {
         self.not_too_many(points.span(), Traffic { points: lines })
     }
 
-    /// Each minute of the file is a step.
+    /// Each minute of the file becomes a step.
     fn replay(
         &self,
         file: &Spanned<std::path::PathBuf>,
@@ -121,7 +121,7 @@ impl Source<'_> {
         self.not_too_many(file.span(), Traffic { points })
     }
 
-    /// Whether so many visitors can come in a minute.
+    /// Checks that this number of visitors can arrive in a minute.
     fn can_come(
         &self,
         span: Range<usize>,

@@ -1,14 +1,14 @@
-//! The judge, judged.
+//! Tests of the judge.
 
 use super::*;
 
-/// Two slots, three new visitors a minute, and news that take a second.
+/// Two slots, three new visitors per minute, and news that take a second.
 fn truth() -> Truth {
     let limits = Limits { total_active_users: 2, new_users_per_minute: 3, session: 60 };
     Truth::new(limits, 600_000, 1_000)
 }
 
-/// How many of those who had to wait had to too early.
+/// The number of visitors who have to wait too early when one arrives at `now`.
 fn early(truth: &mut Truth, now: u32) -> u64 {
     let before = truth.seen.early.queued;
     truth.queue(now, false, now);
@@ -57,7 +57,7 @@ fn a_slot_that_became_free_and_was_used_again_takes_nothing_from_one_that_was_fr
     truth.admit(0, false, 0);
     truth.lapse(70_000);
     truth.admit(70_100, false, 70_100);
-    // One of the two was free throughout, and one went from hand to hand.
+    // One of the two slots was free throughout, and the other one was reused.
     assert_eq!(early(&mut truth, 70_200), 1);
     truth.admit(70_300, false, 70_300);
     truth.lapse(70_400);
@@ -115,7 +115,7 @@ fn what_is_above_the_limit_and_what_lies_idle_is_summed_up() {
     (0..3).for_each(|_| truth.admit(0, false, 0));
     truth.lapse(2_000);
     assert_eq!(truth.seen.overshoot_ms, 2_000);
-    // One is free from the fourth second on, but the minute is used up until the sixtieth.
+    // A slot is free from the fourth second on, but the minute is used up until the sixtieth.
     truth.queue(3_000, true, 3_000);
     truth.lapse(4_000);
     truth.advance(61_000);

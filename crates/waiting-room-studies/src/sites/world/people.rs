@@ -1,4 +1,4 @@
-//! What visitors do.
+//! The behaviour of visitors.
 
 use rand::RngExt;
 use rand_distr::{Distribution, Exp1};
@@ -14,7 +14,7 @@ use crate::sites::{
 };
 
 impl World<'_> {
-    /// Somebody new comes.
+    /// A new visitor arrives.
     pub(super) fn arrive(&mut self, newcomer: Newcomer) {
         self.notes.arrivals += 1;
         let who = self.visitors.add(Visitor {
@@ -32,12 +32,12 @@ impl World<'_> {
         self.ask_elsewhere(who);
     }
 
-    /// Somebody is due.
+    /// A visitor is due.
     pub(super) fn act(&mut self, who: u32) {
         let visitor = *self.visitors.of(who);
         match visitor.phase {
             Phase::Active if self.now >= visitor.ends => self.lapse(who),
-            // The pass was prolonged after its last page, while a ledger was asked.
+            // The pass was extended after the last page, by the reply of a ledger.
             Phase::Active if self.now > visitor.browsing => {
                 self.wheel.schedule(who, visitor.ends);
             }
@@ -60,21 +60,21 @@ impl World<'_> {
         }
     }
 
-    /// The site at whose door somebody stood is gone, and it tries another one. With a pass there is
-    /// no hurry.
+    /// The site at whose door a visitor stood is gone, so the visitor tries another one. A visitor
+    /// with a pass has no need to hurry.
     pub(super) fn lose_the_door(&mut self, who: u32) {
         if self.visitors.of(who).phase == Phase::Asking {
             self.ask_elsewhere(who);
         }
     }
 
-    /// Somebody asks, at another site if its own is gone.
+    /// A visitor asks, at another site if its own is gone.
     fn ask_elsewhere(&mut self, who: u32) {
         self.move_from_a_dead_site(who);
         self.ask(who);
     }
 
-    /// Somebody wants to come in, if it may be its turn.
+    /// A visitor asks for admission, if it may be next.
     fn ask(&mut self, who: u32) {
         let asker = self.asker(who);
         let arrived = self.visitors.of(who).arrived;
@@ -87,7 +87,7 @@ impl World<'_> {
         self.hear(who, say);
     }
 
-    /// Somebody hears from the door.
+    /// A visitor receives the answer of the door.
     pub(super) fn hear(&mut self, who: u32, say: Say) {
         match say {
             Say::Admit => {
@@ -132,14 +132,14 @@ impl World<'_> {
         self.active[usize::from(visitor.site)] += 1;
         let visitor = self.visitors.of_mut(who);
         visitor.phase = Phase::Active;
-        // From now on it is when the last page is.
+        // From now on this is the time of the last page.
         visitor.browsing = self.now.saturating_add(visitor.browsing);
         let session = SECOND * self.scenario.limits.session;
         visitor.ends = self.door.pass_ends(who, self.now, session);
         self.show_page(who);
     }
 
-    /// A visitor with a pass asks for a page. It costs nobody anything.
+    /// A visitor with a pass requests a page. The visitor waits for no round trip.
     fn browse(&mut self, who: u32) {
         self.notes.pages += 1;
         self.move_from_a_dead_site(who);
@@ -150,7 +150,7 @@ impl World<'_> {
         self.show_page(who);
     }
 
-    /// The next page is chosen; or this was the last.
+    /// Chooses the time of the next page, unless this was the last.
     fn show_page(&mut self, who: u32) {
         let think: f64 = Exp1.sample(&mut self.habits);
         let next = self.now.saturating_add(from_seconds(think * self.scenario.visitors.think));
@@ -170,7 +170,7 @@ impl World<'_> {
         self.visitors.remove(who);
     }
 
-    /// Somebody has to wait, or still has to.
+    /// A visitor has to wait, or still has to.
     fn queue(&mut self, who: u32) {
         let visitor = *self.visitors.of(who);
         if !visitor.is_in_line {
@@ -197,7 +197,7 @@ impl World<'_> {
         }
     }
 
-    /// It is told how long it will take, and decides for how long it will wait.
+    /// Shows the expected wait to a visitor, and draws the visitor's patience.
     fn join_the_line(&mut self, who: u32) {
         let patience: f64 = Exp1.sample(&mut self.habits);
         let patience = self.scenario.visitors.patience.map(|mean| from_seconds(mean * patience));
@@ -208,7 +208,7 @@ impl World<'_> {
         visitor.shown = line.wait();
     }
 
-    /// Whoever was at a site that is gone is at another one now.
+    /// Moves a visitor away from a dead site.
     fn move_from_a_dead_site(&mut self, who: u32) {
         let visitor = self.visitors.of_mut(who);
         let from = usize::from(visitor.site);
@@ -236,8 +236,8 @@ impl World<'_> {
         }
     }
 
-    /// The line as it is. Whoever has fewer ahead than will be let in before the next refresh may
-    /// ask.
+    /// The current line. Visitors may ask if fewer others are ahead than will be admitted before
+    /// the next refresh.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     pub(super) fn line_news(&mut self) -> LineNews {
         let limits = self.scenario.limits;

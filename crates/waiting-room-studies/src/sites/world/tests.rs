@@ -9,12 +9,14 @@ use super::*;
 const POLICIES: [Policy; 5] =
     [Policy::Counters, Policy::Curve, Policy::Escrow, Policy::Even, Policy::Ideal];
 
-/// Half an hour at a few sites, with this in addition. The limit of new visitors is the lower one.
+/// Half an hour at a few sites, with additional settings. The limit on new visitors is the lower
+/// one.
 fn world(more: &str) -> Scenario {
     world_for(150, more)
 }
 
-/// The same with so many new visitors a minute; with 400 the limit of active ones is the lower.
+/// The same world with this limit on new visitors per minute. With 400, the limit on active
+/// visitors is the lower one.
 fn world_for(new_users_per_minute: u32, more: &str) -> Scenario {
     let file = format!(
         "policies = [\"ideal\"]
@@ -64,7 +66,7 @@ fn nobody_is_lost_on_the_way() {
     }
 }
 
-/// With patience for five seconds the line is shorter after a moment than it was.
+/// With a patience of five seconds, the line is shorter after a moment.
 #[test]
 fn who_comes_while_others_give_up_is_not_early() {
     for seed in seeds(5) {
@@ -76,7 +78,8 @@ fn who_comes_while_others_give_up_is_not_early() {
     }
 }
 
-/// The minute is the lower limit, and the dead site has places in it that nobody else can use.
+/// The limit per minute is the lower one, and the dead site holds part of it, which no other site
+/// can use.
 #[test]
 fn a_dead_site_strands_places_in_the_minute_as_well() {
     let dead = "[[fault]]\nkind = \"dead\"\nsite = 0\nfrom_min = 5\n";
@@ -99,7 +102,7 @@ fn who_was_active_at_a_dead_site_is_active_at_another_or_gone() {
     }
 }
 
-/// Half of the visitors of a minute may come in, and there are slots for all of them.
+/// Half of the visitors of a minute may be admitted, and there are slots for all of them.
 #[test]
 fn who_may_ask_is_limited_by_the_minute_as_well() {
     let scenario = world("");
@@ -120,7 +123,7 @@ fn all_policies_meet_the_same_visitors() {
     assert!(arrivals.iter().all(|it| *it == arrivals[0]), "{arrivals:?}");
 }
 
-/// The truth adds and subtracts one at a time. Here all sessions of a run are laid side by side.
+/// `Truth` adds and subtracts one at a time. Here all sessions of a run are compared.
 #[test]
 fn the_sessions_of_a_run_say_the_same_as_its_report() {
     let scenario = world("[[fault]]\nkind = \"cut\"\nsite = 1\nfrom_min = 9\nuntil_min = 12\n");
@@ -132,7 +135,7 @@ fn the_sessions_of_a_run_say_the_same_as_its_report() {
         let sessions: Vec<_> = notes.sessions.unwrap().into_values().collect();
         assert_eq!(sessions.len() as u64, report.admitted);
 
-        // Ends before beginnings: a slot is free in the millisecond in which it is left.
+        // Ends come before beginnings: a slot is free in the millisecond in which it is left.
         let mut begun: Vec<_> = sessions.iter().map(|it| it.begun).collect();
         let ends = sessions.iter().map(|it| (it.over.unwrap_or(u32::MAX), -1));
         let mut changes: Vec<_> = begun.iter().map(|begun| (*begun, 1)).chain(ends).collect();
@@ -141,7 +144,7 @@ fn the_sessions_of_a_run_say_the_same_as_its_report() {
             *active += change;
             Some(*active)
         });
-        // The truth takes what happens in a millisecond in the order in which it comes.
+        // `Truth` processes the events of a millisecond in the order in which they occur.
         let most = active.max().unwrap();
         assert!((0..=1).contains(&(i64::from(report.max_active) - most)), "{policy}: {most}");
 
@@ -155,7 +158,7 @@ fn the_sessions_of_a_run_say_the_same_as_its_report() {
         let reported = report.max_new_in_any_minute_over_limit * limit;
         assert!((most - reported).abs() < 1e-6, "{policy}: {most}, not {reported}");
 
-        // Nobody is thrown out before the session is over, but for the time at the door.
+        // No session ends before its time, except for the time at the door.
         let lengths = sessions.iter().filter_map(|it| it.over.map(|over| over - it.begun));
         assert!(lengths.min().unwrap() + 1_300 >= 1_000 * scenario.limits.session, "{policy}");
     }
@@ -176,7 +179,7 @@ fn the_escrow_and_the_ideal_keep_both_limits_whatever_happens() {
                 let report = run(&world_for(limit, fault), policy, seed);
                 let (active, new) = (report.max_active, report.max_new_in_any_minute_over_limit);
                 assert!(active <= 300 && new <= 1.0, "{policy} {limit} {fault}: {active}, {new}");
-                // A limit that is not reached was not kept by anybody.
+                // A limit that is never reached has not been tested.
                 assert!(
                     if is_full { active == 300 } else { new > 0.99 },
                     "{policy} {limit} {fault}"
@@ -217,8 +220,8 @@ fn only_counters_and_the_escrow_ask_and_nobody_does_for_a_page() {
     }
 }
 
-/// With 500 ms there and back a slot that another site has in reserve takes a second, and then the
-/// other ledger has to be asked.
+/// With a round trip of 500 ms, a slot in another site's reserve takes a second, and then the other
+/// ledger has to be asked.
 #[test]
 fn two_ledgers_keep_nobody_at_the_door_for_longer_than_one() {
     let far = "[network]\nwan_rtt_ms = [500, 500]\n";

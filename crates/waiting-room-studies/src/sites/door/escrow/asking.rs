@@ -1,4 +1,4 @@
-//! Visitors at the door: those who are new ask one ledger after the other.
+//! Visitors at the door. New visitors ask one ledger after the other.
 
 use waiting_room_core::VisitorId;
 use waiting_room_sites::escrow::{Admission, Prolonged, SiteAction};
@@ -10,7 +10,7 @@ use crate::sites::{
 };
 
 impl EscrowDoor {
-    /// Somebody asks for a slot. Whoever asks for the first time counts as demand.
+    /// Requests a slot for a visitor. A visitor who asks for the first time counts as demand.
     pub(in crate::sites::door) fn arrive(&mut self, asker: &Asker) -> Say {
         if asker.is_new {
             for ledger in &mut self.sites[usize::from(asker.site)] {
@@ -22,13 +22,14 @@ impl EscrowDoor {
         self.admit(asker.who, Limit::Active, asker.now)
     }
 
-    /// When the pass of somebody ends. It was made when the first of the two ledgers let it in.
+    /// The end of a visitor's pass, which was issued when the first of the two ledgers admitted the
+    /// visitor.
     pub(in crate::sites::door) fn pass_ends(&self, who: u32) -> u32 {
         let pass = self.guests.of(who).pass.expect("whoever is let in has a pass");
         millis(pass.expires_at).saturating_sub(SPARE)
     }
 
-    /// A visitor with a pass asks for a page: when the pass ends now.
+    /// Extends the pass of a visitor who requests a page. Returns the new end.
     pub(in crate::sites::door) fn prolong(&mut self, asker: &Asker, ends: u32) -> u32 {
         let Some(pass) = self.guests.of(asker.who).pass else { return ends };
         let now = timestamp(asker.now);
@@ -51,7 +52,7 @@ impl EscrowDoor {
         ends
     }
 
-    /// Asks one ledger, and the next one if it has a slot.
+    /// Asks one ledger, and then the next one if this one has a slot.
     fn admit(&mut self, who: u32, limit: Limit, now: u32) -> Say {
         let Guest { id, site, deadline, .. } = *self.guests.of(who);
         let visitor = VisitorId::new(id.into());
@@ -97,7 +98,7 @@ impl EscrowDoor {
         Say::Queue
     }
 
-    /// Does what a ledger asks for.
+    /// Performs the actions that a ledger returned.
     pub(super) fn act(&mut self, site: u16, limit: Limit, actions: Vec<SiteAction>, now: u32) {
         for action in actions {
             match action {

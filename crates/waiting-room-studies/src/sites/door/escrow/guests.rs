@@ -1,16 +1,16 @@
-//! Who has asked a ledger for a slot, and what it has got.
+//! The visitors who have asked a ledger for a slot, and their passes.
 
 use rustc_hash::FxHashMap;
 use waiting_room_core::VisitorId;
 use waiting_room_sites::escrow::SitePass;
 
-/// Visitors, by the number that they have in the world.
+/// Visitors, by their number in the world.
 #[derive(Debug, Default)]
 pub(super) struct Guests {
     all: Vec<Guest>,
-    /// Those whom a ledger has promised to call, by their id.
+    /// The visitors to whom a ledger owes a reply, by id.
     waiting: FxHashMap<u128, u32>,
-    /// Passes of each home that are in use.
+    /// The number of passes in use, by home site.
     at_home: Vec<u32>,
 }
 
@@ -18,10 +18,10 @@ pub(super) struct Guests {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Guest {
     pub(super) id: u32,
-    /// The site at whose door it stands.
+    /// The site at whose door the visitor stands.
     pub(super) site: u16,
     pub(super) pass: Option<SitePass>,
-    /// Until then it is kept at the door, whichever ledger it asks.
+    /// The time until which the visitor is held at the door, whichever ledger it asks.
     pub(super) deadline: u32,
 }
 
@@ -32,7 +32,8 @@ impl Guest {
 }
 
 impl Guests {
-    /// Somebody asks. What it may have got at a site that is gone is worth nothing.
+    /// Records that a visitor asks. A pass from a site that is gone is worth nothing, so it is
+    /// dropped.
     pub(super) fn welcome(&mut self, who: u32, guest: Guest) {
         let index = who as usize;
         if index >= self.all.len() {
@@ -46,7 +47,7 @@ impl Guests {
         &self.all[who as usize]
     }
 
-    /// It has this pass now, and no other.
+    /// Gives a visitor this pass in place of any other.
     pub(super) fn hold(&mut self, who: u32, pass: SitePass) {
         self.drop_pass(who);
         self.all[who as usize].pass = Some(pass);
@@ -57,28 +58,28 @@ impl Guests {
         self.at_home[home] += 1;
     }
 
-    /// It will be called.
+    /// Records that a ledger owes a reply to a visitor.
     pub(super) fn wait(&mut self, who: u32) {
         self.waiting.insert(self.all[who as usize].id.into(), who);
     }
 
-    /// A ledger calls somebody; nobody if it has gone.
+    /// Returns the visitor to whom a ledger replies, or `None` if the visitor has left.
     pub(super) fn called(&mut self, visitor: VisitorId) -> Option<u32> {
         self.waiting.remove(&visitor.bits())
     }
 
-    /// It has gone, or has to wait without a slot.
+    /// Records that a visitor has left, or has to wait without a slot.
     pub(super) fn leave(&mut self, who: u32) {
         self.drop_pass(who);
         self.waiting.remove(&self.all[who as usize].id.into());
     }
 
-    /// This site calls nobody any more: those whom it would have called.
+    /// Forgets the replies that a site owes. Returns the visitors who waited for them.
     pub(super) fn forget_calls_of(&mut self, site: u16) -> Vec<u32> {
         let all = &self.all;
         let mut lost: Vec<_> =
             self.waiting.values().copied().filter(|who| all[*who as usize].site == site).collect();
-        // In an order that does not depend on a hash.
+        // Sorted, so that the order does not depend on a hash.
         lost.sort_unstable();
         for who in &lost {
             self.waiting.remove(&self.all[*who as usize].id.into());
@@ -86,7 +87,7 @@ impl Guests {
         lost
     }
 
-    /// So many passes are in use that this site has made.
+    /// The number of passes in use that this site has issued.
     pub(super) fn at_home(&self, site: u16) -> u32 {
         self.at_home.get(usize::from(site)).copied().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Messages between ledgers, and the times at which ledgers want to be woken.
+//! Messages between ledgers, and the times at which ledgers have to be woken.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -10,13 +10,13 @@ use waiting_room_sites::escrow::{Outgoing, ToGlobal};
 
 use crate::sites::clock::millis;
 
-/// What is under way, in the order in which it arrives.
+/// The messages under way, in the order of arrival.
 #[derive(Debug)]
 pub(super) struct Network {
     under_way: BinaryHeap<Reverse<(u32, u64, Message)>>,
     sent: u64,
     messages: u64,
-    /// When each ledger is woken next.
+    /// The time of the next wake-up of each ledger.
     wakes: FxHashMap<(Limit, u16), u32>,
     rtt_ms: [u32; 2],
     rng: Pcg64Mcg,
@@ -29,7 +29,7 @@ pub(super) enum Message {
     Up(Limit, ToGlobal),
 }
 
-/// Which limit a ledger keeps.
+/// The limit that a ledger keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Limit {
     Active,
@@ -60,9 +60,9 @@ impl Network {
         self.push(at, Message::Down(limit, outgoing));
     }
 
-    /// A ledger wants to be woken at `next`, a moment after `now` at the earliest.
+    /// Schedules a wake-up of a ledger at `next`, but at least a millisecond after `now`.
     pub(super) fn wake(&mut self, limit: Limit, site: u16, next: Timestamp, now: u32) {
-        // Rounded up: a millisecond too early there would be nothing to do.
+        // Rounded up, because a millisecond earlier there would be nothing to do.
         let next = millis(next + std::time::Duration::from_nanos(999_999)).max(now + 1);
         let key = (limit, site);
         if self.wakes.get(&key).is_none_or(|known| next < *known || *known <= now) {
@@ -71,17 +71,17 @@ impl Network {
         }
     }
 
-    /// How many were sent between ledgers.
+    /// The number of messages sent between ledgers.
     pub(super) const fn messages(&self) -> u64 {
         self.messages
     }
 
-    /// When the next of them arrives.
+    /// The time at which the next message arrives.
     pub(super) fn next(&self) -> Option<u32> {
         self.under_way.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// The next that has arrived by `now`.
+    /// Removes the next message that has arrived by `now`.
     pub(super) fn pop(&mut self, now: u32) -> Option<Message> {
         self.next().filter(|at| *at <= now)?;
         self.under_way.pop().map(|Reverse((.., message))| message)

@@ -1,8 +1,8 @@
-//! What is refused, and in which words.
+//! The files that are refused, and the messages.
 
 use super::*;
 
-/// What is said when this is in the place of that.
+/// The error when `new` replaces `old`.
 #[track_caller]
 fn error(old: &str, new: &str) -> String {
     assert!(GOOD.contains(old), "{old}");
@@ -74,7 +74,7 @@ fn an_error_names_the_line_and_the_field() {
     }
 }
 
-/// Where something stands is known from the file as it was read, and not from what a line looks like.
+/// The place of an error is known from the parsed file, not from the appearance of a line.
 #[test]
 fn a_place_is_found_however_the_file_is_written() {
     let cases = [
@@ -124,7 +124,7 @@ fn sites_that_nobody_comes_to_are_refused() {
     assert_eq!(
         parse(&all).unwrap_err().to_string(),
         "test.toml:25: fault.site: is 1, the last site that visitors come to, \
-         and nobody would be left to take them"
+         and no site would be left to take them"
     );
     let weightless = GOOD.replace("nodes = [3, 6, 1]", "nodes = [3, 6]\nweights = [1, 0]");
     let error = parse(&format!("{weightless}\n{}", dead(0))).unwrap_err().to_string();
@@ -137,7 +137,7 @@ fn what_would_be_ignored_is_refused() {
     let points = "points = [[0, 0.5], [10, 1.0]]";
     assert_eq!(
         error(points, "points = [[0, 0.5], [10, 1.0]]\nvisitors = 100"),
-        "test.toml:14: traffic.visitors: contradicts points, which say how many come"
+        "test.toml:14: traffic.visitors: contradicts points, which contain the arrivals"
     );
     assert_eq!(
         error(points, "replay = \"day.csv\"\nunit = \"load\""),
@@ -153,7 +153,7 @@ fn what_would_be_ignored_is_refused() {
     );
     assert_eq!(
         error("[10, 1.0]]", "[10, 1.0, 7]]"),
-        "test.toml:13: traffic.points: has 3 numbers, expected a minute and how many come"
+        "test.toml:13: traffic.points: has 3 numbers, expected a minute and a number"
     );
     let with_slots =
         |policies, slots| error("[\"even\", \"ideal\"]", &format!("{policies}\nslots.{slots}"));
@@ -288,7 +288,7 @@ fn what_happens_to_a_site_is_checked_as_well() {
     );
     assert_eq!(
         with("[[fault]]\nkind = \"dead\"\nsite = 0\nfrom_min = 1\nuntil_min = 2\n"),
-        "test.toml:19: fault.until_min: contradicts kind: who is dead does not come back"
+        "test.toml:19: fault.until_min: contradicts kind: a dead site does not come back"
     );
     assert_eq!(
         with("[[fault]]\nkind = \"cut\"\nsite = 0\nfrom_min = 3\nuntil_min = 2\n"),

@@ -29,16 +29,16 @@ use waiting_room_core::{
 
 use super::{
     ask::Request,
-    lane::Call,
+    batch::ChargeCall,
     leases::{Lessee, Plan},
     refused::LONGEST,
-    reply::{self, Said},
+    reply::{self, ChargeNumbers},
     store::RedisLimits,
 };
 use crate::{connections::patience, store::BREAKER_IS_OPEN};
 
 /// The receiver of the store's reply to one call.
-type Replied = oneshot::Receiver<Result<Said, StoreError>>;
+type PendingReply = oneshot::Receiver<Result<ChargeNumbers, StoreError>>;
 
 // The trait documents the contract. Its order holds because the charges and corrections of a node
 // go through one channel, so a correction counts before any later charge.
@@ -74,7 +74,7 @@ impl RateStore for RedisLimits {
     ) -> Result<Charge, StoreError> {
         if cost != charge.cost {
             let request = Request::settle(&self.shared.group, ask, charge, cost);
-            self.send(Call::settlement(request))?;
+            self.send(ChargeCall::settlement(request))?;
         }
         // The receipt is computed here; the store sends no reply to a correction.
         Ok(ask.settled(charge, cost))
@@ -93,17 +93,17 @@ impl RedisLimits {
     /// # Errors
     ///
     /// The breaker is open, or the channel is full.
-    fn ask(&self, asks: &[ChargeRequest], plan: Plan) -> Result<Replied, StoreError> {
+    fn ask(&self, asks: &[ChargeRequest], plan: Plan) -> Result<PendingReply, StoreError> {
         let Plan { wanted, ended } = plan;
         // In front of the charge, so that units which this node holds do not count against it.
         if !ended.is_empty() {
-            self.send(Call::settlement(Request::give_back(&self.shared.group, &ended)))?;
+            self.send(ChargeCall::settlement(Request::give_back(&self.shared.group, &ended)))?;
         }
         let (reply, replied) = oneshot::channel();
         let request = Request::charge_all(&self.shared.group, asks, &wanted);
         let lessee =
             self.leases.clone().map(|leases| Lessee { leases, asks: asks.to_vec(), wanted });
-        self.send(Call { request, reply: Some(reply), lessee })?;
+        self.send(ChargeCall { request, reply: Some(reply), lessee })?;
         Ok(replied)
     }
 
@@ -115,7 +115,7 @@ impl RedisLimits {
     async fn replied(
         self,
         asks: Vec<ChargeRequest>,
-        replied: Replied,
+        replied: PendingReply,
     ) -> Result<Vec<ChargeReply>, StoreError> {
         let (mut replies, mut said) = self.said(&asks, replied).await?;
         if let Some(leases) = &self.leases {
@@ -151,12 +151,12 @@ impl RedisLimits {
     async fn said(
         &self,
         asks: &[ChargeRequest],
-        replied: Replied,
-    ) -> Result<(Vec<ChargeReply>, Said), StoreError> {
+        replied: PendingReply,
+    ) -> Result<(Vec<ChargeReply>, ChargeNumbers), StoreError> {
         let said = match timeout(patience(self.shared.deadline), replied).await {
             Ok(Ok(said)) => said?,
             Ok(Err(_)) => return Err(StoreError::new(StoreErrorKind::Unavailable)),
-            // The breaker is left alone: the lane counts its own failure, and one slow script is
+            // The breaker is left alone: the batch counts its own failure, and one slow script is
             // not as many failures as there are requests that wait for it.
             Err(_) => return Err(self.shared.breaker.overdue()),
         };
@@ -164,12 +164,12 @@ impl RedisLimits {
         Ok((told.into_iter().map(|told| told.reply).collect(), said))
     }
 
-    /// Sends a call to the lane.
+    /// Sends a call to the task that runs the scripts.
     ///
     /// # Errors
     ///
     /// The breaker is open, or the channel is full.
-    fn send(&self, call: Call) -> Result<(), StoreError> {
+    fn send(&self, call: ChargeCall) -> Result<(), StoreError> {
         let breaker = &self.shared.breaker;
         if breaker.is_open() {
             return Err(StoreError::new(StoreErrorKind::Unavailable).with_source(BREAKER_IS_OPEN));

@@ -1,7 +1,7 @@
-//! The lane: one channel and one task through which all calls of a node reach the store.
+//! Batches of calls: one channel and one task through which all calls of a node reach the store.
 //!
-//! Calls that arrive while a script is in flight share the next one, as the verbs of a room do. A
-//! room has one lane for each verb; limits have a single one, so that charges and corrections keep
+//! Calls that arrive while a script is in flight share the next one, as those of a room do. A room
+//! has such a task for each verb; limits have a single one, so that charges and corrections keep
 //! their order: a correction counts before whatever the node charges after it.
 //!
 //! Two more tasks belong to a node: [`probe`] tests whether a server that has failed is back, and
@@ -23,23 +23,23 @@ use waiting_room_core::StoreError;
 use super::{
     ask::Request,
     leases::{Leases, Lessee},
+    reply::ChargeNumbers,
     reply::PER_ASK,
-    reply::Said,
     shared::Shared,
 };
 use crate::{batches::again, connections::Connections, reply::malformed};
 
 /// One call on its way to the script.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct ChargeCall {
     pub(super) request: Request,
     /// Where the reply goes; `None` for a correction, which has none.
-    pub(super) reply: Option<oneshot::Sender<Result<Said, StoreError>>>,
+    pub(super) reply: Option<oneshot::Sender<Result<ChargeNumbers, StoreError>>>,
     /// Receives the blocks that come with the reply, even if the caller has stopped waiting.
     pub(super) lessee: Option<Lessee>,
 }
 
-impl Call {
+impl ChargeCall {
     /// Creates a correction, whose outcome no caller waits for: a correction that is lost leaves
     /// what was charged.
     pub(super) const fn settlement(request: Request) -> Self {
@@ -56,7 +56,7 @@ impl Call {
 /// The next batch is read only after the reply to the last one, so there is at most one script of
 /// a node in flight.
 pub(super) async fn serve<C: ConnectionLike + Clone>(
-    mut calls: mpsc::Receiver<Call>,
+    mut calls: mpsc::Receiver<ChargeCall>,
     connections: Arc<Connections<C>>,
     shared: Arc<Shared>,
 ) {
@@ -94,7 +94,7 @@ pub(super) async fn serve<C: ConnectionLike + Clone>(
 pub(super) async fn probe<C: ConnectionLike + Clone>(
     connections: Arc<Connections<C>>,
     shared: Arc<Shared>,
-    calls: WeakSender<Call>,
+    calls: WeakSender<ChargeCall>,
 ) {
     let mut seconds = interval(EVERY);
     // After a probe that took long, the next one waits for a whole second again.
@@ -135,7 +135,11 @@ async fn ask_nothing<C: ConnectionLike + Clone>(
 /// Units that a request will not use until then would otherwise be missing on the other nodes. A
 /// block that cannot pay for a request is given back by that request, without waiting for this
 /// task.
-pub(super) async fn give_back(leases: Arc<Leases>, shared: Arc<Shared>, calls: WeakSender<Call>) {
+pub(super) async fn give_back(
+    leases: Arc<Leases>,
+    shared: Arc<Shared>,
+    calls: WeakSender<ChargeCall>,
+) {
     let mut looks = interval(leases.lease() / LOOKS);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -149,13 +153,13 @@ pub(super) async fn give_back(leases: Arc<Leases>, shared: Arc<Shared>, calls: W
         for unspent in leases.ended(shared.now()).chunks(MAX_GIVEN_BACK) {
             let request = Request::give_back(&shared.group, unspent);
             // If the channel is full, the units stay charged until time gives them back.
-            _ = calls.try_send(Call::settlement(request));
+            _ = calls.try_send(ChargeCall::settlement(request));
         }
     }
 }
 
 /// Hands each caller its part of a reply, and each lessee its blocks.
-fn deliver(batch: impl Iterator<Item = Call>, said: &Said) {
+fn deliver(batch: impl Iterator<Item = ChargeCall>, said: &ChargeNumbers) {
     // The reply has `PER_ASK` numbers for each ask of a charge, in order, and none for corrections.
     let mut numbers = said.numbers.as_slice();
     for call in batch.filter(|call| call.reply.is_some()) {
@@ -164,7 +168,7 @@ fn deliver(batch: impl Iterator<Item = Call>, said: &Said) {
                 numbers = others;
                 // The lessee comes first, so that the blocks are in place when the caller wakes up
                 // and adds what is left of them to its decisions.
-                let said = Said { numbers: own.to_vec(), ..*said };
+                let said = ChargeNumbers { numbers: own.to_vec(), ..*said };
                 call.lessee.iter().for_each(|lessee| lessee.learn(&said));
                 Ok(said)
             }
@@ -176,7 +180,7 @@ fn deliver(batch: impl Iterator<Item = Call>, said: &Said) {
 }
 
 /// Hands a reply or an error to a caller, if the call has one that still waits.
-fn tell(call: Call, told: Result<Said, StoreError>) {
+fn tell(call: ChargeCall, told: Result<ChargeNumbers, StoreError>) {
     if let Some(reply) = call.reply {
         _ = reply.send(told);
     }
