@@ -22,7 +22,7 @@
 //! let next = Visitor::of(&house).queue().await;
 //! house.has_waiting(1).await;
 //! guest.leave().await;
-//! next.await.expect("the visitor comes back by itself");
+//! next.await.expect("the visitor returns by itself");
 //! house.close().await;
 //! # }
 //! ```
@@ -35,8 +35,8 @@
 //! A test of a restart opens the second server on the port of the first, with [`House::open_at`];
 //! its visitors then return without noticing the restart.
 //!
-//! `cargo run -p tests --bin screenshot` takes the screenshots of the waiting page in the README. It
-//! uses the same parts.
+//! `cargo run -p tests --bin screenshot` uses the same parts to take the screenshots of the waiting
+//! page in the README.
 //!
 //! # What is tested elsewhere
 //!

@@ -28,7 +28,7 @@ use waiting_room_core::{StoreError, VisitorId, error::StoreErrorKind};
 
 use crate::{
     connections::{CONNECT_DEADLINE, Connections, answered, check_eviction, unavailable},
-    reply::{self, Fields, Head},
+    reply::{self, Head, ReplyFields},
     scripts::Verb,
     shared::{Opens, Shared},
 };
@@ -39,7 +39,7 @@ pub(crate) struct Call {
     /// The arguments for one visitor, in the order of the script's header.
     pub(crate) arguments: Vec<Vec<u8>>,
     /// Where the reply goes; closed when the caller has stopped waiting.
-    pub(crate) reply: oneshot::Sender<Result<(Head, Fields), StoreError>>,
+    pub(crate) reply: oneshot::Sender<Result<(Head, ReplyFields), StoreError>>,
     /// The visitor of an `enter`; `None` for the other verbs. If the caller is gone when the reply
     /// arrives, the visitor may hold a slot without a proof of it.
     pub(crate) enters: Option<VisitorId>,
@@ -86,7 +86,7 @@ pub(crate) async fn run<C: ConnectionLike>(
     arguments: &[Vec<u8>],
     connection: &mut C,
     shared: &Shared,
-) -> Result<(Head, Vec<Fields>), StoreError> {
+) -> Result<(Head, Vec<ReplyFields>), StoreError> {
     if let Some(replied) = run_once(verb, arguments, connection, shared).await? {
         return Ok(replied);
     }
@@ -129,7 +129,7 @@ pub(crate) async fn open<C: ConnectionLike>(
     opens: Opens,
     connection: &mut C,
     shared: &Shared,
-) -> Result<Fields, StoreError> {
+) -> Result<ReplyFields, StoreError> {
     let opened = ask(Verb::Configure, &shared.opening(opens), connection, shared).await?;
     let (head, each) = opened.ok_or_else(|| StoreError::new(StoreErrorKind::Unavailable))?;
     let said = each.into_iter().next();
@@ -147,7 +147,7 @@ async fn run_once<C: ConnectionLike>(
     arguments: &[Vec<u8>],
     connection: &mut C,
     shared: &Shared,
-) -> Result<Option<(Head, Vec<Fields>)>, StoreError> {
+) -> Result<Option<(Head, Vec<ReplyFields>)>, StoreError> {
     within(shared.deadline, ask(verb, arguments, connection, shared)).await
 }
 
@@ -159,7 +159,7 @@ async fn ask<C: ConnectionLike>(
     arguments: &[Vec<u8>],
     connection: &mut C,
     shared: &Shared,
-) -> Result<Option<(Head, Vec<Fields>)>, StoreError> {
+) -> Result<Option<(Head, Vec<ReplyFields>)>, StoreError> {
     let mut all = Vec::with_capacity(arguments.len() + 1);
     all.push(shared.clock.argument());
     all.extend_from_slice(arguments);
@@ -184,7 +184,7 @@ async fn within<T>(
 /// Hands a reply, or an error, to the callers of a batch.
 fn deliver(
     batch: impl ExactSizeIterator<Item = Call>,
-    replied: Result<(Head, Vec<Fields>), StoreError>,
+    replied: Result<(Head, Vec<ReplyFields>), StoreError>,
     shared: &Shared,
 ) {
     match replied {

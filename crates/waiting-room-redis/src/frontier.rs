@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use waiting_room_core::{Reason, RoomRules, Ticket, Timestamp, Verdict, room::WaitEstimate};
 
-use crate::reply::{Fields, Head};
+use crate::reply::{Head, ReplyFields};
 
 /// The frontier of one snapshot, with the numbers from which a node answers a check-in.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Frontier {
     /// Reads the frontier from a reply; `None` if no visitor stands behind one.
     pub(crate) fn read(
         head: &Head,
-        said: &mut Fields,
+        said: &mut ReplyFields,
     ) -> Result<Option<Self>, waiting_room_core::StoreError> {
         let arrival = said.signed()?;
         let arrivals = said.times()?;

@@ -31,7 +31,7 @@ use crate::{
     connections::{CONNECT_DEADLINE, Connections, check_eviction, is_away, unavailable},
     keys,
     options::RedisStoreOptions,
-    reply::Fields,
+    reply::ReplyFields,
 };
 
 /// A node's share of a limit on concurrency that holds for all nodes together.
@@ -306,7 +306,7 @@ async fn check_memory<C: ConnectionLike>(connection: &mut C, key: &str) -> Resul
     let invocation = script.key(key);
     let value = timeout(CONNECT_DEADLINE, invocation.invoke_async(connection)).await;
     let value = value.map_err(|_| StoreError::new(StoreErrorKind::Timeout))?;
-    let mut said = Fields::of(value.map_err(|error| unavailable(&error))?)?;
+    let mut said = ReplyFields::of(value.map_err(|error| unavailable(&error))?)?;
     check_eviction(&said.text()?, &said.text()?)
 }
 

@@ -39,9 +39,9 @@ pub(crate) struct Head {
 /// Each method takes the next value. It returns an error if there is none, or if the value has
 /// another type.
 #[derive(Debug)]
-pub(crate) struct Fields(std::vec::IntoIter<Value>);
+pub(crate) struct ReplyFields(std::vec::IntoIter<Value>);
 
-impl Fields {
+impl ReplyFields {
     /// Reads the elements of an array.
     pub(crate) fn of(value: Value) -> Result<Self, StoreError> {
         match value {
@@ -99,12 +99,12 @@ impl Fields {
 }
 
 /// Decodes a whole reply into its head and the fields for each visitor; `None` if there is no room.
-pub(crate) fn parse(value: Value) -> Result<Option<(Head, Vec<Fields>)>, StoreError> {
-    let mut reply = Fields::of(value)?;
+pub(crate) fn parse(value: Value) -> Result<Option<(Head, Vec<ReplyFields>)>, StoreError> {
+    let mut reply = ReplyFields::of(value)?;
     if reply.0.len() == 0 {
         return Ok(None);
     }
-    let mut head = Fields::of(reply.next()?)?;
+    let mut head = ReplyFields::of(reply.next()?)?;
     let head = Head {
         now: head.time()?,
         since: head.time()?,
@@ -114,7 +114,7 @@ pub(crate) fn parse(value: Value) -> Result<Option<(Head, Vec<Fields>)>, StoreEr
         dispersion: head.float()?,
         losses: head.number()?,
     };
-    let each = Fields::of(reply.next()?)?.0.map(Fields::of).collect::<Result<_, _>>()?;
+    let each = ReplyFields::of(reply.next()?)?.0.map(ReplyFields::of).collect::<Result<_, _>>()?;
     Ok(Some((head, each)))
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn parse(value: Value) -> Result<Option<(Head, Vec<Fields>)>, StoreEr
 /// # Errors
 ///
 /// The text has too few numbers, or something else in the place of one.
-pub(crate) fn revive(glance: &str) -> Result<(Head, Fields), StoreError> {
+pub(crate) fn revive(glance: &str) -> Result<(Head, ReplyFields), StoreError> {
     let unreadable = || malformed(format!("{glance:?} is not a glance"));
     let mut values = glance.split(' ').enumerate().map(|(index, text)| match index {
         FIRST_FLOAT..=LAST_FLOAT => Some(Value::BulkString(text.into())),

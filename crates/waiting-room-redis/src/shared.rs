@@ -33,7 +33,7 @@ use crate::{
     frontier::Frontier,
     keys::RoomKeys,
     options::RedisStoreOptions,
-    reply::{Fields, Head},
+    reply::{Head, ReplyFields},
     scripts::Scripts,
     sync::unpoisoned,
     verbs::{decode_rules, encode_rules, rules_json},
@@ -48,7 +48,7 @@ pub(crate) struct Shared {
     pub(crate) scripts: Scripts,
     pub(crate) keys: RoomKeys,
     pub(crate) clock: ServerClock,
-    known: ArcSwap<Known>,
+    known: ArcSwap<KnownRules>,
     /// The longest time that a script may take, and about as long a caller waits for it.
     pub(crate) deadline: Duration,
     /// The rules that the node was configured with, whatever is in force since.
@@ -86,7 +86,7 @@ pub(crate) struct Shared {
 /// The version and the rules are replaced together: a version that was paired with other rules
 /// would let an operator's change overwrite one that it has never seen.
 #[derive(Debug)]
-struct Known {
+struct KnownRules {
     /// Zero before the first reply.
     version: u64,
     rules: Arc<RoomRules>,
@@ -117,7 +117,7 @@ impl Shared {
             scripts: Scripts::new(),
             keys: RoomKeys::new(&prefix, rules.name()),
             clock: ServerClock::new(clock),
-            known: ArcSwap::from_pointee(Known { version: 0, rules: Arc::new(rules.clone()) }),
+            known: ArcSwap::from_pointee(KnownRules { version: 0, rules: Arc::new(rules.clone()) }),
             deadline,
             origin: rules,
             is_outdated: AtomicBool::new(false),
@@ -200,7 +200,7 @@ impl Shared {
     pub(crate) fn take_rules(&self, version: u64, json: &[u8]) -> Result<(), StoreError> {
         let rules = decode_rules(json)?;
         self.learn_lifetime(rules.longest_pass_lifetime());
-        self.known.store(Arc::new(Known { version, rules: Arc::new(rules) }));
+        self.known.store(Arc::new(KnownRules { version, rules: Arc::new(rules) }));
         Ok(())
     }
 
@@ -233,7 +233,7 @@ impl Shared {
     pub(crate) fn take_snapshot(
         &self,
         head: &Head,
-        mut said: Fields,
+        mut said: ReplyFields,
     ) -> Result<(RoomSnapshot, bool), StoreError> {
         let (active, new_in_last_minute, waiting) =
             (said.number()?, said.number()?, said.number()?);

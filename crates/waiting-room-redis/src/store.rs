@@ -35,7 +35,7 @@ use crate::{
     batches::{self, Call, join},
     connections::{Connections, is_away, patience},
     options::RedisStoreOptions,
-    reply::{Fields, Head},
+    reply::{Head, ReplyFields},
     scripts::Verb,
     shared::Shared,
     verbs, watch,
@@ -155,7 +155,7 @@ impl RedisStore {
         verb: Verb,
         arguments: Vec<Vec<u8>>,
         enters: Option<VisitorId>,
-    ) -> Result<(Head, Fields), StoreError> {
+    ) -> Result<(Head, ReplyFields), StoreError> {
         // While the server is away a visitor must not wait for a deadline that is bound to pass.
         let breaker = &self.shared.breaker;
         if breaker.is_open() {

@@ -29,7 +29,7 @@ use waiting_room_core::{
 
 use crate::{
     clock::{from_micros, micros},
-    reply::{Fields, Head, malformed},
+    reply::{Head, ReplyFields, malformed},
 };
 
 /// Returns the arguments of `enter`.
@@ -173,7 +173,7 @@ pub(crate) fn decode_rules(json: &[u8]) -> Result<RoomRules, StoreError> {
 /// script ran too late to decide, and changed nothing.
 pub(crate) fn verdict(
     head: &Head,
-    mut said: Fields,
+    mut said: ReplyFields,
     id: VisitorId,
     shown: Option<&Ticket>,
     rules: &RoomRules,
@@ -231,7 +231,7 @@ pub(crate) fn verdict(
 /// Its ticket gets a new position and a new estimate of the wait.
 fn waits(
     head: &Head,
-    mut said: Fields,
+    mut said: ReplyFields,
     id: VisitorId,
     shown: Option<&Ticket>,
     rules: &RoomRules,
@@ -264,7 +264,11 @@ fn waits(
 /// # Errors
 ///
 /// The reply cannot be decoded.
-pub(crate) fn renewal(head: &Head, mut said: Fields, id: VisitorId) -> Result<Renewal, StoreError> {
+pub(crate) fn renewal(
+    head: &Head,
+    mut said: ReplyFields,
+    id: VisitorId,
+) -> Result<Renewal, StoreError> {
     let kind = said.text()?;
     match kind.as_str() {
         "renew" => {
@@ -283,7 +287,7 @@ pub(crate) fn renewal(head: &Head, mut said: Fields, id: VisitorId) -> Result<Re
 /// the back of the line.
 fn resumed(
     head: &Head,
-    said: &mut Fields,
+    said: &mut ReplyFields,
     id: VisitorId,
     shown: Option<&Ticket>,
 ) -> Result<Ticket, StoreError> {

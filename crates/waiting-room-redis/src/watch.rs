@@ -28,7 +28,7 @@ use waiting_room_core::{StoreError, VisitorId};
 use crate::{
     batches::{Call, join, run},
     connections::{Connections, answered, check_eviction, unavailable},
-    reply::{self, Fields},
+    reply::{self, ReplyFields},
     scripts::Verb,
     shared::Shared,
     verbs,
@@ -238,7 +238,7 @@ async fn look_at_memory<C: ConnectionLike>(
     let script = Script::new(include_str!("lua/memory.lua"));
     let invocation = script.key(&shared.keys.as_slice()[0]);
     let looked = answered(shared.deadline, invocation.invoke_async(connection)).await?;
-    let mut said = Fields::of(looked.map_err(|error| unavailable(&error))?)?;
+    let mut said = ReplyFields::of(looked.map_err(|error| unavailable(&error))?)?;
     let may_evict = check_eviction(&said.text()?, &said.text()?).is_err();
     shared.may_evict.store(may_evict, Ordering::Relaxed);
     Ok(())

@@ -49,8 +49,7 @@
 //! 2. *A site has no more visitors on its account than its allowance.* `SiteLedger::admit` requires
 //!    a lease, and a slot that is unused or held for this visitor. A session stays on the account
 //!    until its last pass is void, even if the visitor has left.
-//! 3. *Every valid pass has a slot.* A pass ends at most one session after the lease of its home,
-//! by
+//! 3. *Every valid pass has a slot.* A pass ends at most one session after the lease of its home, by
 //!    the clock of its home, and the slots of a dead site are not free before that
 //!    (`Member::is_spent`). A lease runs from the time at which the site *sent* its message, so it
 //!    ends at the site before it ends in the global ledger. No two clocks have to agree; they may

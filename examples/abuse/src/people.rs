@@ -1,4 +1,5 @@
-//! People: clients that obey, each with an address, a pass and a pace of its own.
+//! People: clients that follow the instructions of the service, each with its own address, pass and
+//! pace.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -19,38 +20,38 @@ use crate::{
     visitor::Visitor,
 };
 
-/// People who ask from time to time, until this is dropped.
+/// People who send requests from time to time until this is dropped.
 #[derive(Debug)]
 pub(crate) struct People {
     seen: Arc<Mutex<Seen>>,
     _all: JoinSet<()>,
 }
 
-/// The answers that people got in one phase of a run.
+/// The answers that people received in one phase of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
-    /// How often each was served.
+    /// The number of requests served, for each person.
     pub(crate) served: [u64; PEOPLE],
-    /// By which reasons.
+    /// One line for each request that was not served: the status and the reason, or the error.
     pub(crate) refused: Vec<String>,
     took: Vec<Duration>,
 }
 
 impl People {
-    /// Lets them in, one after the other.
+    /// Admits the people, one after the other, and starts their tasks.
     pub(crate) async fn come(site: &Site) -> Result<Self> {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let mut all = JoinSet::new();
         for (number, address) in (0..PEOPLE).zip(1..) {
             let mut visitor = site.visitor(person(address));
-            visitor.enter(Duration::ZERO).await.context("people")?;
+            visitor.enter(Duration::ZERO).await.context("a person was not admitted")?;
             let chance = Pcg64::seed_from_u64(site.seed.wrapping_add(u64::from(address)));
             all.spawn(live(visitor, number, chance, Arc::clone(&seen)));
         }
         Ok(Self { seen, _all: all })
     }
 
-    /// The answers since this was last asked.
+    /// Returns the answers since the last call, and starts a new phase.
     pub(crate) fn seen(&self) -> Seen {
         std::mem::take(&mut *lock(&self.seen))
     }
@@ -61,7 +62,7 @@ impl Seen {
         self.served.iter().sum()
     }
 
-    /// The time that 99 in 100 answers took at most.
+    /// The 99th percentile of the response times.
     pub(crate) fn p99(&self) -> Duration {
         let mut took = self.took.clone();
         took.sort_unstable();
@@ -97,7 +98,8 @@ fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many people there are.
+/// The number of people.
 pub(crate) const PEOPLE: usize = 6;
-/// From one request of a person to the next: at most 9 a second, which their limit allows for ever.
+/// The time between two requests of a person. The rate is at most 9 per second, which is below the
+/// limit by address.
 const PAUSE_MS: std::ops::Range<u64> = 115..185;

@@ -12,7 +12,7 @@ use crate::{
     crowd,
 };
 
-/// Serves the shop, or runs a crowd. After a crowd, the exit code tells whether every promise was
+/// Serves the shop, or runs a crowd. After a crowd, the exit code is a success if every promise was
 /// kept.
 ///
 /// # Errors

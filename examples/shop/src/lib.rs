@@ -1,4 +1,4 @@
-//! A small shop behind a waiting room, and a crowd of real HTTP visitors to try it with.
+//! A small shop behind a waiting room, and a crowd of HTTP visitors to test it with.
 //!
 //! ```text
 //! cargo run -p shop                                     serves on http://127.0.0.1:3000

@@ -23,7 +23,7 @@ use super::meter::ScriptMeter;
 use crate::{clock::from_micros, reply::malformed};
 
 /// A whole reply of the script.
-pub(super) enum Reply {
+pub(super) enum ScriptReply {
     /// The secret with which the keys of this group are hashed; this node has used another one.
     OtherSecret(String),
     /// The time of the decision, in microseconds, and the numbers of all asks.
@@ -51,17 +51,17 @@ pub(super) const PER_ASK: usize = 8;
 /// # Errors
 ///
 /// The value is not an array, or has an element of another type than it should.
-pub(super) fn parse(value: Value) -> Result<Reply, StoreError> {
+pub(super) fn parse(value: Value) -> Result<ScriptReply, StoreError> {
     let Value::Array(values) = value else { return Err(unexpected(&value)) };
     match values.as_slice() {
         // A reply to a probe has one element too, but that is a number.
         [Value::BulkString(secret)] => {
             let secret = String::from_utf8_lossy(secret).into_owned();
-            Ok(Reply::OtherSecret(secret))
+            Ok(ScriptReply::OtherSecret(secret))
         }
         [now, said @ ..] => {
             let said = said.iter().map(integer).collect::<Result<_, _>>()?;
-            Ok(Reply::Numbers(positive(integer(now)?)?, said))
+            Ok(ScriptReply::Numbers(positive(integer(now)?)?, said))
         }
         [] => Err(malformed("it is empty".to_owned())),
     }

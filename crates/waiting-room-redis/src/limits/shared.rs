@@ -28,7 +28,7 @@ use waiting_room_core::{StoreError, Timestamp, error::StoreErrorKind, rate::KeyH
 use super::{
     ask::Request,
     refused::Refused,
-    reply::{self, ChargeNumbers, Reply},
+    reply::{self, ChargeNumbers, ScriptReply},
 };
 use crate::{
     clock::ServerClock,
@@ -108,10 +108,10 @@ impl Shared {
         let value = answered(self.deadline, asked).await?;
         let value = value.map_err(|error| unavailable(&error))?;
         match reply::parse(value)? {
-            Reply::Numbers(now_us, numbers) => {
+            ScriptReply::Numbers(now_us, numbers) => {
                 Ok(ChargeNumbers { now_us, sent, received: self.now(), numbers })
             }
-            Reply::OtherSecret(text) => {
+            ScriptReply::OtherSecret(text) => {
                 tracing::warn!(limits = %self.name, "the store has lost the limits");
                 let other = Secret::parse(text)?;
                 // The requests cannot be sent again: their keys are hashed already, and the

@@ -20,7 +20,7 @@ use crate::{
     connections::{Breaker, CONNECT_DEADLINE, Connections, check_eviction, is_away, unavailable},
     keys::{self, Secret},
     options::RedisStoreOptions,
-    reply::Fields,
+    reply::ReplyFields,
 };
 
 /// A [`RateStore`](waiting_room_core::rate::RateStore) on a Redis or Valkey server, for any number
@@ -173,7 +173,7 @@ async fn join<C: ConnectionLike>(connection: &mut C, group: &str) -> Result<Secr
     invocation.key(group).arg(Secret::random().as_str());
     let value = timeout(CONNECT_DEADLINE, invocation.invoke_async(connection)).await;
     let value = value.map_err(|_| StoreError::new(StoreErrorKind::Timeout))?;
-    let mut said = Fields::of(value.map_err(|error| unavailable(&error))?)?;
+    let mut said = ReplyFields::of(value.map_err(|error| unavailable(&error))?)?;
     let secret = Secret::parse(said.text()?)?;
     check_eviction(&said.text()?, &said.text()?)?;
     Ok(secret)

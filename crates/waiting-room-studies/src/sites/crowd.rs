@@ -136,7 +136,7 @@ impl Skew {
             sum += weight;
             sums.push(sum);
         }
-        debug_assert!(sum > 0.0, "somebody has to be chosen");
+        debug_assert!(sum > 0.0, "one weight is above 0");
         sums.iter_mut().for_each(|part| *part /= sum);
         Self { sums }
     }

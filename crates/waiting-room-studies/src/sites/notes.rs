@@ -14,7 +14,7 @@ pub(super) struct Notes {
     pub(super) pages: u64,
     pub(super) refreshes: u64,
     pub(super) gave_up: u64,
-    /// Visitors without a cookie who were told to wait, which they cannot.
+    /// Visitors without a cookie who were told to wait, and so left for good.
     pub(super) bots_away: u64,
     /// The time in milliseconds until a page was shown to new visitors who were admitted at once.
     pub(super) answers_ms: Histogram<u32>,

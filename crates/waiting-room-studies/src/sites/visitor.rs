@@ -27,7 +27,7 @@ pub(super) struct Visitor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Active,
-    /// A counter or a ledger was asked.
+    /// Waiting for the reply of a counter or a ledger.
     Asking,
     Waiting,
 }

@@ -213,7 +213,7 @@ mod tests {
         tell(&mut claims, 10, waits(10), SURE);
         assert_eq!(claims.lost(), 1);
         tell(&mut claims, 311, waits(311), SURE);
-        assert_eq!(claims.lost(), 1, "nobody keeps a place for longer");
+        assert_eq!(claims.lost(), 1, "no place is kept for longer");
         tell(&mut claims, 320, Seen::Refused, SURE);
         assert_eq!(claims.lost(), 2);
     }

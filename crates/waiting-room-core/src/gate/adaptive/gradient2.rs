@@ -4,7 +4,7 @@ use super::{
     AdaptiveLimit, AdaptiveRules, Sample,
     averages::Average,
     guard::{Guarded, Rule},
-    window::Reading,
+    window::WindowReading,
 };
 use crate::ConfigError;
 
@@ -60,7 +60,7 @@ impl Default for Gradient {
 }
 
 impl Rule for Gradient {
-    fn next(&mut self, limit: f64, reading: &Reading) -> f64 {
+    fn next(&mut self, limit: f64, reading: &WindowReading) -> f64 {
         let usual = self.usual_hold.add(reading.hold);
         if usual > 2.0 * reading.hold {
             // Holds are less than half of the usual ones, so an overload has ended. Without this,
@@ -95,7 +95,7 @@ mod tests {
     /// The limit after windows with these holds, starting at 100.
     fn after(rule: &mut Gradient, holds: impl IntoIterator<Item = f64>) -> f64 {
         holds.into_iter().fold(100.0, |limit, hold| {
-            let reading = Reading {
+            let reading = WindowReading {
                 in_flight: limit,
                 peak: limit,
                 throughput: limit / hold,

@@ -22,7 +22,7 @@ use super::{
     AdaptiveRules, Sample,
     averages::Average,
     history::History,
-    window::{Reading, Window},
+    window::{Window, WindowReading},
 };
 use crate::ConfigError;
 
@@ -30,7 +30,7 @@ use crate::ConfigError;
 pub(super) trait Rule {
     /// Suggests the next limit after a window in which the limit was `limit`. The suggestion need
     /// not respect any bounds.
-    fn next(&mut self, limit: f64, reading: &Reading) -> f64;
+    fn next(&mut self, limit: f64, reading: &WindowReading) -> f64;
 }
 
 /// A rule together with its guard.
@@ -77,7 +77,7 @@ impl<R: Rule> Guarded<R> {
     }
 
     /// The limit after a window, before the bounds: the table of the module docs.
-    fn next(&mut self, reading: &Reading) -> f64 {
+    fn next(&mut self, reading: &WindowReading) -> f64 {
         // After a pause, earlier windows may describe another load or another service.
         if reading.after_a_pause {
             self.typical_hold = Average::over(SMOOTHING);

@@ -4,7 +4,7 @@
 //! with the number in flight and holds stay the same. Beyond it, throughput stays the same or
 //! falls, and holds rise.
 
-use super::window::Reading;
+use super::window::WindowReading;
 
 /// The last windows in which the gate was full, and how their numbers are correlated.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +29,8 @@ impl History {
     }
 
     /// Adds a window, which replaces the oldest if there are enough.
-    pub(super) fn add(&mut self, reading: &Reading) {
-        let Reading { in_flight, throughput, hold, .. } = *reading;
+    pub(super) fn add(&mut self, reading: &WindowReading) {
+        let WindowReading { in_flight, throughput, hold, .. } = *reading;
         self.points.rotate_right(1);
         self.points[0] = Point { in_flight, throughput, hold };
         self.len = (self.len + 1).min(LENGTH);
@@ -133,7 +133,7 @@ mod tests {
     ) -> bool {
         let mut history = History::new();
         for in_flight in (10..10 + windows).map(f64::from) {
-            history.add(&Reading {
+            history.add(&WindowReading {
                 in_flight,
                 peak: in_flight,
                 throughput: throughput(in_flight),

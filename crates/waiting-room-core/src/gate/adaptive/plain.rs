@@ -4,7 +4,7 @@
 use super::{
     AdaptiveLimit, AdaptiveRules, Sample,
     guard::{Guarded, Rule},
-    window::Reading,
+    window::WindowReading,
 };
 use crate::ConfigError;
 
@@ -75,7 +75,7 @@ impl AdaptiveLimit for Aimd {
 pub(super) struct OneMore;
 
 impl Rule for OneMore {
-    fn next(&mut self, limit: f64, _: &Reading) -> f64 {
+    fn next(&mut self, limit: f64, _: &WindowReading) -> f64 {
         limit + 1.0
     }
 }

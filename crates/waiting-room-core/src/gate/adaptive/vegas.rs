@@ -3,7 +3,7 @@
 use super::{
     AdaptiveLimit, AdaptiveRules, Sample,
     guard::{Guarded, Rule},
-    window::Reading,
+    window::WindowReading,
 };
 use crate::ConfigError;
 
@@ -65,7 +65,7 @@ pub(super) struct QueueSize {
 }
 
 impl Rule for QueueSize {
-    fn next(&mut self, limit: f64, reading: &Reading) -> f64 {
+    fn next(&mut self, limit: f64, reading: &WindowReading) -> f64 {
         // A window that sets the base has nothing to be compared with.
         let Some(base) = self.base(reading.hold) else { return limit };
         let queue = limit * (1.0 - base / reading.hold);

@@ -7,7 +7,7 @@ use crate::Timestamp;
 
 /// The numbers of a completed window.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Reading {
+pub(super) struct WindowReading {
     /// The mean number of running requests over the samples.
     pub(super) in_flight: f64,
     /// The most requests that ran at once.
@@ -69,7 +69,7 @@ impl Window {
     }
 
     /// Adds a sample. If it completes the window, returns its reading and opens the next one.
-    pub(super) fn add(&mut self, sample: &Sample) -> Option<Reading> {
+    pub(super) fn add(&mut self, sample: &Sample) -> Option<WindowReading> {
         let now = sample.now;
         // Samples may arrive slightly out of order. If one was too far in the future, the window
         // moves back to the present instead of staying open until that time comes.
@@ -114,9 +114,9 @@ impl Tally {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a sum of up to 53 bits is exact")]
-    fn read(&self, elapsed: Duration, after_a_pause: bool) -> Reading {
+    fn read(&self, elapsed: Duration, after_a_pause: bool) -> WindowReading {
         let samples = f64::from(self.samples);
-        Reading {
+        WindowReading {
             in_flight: self.in_flight as f64 / samples,
             peak: f64::from(self.peak),
             throughput: samples / elapsed.as_secs_f64(),
@@ -146,7 +146,7 @@ mod tests {
         seconds: std::ops::Range<u64>,
         rate: u64,
         hold: Duration,
-    ) -> Vec<Reading> {
+    ) -> Vec<WindowReading> {
         let times = seconds.start * rate..seconds.end * rate;
         let sample = |index| {
             let now = Timestamp::from_millis(index * 1_000 / rate);

@@ -11,7 +11,7 @@ pub(in crate::sites) struct Trips {
     pub(in crate::sites) returning: u64,
 }
 
-/// A visitor who asks, and the visitor's situation.
+/// A visitor who requests a slot, and the situation of the visitor.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sites) struct Asker {
     pub(in crate::sites) who: u32,
@@ -21,7 +21,7 @@ pub(in crate::sites) struct Asker {
     pub(in crate::sites) is_connected: bool,
     /// Whether a ledger that knows everything would admit the visitor.
     pub(in crate::sites) is_next: bool,
-    /// Whether the visitor asks for the first time.
+    /// Whether this is the first request of the visitor.
     pub(in crate::sites) is_new: bool,
     /// The number of the arrival.
     pub(in crate::sites) id: u32,

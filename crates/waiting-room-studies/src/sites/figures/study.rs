@@ -63,7 +63,7 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
     let of = |sheet, column, line: &'static str, bound| {
         Bar::of(sheet, column, move |name| name.starts_with(line), bound)
     };
-    // The article says "usually" of its first policy, so the mean has to meet the bar, and a single
+    // The article claims this of its first policy with the word "usually", so the mean has to meet the bar, and a single
     // seed may miss it.
     let usual = |column, bound| Bar::of_mean(first, column, |name| name == "Even", bound);
     let in_full = |name, column| {

@@ -50,7 +50,7 @@ fn nobody_far_away_can_know_of_a_slot_that_has_just_become_free() {
     assert_eq!(early(&mut truth, 11_000), 1);
 }
 
-/// The slot that has become free is not the one that was free all the time.
+/// A slot that became free recently must not hide another one that was free all the time.
 #[test]
 fn a_slot_that_became_free_and_was_used_again_takes_nothing_from_one_that_was_free_all_the_time() {
     let mut truth = truth();

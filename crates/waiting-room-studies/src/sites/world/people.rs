@@ -68,13 +68,13 @@ impl World<'_> {
         }
     }
 
-    /// A visitor asks, at another site if its own is gone.
+    /// A visitor requests admission, at another site if its own is gone.
     fn ask_elsewhere(&mut self, who: u32) {
         self.move_from_a_dead_site(who);
         self.ask(who);
     }
 
-    /// A visitor asks for admission, if it may be next.
+    /// A visitor requests admission, if it may be next.
     fn ask(&mut self, who: u32) {
         let asker = self.asker(who);
         let arrived = self.visitors.of(who).arrived;

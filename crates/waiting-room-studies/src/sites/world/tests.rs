@@ -113,7 +113,7 @@ fn who_may_ask_is_limited_by_the_minute_as_well() {
         world.truth.lapse(0);
     }
     world.truth.queue(1_000, true, 1_000);
-    assert_eq!(world.line_news().frontier, 1, "nobody who came after the first in line");
+    assert_eq!(world.line_news().frontier, 1, "no visitor after the first in line");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::sites::{
 };
 
 impl EscrowDoor {
-    /// Requests a slot for a visitor. A visitor who asks for the first time counts as demand.
+    /// Requests a slot for a visitor. The first request of a visitor counts as demand.
     pub(in crate::sites::door) fn arrive(&mut self, asker: &Asker) -> Say {
         if asker.is_new {
             for ledger in &mut self.sites[usize::from(asker.site)] {
@@ -25,7 +25,7 @@ impl EscrowDoor {
     /// The end of a visitor's pass, which was issued when the first of the two ledgers admitted the
     /// visitor.
     pub(in crate::sites::door) fn pass_ends(&self, who: u32) -> u32 {
-        let pass = self.guests.of(who).pass.expect("whoever is let in has a pass");
+        let pass = self.guests.of(who).pass.expect("an admitted visitor has a pass");
         millis(pass.expires_at).saturating_sub(SPARE)
     }
 

@@ -21,7 +21,7 @@ pub(super) struct Guest {
     /// The site at whose door the visitor stands.
     pub(super) site: u16,
     pub(super) pass: Option<SitePass>,
-    /// The time until which the visitor is held at the door, whichever ledger it asks.
+    /// The time until which the visitor is held at the door, whichever ledger is asked.
     pub(super) deadline: u32,
 }
 
@@ -32,7 +32,7 @@ impl Guest {
 }
 
 impl Guests {
-    /// Records that a visitor asks. A pass from a site that is gone is worth nothing, so it is
+    /// Records a request of a visitor. A pass from a site that is gone is worth nothing, so it is
     /// dropped.
     pub(super) fn welcome(&mut self, who: u32, guest: Guest) {
         let index = who as usize;

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Checks that the words of docs/glossary.md have one meaning each in the published crates.
+
+- A word that the glossary lists as retired names no type, Lua file, metric or reason any more.
+- Two types of the published crates have the same name only if `SHARED` says why.
+- The labels of metrics and the left parts of reasons are words of the glossary, or plain English of `PLAIN`.
+- Each Lua script of a verb has the name of a variant of `Verb`, and the reverse.
+
+    scripts/check-words.py [--self-test]
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CRATES = ["tower-waiting-room", "waiting-room-core", "waiting-room-redis"]
+
+# Names that several private types have, each with the one meaning that they share.
+SHARED = {
+    "DisconnectProbe": "one type, and its stand-in without the feature `axum`",
+    "Kind": "the variants of the type in whose file it stands",
+    "Line": "a line of visitors; a line of a queue served in one order is one too",
+    "Report": "what is reported about limits or about an address",
+    "RateLimit": "a limit, in code and as written in a rules file",
+    "Running": "requests that run",
+    "Sessions": "the sessions that a room holds, and those that a node knows",
+    "Shared": "what the clones of one handle share",
+    "Stage": "a step of a request or of a waiter",
+    "State": "the state behind one lock or of one future",
+    "Text": "text that was parsed",
+    "WaitingRoom": "the service, and its form in Cloudflare's JSON",
+}
+
+# Labels and parts of reasons that mean what they mean in English.
+PLAIN = {
+    "admitted", "bypass", "code", "error", "mode", "outcome", "policy", "queue", "queued", "refused",
+    "suspended",
+}
+
+
+def sources(crate):
+    """The Rust files of a crate, without tests."""
+    folder = ROOT / "crates" / crate / "src"
+    return [path for path in sorted(folder.rglob("*.rs")) if "tests" not in str(path.relative_to(folder))]
+
+
+def without_tests(text):
+    """A file up to its test module."""
+    return re.split(r"(?m)^#\[cfg\(test\)\]\nmod tests", text)[0]
+
+
+def types():
+    """The names of all types of the published crates, with the files that define them."""
+    found = {}
+    for crate in CRATES:
+        for path in sources(crate):
+            text = without_tests(path.read_text())
+            for name in re.findall(r"(?m)^\s*(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait) (\w+)", text):
+                found.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    return found
+
+
+def glossary():
+    """The words of the glossary, and the retired words with their successors."""
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    kept, _, retired = text.partition("## Retired words")
+    rows = re.findall(r"(?m)^\| ([^|]+) \|", kept)
+    words = {word for row in rows for word in re.findall(r"[a-z][a-z-]+", row.lower())}
+    return words, dict(re.findall(r"(?m)^\| `(\w+)` \| `?([^|`]+)`? \|", retired))
+
+
+def findings(found, words, retired):
+    """One line for each second word."""
+    for name, files in sorted(found.items()):
+        if name in retired:
+            yield f"{files[0]}: the type `{name}` has a retired name: it is `{retired[name]}` now"
+        if len(files) > 1 and name not in SHARED:
+            yield f"the type `{name}` has {len(files)} definitions: {', '.join(files)}"
+    telemetry = (ROOT / "crates/tower-waiting-room/src/telemetry.rs").read_text()
+    for label in sorted(set(re.findall(r'"([a-z_]+)" =>', telemetry))):
+        if label not in words | PLAIN:
+            yield f"the label `{label}` of a metric is no word of the glossary"
+    reasons = (ROOT / "crates/waiting-room-core/src/room/verdict.rs").read_text()
+    for reason in sorted(set(re.findall(r"/// `([a-z_:<>]+)`: ", reasons))):
+        head = reason.partition(":")[0].replace("<", "")
+        if not set(head.split("_")) <= words | PLAIN | {"all", "unavailable"}:
+            yield f"the reason `{reason}` begins with no word of the glossary"
+    lua = ROOT / "crates/waiting-room-redis/src/lua"
+    scripts = {path.stem for path in lua.glob("*.lua")}
+    verbs = (ROOT / "crates/waiting-room-redis/src/scripts.rs").read_text()
+    body = re.search(r"enum Verb \{(.*?)\n\}", verbs, re.DOTALL).group(1)
+    names = re.findall(r"(?m)^    ([A-Z]\w+),", body)
+    known = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in names}
+    for verb in sorted(known - scripts):
+        yield f"the verb `{verb}` has no script of its name"
+
+
+def self_test():
+    """Each kind of finding is found."""
+    found = {"Spend": ["a.rs"], "Twice": ["a.rs", "b.rs"], "Permit": ["a.rs"]}
+    lines = list(findings(found, set(), {"Spend": "ChargeHandle"}))
+    assert any("Spend" in line for line in lines), lines
+    assert any("Twice" in line for line in lines), lines
+    assert not any("Permit" in line for line in lines), lines
+    assert any("label" in line for line in lines), lines
+
+
+if sys.argv[1:] == ["--self-test"]:
+    self_test()
+    sys.exit()
+words, retired = glossary()
+assert retired, "docs/glossary.md lists retired words"
+problems = list(findings(types(), words, retired))
+print("\n".join(problems) or f"{len(words)} words, {len(retired)} retired, no second word")
+sys.exit(1 if problems else 0)
