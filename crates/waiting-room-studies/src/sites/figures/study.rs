@@ -63,8 +63,8 @@ pub(super) fn bars(study: &Study) -> Vec<Bar> {
     let of = |sheet, column, line: &'static str, bound| {
         Bar::of(sheet, column, move |name| name.starts_with(line), bound)
     };
-    // The article claims this of its first policy with the word "usually", so the mean has to meet the bar, and a single
-    // seed may miss it.
+    // The article claims this of its first policy with the word "usually", so the mean has to meet
+    // the bar, and a single seed may miss it.
     let usual = |column, bound| Bar::of_mean(first, column, |name| name == "Even", bound);
     let in_full = |name, column| {
         study
