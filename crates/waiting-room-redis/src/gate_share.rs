@@ -101,13 +101,13 @@ pub struct Demand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the node keeps its share or gives it up")]
 pub enum GateStoreFailure {
-    /// The share becomes zero, shortly before the server gives it to others, and no new request
-    /// runs. The total is exceeded only by requests that run for longer than the lease.
-    Refuse,
     /// The share stays what it was. While no node reaches the store, no share grows, so the total
     /// holds. If only this node is cut off, its share is given to the others as well, and the total
     /// is exceeded by that share.
     LocalShare,
+    /// The share becomes zero, shortly before the server gives it to others, and no new request
+    /// runs. The total is exceeded only by requests that run for longer than the lease.
+    Refuse,
 }
 
 impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {

@@ -9,7 +9,7 @@
 //!  WorldSnapshot ─► Slots ─► SiteAdmission ──arrive──► Admit or Queue
 //!  (active, nodes,  (largest    ▲  │
 //!   traffic by       remainder) │  └──Ask──► TicketCounter of the site, then Anywhere's
-//!   minute)                     └──hear── CounterReply ──┘
+//!   minute)                     └─on_reply─ CounterReply ─┘
 //! ```
 //!
 //! | policy | a node may admit in a minute | too early | too many |
@@ -63,6 +63,7 @@
 //! carries the request to the counter and the reply back. The policies count new visitors only;
 //! requests with a valid pass do not use them.
 
+mod admission;
 mod budget;
 mod counter;
 pub mod escrow;
@@ -71,17 +72,16 @@ mod rules;
 mod sharing;
 mod slots;
 mod snapshot;
-mod usher;
 
 #[cfg(test)]
 mod tests;
 
 pub use self::{
+    admission::{SiteAdmission, SlotDecision},
     counter::{CounterReply, CounterRequest, Pool, TicketCounter},
     minute::{Minute, Pacing},
     rules::{SlotPolicy, SlotRules},
     sharing::{apportion, fair_share, proportional_share},
     slots::Slots,
     snapshot::{SiteId, WorldSnapshot},
-    usher::{SiteAdmission, SlotDecision},
 };

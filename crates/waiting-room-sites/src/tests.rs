@@ -38,8 +38,8 @@ fn rules(policy: SlotPolicy) -> SlotRules {
     SlotRules::new(200, policy).new_users_per_minute(200).any_floor(0.0)
 }
 
-fn usher(rules: SlotRules, site: SiteId, snapshot: WorldSnapshot) -> SiteAdmission {
-    let mut usher = SiteAdmission::new(rules, site).unwrap();
-    usher.observe(Arc::new(snapshot));
-    usher
+fn admission(rules: SlotRules, site: SiteId, snapshot: WorldSnapshot) -> SiteAdmission {
+    let mut admission = SiteAdmission::new(rules, site).unwrap();
+    admission.observe(Arc::new(snapshot));
+    admission
 }

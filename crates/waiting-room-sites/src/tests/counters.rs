@@ -14,18 +14,18 @@ impl Counters {
     /// The decision about a new visitor of this node, with counters that reply at once.
     pub(super) fn rule(
         &mut self,
-        usher: &mut SiteAdmission,
+        admission: &mut SiteAdmission,
         site: SiteId,
         now: Timestamp,
     ) -> SlotDecision {
-        let mut ruling = usher.arrive(now);
+        let mut ruling = admission.arrive(now);
         while let SlotDecision::Ask(ask) = ruling {
             self.asked += 1;
             let counter = match ask.pool {
                 Pool::Anywhere => &mut self.anywhere,
                 Pool::Site => self.sites.entry(site).or_default(),
             };
-            ruling = usher.hear(&ask, counter.take(&ask, now), now);
+            ruling = admission.on_reply(&ask, counter.take(&ask, now), now);
         }
         ruling
     }
@@ -33,12 +33,12 @@ impl Counters {
     /// The number of visitors of this node that are admitted, out of `visitors`.
     pub(super) fn admitted(
         &mut self,
-        usher: &mut SiteAdmission,
+        admission: &mut SiteAdmission,
         site: SiteId,
         visitors: u32,
         now: Timestamp,
     ) -> u32 {
-        let rulings = (0..visitors).map(|_| self.rule(usher, site, now));
+        let rulings = (0..visitors).map(|_| self.rule(admission, site, now));
         rulings.map(|ruling| u32::from(ruling == SlotDecision::Admit)).sum()
     }
 }
@@ -46,42 +46,42 @@ impl Counters {
 #[test]
 fn a_node_that_knows_the_pools_are_dry_asks_nobody() {
     let mut counters = Counters::default();
-    let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
-    assert_eq!(counters.admitted(&mut usher, SAN_JOSE, 129, noted()), 128);
+    let mut admission = admission(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
+    assert_eq!(counters.admitted(&mut admission, SAN_JOSE, 129, noted()), 128);
     // 15 requests to the site succeed, and one more finds it dry. 113 to Anywhere succeed, and one
     // more finds it dry.
     assert_eq!(counters.asked, 15 + 1 + 113 + 1);
-    assert_eq!(counters.admitted(&mut usher, SAN_JOSE, 100, noted()), 0);
+    assert_eq!(counters.admitted(&mut admission, SAN_JOSE, 100, noted()), 0);
     assert_eq!(counters.asked, 130);
     // In the next minute the node asks again.
-    assert_ne!(usher.arrive(clock(11, 46, 0)), SlotDecision::Queue);
+    assert_ne!(admission.arrive(clock(11, 46, 0)), SlotDecision::Queue);
 }
 
 #[test]
 fn the_slots_of_a_minute_stay_as_its_first_decision_had_them() {
-    let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
-    let SlotDecision::Ask(first) = usher.arrive(noted()) else { panic!("there are slots") };
+    let mut admission = admission(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
+    let SlotDecision::Ask(first) = admission.arrive(noted()) else { panic!("there are slots") };
     assert_eq!(first.slots, 15);
 
     // The 15 admitted visitors are active now. Counting them again would queue visitors too early.
     let newer = WorldSnapshot::new(2, noted())
         .with_active(65)
         .with_traffic(Minute::of(clock(11, 44, 0)), [(SAN_JOSE, 20), (LONDON, 30)]);
-    usher.observe(Arc::new(newer));
+    admission.observe(Arc::new(newer));
     let slots = |ruling| match ruling {
         SlotDecision::Ask(ask) => ask.slots,
         other => panic!("{other:?}"),
     };
-    assert_eq!(slots(usher.arrive(clock(11, 45, 59))), 15);
+    assert_eq!(slots(admission.arrive(clock(11, 45, 59))), 15);
     // The exact shares of 135 slots are 13.5, 20.25 and 101.25.
-    assert_eq!(slots(usher.arrive(clock(11, 46, 0))), 14);
+    assert_eq!(slots(admission.arrive(clock(11, 46, 0))), 14);
 }
 
 #[test]
 fn an_older_snapshot_changes_nothing() {
-    let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
-    usher.observe(Arc::new(WorldSnapshot::new(0, noted()).with_active(200)));
-    assert!(matches!(usher.arrive(noted()), SlotDecision::Ask(_)));
+    let mut admission = admission(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
+    admission.observe(Arc::new(WorldSnapshot::new(0, noted()).with_active(200)));
+    assert!(matches!(admission.arrive(noted()), SlotDecision::Ask(_)));
 }
 
 #[test]
@@ -102,18 +102,22 @@ fn the_first_who_asks_a_counter_fixes_the_slots_of_the_minute() {
 
 #[test]
 fn a_ticket_that_comes_after_the_turn_of_the_minute_is_good() {
-    let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
-    let SlotDecision::Ask(ask) = usher.arrive(clock(11, 45, 59)) else { panic!("there are slots") };
+    let mut admission = admission(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
+    let SlotDecision::Ask(ask) = admission.arrive(clock(11, 45, 59)) else {
+        panic!("there are slots")
+    };
     let reply = CounterReply { before: 14, slots: 15 };
-    assert_eq!(usher.hear(&ask, reply, clock(11, 46, 0)), SlotDecision::Admit);
+    assert_eq!(admission.on_reply(&ask, reply, clock(11, 46, 0)), SlotDecision::Admit);
 }
 
 #[test]
 fn who_got_none_while_the_minute_turned_begins_again_with_the_new_one() {
-    let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
-    let SlotDecision::Ask(ask) = usher.arrive(clock(11, 45, 59)) else { panic!("there are slots") };
+    let mut admission = admission(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
+    let SlotDecision::Ask(ask) = admission.arrive(clock(11, 45, 59)) else {
+        panic!("there are slots")
+    };
     let dry = CounterReply { before: 15, slots: 15 };
-    let SlotDecision::Ask(again) = usher.hear(&ask, dry, clock(11, 46, 0)) else {
+    let SlotDecision::Ask(again) = admission.on_reply(&ask, dry, clock(11, 46, 0)) else {
         panic!("a new minute")
     };
     assert_eq!((again.pool, again.minute), (Pool::Site, ask.minute.next()));
@@ -121,7 +125,7 @@ fn who_got_none_while_the_minute_turned_begins_again_with_the_new_one() {
 
 #[test]
 fn a_clock_that_is_set_back_gives_nobody_a_second_part() {
-    let mut node = usher(rules(SlotPolicy::Even), SAN_JOSE, state(3));
+    let mut node = admission(rules(SlotPolicy::Even), SAN_JOSE, state(3));
     let mut counters = Counters::default();
     assert_eq!(counters.admitted(&mut node, SAN_JOSE, 300, clock(11, 46, 0)), 16);
     assert_eq!(counters.admitted(&mut node, SAN_JOSE, 300, clock(11, 45, 59)), 0);
@@ -129,7 +133,7 @@ fn a_clock_that_is_set_back_gives_nobody_a_second_part() {
 
 #[test]
 fn a_clock_that_is_set_right_after_it_was_far_ahead_lets_in_again() {
-    let mut node = usher(rules(SlotPolicy::Even), SAN_JOSE, state(3));
+    let mut node = admission(rules(SlotPolicy::Even), SAN_JOSE, state(3));
     let mut counters = Counters::default();
     // Long after the snapshot there are no slots.
     assert_eq!(counters.admitted(&mut node, SAN_JOSE, 1, clock(12, 45, 0)), 0);
@@ -182,23 +186,24 @@ fn a_counter_keeps_the_minute_before_and_no_other() {
 
 #[test]
 fn a_counter_that_does_not_reply_leaves_the_next_one() {
-    let mut usher = usher(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
-    let SlotDecision::Ask(site) = usher.arrive(noted()) else { panic!("there are slots") };
-    let SlotDecision::Ask(anywhere) = usher.miss(&site, noted()) else {
+    let mut admission = admission(rules(SlotPolicy::Counters), SAN_JOSE, state(3));
+    let SlotDecision::Ask(site) = admission.arrive(noted()) else { panic!("there are slots") };
+    let SlotDecision::Ask(anywhere) = admission.on_timeout(&site, noted()) else {
         panic!("Anywhere has some")
     };
     assert_eq!((anywhere.pool, anywhere.slots), (Pool::Anywhere, 113));
-    assert_eq!(usher.miss(&anywhere, noted()), SlotDecision::Queue);
+    assert_eq!(admission.on_timeout(&anywhere, noted()), SlotDecision::Queue);
     // The counter may only have been slow, so the next visitor tries again.
-    assert_eq!(usher.arrive(noted()), SlotDecision::Ask(site));
+    assert_eq!(admission.arrive(noted()), SlotDecision::Ask(site));
 }
 
 #[test]
 fn with_pacing_the_slots_open_one_after_the_other_and_none_is_lost() {
     let rules = rules(SlotPolicy::Counters).pacing(Pacing::Linear);
-    let mut usher = usher(rules, DELHI, state(3));
+    let mut admission = admission(rules, DELHI, state(3));
     let mut counters = Counters::default();
-    let mut admitted = |seconds| counters.admitted(&mut usher, DELHI, 200, clock(11, 45, seconds));
+    let mut admitted =
+        |seconds| counters.admitted(&mut admission, DELHI, 200, clock(11, 45, seconds));
     // A sixth of Anywhere's 113 slots opens at once, rounded up, and another sixth every ten
     // seconds.
     assert_eq!([0, 0, 10, 20, 50, 59].map(&mut admitted), [19, 0, 19, 19, 56, 0]);

@@ -167,13 +167,13 @@ impl World {
     /// The number of visitors that are admitted in the minute.
     fn admitted(&self, rules: SlotRules) -> u32 {
         let sites: Vec<_> = self.nodes.iter().copied().map(SiteId::new).collect();
-        let mut ushers: Vec<_> =
-            sites.iter().map(|site| usher(rules, *site, self.snapshot())).collect();
+        let mut admissions: Vec<_> =
+            sites.iter().map(|site| admission(rules, *site, self.snapshot())).collect();
         let mut counters = Counters::default();
         let mut arrivals = self.arrivals.clone();
         arrivals.sort_by_key(|(_, second)| *second);
         let admitted = arrivals.iter().map(|&(node, second)| {
-            counters.admitted(&mut ushers[node], sites[node], 1, clock(11, 45, second))
+            counters.admitted(&mut admissions[node], sites[node], 1, clock(11, 45, second))
         });
         admitted.sum()
     }

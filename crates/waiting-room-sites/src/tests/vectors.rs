@@ -37,14 +37,14 @@ fn two_nodes(policy: SlotPolicy, arrivals: [u32; 2]) -> [u32; 2] {
         .with_traffic(Minute::of(clock(11, 44, 0)), [(SAN_JOSE, 10)]);
     let mut counters = Counters::default();
     arrivals.map(|visitors| {
-        let mut node = usher(rules, SAN_JOSE, snapshot.clone());
+        let mut node = admission(rules, SAN_JOSE, snapshot.clone());
         counters.admitted(&mut node, SAN_JOSE, visitors, noted())
     })
 }
 
 /// The number of visitors that one node of the article admits, out of `visitors`.
 fn admitted(policy: SlotPolicy, site: SiteId, in_san_jose: u32, visitors: u32) -> u32 {
-    let mut node = usher(rules(policy), site, state(in_san_jose));
+    let mut node = admission(rules(policy), site, state(in_san_jose));
     Counters::default().admitted(&mut node, site, visitors, noted())
 }
 
@@ -217,14 +217,15 @@ fn v23_of_eight_and_seven_ten_come_in_with_counters() {
 
 #[test]
 fn v24_a_ticket_of_15_at_san_jose_is_a_question_to_anywhere() {
-    let mut node = usher(rules(COUNTERS), SAN_JOSE, state(3));
+    let mut node = admission(rules(COUNTERS), SAN_JOSE, state(3));
     let SlotDecision::Ask(ask) = node.arrive(noted()) else { panic!("San Jose has slots") };
     assert_eq!((ask.pool, ask.slots), (Pool::Site, 15));
     for before in 0..15 {
         let reply = CounterReply { before, slots: 15 };
-        assert_eq!(node.hear(&ask, reply, noted()), SlotDecision::Admit);
+        assert_eq!(node.on_reply(&ask, reply, noted()), SlotDecision::Admit);
     }
-    let SlotDecision::Ask(next) = node.hear(&ask, CounterReply { before: 15, slots: 15 }, noted())
+    let SlotDecision::Ask(next) =
+        node.on_reply(&ask, CounterReply { before: 15, slots: 15 }, noted())
     else {
         panic!("Anywhere has slots");
     };
@@ -278,7 +279,7 @@ fn v28_a_decision_looks_at_the_minute_before_and_counts_in_its_own() {
     assert_eq!((now.start(), now.end()), (clock(11, 45, 0), clock(11, 46, 0)));
     let history = state(3).traffic_minute(now).unwrap();
     assert_eq!(history.start(), clock(11, 44, 0));
-    let mut node = usher(rules(COUNTERS), SAN_JOSE, state(3));
+    let mut node = admission(rules(COUNTERS), SAN_JOSE, state(3));
     let SlotDecision::Ask(ask) = node.arrive(noted()) else { panic!("San Jose has slots") };
     assert_eq!(ask.minute, now);
 }
@@ -319,10 +320,10 @@ fn v30_a_site_that_has_not_heard_of_a_spike_admits_its_share_and_no_more() {
         let rules = rules(policy);
         let mut counters = Counters::default();
         let london: u32 = (0..9)
-            .map(|_| usher(rules, LONDON, snapshot(2, 100)))
+            .map(|_| admission(rules, LONDON, snapshot(2, 100)))
             .map(|mut node| counters.admitted(&mut node, LONDON, 500, noted()))
             .sum();
-        let mut delhi = usher(rules, DELHI, snapshot(1, 26));
+        let mut delhi = admission(rules, DELHI, snapshot(1, 26));
         let delhi = counters.admitted(&mut delhi, DELHI, 500, noted());
         // Delhi admits a tenth of the 174 slots that are free by its snapshot.
         assert_eq!((london, delhi), (90, 17));
@@ -343,7 +344,7 @@ fn v32_who_waited_wrongly_comes_in_after_one_refresh() {
     let refresh = RoomRules::new("article", 200).refresh_interval();
     assert_eq!(refresh, Duration::from_secs(20));
     // All 17 visitors meet the same node. One refresh later, the node has 16 slots again.
-    let mut node = usher(rules(EVEN), SAN_JOSE, state(3));
+    let mut node = admission(rules(EVEN), SAN_JOSE, state(3));
     let mut counters = Counters::default();
     assert_eq!(counters.admitted(&mut node, SAN_JOSE, 17, noted()), 16);
     assert_eq!(counters.admitted(&mut node, SAN_JOSE, 1, noted() + refresh), 1);
@@ -382,7 +383,7 @@ fn v35_a_fixed_window_admits_twice_the_limit_around_its_boundary() {
 
     // The slots of a minute behave in the same way: the policies are fixed windows, too.
     let idle = WorldSnapshot::new(1, clock(11, 45, 0));
-    let mut node = usher(rules(COUNTERS), SAN_JOSE, idle);
+    let mut node = admission(rules(COUNTERS), SAN_JOSE, idle);
     let mut counters = Counters::default();
     let mut admitted = |at| counters.admitted(&mut node, SAN_JOSE, 300, at);
     assert_eq!([clock(11, 45, 59), clock(11, 46, 0)].map(&mut admitted), [200, 200]);

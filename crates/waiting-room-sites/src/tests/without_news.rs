@@ -9,8 +9,8 @@ fn with_floor(policy: SlotPolicy) -> SlotRules {
     rules(policy).any_floor(0.1)
 }
 
-fn admitted(usher: &mut SiteAdmission, now: Timestamp) -> u32 {
-    Counters::default().admitted(usher, SAN_JOSE, 300, now)
+fn admitted(admission: &mut SiteAdmission, now: Timestamp) -> u32 {
+    Counters::default().admitted(admission, SAN_JOSE, 300, now)
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn without_a_snapshot_only_the_floor_is_left() {
 #[test]
 fn a_stale_snapshot_says_nothing_but_how_many_nodes_there_are() {
     let later = noted() + Duration::from_secs(181);
-    let of = |policy| admitted(&mut usher(with_floor(policy), SAN_JOSE, state(3)), later);
+    let of = |policy| admitted(&mut admission(with_floor(policy), SAN_JOSE, state(3)), later);
     assert_eq!(of(SlotPolicy::Counters), 20);
     assert_eq!(of(SlotPolicy::Even), 2);
 }
@@ -37,7 +37,7 @@ fn who_knows_nothing_does_not_fix_the_slots_of_those_who_do() {
     let mut counters = Counters::default();
     let mut new = SiteAdmission::new(rules, DELHI).unwrap();
     assert_eq!(counters.admitted(&mut new, DELHI, 1, noted()), 1);
-    let mut informed = usher(rules, SAN_JOSE, state(3));
+    let mut informed = admission(rules, SAN_JOSE, state(3));
     // One of the 128 slots has been drawn.
     assert_eq!(counters.admitted(&mut informed, SAN_JOSE, 300, noted()), 127);
     // The floor is four, and more slots than that have been drawn.
@@ -49,10 +49,10 @@ fn the_first_who_knows_the_world_fixes_the_slots() {
     let rules = rules(SlotPolicy::Counters).any_floor(0.5);
     let world = |version, active| WorldSnapshot::new(version, noted()).with_active(active);
     let mut counters = Counters::default();
-    let mut first = usher(rules, SAN_JOSE, world(1, 190));
+    let mut first = admission(rules, SAN_JOSE, world(1, 190));
     assert_eq!(counters.admitted(&mut first, SAN_JOSE, 1, noted()), 1);
     // By its snapshot there are 150 slots, but those of this minute are fixed.
-    let mut second = usher(rules, LONDON, world(2, 50));
+    let mut second = admission(rules, LONDON, world(2, 50));
     assert_eq!(counters.admitted(&mut second, LONDON, 300, noted()), 9);
     // Its floor is half of the limit, but the ten slots of this minute have been drawn.
     let mut new = SiteAdmission::new(rules, DELHI).unwrap();
@@ -64,7 +64,7 @@ fn a_snapshot_is_believed_until_it_is_stale() {
     let rules = rules(SlotPolicy::Counters).stale_after(Duration::from_secs(30));
     let of = |seconds| {
         let now = noted() + Duration::from_secs(seconds);
-        admitted(&mut usher(rules, SAN_JOSE, state(3)), now)
+        admitted(&mut admission(rules, SAN_JOSE, state(3)), now)
     };
     assert_eq!((of(30), of(31)), (128, 0));
 }

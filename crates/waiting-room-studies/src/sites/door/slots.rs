@@ -1,4 +1,4 @@
-//! The policies of the article: the ushers of all nodes, and the counters of all sites.
+//! The policies of the article: the admissions of all nodes, and the counters of all sites.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::sites::{
     scenario::{Policy, Scenario},
 };
 
-/// An usher at each node, and a counter for each pool. They are the code of production.
+/// An admission at each node, and a counter for each pool. They are the code of production.
 #[derive(Debug)]
 pub(super) struct SlotDoor {
     sites: Vec<Site>,
@@ -42,7 +42,7 @@ struct Site {
 
 #[derive(Debug)]
 struct Node {
-    usher: SiteAdmission,
+    admission: SiteAdmission,
     /// The version of the newest snapshot that the node has received.
     version: u64,
 }
@@ -51,9 +51,9 @@ impl SlotDoor {
     pub(super) fn new(policy: Policy, scenario: &Scenario) -> Result<Self, ConfigError> {
         let rules = rules(policy, scenario);
         let site = |(index, nodes): (u16, &u16)| {
-            let usher = || SiteAdmission::new(rules, SiteId::new(index));
+            let admission = || SiteAdmission::new(rules, SiteId::new(index));
             let nodes: Result<Vec<_>, _> =
-                (0..*nodes).map(|_| Ok(Node { usher: usher()?, version: 0 })).collect();
+                (0..*nodes).map(|_| Ok(Node { admission: admission()?, version: 0 })).collect();
             let nodes = nodes?;
             let by_node = Skew::zipf(nodes.len(), scenario.sites.node_skew);
             Ok(Site { nodes, by_node, counter: TicketCounter::new() })
@@ -73,7 +73,7 @@ impl SlotDoor {
         let at = site.by_node.choose(place);
         let node = &mut site.nodes[at];
         node.observe(world);
-        let ruling = node.usher.arrive(timestamp(asker.now));
+        let ruling = node.admission.arrive(timestamp(asker.now));
         self.step(asker.who, ruling, u16::try_from(at).expect("a site has 1000 nodes at most"))
     }
 
@@ -93,8 +93,8 @@ impl SlotDoor {
             Pool::Site => Some(site.counter.take(&ask, now)),
         };
         let ruling = match reply.filter(|_| !is_late) {
-            Some(reply) => node.usher.hear(&ask, reply, now),
-            None => node.usher.miss(&ask, now),
+            Some(reply) => node.admission.on_reply(&ask, reply, now),
+            None => node.admission.on_timeout(&ask, now),
         };
         self.step(asker.who, ruling, at)
     }
@@ -129,7 +129,7 @@ impl Node {
             && world.version() > self.version
         {
             self.version = world.version();
-            self.usher.observe(Arc::clone(world));
+            self.admission.observe(Arc::clone(world));
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 /// Decides about the new visitors of one node.
 ///
 /// It is a state machine without I/O. If a policy needs a counter, [`arrive`](Self::arrive) returns
-/// the request for it, and the caller passes the reply to [`hear`](Self::hear), at any later time
+/// the request for it, and the caller passes the reply to [`on_reply`](Self::on_reply), at any later time
 /// and in any order.
 ///
 /// The slots of a minute are fixed when its first visitor arrives. A snapshot that is received
@@ -26,17 +26,17 @@ use crate::{
 /// };
 ///
 /// let now = Timestamp::from_secs(1_000);
-/// let mut usher = SiteAdmission::new(SlotRules::new(1, SlotPolicy::Counters), SiteId::new(1))?;
-/// usher.observe(Arc::new(WorldSnapshot::new(1, now)));
+/// let mut admission = SiteAdmission::new(SlotRules::new(1, SlotPolicy::Counters), SiteId::new(1))?;
+/// admission.observe(Arc::new(WorldSnapshot::new(1, now)));
 ///
 /// // No site has a history, so the one slot is Anywhere's.
 /// let mut anywhere = TicketCounter::new();
-/// let SlotDecision::Ask(ask) = usher.arrive(now) else { panic!("there is a slot") };
-/// assert_eq!(usher.hear(&ask, anywhere.take(&ask, now), now), SlotDecision::Admit);
-/// let SlotDecision::Ask(ask) = usher.arrive(now) else { panic!("the node does not know yet") };
-/// assert_eq!(usher.hear(&ask, anywhere.take(&ask, now), now), SlotDecision::Queue);
+/// let SlotDecision::Ask(ask) = admission.arrive(now) else { panic!("there is a slot") };
+/// assert_eq!(admission.on_reply(&ask, anywhere.take(&ask, now), now), SlotDecision::Admit);
+/// let SlotDecision::Ask(ask) = admission.arrive(now) else { panic!("the node does not know yet") };
+/// assert_eq!(admission.on_reply(&ask, anywhere.take(&ask, now), now), SlotDecision::Queue);
 /// // Now the node knows that the pool is used up, and does not ask again in this minute.
-/// assert_eq!(usher.arrive(now), SlotDecision::Queue);
+/// assert_eq!(admission.arrive(now), SlotDecision::Queue);
 /// # Ok::<(), waiting_room_core::ConfigError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ impl SiteAdmission {
     ///
     /// A ticket is valid even if its minute has ended since: it was drawn in time, and counted. A
     /// visitor that got none when the minute ended starts again in the new one.
-    pub fn hear(
+    pub fn on_reply(
         &mut self,
         asked: &CounterRequest,
         reply: CounterReply,
@@ -116,7 +116,7 @@ impl SiteAdmission {
 
     /// Decides after a counter has not replied in time, by asking the next counter if there is one.
     /// No visitor is admitted without a slot that was counted.
-    pub fn miss(&mut self, asked: &CounterRequest, now: Timestamp) -> SlotDecision {
+    pub fn on_timeout(&mut self, asked: &CounterRequest, now: Timestamp) -> SlotDecision {
         self.next_after(asked, now)
     }
 
