@@ -39,8 +39,8 @@ impl Acquire {
         Self { gate: Some(gate), id, deadline, was_polled: false }
     }
 
-    /// The time until which the request waits. A permit that is granted at this very instant
-    /// counts.
+    /// Returns the time until which the request waits. A permit that is granted at this very
+    /// instant counts.
     #[must_use]
     pub const fn deadline(&self) -> Timestamp {
         self.deadline
@@ -106,7 +106,7 @@ impl fmt::Debug for Acquire {
     }
 }
 
-/// The outcome of a request that was removed from the queue, as the caller receives it.
+/// Returns the outcome of a request that was removed from the queue, as the caller receives it.
 fn told(gate: Gate, waiter: &Waiter) -> Result<Permit, GateRefused> {
     match waiter.stage {
         Stage::Granted(grant) => Ok(Permit::new(gate, waiter.class, grant, waiter.since)),

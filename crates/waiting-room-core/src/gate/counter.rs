@@ -100,17 +100,17 @@ impl Counts {
     /// The most requests that can run at once: the largest number of 22 bits.
     pub(super) const MAX_IN_FLIGHT: u32 = (1 << 22) - 1;
 
-    /// Whether a request that arrives may run at once.
+    /// Returns whether a request that arrives may run at once.
     pub(super) const fn may_enter(&self) -> bool {
         !self.has_queue && self.has_room() && !self.is_draining
     }
 
-    /// Whether a permit is free.
+    /// Returns whether a permit is free.
     pub(super) const fn has_room(&self) -> bool {
         self.in_flight < self.limit
     }
 
-    /// Whether no request runs and none waits.
+    /// Returns whether no request runs and none waits.
     pub(super) const fn is_idle(&self) -> bool {
         self.in_flight == 0 && !self.has_queue
     }
@@ -121,7 +121,7 @@ impl Counts {
         self.in_flight
     }
 
-    /// Whether a release has to be handled under the lock.
+    /// Returns whether a release has to be handled under the lock.
     ///
     /// While more requests run than a lowered limit allows, a release only reduces the excess: no
     /// waiter can get the permit. From the limit downwards it goes to a waiter. While the gate is
@@ -170,12 +170,13 @@ impl Running {
         }
     }
 
-    /// The number of running requests of this class.
+    /// Returns the number of running requests of this class.
     pub(super) fn of(&self, class: u8) -> u32 {
         self.number(class).map_or(0, |running| running.load(Ordering::Relaxed))
     }
 
-    /// The number of this class. A class beyond the last counts as the last, as in the line.
+    /// Returns the number of this class. A class beyond the last counts as the last, as in the
+    /// line.
     fn number(&self, class: u8) -> Option<&AtomicU32> {
         self.0.get(usize::from(class)).or(self.0.last())
     }

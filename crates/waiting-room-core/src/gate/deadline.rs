@@ -14,8 +14,8 @@ use super::{
 use crate::Timestamp;
 
 impl Locked<'_> {
-    /// The time until which a request that arrives now may wait, and the reason for its refusal
-    /// after that.
+    /// Returns the time until which a request that arrives now may wait, and the reason for its
+    /// refusal after that.
     ///
     /// It is the earlier of two deadlines: that of the gate, by its discipline, and that of the
     /// client.
@@ -39,13 +39,13 @@ impl Locked<'_> {
         }
     }
 
-    /// The run time to expect of an arriving request; zero if it is unknown.
+    /// Returns the run time to expect of an arriving request, or zero if it is unknown.
     fn typical_hold(&self) -> Duration {
         let hold = if self.is_first() { None } else { self.state.typical_hold.median() };
         hold.unwrap_or_default()
     }
 
-    /// Whether a request that joins `lane` now cannot be served by its deadline.
+    /// Returns whether a request that joins `lane` now cannot be served by its deadline.
     ///
     /// The requests ahead of it are a lower bound, so a request is refused only if it would be late
     /// even at best.
@@ -59,12 +59,13 @@ impl Locked<'_> {
         self.now > deadline || wait - left > 1e-9
     }
 
-    /// The service rate by which an arriving request is judged; `None` if it is unknown.
+    /// Returns the service rate by which an arriving request is judged, or `None` if it is unknown.
     fn rate(&self) -> Option<f64> {
         if self.is_first() { None } else { self.state.rate.per_second() }
     }
 
-    /// Whether an arriving request would be the first to wait. It is then not judged by estimates.
+    /// Returns whether an arriving request would be the first to wait. It is then not judged by
+    /// estimates.
     ///
     /// The estimates are updated only while requests wait. If those of a bad hour could turn the
     /// first request away, none would ever wait again, and the estimates would never be corrected.
@@ -72,8 +73,8 @@ impl Locked<'_> {
         self.state.queued == 0
     }
 
-    /// Whether the queue has been non-empty for so long that an adaptive LIFO serves the newest
-    /// first.
+    /// Returns whether the queue has been non-empty for so long that an adaptive LIFO serves the
+    /// newest first.
     pub(super) fn is_standing(&self) -> bool {
         match &self.shared.rules.discipline {
             Discipline::AdaptiveLifo { interval } => self.standing() > *interval,
@@ -81,7 +82,7 @@ impl Locked<'_> {
         }
     }
 
-    /// The time since the queue was last empty; zero if it is empty.
+    /// Returns the time since the queue was last empty, or zero if it is empty.
     fn standing(&self) -> Duration {
         match self.state.queued {
             0 => Duration::ZERO,
@@ -90,7 +91,7 @@ impl Locked<'_> {
     }
 }
 
-/// The longest wait under controlled delay, if the queue has been non-empty for `standing`.
+/// Returns the longest wait under controlled delay, if the queue has been non-empty for `standing`.
 ///
 /// ```text
 /// longest wait

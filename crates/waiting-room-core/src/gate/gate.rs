@@ -161,13 +161,13 @@ impl Gate {
         })))
     }
 
-    /// The time on the clock of this gate.
+    /// Returns the time on the clock of this gate.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
 
-    /// The limit in force; `None` if there is no limit.
+    /// Returns the limit in force, or `None` if there is no limit.
     ///
     /// A gate without a limit counts to [`GateRules::MAX_LIMIT`] all the same, so a limit of
     /// exactly that number is reported as `None`.
@@ -176,7 +176,7 @@ impl Gate {
         Some(self.0.counter.counts().limit).filter(|limit| *limit < GateRules::MAX_LIMIT)
     }
 
-    /// Whether this gate is in use elsewhere: as a clone, a [`Permit`](super::Permit), an
+    /// Returns whether this gate is in use elsewhere: as a clone, a [`Permit`](super::Permit), an
     /// [`Acquire`](super::Acquire), or an [`Idle`](super::Idle).
     ///
     /// An owner of many gates may drop one that is not shared: no request runs or waits in it.
@@ -185,7 +185,7 @@ impl Gate {
         Arc::strong_count(&self.0) > 1
     }
 
-    /// The numbers of the gate at `now`.
+    /// Returns the numbers of the gate at `now`.
     #[must_use]
     pub fn snapshot(&self, now: Timestamp) -> GateSnapshot {
         // The lock is taken first: the queue, the limit and the draining flag do not change under
@@ -208,7 +208,7 @@ impl Gate {
 }
 
 impl Shared {
-    /// Whether a release is a sample of the service rate although no request waits.
+    /// Returns whether a release is a sample of the service rate although no request waits.
     ///
     /// The rate is normally measured while requests wait. A gate without a queue has no such time,
     /// so it learns from the releases that happen while it is full.

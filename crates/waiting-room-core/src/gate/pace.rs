@@ -74,7 +74,7 @@ impl ServiceRate {
         self.fade();
     }
 
-    /// The rate in requests per second; `None` until enough releases were seen.
+    /// Returns the rate in requests per second, or `None` until enough releases were seen.
     pub(super) fn per_second(&self) -> Option<f64> {
         (self.served >= ENOUGH_RELEASES && self.seconds > 0.0).then(|| self.served / self.seconds)
     }
@@ -103,7 +103,7 @@ impl HoldEstimate {
         self.count = self.count.wrapping_add(1);
     }
 
-    /// The median run time; `None` until enough requests have ended.
+    /// Returns the median run time, or `None` until enough requests have ended.
     pub(super) fn median(&self) -> Option<Duration> {
         let mut sorted = self.last;
         let known = &mut sorted[..self.count.min(HOLDS)];

@@ -23,25 +23,25 @@ impl Permit {
         Self { gate, class, grant, since }
     }
 
-    /// The time at which the permit was granted.
+    /// Returns the time at which the permit was granted.
     #[must_use]
     pub const fn given_at(&self) -> Timestamp {
         self.grant.at
     }
 
-    /// The time that the request waited for the permit; zero if it ran at once.
+    /// Returns the time that the request waited for the permit, or zero if it ran at once.
     #[must_use]
     pub const fn waited(&self) -> Duration {
         self.grant.at.since(self.since)
     }
 
-    /// The number of requests that ran when the permit was granted, including this one.
+    /// Returns the number of requests that ran when the permit was granted, including this one.
     #[must_use]
     pub const fn in_flight(&self) -> u32 {
         self.grant.in_flight
     }
 
-    /// The gate that granted the permit.
+    /// Returns the gate that granted the permit.
     #[must_use]
     pub const fn gate(&self) -> &Gate {
         &self.gate

@@ -175,19 +175,19 @@ impl GateRules {
         self
     }
 
-    /// The limit of these rules; `None` if there is none.
+    /// Returns the limit of these rules, or `None` if there is none.
     #[must_use]
     pub const fn current_limit(&self) -> Option<u32> {
         self.limit
     }
 
-    /// The longest wait of a request under these rules.
+    /// Returns the longest wait of a request under these rules.
     #[must_use]
     pub const fn current_max_wait(&self) -> Duration {
         self.max_wait
     }
 
-    /// The discipline of these rules.
+    /// Returns the discipline of these rules.
     #[must_use]
     pub const fn current_discipline(&self) -> &Discipline {
         &self.discipline
@@ -248,7 +248,7 @@ impl GateRules {
 }
 
 impl Discipline {
-    /// The number of priority classes; 0 for a discipline that does not use them.
+    /// Returns the number of priority classes, or 0 for a discipline that does not use them.
     pub(super) const fn classes(&self) -> usize {
         match self {
             Self::Priority { reserved, .. } => reserved.len(),

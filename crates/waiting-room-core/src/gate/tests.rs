@@ -115,7 +115,7 @@ impl World {
         self.gate.snapshot(self.gate.now())
     }
 
-    /// The numbers of running and of waiting requests.
+    /// Returns the numbers of running and of waiting requests.
     fn counts(&self) -> (u32, u32) {
         let snapshot = self.snapshot();
         (snapshot.in_flight, snapshot.queued)
@@ -187,7 +187,7 @@ fn poll<F: Future + Unpin>(
     Pin::new(future).poll(&mut Context::from_waker(&waker))
 }
 
-/// The order in which waiting requests are served, one after the other.
+/// Returns the order in which waiting requests are served, one after the other.
 fn order<N: Copy>(permit: Permit, mut waiting: Vec<(N, Waiting)>) -> Vec<N> {
     let (mut served, mut running) = (Vec::new(), permit);
     loop {

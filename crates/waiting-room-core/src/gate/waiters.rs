@@ -139,7 +139,7 @@ impl Waiter {
         }
     }
 
-    /// Whether the request still waits, and so is in a lane.
+    /// Returns whether the request still waits, and so is in a lane.
     pub(super) fn is_waiting(&self) -> bool {
         self.stage == Stage::Waiting
     }

@@ -9,8 +9,8 @@ use crate::{
 };
 
 impl Room {
-    /// Whether a visitor with `ahead` present visitors before it may enter now. Both results are
-    /// reasons, for the admission or for the wait.
+    /// Returns whether a visitor with `ahead` present visitors before it may enter now. Both
+    /// results are reasons, for the admission or for the wait.
     ///
     /// The checks go from the most general reason to the most specific one. Only the last of them
     /// depends on the visitor, so a visitor that waits behind others knows that something is free.
@@ -44,7 +44,7 @@ impl Room {
         Ok(Reason::AdmittedSlot)
     }
 
-    /// Whether a pass that is unknown here is accepted.
+    /// Returns whether a pass that is unknown here is accepted.
     ///
     /// With [`Recovery::Pause`], a pass from before the loss of state shows for how long other
     /// passes may be valid, so the hold is extended accordingly. After the hold, newcomers may have
@@ -63,7 +63,8 @@ impl Room {
             || self.sessions.active() < self.rules.total_active_users
     }
 
-    /// The reason to report if a place for this ticket would exceed the share of its network.
+    /// Returns the reason to report if a place for this ticket would exceed the share of its
+    /// network.
     ///
     /// In shadow mode the reason is reported, and the visitor gets the place all the same.
     pub(super) fn over_share(&self, ticket: &Ticket) -> Option<Reason> {
@@ -75,7 +76,7 @@ impl Room {
         })
     }
 
-    /// Whether a newcomer has to return a cookie before it gets a free slot.
+    /// Returns whether a newcomer has to return a cookie before it gets a free slot.
     pub(super) fn is_cookie_tested(&self) -> bool {
         match self.rules.cookie_test {
             CookieTest::Off => false,

@@ -45,8 +45,8 @@ impl WaitEstimate {
         Self { p25: whole(p25), p50: whole(p50), p75: whole(p75) }
     }
 
-    /// The wait for the admission after `ahead` others, at `per_second` admissions. `None` if the
-    /// rate is zero.
+    /// Returns the wait for the admission after `ahead` others, at `per_second` admissions. `None`
+    /// if the rate is zero.
     ///
     /// The dispersion is the variance of admissions in equal spans of time, divided by their mean:
     /// 1 if they are independent, more if they come in bursts.
@@ -63,7 +63,7 @@ impl WaitEstimate {
         Some(Self::new(seconds(mean - spread), seconds(mean), seconds(mean + spread)))
     }
 
-    /// The wait of one of `present` visitors whose order is drawn by lot, at `per_second`
+    /// Returns the wait of one of `present` visitors whose order is drawn by lot, at `per_second`
     /// admissions. `None` if the rate is zero.
     #[must_use]
     pub fn by_lot(present: u32, per_second: f64) -> Option<Self> {
@@ -139,7 +139,8 @@ impl Estimate {
         }
     }
 
-    /// The wait for the admission after `ahead` others; `None` if no visitor is being admitted.
+    /// Returns the wait for the admission after `ahead` others, or `None` if no visitor is being
+    /// admitted.
     pub(crate) fn wait(
         &mut self,
         ahead: u32,
@@ -149,7 +150,7 @@ impl Estimate {
         WaitEstimate::behind(ahead, self.rate(now, fallback), self.dispersion())
     }
 
-    /// The wait of one of `present` visitors whose order is drawn by lot.
+    /// Returns the wait of one of `present` visitors whose order is drawn by lot.
     pub(crate) fn lottery(
         &mut self,
         present: u32,
@@ -159,7 +160,8 @@ impl Estimate {
         WaitEstimate::by_lot(present, self.rate(now, fallback))
     }
 
-    /// The variance of the complete slices divided by their mean; 1 for independent admissions.
+    /// Returns the variance of the complete slices divided by their mean; 1 for independent
+    /// admissions.
     ///
     /// It is at least 1. A steadier rate in the past is no promise that the range will be narrower.
     fn dispersion(&self) -> f64 {
@@ -179,7 +181,7 @@ impl Estimate {
         self.slices.iter().sum()
     }
 
-    /// The time that the slices cover; `None` until it is long enough for a rate.
+    /// Returns the time that the slices cover, or `None` until it is long enough for a rate.
     fn measured_for(&self, now: Timestamp) -> Option<Duration> {
         let kept = Self::SLICE * u32::try_from(self.slices.len().saturating_sub(1)).unwrap_or(0)
             + Duration::from_nanos(now.as_nanos() % nanos(Self::SLICE));
@@ -221,7 +223,7 @@ fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(WaitEstimate::MAX)
 }
 
-/// The nanoseconds of a duration in whole seconds.
+/// Returns the nanoseconds of a duration in whole seconds.
 const fn nanos(duration: Duration) -> u64 {
     duration.as_secs() * 1_000_000_000
 }

@@ -57,7 +57,7 @@ struct Place {
 }
 
 impl Place {
-    /// The time of the next change to this place without a check-in.
+    /// Returns the time of the next change to this place without a check-in.
     fn deadline(&self) -> Timestamp {
         self.present_until.unwrap_or(self.kept_until)
     }
@@ -137,32 +137,32 @@ impl Line {
         }
     }
 
-    /// The time of the visitor's first touch, if it has a place.
+    /// Returns the time of the visitor's first touch, if it has a place.
     pub(super) fn arrival(&self, id: VisitorId) -> Option<Timestamp> {
         self.places.get(&id).map(|place| place.first_seen)
     }
 
-    /// The number of present visitors before this rank.
+    /// Returns the number of present visitors before this rank.
     pub(super) fn present_before(&self, rank: Rank) -> u32 {
         self.ranks.present_before(rank)
     }
 
-    /// The number of present visitors.
+    /// Returns the number of present visitors.
     pub(super) fn present(&self) -> u32 {
         self.ranks.present()
     }
 
-    /// The number of places, including those of visitors who are away.
+    /// Returns the number of places, including those of visitors who are away.
     pub(super) fn len(&self) -> u32 {
         u32::try_from(self.places.len()).unwrap_or(u32::MAX)
     }
 
-    /// The number of places of this visitor's network; 0 if the network is unknown.
+    /// Returns the number of places of this visitor's network, or 0 if the network is unknown.
     pub(super) fn of_network(&self, id: VisitorId) -> u32 {
         id.network().and_then(|network| self.networks.0.get(&network)).copied().unwrap_or(0)
     }
 
-    /// The time of the first touch of the first visitor in line, present or away.
+    /// Returns the time of the first touch of the first visitor in line, present or away.
     pub(super) fn first_arrival(&self) -> Option<Timestamp> {
         let (_, id) = self.ranks.first()?;
         self.places.get(&id).map(|place| place.first_seen)

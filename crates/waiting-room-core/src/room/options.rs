@@ -81,7 +81,8 @@ pub enum PlacesPerNetwork {
 }
 
 impl PlacesPerNetwork {
-    /// The number of places per network, enforced or only counted; `None` if there is none.
+    /// Returns the number of places per network, enforced or only counted, or `None` if there is
+    /// none.
     #[must_use]
     pub const fn number(self) -> Option<u32> {
         match self {

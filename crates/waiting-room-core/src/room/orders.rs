@@ -91,7 +91,7 @@ impl Ranks {
         }
     }
 
-    /// The number of present ranks before this one, which need not be there itself.
+    /// Returns the number of present ranks before this one, which need not be there itself.
     pub(super) fn present_before(&self, rank: Rank) -> u32 {
         let chunk = self.chunk_of(rank);
         let before: u32 = self.present[..chunk].iter().sum();
@@ -101,12 +101,12 @@ impl Ranks {
         before + within
     }
 
-    /// The number of present ranks.
+    /// Returns the number of present ranks.
     pub(super) fn present(&self) -> u32 {
         self.present.iter().sum()
     }
 
-    /// The first rank, present or away.
+    /// Returns the first rank, present or away.
     pub(super) fn first(&self) -> Option<Rank> {
         self.chunks.first()?.first().map(|(rank, _)| *rank)
     }
@@ -115,13 +115,13 @@ impl Ranks {
         self.len
     }
 
-    /// The index of the chunk in which this rank is or would be; the number of chunks if it comes
-    /// after all ranks.
+    /// Returns the index of the chunk in which this rank is or would be; the number of chunks if it
+    /// comes after all ranks.
     fn chunk_of(&self, rank: Rank) -> usize {
         self.chunks.partition_point(|entries| entries.last().is_some_and(|(last, _)| *last < rank))
     }
 
-    /// The chunk and the index in it of a rank, if it is there.
+    /// Returns the chunk and the index in it of a rank, if it is there.
     fn find(&self, rank: Rank) -> Option<(usize, usize)> {
         let chunk = self.chunk_of(rank);
         let index = self.chunks.get(chunk)?.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
@@ -158,7 +158,7 @@ impl Deadlines {
     }
 }
 
-/// The number of present ranks among these.
+/// Returns the number of present ranks among these.
 fn count_present(entries: &[(Rank, bool)]) -> u32 {
     entries.iter().map(|(_, present)| u32::from(*present)).sum()
 }

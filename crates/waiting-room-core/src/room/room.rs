@@ -204,7 +204,7 @@ impl Room {
         self.invariants();
     }
 
-    /// The numbers of the room at `now`, after everything that has lapsed was dropped.
+    /// Returns the numbers of the room at `now`, after everything that has lapsed was dropped.
     pub fn snapshot(&mut self, now: Timestamp) -> RoomSnapshot {
         self.reap(now);
         let mut snapshot = RoomSnapshot::empty(now, &self.rules);
@@ -258,25 +258,25 @@ impl Room {
         }
     }
 
-    /// The number of waiting visitors that check in as asked, as of the last verb.
+    /// Returns the number of waiting visitors that check in as asked, as of the last verb.
     #[must_use]
     pub fn present(&self) -> u32 {
         self.line.present()
     }
 
-    /// The rules in force.
+    /// Returns the rules in force.
     #[must_use]
     pub const fn rules(&self) -> &RoomRules {
         &self.rules
     }
 
-    /// The passes of all active visitors, in no particular order. Some may have lapsed since the
-    /// last verb.
+    /// Returns the passes of all active visitors, in no particular order. Some may have lapsed
+    /// since the last verb.
     pub fn passes(&self) -> impl Iterator<Item = &Pass> {
         self.sessions.passes()
     }
 
-    /// The verdict about a visitor that is active already: the same session, renewed.
+    /// Returns the verdict about a visitor that is active already: the same session, renewed.
     fn active(&mut self, id: VisitorId, now: Timestamp) -> Option<Verdict> {
         let pass = self.prolonged(&self.sessions.pass(id)?, now);
         self.sessions.hold(pass);
@@ -394,7 +394,7 @@ impl Room {
         Verdict::Wait { ticket, reason: over_share.unwrap_or(reason) }
     }
 
-    /// The pass of the same session, renewed at `now`. A renewal never shortens a pass.
+    /// Returns the pass of the same session, renewed at `now`. A renewal never shortens a pass.
     fn prolonged(&self, pass: &Pass, now: Timestamp) -> Pass {
         let expires_at = match self.rules.session_renewal {
             SessionRenewal::Fixed => pass.expires_at,
@@ -403,7 +403,8 @@ impl Room {
         Pass { last_check_in: now, expires_at, ..*pass }
     }
 
-    /// The expected wait behind `ahead` visitors; `None` if no visitor is being admitted.
+    /// Returns the expected wait behind `ahead` visitors, or `None` if no visitor is being
+    /// admitted.
     fn wait(&mut self, ahead: u32, reason: &Reason, now: Timestamp) -> Option<WaitEstimate> {
         if is_closed(reason) {
             return None;
@@ -415,7 +416,7 @@ impl Room {
         }
     }
 
-    /// The time until the next check-in of a visitor with `ahead` visitors before it.
+    /// Returns the time until the next check-in of a visitor with `ahead` visitors before it.
     ///
     /// It is in whole seconds, so that each client can follow it exactly.
     fn interval(&mut self, id: VisitorId, ahead: u32, reason: &Reason, now: Timestamp) -> Duration {
@@ -427,7 +428,7 @@ impl Room {
         self.rules.check_in_interval(ahead, per_second, jitter)
     }
 
-    /// The place of a visitor in the order of the line: by lot, or by arrival.
+    /// Returns the place of a visitor in the order of the line: by lot, or by arrival.
     fn rank(&self, id: VisitorId, first_seen: Timestamp, now: Timestamp) -> Rank {
         match self.rules.queueing_method {
             QueueingMethod::Random => (id.draw(lottery(now)), id),
@@ -462,13 +463,13 @@ impl Room {
     }
 }
 
-/// Whether the reason is that the room is closed. No visitor is admitted then, whatever becomes
-/// free, so there is no wait to estimate.
+/// Returns whether the reason is that the room is closed. No visitor is admitted then, whatever
+/// becomes free, so there is no wait to estimate.
 const fn is_closed(reason: &Reason) -> bool {
     matches!(reason, Reason::QueueAll | Reason::QueuedRecovery)
 }
 
-/// The number of the lots that are valid at `now`.
+/// Returns the number of the lots that are valid at `now`.
 fn lottery(now: Timestamp) -> u64 {
     now.as_secs() / Room::LOTTERY.as_secs()
 }

@@ -216,68 +216,68 @@ impl RoomRules {
         self
     }
 
-    /// The name of the room.
+    /// Returns the name of the room.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The maximum number of active visitors.
+    /// Returns the maximum number of active visitors.
     #[must_use]
     pub const fn total_active_users(&self) -> u32 {
         self.total_active_users
     }
 
-    /// The maximum number of visitors admitted within any 60 seconds; `None` if there is no such
-    /// limit.
+    /// Returns the maximum number of visitors admitted within any 60 seconds, or `None` if there is
+    /// no such limit.
     #[must_use]
     pub const fn new_users_per_minute(&self) -> Option<u32> {
         self.new_users_per_minute
     }
 
-    /// The mode in force.
+    /// Returns the mode in force.
     #[must_use]
     pub const fn mode(&self) -> RoomMode {
         self.mode
     }
 
-    /// The method in force.
+    /// Returns the method in force.
     #[must_use]
     pub const fn queueing_method(&self) -> QueueingMethod {
         self.queueing_method
     }
 
-    /// Whether requests prolong a session.
+    /// Returns whether requests prolong a session.
     #[must_use]
     pub const fn session_renewal(&self) -> SessionRenewal {
         self.session_renewal
     }
 
-    /// The most places in the line.
+    /// Returns the most places in the line.
     #[must_use]
     pub const fn line_capacity(&self) -> u32 {
         self.line_capacity
     }
 
-    /// The most places that one network can hold.
+    /// Returns the most places that one network can hold.
     #[must_use]
     pub const fn places_per_network(&self) -> PlacesPerNetwork {
         self.places_per_network
     }
 
-    /// Whether clients must return a cookie before they get a slot.
+    /// Returns whether clients must return a cookie before they get a slot.
     #[must_use]
     pub const fn cookie_test(&self) -> CookieTest {
         self.cookie_test
     }
 
-    /// The time for which a place is kept after the last check-in.
+    /// Returns the time for which a place is kept after the last check-in.
     #[must_use]
     pub const fn place_retention(&self) -> Duration {
         self.place_retention
     }
 
-    /// The interval between check-ins of a visitor far back in line.
+    /// Returns the interval between check-ins of a visitor far back in line.
     #[must_use]
     pub const fn refresh_interval(&self) -> Duration {
         self.refresh_interval

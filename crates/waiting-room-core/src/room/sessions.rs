@@ -84,24 +84,24 @@ impl Sessions {
         }
     }
 
-    /// The pass of this visitor, if it is active.
+    /// Returns the pass of this visitor, if it is active.
     pub(super) fn pass(&self, id: VisitorId) -> Option<Pass> {
         self.live.get(&id).copied()
     }
 
-    /// The passes of all active visitors.
+    /// Returns the passes of all active visitors.
     pub(super) fn passes(&self) -> impl Iterator<Item = &Pass> {
         self.live.values()
     }
 
-    /// Whether a ticket of a visitor that was first seen at `seen_at` led to a session that is
-    /// over. A ticket from the very instant of the end counts as void.
+    /// Returns whether a ticket of a visitor that was first seen at `seen_at` led to a session that
+    /// is over. A ticket from the very instant of the end counts as void.
     pub(super) fn is_ticket_void(&self, id: VisitorId, seen_at: Timestamp) -> bool {
         self.ended.get(&id).is_some_and(|ended| seen_at <= ended.at)
     }
 
-    /// Whether a pass that was issued or renewed at `made_at` belongs to a session that its visitor
-    /// has left.
+    /// Returns whether a pass that was issued or renewed at `made_at` belongs to a session that its
+    /// visitor has left.
     ///
     /// A session that has expired here voids no pass. The pass itself states how long it is valid,
     /// and a renewal of it may be unknown here.
@@ -109,7 +109,7 @@ impl Sessions {
         self.ended.get(&id).is_some_and(|ended| ended.has_left && made_at <= ended.at)
     }
 
-    /// The number of slots in use.
+    /// Returns the number of slots in use.
     pub(super) fn active(&self) -> u32 {
         u32::try_from(self.live.len()).unwrap_or(u32::MAX)
     }

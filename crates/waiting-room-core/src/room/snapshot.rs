@@ -37,7 +37,7 @@ pub struct RoomSnapshot {
 }
 
 impl RoomSnapshot {
-    /// The numbers of a room without visitors, under these rules.
+    /// Returns the numbers of a room without visitors, under these rules.
     #[must_use]
     pub fn empty(at: Timestamp, rules: &RoomRules) -> Self {
         let total_active_users = rules.total_active_users();

@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl RoomRules {
-    /// The age from which a pass is renewed: an eighth of the session duration.
+    /// Returns the age from which a pass is renewed: an eighth of the session duration.
     ///
     /// Renewing at each request would cost a store call per request. An eighth bounds this to one
     /// call per visitor and eighth, and lets a slot outlive its visitor by no more than that.
@@ -23,7 +23,7 @@ impl RoomRules {
         self.session_duration / 8
     }
 
-    /// The lifetime of a pass and its slot, from its issue or renewal.
+    /// Returns the lifetime of a pass and its slot, from its issue or renewal.
     ///
     /// A sliding session gets its duration and an eighth more. A visitor whose pass is not yet due
     /// for renewal thus still has the full duration after its last request.
@@ -48,8 +48,8 @@ impl RoomRules {
         by_slots.min(by_minute)
     }
 
-    /// The interval until the next check-in of a visitor with `ahead` visitors before it, at
-    /// `per_second` admissions.
+    /// Returns the interval until the next check-in of a visitor with `ahead` visitors before it,
+    /// at `per_second` admissions.
     ///
     /// It is an eighth of the expected wait, between [`SHORTEST_INTERVAL`](Self::SHORTEST_INTERVAL)
     /// and the refresh interval, plus up to 30 % by `jitter` so that visitors do not check in all
@@ -64,7 +64,7 @@ impl RoomRules {
         spread(base.clamp(Self::SHORTEST_INTERVAL, self.refresh_interval), jitter)
     }
 
-    /// The interval until the second touch of a newcomer, which makes its place.
+    /// Returns the interval until the second touch of a newcomer, which makes its place.
     ///
     /// It is 1 to 2 s for up to a thousand newcomers per second. With more of them it grows in
     /// proportion and is spread over as long again, so that a burst of newcomers does not come back
@@ -83,8 +83,8 @@ impl RoomRules {
         Duration::from_secs_f64((spread + 0.5).floor())
     }
 
-    /// The time for which a ticket without a place keeps its order of arrival: one and a half
-    /// refresh intervals.
+    /// Returns the time for which a ticket without a place keeps its order of arrival: one and a
+    /// half refresh intervals.
     ///
     /// A client is asked to stay away for at most 1.3 of them, so a client that comes back on time
     /// keeps its order. A longer lifetime would let clients collect tickets and use them later.
@@ -93,7 +93,7 @@ impl RoomRules {
         self.refresh_interval * 3 / 2
     }
 
-    /// Whether a ticket no longer keeps its order of arrival at `now`.
+    /// Returns whether a ticket no longer keeps its order of arrival at `now`.
     ///
     /// A ticket with a place keeps it for [`place_retention`](Self::place_retention) after the last
     /// check-in, and a first ticket for [`first_ticket_lifetime`](Self::first_ticket_lifetime).
@@ -106,21 +106,22 @@ impl RoomRules {
         ticket.last_check_in + lifetime <= now
     }
 
-    /// The interval until the next check-in in a room that admits no visitor: the longest there is.
+    /// Returns the interval until the next check-in in a room that admits no visitor: the longest
+    /// there is.
     #[must_use]
     pub fn longest_check_in_interval(&self, jitter: u64) -> Duration {
         spread(self.refresh_interval, jitter)
     }
 
-    /// The longest lifetime of a pass that was issued under these rules, or before them as far as
-    /// they state it.
+    /// Returns the longest lifetime of a pass that was issued under these rules, or before them as
+    /// far as they state it.
     #[must_use]
     pub fn longest_pass_lifetime(&self) -> Duration {
         let before = self.longest_session_duration.unwrap_or_default();
         self.pass_lifetime().max(before + before / 8)
     }
 
-    /// The time for which a room that has lost its state admits no newcomers.
+    /// Returns the time for which a room that has lost its state admits no newcomers.
     ///
     /// After it, each older pass has expired, as far as these rules state their lifetime, and the
     /// 60 seconds before the loss no longer count. Zero with [`Recovery::AdmitAtOnce`].
@@ -132,7 +133,7 @@ impl RoomRules {
         }
     }
 
-    /// Whether a pass is due for renewal at `now`.
+    /// Returns whether a pass is due for renewal at `now`.
     ///
     /// It is due at the age of [`renew_after`](Self::renew_after), or after a ninth of its own
     /// lifetime if that comes first. A pass keeps the lifetime that it was issued with. If sessions

@@ -52,14 +52,14 @@ impl VisitorId {
         Self(self.0 & !(Self::NETWORK << Self::SHIFT) | (network as u128) << Self::SHIFT)
     }
 
-    /// The network of the visitor; `None` if it is unknown.
+    /// Returns the network of the visitor, or `None` if it is unknown.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "these bits are meant")]
     pub const fn network(self) -> Option<NonZeroU32> {
         NonZeroU32::new((self.0 >> Self::SHIFT) as u32)
     }
 
-    /// The bits, for a token. They must be sealed before a client gets them.
+    /// Returns the bits, for a token. They must be sealed before a client gets them.
     #[must_use]
     pub const fn bits(self) -> u128 {
         self.0
@@ -91,7 +91,7 @@ impl fmt::Debug for VisitorId {
     }
 }
 
-/// The finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// Returns the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -193,26 +193,26 @@ impl Ticket {
         self.shown_position = Some(shown.filter(is_near).unwrap_or(position));
     }
 
-    /// The minute of arrival, as a count of minutes since the Unix epoch.
+    /// Returns the minute of arrival, as a count of minutes since the Unix epoch.
     #[must_use]
     pub fn bucket(&self) -> u32 {
         bucket(self.first_seen)
     }
 
-    /// The time from `now` until the next check-in; zero if it is due.
+    /// Returns the time from `now` until the next check-in, or zero if it is due.
     #[must_use]
     pub fn retry_after(&self, now: Timestamp) -> Duration {
         self.next_check_in.since(now)
     }
 
-    /// Whether a check-in at `now` would be too early to change anything.
+    /// Returns whether a check-in at `now` would be too early to change anything.
     #[must_use]
     pub fn is_early(&self, now: Timestamp) -> bool {
         now < self.next_check_in
     }
 }
 
-/// The minute in which `at` falls, as a count of minutes since the Unix epoch.
+/// Returns the minute in which `at` falls, as a count of minutes since the Unix epoch.
 pub(crate) fn bucket(at: Timestamp) -> u32 {
     u32::try_from(at.as_secs() / 60).unwrap_or(u32::MAX)
 }
@@ -247,7 +247,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The reason for the verdict.
+    /// Returns the reason for the verdict.
     #[must_use]
     pub const fn reason(&self) -> &Reason {
         match self {

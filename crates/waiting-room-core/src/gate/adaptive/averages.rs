@@ -68,8 +68,8 @@ impl Median {
         self.count += 1;
     }
 
-    /// The median in seconds, interpolated as if the holds of a bucket were spread evenly over it.
-    /// Without holds, it is the shortest hold.
+    /// Returns the median in seconds, interpolated as if the holds of a bucket were spread evenly
+    /// over it. Without holds, it is the shortest hold.
     #[expect(clippy::cast_precision_loss, reason = "good to more digits than a bucket is")]
     pub(super) fn seconds(&self) -> f64 {
         let half = self.count as f64 / 2.0;

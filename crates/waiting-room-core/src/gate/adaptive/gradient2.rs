@@ -92,7 +92,7 @@ const SMOOTHING: f64 = 0.2;
 mod tests {
     use super::*;
 
-    /// The limit after windows with these holds, starting at 100.
+    /// Returns the limit after windows with these holds, starting at 100.
     fn after(rule: &mut Gradient, holds: impl IntoIterator<Item = f64>) -> f64 {
         holds.into_iter().fold(100.0, |limit, hold| {
             let reading = WindowReading {

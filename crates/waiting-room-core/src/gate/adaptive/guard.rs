@@ -70,13 +70,13 @@ impl<R: Rule> Guarded<R> {
         self.limit()
     }
 
-    /// The limit, rounded down.
+    /// Returns the limit, rounded down.
     #[expect(clippy::cast_possible_truncation, reason = "it lies between two limits that are u32")]
     pub(super) fn limit(&self) -> u32 {
         self.limit as u32
     }
 
-    /// The limit after a window, before the bounds: the table of the module docs.
+    /// Returns the limit after a window, before the bounds: the table of the module docs.
     fn next(&mut self, reading: &WindowReading) -> f64 {
         // After a pause, earlier windows may describe another load or another service.
         if reading.after_a_pause {
@@ -110,7 +110,7 @@ impl<R: Rule> Guarded<R> {
         }
     }
 
-    /// Whether the typical hold, including that of this window, is above the target.
+    /// Returns whether the typical hold, including that of this window, is above the target.
     fn is_too_slow(&mut self, hold: f64) -> bool {
         let typical = self.typical_hold.add(hold);
         self.rules.latency_target.is_some_and(|target| typical > target.as_secs_f64())

@@ -44,7 +44,7 @@ impl History {
         self.len = self.len.min(KEPT);
     }
 
-    /// Whether more requests in flight have meant longer holds rather than more throughput.
+    /// Returns whether more requests in flight have meant longer holds rather than more throughput.
     ///
     /// One of three conditions is enough. The throughput is negatively correlated with the number
     /// in flight; or holds are correlated with it, and the throughput is hardly correlated with it;
@@ -96,13 +96,13 @@ impl Series {
         self.product(other) / (self.product(self) * other.product(other)).sqrt()
     }
 
-    /// The standard deviation as a share of the mean.
+    /// Returns the standard deviation as a share of the mean.
     fn variation(&self) -> f64 {
         let deviation = (self.product(self) / self.len).sqrt();
         if self.mean > 0.0 { deviation / self.mean } else { 0.0 }
     }
 
-    /// The sum of the products of the deviations.
+    /// Returns the sum of the products of the deviations.
     fn product(&self, other: &Self) -> f64 {
         self.deviations.iter().zip(&other.deviations).map(|(a, b)| a * b).sum()
     }
@@ -125,7 +125,7 @@ const KEPT: usize = 5;
 mod tests {
     use super::*;
 
-    /// The verdict of the history after windows with 10, 11, 12, … requests in flight.
+    /// Returns the verdict of the history after windows with 10, 11, 12, … requests in flight.
     fn says_more_is_not_faster(
         windows: u32,
         throughput: impl Fn(f64) -> f64,

@@ -34,7 +34,7 @@ use crate::Timestamp;
 /// # assert_eq!(Dial(std::sync::Arc::new(7.into())).limit(), 7);
 /// ```
 pub trait AdaptiveLimit: fmt::Debug + Send + 'static {
-    /// The number of requests that may run at once.
+    /// Returns the number of requests that may run at once.
     fn limit(&self) -> u32;
 
     /// Records a request that has ended; returns the number that may run from now on.

@@ -140,12 +140,12 @@ impl AdaptiveRules {
         Ok(())
     }
 
-    /// The limit at the start.
+    /// Returns the limit at the start.
     pub(super) fn first(&self) -> f64 {
         self.within(f64::from(self.initial.unwrap_or(INITIAL)))
     }
 
-    /// The allowed limit that is nearest to this one.
+    /// Returns the allowed limit that is nearest to this one.
     pub(super) fn within(&self, limit: f64) -> f64 {
         limit.max(f64::from(self.min)).min(f64::from(self.max))
     }

@@ -83,7 +83,7 @@ fn lowest(course: &[Second]) -> u32 {
     course.iter().map(|second| second.limit).min().unwrap()
 }
 
-/// The requests per second that ended without a timeout.
+/// Returns the requests per second that ended without a timeout.
 fn goodput(course: &[Second]) -> f64 {
     course.iter().map(|second| f64::from(second.done)).sum::<f64>() / course.len() as f64
 }

@@ -83,7 +83,7 @@ impl Rule for QueueSize {
 }
 
 impl QueueSize {
-    /// The base to compare this hold with; `None` if the hold has become the new base.
+    /// Returns the base to compare this hold with, or `None` if the hold has become the new base.
     fn base(&mut self, hold: f64) -> Option<f64> {
         self.windows_since_probe += 1;
         if self.windows_since_probe < PROBE

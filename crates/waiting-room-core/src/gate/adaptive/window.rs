@@ -140,7 +140,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// The readings from samples with this hold, at `rate` per second, over these seconds.
+    /// Returns the readings from samples with this hold, at `rate` per second, over these seconds.
     fn read(
         window: &mut Window,
         seconds: std::ops::Range<u64>,

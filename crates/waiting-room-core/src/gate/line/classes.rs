@@ -34,7 +34,7 @@ impl Classes {
         Self { classes: reserved.iter().map(class).collect(), aging }
     }
 
-    /// The class that is next; `None` if no request waits.
+    /// Returns the class that is next, or `None` if no request waits.
     ///
     /// That is the lowest class that runs less than its reserved share. If each has its share, it
     /// is the class whose number, less the periods of aging that its oldest request has waited, is
@@ -58,7 +58,7 @@ impl Classes {
         short.or_else(|| waiting().min_by_key(rank)).map(|(index, _)| index)
     }
 
-    /// The lane with this number, as [`lane`](Line::lane) has returned it.
+    /// Returns the lane with this number, as [`lane`](Line::lane) has returned it.
     fn of(&mut self, lane: u64) -> Option<&mut Lane> {
         let index = usize::try_from(lane).ok()?;
         self.classes.get_mut(index).map(|class| &mut class.lane)

@@ -11,7 +11,7 @@ use crate::{
 /// with the number of classes, or with the logarithm of the number of lanes. Only
 /// [`oldest`](Self::oldest) visits each lane; it is called for snapshots.
 pub(in crate::gate) trait Line: Send {
-    /// The lane that a request of this class and tenant joins.
+    /// Returns the lane that a request of this class and tenant joins.
     fn lane(&self, class: u8, tenant: u64) -> u64;
 
     /// Adds a request at the end of the lane that its entry names.
@@ -36,13 +36,14 @@ pub(in crate::gate) trait Line: Send {
     /// Takes out a request that is in the line.
     fn remove(&mut self, id: Id, waiters: &mut Waiters);
 
-    /// The least number of requests that are served before one that joins `lane` now.
+    /// Returns the least number of requests that are served before one that joins `lane` now.
     fn ahead(&self, lane: u64, is_standing: bool) -> usize;
 
-    /// The arrival of the request that has waited the longest; `None` if the line is empty.
+    /// Returns the arrival of the request that has waited the longest, or `None` if the line is
+    /// empty.
     fn oldest(&self, waiters: &Waiters) -> Option<Timestamp>;
 
-    /// The number of requests in the line.
+    /// Returns the number of requests in the line.
     fn len(&self) -> usize;
 }
 
@@ -91,7 +92,7 @@ impl Lane {
         self.len -= 1;
     }
 
-    /// The arrival of the first request, which is the one that has waited the longest.
+    /// Returns the arrival of the first request, which is the one that has waited the longest.
     pub(super) fn oldest(&self, waiters: &Waiters) -> Option<Timestamp> {
         self.first.map(|id| waiters[id].since)
     }

@@ -136,7 +136,8 @@ impl Line for ByTenant {
     }
 }
 
-/// The lanes that a tenant is dealt: the first cards of a deck shuffled by the tenant's hash.
+/// Returns the lanes that a tenant is dealt: the first cards of a deck shuffled by the tenant's
+/// hash.
 ///
 /// The deck is shuffled as far as it is dealt (Fisher and Yates), so the lanes of a hand differ.
 fn hand(tenant: u64) -> [u64; HAND] {

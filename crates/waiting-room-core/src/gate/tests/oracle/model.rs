@@ -186,7 +186,7 @@ impl Model {
         }
     }
 
-    /// The request that is served next.
+    /// Returns the request that is served next.
     fn next(&self) -> Name {
         match &self.rules.discipline {
             Discipline::AdaptiveLifo { interval } if self.stands_for(*interval) => {
@@ -212,7 +212,7 @@ impl Model {
         }
     }
 
-    /// The request that is evicted for a newcomer, if any.
+    /// Returns the request that is evicted for a newcomer, if any.
     fn evicted_for(&self, newcomer: &Name) -> Option<Name> {
         match &self.rules.discipline {
             Discipline::AdaptiveLifo { .. } => self.line.first().copied(),
@@ -272,7 +272,7 @@ impl Model {
         }
     }
 
-    /// Whether a newcomer cannot be served in time, as far as is known.
+    /// Returns whether a newcomer cannot be served in time, as far as is known.
     fn is_hopeless(&self, newcomer: &Name) -> bool {
         let Some(rate) = self.rate() else { return newcomer.deadline < self.now };
         let ahead = match &self.rules.discipline {
@@ -292,7 +292,8 @@ impl Model {
         self.now + Duration::from_secs_f64((ahead + 1) as f64 / rate) > newcomer.deadline
     }
 
-    /// The median of the last fifteen run times, once there are eight and while requests wait.
+    /// Returns the median of the last fifteen run times, once there are eight and while requests
+    /// wait.
     fn typical_hold(&self) -> Duration {
         let mut last = self.holds.iter().rev().take(15).copied().collect::<Vec<_>>();
         last.sort_unstable();
@@ -366,7 +367,7 @@ impl Model {
     }
 }
 
-/// The lanes of a tenant, in the order in which it joins them while they are empty.
+/// Returns the lanes of a tenant, in the order in which it joins them while they are empty.
 fn hand(tenant: u64) -> [u64; 8] {
     let mut empty = line(&Discipline::FairByTenant(Tenants::Shuffled));
     let mut waiters = Waiters::default();

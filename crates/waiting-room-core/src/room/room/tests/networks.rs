@@ -12,7 +12,7 @@ fn full(places: PlacesPerNetwork) -> Room {
     room
 }
 
-/// The visitor with this number in a network.
+/// Returns the visitor with this number in a network.
 fn of(network: u32, who: u128) -> VisitorId {
     id(who).of_network(NonZeroU32::new(network))
 }
