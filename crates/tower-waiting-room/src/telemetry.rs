@@ -64,7 +64,6 @@ mod subject;
 #[cfg(feature = "metrics")]
 use std::ops::Add;
 use std::{
-    error::Error,
     io::{self, Write},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -333,7 +332,8 @@ impl Telemetry {
 
     /// Reports the result of reading the rules file: `None` if it was applied, or the error that
     /// kept it from being applied.
-    pub(crate) fn rules_file(&self, error: Option<&dyn Error>) {
+    #[cfg(feature = "rules-file")]
+    pub(crate) fn rules_file(&self, error: Option<&dyn std::error::Error>) {
         let room = &*self.room;
         match error {
             None => tracing::info!(room, "rules file in force"),

@@ -1,6 +1,6 @@
 //! The builder of a configuration: options and their validation.
 
-use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -19,7 +19,7 @@ use crate::{
     gate::{Concurrency, GateStage},
     rate::{RateConfig, RateLimit, RateStoreFailure, Shared},
     rate_headers::RateHeaders,
-    request::{Bypass, ClientIp, ClientKind, Part, RequestHead},
+    request::{Bypass, ClientIp, ClientKind, RequestHead},
     respond::{Answer, Page, Refusal, Statuses},
     room::{Challenge, FirstTouch},
     token::{CookieSettings, KeyRing},
@@ -200,7 +200,8 @@ impl WaitingRoomConfigBuilder {
     /// limits stay in force, and the error is logged and returned by
     /// [`file_error`](crate::handle::LimitsHandle::file_error). The format of the file is described
     /// in `docs/rules-file.md` of the repository.
-    pub fn rate_limits_file(mut self, path: impl Into<PathBuf>) -> Self {
+    #[cfg(feature = "rules-file")]
+    pub fn rate_limits_file(mut self, path: impl Into<std::path::PathBuf>) -> Self {
         self.config.rules_file.get_or_insert_default().path = path.into();
         self
     }
@@ -210,12 +211,13 @@ impl WaitingRoomConfigBuilder {
     ///
     /// Requires a [`rate_limits_file`](Self::rate_limits_file) and a name that is neither built in
     /// nor defined twice.
+    #[cfg(feature = "rules-file")]
     pub fn descriptor(
         mut self,
-        name: impl Into<Cow<'static, str>>,
+        name: impl Into<std::borrow::Cow<'static, str>>,
         closure: impl Fn(&RequestHead<'_>) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        let part = Part::By(name.into(), Arc::new(closure));
+        let part = crate::request::Part::By(name.into(), Arc::new(closure));
         self.config.rules_file.get_or_insert_default().descriptors.push(part);
         self
     }

@@ -16,7 +16,7 @@
 mod gates;
 mod rates;
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use http::StatusCode;
 use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly;
@@ -85,7 +85,8 @@ pub(super) struct ConfigFile {
     rate_limits: Vec<RateLimitFile>,
     /// The path of a rules file, which may change while the service runs. A relative path starts at
     /// the working directory of the process.
-    rate_limits_file: Option<PathBuf>,
+    #[cfg(feature = "rules-file")]
+    rate_limits_file: Option<std::path::PathBuf>,
     /// The headers that report limits to clients: `common` by default.
     rate_headers: Option<RateHeaders>,
     /// Where the address of a client is read from: the connection by default.
@@ -285,6 +286,7 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
         }
         let rates = Rates {
             limits: file.rate_limits,
+            #[cfg(feature = "rules-file")]
             file: file.rate_limits_file,
             headers: file.rate_headers,
             client_ip: file.client_ip,
