@@ -135,6 +135,7 @@
 //! | feature | what it adds |
 //! |---|---|
 //! | `axum` (default) | reads the client's address from axum's `ConnectInfo`; watches the body of a request that waits at a gate for a disconnect, bounds each read of it while the request runs, and drains it for a while after a refusal |
+//! | `page` (default) | the HTML page for browsers, a template or closure in its place, and answers in five languages; without it, browsers get plain text, and all answers are in English |
 //! | `rules-file` (default) | rate limits from a YAML or TOML file, which is applied again whenever it changes |
 //! | `metrics` | counters and histograms of the `metrics` crate, and gauges of the gates |
 //! | `tonic` | reads the client's address from tonic's `TcpConnectInfo` |

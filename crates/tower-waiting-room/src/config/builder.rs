@@ -340,6 +340,7 @@ impl WaitingRoomConfigBuilder {
     }
 
     /// Sets the page for waiting browsers; a built-in page in the visitor's language by default.
+    #[cfg(feature = "page")]
     pub fn page(mut self, page: Page) -> Self {
         self.config.page = page;
         self

@@ -35,7 +35,6 @@ use super::{DebugHeader, Enforcement, Preflight, WaitingRoomConfig};
 use crate::{
     rate_headers::RateHeaders,
     request::{Bypass, ClientKind},
-    respond::Page,
     token::{CookieSettings, KeyRing, SameSite, TokenKey},
 };
 
@@ -110,6 +109,7 @@ pub(super) struct ConfigFile {
     #[serde(default)]
     preflight: Preflight,
     /// The source of a template (not a path) that replaces the default page.
+    #[cfg(feature = "page")]
     page: Option<String>,
     /// The statuses of answers to clients that wait.
     #[serde(default)]
@@ -299,8 +299,9 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
         if let Some(keys) = key_ring(&file.keys)? {
             builder = builder.keys(keys);
         }
+        #[cfg(feature = "page")]
         if let Some(template) = &file.page {
-            builder = builder.page(Page::template(template)?);
+            builder = builder.page(crate::respond::Page::template(template)?);
         }
         for rule in file.bypass {
             builder = builder.bypass(rule.bypass()?);

@@ -97,7 +97,11 @@ impl Client {
         let language = combined(headers, &ACCEPT_LANGUAGE, MAX_ACCEPT_LANGUAGE_LEN);
         Self {
             kind: ClientKind::of(headers),
-            language: Language::negotiate(language.as_deref().unwrap_or_default()),
+            // Without pages, answers are in English alone.
+            language: match cfg!(feature = "page") {
+                true => Language::negotiate(language.as_deref().unwrap_or_default()),
+                false => Language::English,
+            },
             is_head: method == Method::HEAD,
             is_poll: headers.contains_key(POLL_HEADER),
             is_safe: method == Method::GET || method == Method::HEAD,
