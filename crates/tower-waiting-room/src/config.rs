@@ -8,6 +8,8 @@ mod builder;
 mod file;
 mod layer;
 mod modes;
+#[cfg(feature = "room")]
+mod room;
 
 pub use waiting_room_core::error::ConfigErrorKind;
 

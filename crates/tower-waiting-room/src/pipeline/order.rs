@@ -28,10 +28,9 @@ use crate::{
     rate_headers::Field,
     request::{Bypass, Caller, Callers, Findings, POLL_HEADER, RequestHead},
     respond::{Outcome, Responder},
-    room::{BoxFuture, PassRenewal, RoomStage, Token, Undelivered, Visitor},
+    room::{BoxFuture, Opened, PassRenewal, RoomStage, Token, TokenSource, Undelivered, Visitor},
     rules_file::{FollowedFile, Watch},
     telemetry::Telemetry,
-    token::{Opened, TokenSource},
 };
 
 /// The stages of a layer and everything around them, shared by all services that the layer makes.
