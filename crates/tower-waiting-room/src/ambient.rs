@@ -62,7 +62,7 @@ pub(crate) fn system_bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "room"))]
 mod tests {
     use super::*;
 

@@ -20,5 +20,5 @@ pub use self::{
 };
 pub use crate::misconfiguration::Misconfiguration;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "page", feature = "room", feature = "rules-file"))]
 mod tests;

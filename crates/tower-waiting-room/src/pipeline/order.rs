@@ -112,7 +112,7 @@ pub(super) enum Stage {
     /// Charges the rate limits.
     Limits,
     /// Counts the requests that pass it, and lets all of them continue.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "room"))]
     Probe(&'static std::sync::atomic::AtomicU32),
     /// Accepts a pass, answers an early ticket, or asks the store.
     Room,
@@ -261,7 +261,7 @@ impl<St: Store> Pipeline<St> {
             let flow = match stage {
                 Stage::Gates => self.enter_gates(head, journey),
                 Stage::Limits => self.charge(head, journey),
-                #[cfg(test)]
+                #[cfg(all(test, feature = "room"))]
                 Stage::Probe(passed) => {
                     passed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     Continue(())
