@@ -31,10 +31,19 @@ step "public API: it is that of docs/api.txt"
 scripts/public-api.py
 
 step "each feature by itself"
-cargo check --quiet -p tower-waiting-room --no-default-features
-cargo check --quiet -p tower-waiting-room --features metrics
-cargo check --quiet -p tower-waiting-room --no-default-features --features tonic
+for feature in "" axum metrics page room rules-file tonic; do
+    cargo clippy --quiet -p tower-waiting-room --no-default-features --features "$feature" \
+        -- -D warnings
+done
 cargo check --quiet -p waiting-room-redis
+limits_alone=(-p tower-waiting-room --no-default-features --features axum)
+cargo test --quiet "${limits_alone[@]}" --lib --tests
+packages=$(cargo tree "${limits_alone[@]}" -e normal --prefix none \
+    | sed 's/ (\*)//' | awk '{print $1}' | sort -u | wc -l)
+if ((packages > 70)); then
+    echo "limits and gates with axum need $packages packages, at most 70 are wanted"
+    exit 1
+fi
 
 step "tests"
 # The tests with foreign clients mostly wait for those clients, so there are more threads than

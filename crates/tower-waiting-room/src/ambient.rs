@@ -7,8 +7,12 @@
 
 use std::{fmt, sync::Arc};
 
-use rand::{Rng, rand_core::UnwrapErr, rngs::SysRng};
-use waiting_room_core::{Timestamp, VisitorId, time::Clock};
+use rand::Rng;
+#[cfg(feature = "room")]
+use rand::{rand_core::UnwrapErr, rngs::SysRng};
+#[cfg(feature = "room")]
+use waiting_room_core::VisitorId;
+use waiting_room_core::{Timestamp, time::Clock};
 
 /// The clock of a layer's stages. It is the clock of the store, so that the stages and the store
 /// agree on the time. All clones are the same clock.
@@ -34,6 +38,7 @@ impl fmt::Debug for StageClock {
 }
 
 /// Draws the id of a new visitor.
+#[cfg(feature = "room")]
 pub(crate) fn random_visitor_id() -> VisitorId {
     VisitorId::new(u128::from_le_bytes(random_bytes()))
 }
@@ -50,13 +55,14 @@ pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
 /// # Panics
 ///
 /// If the operating system provides no randomness.
+#[cfg(feature = "room")]
 pub(crate) fn system_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     UnwrapErr(SysRng).fill_bytes(&mut bytes);
     bytes
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "room"))]
 mod tests {
     use super::*;
 

@@ -8,6 +8,8 @@ mod builder;
 mod file;
 mod layer;
 mod modes;
+#[cfg(feature = "room")]
+mod room;
 
 pub use waiting_room_core::error::ConfigErrorKind;
 
@@ -18,5 +20,5 @@ pub use self::{
 };
 pub use crate::misconfiguration::Misconfiguration;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "page", feature = "room", feature = "rules-file"))]
 mod tests;

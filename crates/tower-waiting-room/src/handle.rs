@@ -13,8 +13,9 @@
 mod gate;
 mod layer;
 mod limits;
+#[cfg(feature = "room")]
 mod room;
 
-pub use self::{
-    gate::GateHandle, layer::WaitingRoomHandle, limits::LimitsHandle, room::RoomHandle,
-};
+#[cfg(feature = "room")]
+pub use self::room::RoomHandle;
+pub use self::{gate::GateHandle, layer::WaitingRoomHandle, limits::LimitsHandle};

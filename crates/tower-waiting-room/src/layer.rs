@@ -52,10 +52,10 @@ impl WaitingRoomLayer {
     pub fn with_clock(config: WaitingRoomConfig, clock: impl Clock) -> Self {
         // Without a room, the store is the clock of the limits and gates and nothing else.
         let no_room = || RoomRules::new(&*config.name, RoomRules::MAX_USERS);
-        let rules = config.room().cloned().unwrap_or_else(no_room);
+        let rules = config.room.clone().unwrap_or_else(no_room);
         let store = MemoryStore::with_clock(rules, clock)
             .expect("a config is built only from rules that a room can keep");
-        Self::with_store(config, store, StoreFailure::Wait)
+        Self { pipeline: Arc::new(Pipeline::new(config, store, StoreFailure::Wait)) }
     }
 }
 
@@ -70,6 +70,7 @@ impl<St: Store> WaitingRoomLayer<St> {
     /// `on_failure` decides about visitors without a valid pass while the store does not answer. It
     /// has no default, because admitting all of them is wrong for scarce goods, and refusing all of
     /// them is wrong for content. Requests with a valid pass are forwarded in either case.
+    #[cfg(feature = "room")]
     #[must_use]
     pub fn with_store(config: WaitingRoomConfig, store: St, on_failure: StoreFailure) -> Self {
         Self { pipeline: Arc::new(Pipeline::new(config, store, on_failure)) }

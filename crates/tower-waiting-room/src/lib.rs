@@ -135,6 +135,9 @@
 //! | feature | what it adds |
 //! |---|---|
 //! | `axum` (default) | reads the client's address from axum's `ConnectInfo`; watches the body of a request that waits at a gate for a disconnect, bounds each read of it while the request runs, and drains it for a while after a refusal |
+//! | `room` (default) | the waiting room: its options, its [handle](handle::RoomHandle), tokens and cookies; without it, the layer has rate limits and gates alone |
+//! | `page` (default) | the HTML page for browsers, a template or closure in its place, and answers in five languages; without it, browsers get plain text, and all answers are in English |
+//! | `rules-file` (default) | rate limits from a YAML or TOML file, which is applied again whenever it changes |
 //! | `metrics` | counters and histograms of the `metrics` crate, and gauges of the gates |
 //! | `tonic` | reads the client's address from tonic's `TcpConnectInfo` |
 
@@ -151,10 +154,13 @@ pub mod rate;
 mod rate_headers;
 pub mod request;
 pub mod respond;
+#[cfg_attr(not(feature = "room"), path = "no_room.rs")]
 pub mod room;
+#[cfg_attr(not(feature = "rules-file"), path = "no_rules_file.rs")]
 mod rules_file;
 pub mod service;
 mod telemetry;
+#[cfg(feature = "room")]
 pub mod token;
 
 /// Clocks and timestamps. A layer reads the [`SystemClock`](time::SystemClock); a test gives it a
@@ -175,6 +181,9 @@ pub use crate::{
     layer::WaitingRoomLayer,
     rate::RateLimit,
     request::{ClientIp, Key, TrustedProxies},
+};
+#[cfg(feature = "room")]
+pub use crate::{
     room::StoreFailure,
     token::{KeyRing, TokenKey},
 };

@@ -28,7 +28,7 @@ mod reply;
 mod response;
 mod verdict;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "room"))]
 mod tests;
 
 pub(crate) use self::{

@@ -35,6 +35,7 @@
 // the decisions of all limits about one request. The stage renders no response and writes no
 // header, and it knows neither the room nor the gates.
 
+#[cfg(feature = "rules-file")]
 mod condition;
 mod config;
 mod diagnosis;
@@ -55,10 +56,11 @@ pub use waiting_room_core::{
     rate::{Algorithm, Alignment, ChargeReply, ChargeRequest, RatePolicy, RateStore, Refusals},
 };
 
-#[cfg(test)]
+#[cfg(feature = "rules-file")]
+pub(crate) use self::condition::{Condition, Literal};
+#[cfg(all(test, feature = "page", feature = "room", feature = "rules-file"))]
 pub(crate) use self::limit::Cost;
 pub(crate) use self::{
-    condition::{Condition, Literal},
     config::RateConfig,
     limit_set::{LimitSet, Limits},
     policy::Policy,
@@ -73,7 +75,8 @@ pub use self::{
     limit::{OverLimit, RateLimit},
     store::RateStoreFailure,
 };
-pub use crate::{
-    rate_headers::{QuotaUnit, RateHeaders},
-    rules_file::RulesFileError,
-};
+pub use crate::rate_headers::{QuotaUnit, RateHeaders};
+#[cfg(not(feature = "rules-file"))]
+pub(crate) use crate::rules_file::Condition;
+#[cfg(feature = "rules-file")]
+pub use crate::rules_file::RulesFileError;

@@ -31,10 +31,13 @@ mod path_rule;
 
 #[cfg(feature = "axum")]
 pub use self::body::BodyReadTimeout;
+#[cfg(feature = "room")]
+pub(crate) use self::client::is_native_grpc;
+#[cfg(feature = "rules-file")]
+pub(crate) use self::client_ip::network;
 pub(crate) use self::{
     body::{DisconnectProbe, bound_reads, linger},
-    client::{Client, Program, is_native_grpc},
-    client_ip::network,
+    client::{Client, Program},
     head::{Findings, has_unread_body},
     key::{Caller, Callers, Found, Part},
     matcher::{Doubt, Matcher, Scope, validate_name},

@@ -30,23 +30,30 @@ mod cloudflare;
 mod form;
 mod grpc;
 mod headers;
+#[cfg(feature = "page")]
 mod html;
+#[cfg_attr(not(feature = "page"), path = "respond/no_i18n.rs")]
 mod i18n;
 mod json;
 mod message;
+#[cfg_attr(not(feature = "page"), path = "respond/no_page.rs")]
 mod page;
 mod problem;
 mod refusal;
 mod responder;
+#[cfg(any(feature = "page", test))]
 mod sample;
 mod sentences;
 mod statuses;
 
+#[cfg(not(feature = "page"))]
+pub(crate) use self::page::Page;
+#[cfg(feature = "page")]
+pub use self::page::Page;
 pub use self::{
     answer::{Answer, Outcome},
     headers::{COMMAND_HEADER, EXPOSED_HEADERS, REASON_HEADER, reason_of},
     message::Message,
-    page::Page,
 };
 pub(crate) use self::{
     headers::{CLOUDFLARE_COMMAND_HEADER, OUTCOME_HEADER},

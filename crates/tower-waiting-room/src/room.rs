@@ -23,6 +23,7 @@
 //! neither on the latency of the store nor, until their passes expire, on whether it answers.
 
 mod challenge;
+mod options;
 mod outage;
 mod pace;
 mod renewal;
@@ -41,8 +42,10 @@ pub use waiting_room_core::{
 pub(crate) use self::sessions::Undelivered;
 pub(crate) use self::{
     challenge::Challenge,
+    options::RoomOptions,
     outage::BoxFuture,
     renewal::PassRenewal,
     stage::{RoomStage, Token, Visitor},
 };
 pub use self::{challenge::FirstTouch, outage::StoreFailure, sessions::Visit};
+pub(crate) use crate::token::{Opened, TOKEN_HEADER, TokenSource};

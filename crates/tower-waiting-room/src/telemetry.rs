@@ -64,7 +64,6 @@ mod subject;
 #[cfg(feature = "metrics")]
 use std::ops::Add;
 use std::{
-    error::Error,
     io::{self, Write},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -158,48 +157,6 @@ impl Telemetry {
             "room" => Arc::clone(&self.room),
             "reason" => reason.to_string(),
         )
-    }
-
-    /// Reports the number of tokens of one request that were refused, and the error of the last
-    /// one.
-    ///
-    /// The client receives no error: the request continues with another of its tokens, or as a
-    /// request without a token.
-    pub(crate) fn rejected(&self, tokens: usize, error: &'static str) {
-        let room = &*self.room;
-        tracing::debug!(room, tokens, error, "tokens rejected");
-        #[cfg(feature = "metrics")]
-        metrics::counter!(
-            "waiting_room_tokens_rejected_total",
-            "room" => Arc::clone(&self.room),
-            "error" => error,
-        )
-        .increment(tokens as u64);
-    }
-
-    /// Reports that the store of the room has stopped answering. Called once for each outage.
-    pub(crate) fn store_is_away(&self, error: &StoreError) {
-        let room = &*self.room;
-        let error = error as &dyn std::error::Error;
-        tracing::warn!(room, error, "the store does not answer");
-    }
-
-    /// Reports that the store of the room answers again after an outage.
-    pub(crate) fn store_answers(&self) {
-        tracing::info!(room = &*self.room, "the store answers again");
-    }
-
-    /// Reports that the store did not decide about a request, so that the failure policy does.
-    pub(crate) fn store_failed(&self, error: &StoreError, policy: &'static str) {
-        let room = &*self.room;
-        tracing::debug!(room, policy, error = error as &dyn std::error::Error, "store failed");
-        #[cfg(feature = "metrics")]
-        metrics::counter!(
-            "waiting_room_store_failures_total",
-            "room" => Arc::clone(&self.room),
-            "policy" => policy,
-        )
-        .increment(1);
     }
 
     /// Reports that the store of the limits did not decide about a request.
@@ -333,7 +290,8 @@ impl Telemetry {
 
     /// Reports the result of reading the rules file: `None` if it was applied, or the error that
     /// kept it from being applied.
-    pub(crate) fn rules_file(&self, error: Option<&dyn Error>) {
+    #[cfg(feature = "rules-file")]
+    pub(crate) fn rules_file(&self, error: Option<&dyn std::error::Error>) {
         let room = &*self.room;
         match error {
             None => tracing::info!(room, "rules file in force"),
@@ -386,5 +344,51 @@ impl Telemetry {
     /// Returns the misconfigurations that were found so far, in the order in which they were found.
     pub(crate) fn misconfigurations(&self) -> Vec<Misconfiguration> {
         self.misconfigured.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Events of a room: its tokens, and its store.
+#[cfg(feature = "room")]
+impl Telemetry {
+    /// Reports the number of tokens of one request that were refused, and the error of the last
+    /// one.
+    ///
+    /// The client receives no error: the request continues with another of its tokens, or as a
+    /// request without a token.
+    pub(crate) fn rejected(&self, tokens: usize, error: &'static str) {
+        let room = &*self.room;
+        tracing::debug!(room, tokens, error, "tokens rejected");
+        #[cfg(feature = "metrics")]
+        metrics::counter!(
+            "waiting_room_tokens_rejected_total",
+            "room" => Arc::clone(&self.room),
+            "error" => error,
+        )
+        .increment(tokens as u64);
+    }
+
+    /// Reports that the store of the room has stopped answering. Called once for each outage.
+    pub(crate) fn store_is_away(&self, error: &StoreError) {
+        let room = &*self.room;
+        let error = error as &dyn std::error::Error;
+        tracing::warn!(room, error, "the store does not answer");
+    }
+
+    /// Reports that the store of the room answers again after an outage.
+    pub(crate) fn store_answers(&self) {
+        tracing::info!(room = &*self.room, "the store answers again");
+    }
+
+    /// Reports that the store did not decide about a request, so that the failure policy does.
+    pub(crate) fn store_failed(&self, error: &StoreError, policy: &'static str) {
+        let room = &*self.room;
+        tracing::debug!(room, policy, error = error as &dyn std::error::Error, "store failed");
+        #[cfg(feature = "metrics")]
+        metrics::counter!(
+            "waiting_room_store_failures_total",
+            "room" => Arc::clone(&self.room),
+            "policy" => policy,
+        )
+        .increment(1);
     }
 }

@@ -11,9 +11,8 @@ use crate::{
     rate::RateConfig,
     request::Bypass,
     respond::{Page, Refusal, Statuses},
-    room::Challenge,
+    room::RoomOptions,
     rules_file::RulesSource,
-    token::{CookieSettings, KeyRing},
 };
 
 /// A validated configuration of one layer.
@@ -102,18 +101,17 @@ pub struct WaitingRoomConfig {
     /// The rules file, if one is configured.
     pub(crate) rules_file: Option<RulesSource>,
     pub(crate) gates: Vec<Concurrency>,
-    pub(crate) keys: Option<KeyRing>,
-    pub(crate) cookie: CookieSettings,
+    pub(crate) room_options: RoomOptions,
     pub(crate) bypass: Vec<Bypass>,
     pub(crate) preflight: Preflight,
     pub(crate) page: Page,
     pub(crate) refusal: Option<Refusal>,
-    pub(crate) challenge: Option<Challenge>,
     pub(crate) statuses: Statuses,
     pub(crate) enforcement: Enforcement,
     pub(crate) debug_header: DebugHeader,
 }
 
+#[cfg(feature = "room")]
 impl WaitingRoomConfig {
     /// Returns the rules of the room, which its store enforces; `None` for a layer without a room.
     #[must_use]

@@ -72,7 +72,7 @@ fn a_file_and_the_builder_mean_the_same() {
     assert_eq!(built.preflight, Preflight::SkipRoom);
     assert_eq!(from_file.statuses.of(ClientKind::Navigation), StatusCode::OK);
     assert_eq!(from_file.enforcement, Enforcement::Shadow);
-    assert!(from_file.keys.is_some());
+    assert!(from_file.room_options.keys.is_some());
 }
 
 #[test]

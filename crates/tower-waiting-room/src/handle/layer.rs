@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use waiting_room_core::{MemoryStore, Store, gate::DrainQueue};
 
-use super::{gate::GateHandle, limits::LimitsHandle, room::RoomHandle};
+use super::{gate::GateHandle, limits::LimitsHandle};
 use crate::{misconfiguration::Misconfiguration, pipeline::Pipeline};
 
 /// Observes a layer and changes its rules while it serves.
@@ -22,9 +22,13 @@ impl<St: Store> WaitingRoomHandle<St> {
     }
 
     /// Returns the handle on the room; `None` if the layer was configured without one.
+    #[cfg(feature = "room")]
     #[must_use]
-    pub fn room(&self) -> Option<RoomHandle<St>> {
-        self.pipeline.room.as_ref().map(|_| RoomHandle::new(Arc::clone(&self.pipeline)))
+    pub fn room(&self) -> Option<super::room::RoomHandle<St>> {
+        self.pipeline
+            .room
+            .as_ref()
+            .map(|_| super::room::RoomHandle::new(Arc::clone(&self.pipeline)))
     }
 
     /// Returns the handle on the rate limits.

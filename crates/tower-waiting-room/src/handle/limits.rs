@@ -6,7 +6,7 @@ use waiting_room_core::ConfigError;
 
 use crate::{
     rate::{LimitSet, Limits, RateLimit},
-    rules_file::{FollowedFile, RulesFileError},
+    rules_file::FollowedFile,
 };
 
 /// Observes the rate limits of a layer and changes them while they are in use.
@@ -71,8 +71,9 @@ impl LimitsHandle {
 
     /// Returns why the rules file in its present state is not in force; `None` if it is in force, or
     /// if there is no rules file.
+    #[cfg(feature = "rules-file")]
     #[must_use]
-    pub fn file_error(&self) -> Option<RulesFileError> {
+    pub fn file_error(&self) -> Option<crate::rate::RulesFileError> {
         self.file.as_ref()?.error()
     }
 }

@@ -11,17 +11,9 @@ use waiting_room_core::Store;
 
 use super::order::{Pipeline, Stage};
 use crate::{
-    ambient::StageClock,
-    config::WaitingRoomConfig,
-    gate::GateStage,
-    misconfiguration::Misconfiguration,
-    rate::RateStage,
-    request::Callers,
-    respond::Responder,
-    room::{RoomStage, StoreFailure},
-    rules_file::FollowedFile,
-    telemetry::Telemetry,
-    token::{KeyRing, TokenKey, Transport},
+    ambient::StageClock, config::WaitingRoomConfig, gate::GateStage,
+    misconfiguration::Misconfiguration, rate::RateStage, request::Callers, respond::Responder,
+    room::StoreFailure, rules_file::FollowedFile, telemetry::Telemetry,
 };
 
 impl<St: Store> Pipeline<St> {
@@ -49,21 +41,8 @@ impl<St: Store> Pipeline<St> {
         if config.room.as_ref().is_some_and(|rules| *store.given_rules() != *rules) {
             telemetry.misconfigured(Misconfiguration::RulesDiffer);
         }
-        let room = config.room.as_ref().map(|rules| {
-            // Only a room needs a key. A random one works, but no other node and no later process
-            // can open the tokens that it seals.
-            let keys = config.keys.clone().unwrap_or_else(|| {
-                let room = rules.name();
-                tracing::warn!(
-                    room,
-                    "no key is configured: passes and tickets are void after a restart"
-                );
-                KeyRing::new(TokenKey::random())
-            });
-            let transport = Transport::new(&config.cookie, rules.name())
-                .expect("a config is built only with a cookie that can be set");
-            let (store, telemetry) = (store.clone(), telemetry.clone());
-            RoomStage::new(store, on_failure, &keys, transport, config.challenge, telemetry)
+        let room = config.room.as_ref().and_then(|rules| {
+            config.room_options.stage(rules, store.clone(), on_failure, telemetry.clone())
         });
         Self {
             room,

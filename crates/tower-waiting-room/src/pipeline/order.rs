@@ -28,10 +28,9 @@ use crate::{
     rate_headers::Field,
     request::{Bypass, Caller, Callers, Findings, POLL_HEADER, RequestHead},
     respond::{Outcome, Responder},
-    room::{BoxFuture, PassRenewal, RoomStage, Token, Undelivered, Visitor},
+    room::{BoxFuture, Opened, PassRenewal, RoomStage, Token, TokenSource, Undelivered, Visitor},
     rules_file::{FollowedFile, Watch},
     telemetry::Telemetry,
-    token::{Opened, TokenSource},
 };
 
 /// The stages of a layer and everything around them, shared by all services that the layer makes.
@@ -113,7 +112,7 @@ pub(super) enum Stage {
     /// Charges the rate limits.
     Limits,
     /// Counts the requests that pass it, and lets all of them continue.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "room"))]
     Probe(&'static std::sync::atomic::AtomicU32),
     /// Accepts a pass, answers an early ticket, or asks the store.
     Room,
@@ -262,7 +261,7 @@ impl<St: Store> Pipeline<St> {
             let flow = match stage {
                 Stage::Gates => self.enter_gates(head, journey),
                 Stage::Limits => self.charge(head, journey),
-                #[cfg(test)]
+                #[cfg(all(test, feature = "room"))]
                 Stage::Probe(passed) => {
                     passed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     Continue(())

@@ -34,8 +34,7 @@ use crate::{
     respond::{
         CLOUDFLARE_COMMAND_HEADER, COMMAND_HEADER, OUTCOME_HEADER, REASON_HEADER, Unforwarded,
     },
-    room::Visitor,
-    token::TokenSource,
+    room::{TokenSource, Visitor},
 };
 
 impl<St: Store> Pipeline<St> {

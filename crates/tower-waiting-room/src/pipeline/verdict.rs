@@ -18,8 +18,7 @@ use super::{
 };
 use crate::{
     request::{POLL_HEADER, RequestHead},
-    room::{RoomStage, Visitor},
-    token::Opened,
+    room::{Opened, RoomStage, Visitor},
 };
 
 impl<St: Store> Pipeline<St> {

@@ -10,7 +10,7 @@ use http::Method;
 use serde::Deserialize;
 use waiting_room_core::{Limiter, Quota, rate::Algorithm};
 
-use super::condition::Condition;
+use super::Condition;
 use crate::{
     rate_headers::QuotaUnit,
     request::{Key, Matcher, MissingKey, Part, PathRule, RequestHead, Scope},

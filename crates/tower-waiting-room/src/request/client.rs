@@ -23,8 +23,8 @@
 
 use headers_accept::Accept;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method,
-    header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE},
+    HeaderMap, HeaderName, Method,
+    header::{ACCEPT, ACCEPT_LANGUAGE},
 };
 use mediatype::{MediaType, MediaTypeBuf, Name, ReadParams, names};
 
@@ -97,7 +97,11 @@ impl Client {
         let language = combined(headers, &ACCEPT_LANGUAGE, MAX_ACCEPT_LANGUAGE_LEN);
         Self {
             kind: ClientKind::of(headers),
-            language: Language::negotiate(language.as_deref().unwrap_or_default()),
+            // Without pages, answers are in English alone.
+            language: match cfg!(feature = "page") {
+                true => Language::negotiate(language.as_deref().unwrap_or_default()),
+                false => Language::English,
+            },
             is_head: method == Method::HEAD,
             is_poll: headers.contains_key(POLL_HEADER),
             is_safe: method == Method::GET || method == Method::HEAD,
@@ -218,9 +222,11 @@ fn is_grpc(content_type: &[u8]) -> bool {
 
 /// Returns whether a native gRPC client sent the request. A gRPC-Web client runs in a browser and
 /// keeps cookies, so it does not count; its content type continues with `-web`.
+#[cfg(feature = "room")]
 pub(crate) fn is_native_grpc(headers: &HeaderMap) -> bool {
-    let behind = |value: &HeaderValue| value.as_bytes().get(b"application/grpc".len()).copied();
-    headers.get(CONTENT_TYPE).is_some_and(|it| is_grpc(it.as_bytes()) && behind(it) != Some(b'-'))
+    let Some(value) = headers.get(http::header::CONTENT_TYPE) else { return false };
+    let text = value.as_bytes();
+    is_grpc(text) && text.get(b"application/grpc".len()) != Some(&b'-')
 }
 
 /// The `Accept` header before it is parsed, so that the common values need no parser.

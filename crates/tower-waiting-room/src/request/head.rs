@@ -175,6 +175,7 @@ impl<'a> RequestHead<'a> {
     /// that is not configured. The latter is assumed for a private address that sends a forwarding
     /// header. From a public address the header proves nothing, since the client may have written
     /// it.
+    #[cfg(feature = "room")]
     pub(crate) fn network_in_line(&self) -> Option<IpAddr> {
         let address = self.client_ip()?;
         let is_of_proxy = || self.suspect() == Some(Misconfiguration::ForwardedHeaderIgnored);
@@ -238,6 +239,7 @@ impl fmt::Debug for RequestHead<'_> {
 /// Returns whether an address is not routed on the Internet: private (RFC 1918, RFC 4193),
 /// link-local (RFC 3927, RFC 4291 section 2.5.6) or shared by the customers of a carrier (RFC
 /// 6598).
+#[cfg(feature = "room")]
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {

@@ -247,6 +247,8 @@ impl Key {
     const MAX_PARTS: usize = 8;
 }
 
+/// How a rules file refers to parts of a request.
+#[cfg(feature = "rules-file")]
 impl Part {
     /// Returns the part that a rules file refers to by this name, such as `remote_address` or
     /// `header.x-api-key`, or `None` if it is not built in.
@@ -267,19 +269,21 @@ impl Part {
         }
     }
 
-    /// Returns whether clients can send another value with every request. That includes the method,
-    /// which may be any token (RFC 9110 section 9.1). The values of a closure are assumed to be
-    /// checked by the application.
-    fn can_be_made_up(&self) -> bool {
-        matches!(self, Self::Cookie(_) | Self::Header(_) | Self::Method | Self::Path)
-    }
-
     /// Returns the name that the application gave to a closure.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Self::By(name, _) => Some(name),
             _ => None,
         }
+    }
+}
+
+impl Part {
+    /// Returns whether clients can send another value with every request. That includes the method,
+    /// which may be any token (RFC 9110 section 9.1). The values of a closure are assumed to be
+    /// checked by the application.
+    fn can_be_made_up(&self) -> bool {
+        matches!(self, Self::Cookie(_) | Self::Header(_) | Self::Method | Self::Path)
     }
 
     /// Returns the hash of this part, or `None` if the request does not have it.

@@ -196,12 +196,6 @@ impl Answer {
                 | Reason::RefusedTooOften
         )
     }
-
-    /// Whether the visitor submitted a form that was not delivered. The page must then offer to
-    /// submit it again: a reload by GET would drop the input.
-    pub(super) fn is_unsent(&self) -> bool {
-        self.kind == ClientKind::Navigation && !self.is_safe
-    }
 }
 
 /// The decision about a request, as its client learns it.

@@ -149,14 +149,17 @@ impl CfWaitingRoom {
         field("\",\"timeUntilEventEnd\":0,\"timeUntilEventEndFormatted\":\"", UNAVAILABLE);
         field("\",\"shuffleAtEventStart\":false,\"turnstile\":\"\",\"infiniteQueue\":", "false}");
     }
+}
 
-    /// The whole hours of the wait. A variable of templates, and no field of the JSON response.
+/// Variables of templates that are no fields of the JSON response.
+#[cfg(feature = "page")]
+impl CfWaitingRoom {
+    /// The whole hours of the wait.
     pub(super) const fn hours(&self) -> u64 {
         self.wait_time / 60
     }
 
-    /// The minutes of the wait beyond its whole hours. A variable of templates, and no field of the
-    /// JSON response.
+    /// The minutes of the wait beyond its whole hours.
     pub(super) const fn minutes_over(&self) -> u64 {
         self.wait_time % 60
     }

@@ -81,5 +81,5 @@ fn text(answer: &Answer) -> Response<Bytes> {
     of_type("text/plain; charset=utf-8", text)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "page"))]
 mod tests;

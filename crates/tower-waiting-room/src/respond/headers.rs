@@ -17,7 +17,7 @@ use http::{
 use waiting_room_core::Reason;
 
 use super::{Answer, Outcome};
-use crate::{request::ClientKind, token::TOKEN_HEADER};
+use crate::{request::ClientKind, room::TOKEN_HEADER};
 
 /// The response header by which the application commands the layer: the value `revoke` ends the
 /// session of the visitor. The layer removes the header from the response.

@@ -19,6 +19,7 @@ use super::{
     answer::{Iso, WaitSeconds},
     cloudflare::{CfWaitingRoom, name},
 };
+use crate::request::ClientKind;
 
 /// A parsed template.
 pub(super) struct Template {
@@ -216,11 +217,17 @@ impl Labels {
             online: phrase("online"),
             send: phrase("button-send"),
             turn: phrase("headline-turn"),
-            unsent: answer.is_unsent().then(|| phrase("unsent")),
+            unsent: is_unsent(answer).then(|| phrase("unsent")),
             updated: phrase("updated"),
             updates: phrase("updates"),
         }
     }
+}
+
+/// Whether the visitor submitted a form that was not delivered. The page must then offer to submit
+/// it again: a reload by GET would drop the input.
+fn is_unsent(answer: &Answer) -> bool {
+    answer.kind == ClientKind::Navigation && !answer.is_safe
 }
 
 /// The part of the expected wait that is over, in percent: the time waited so far, over that time

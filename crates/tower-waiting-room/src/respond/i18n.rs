@@ -8,13 +8,16 @@
 
 use std::{borrow::Cow, sync::LazyLock};
 
-use fluent_bundle::{FluentArgs, FluentResource, concurrent::FluentBundle};
+use fluent_bundle::{FluentResource, concurrent::FluentBundle};
 
 use crate::request::Language;
 
+/// The arguments of a sentence, by name.
+pub(super) use fluent_bundle::FluentArgs as Args;
+
 impl Language {
     /// The sentence `id` with its arguments filled in.
-    pub(super) fn sentence(self, id: &'static str, args: &FluentArgs<'_>) -> Cow<'static, str> {
+    pub(super) fn sentence(self, id: &'static str, args: &Args<'_>) -> Cow<'static, str> {
         let bundle = &BUNDLES[self as usize];
         let pattern = bundle.get_message(id).and_then(|message| message.value());
         // A test checks that every file has every sentence, so the fallback is never used. Another
@@ -24,7 +27,7 @@ impl Language {
 
     /// The sentence `id`, which has no arguments.
     pub(super) fn phrase(self, id: &'static str) -> Cow<'static, str> {
-        self.sentence(id, &FluentArgs::new())
+        self.sentence(id, &Args::new())
     }
 
     /// A count with a separator between its thousands, as this language writes it.

@@ -12,10 +12,9 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use fluent_bundle::FluentArgs;
 use waiting_room_core::room::WaitEstimate;
 
-use super::Answer;
+use super::{Answer, i18n::Args};
 use crate::{rate_headers::whole_seconds, request::Language};
 
 /// The sentences of one language.
@@ -35,7 +34,7 @@ impl Sentences {
         name: &'static str,
         value: &str,
     ) -> Cow<'static, str> {
-        let mut args = FluentArgs::with_capacity(1);
+        let mut args = Args::with_capacity(1);
         args.set(name, value);
         self.0.sentence(id, &args)
     }
@@ -43,7 +42,7 @@ impl Sentences {
     /// The number of visitors ahead of a newcomer. `count` selects the plural form, and `shown` is
     /// the number as it is written.
     pub(super) fn ahead(self, count: u32) -> Cow<'static, str> {
-        let mut args = FluentArgs::with_capacity(2);
+        let mut args = Args::with_capacity(2);
         args.set("count", count);
         args.set("shown", self.0.count(count));
         self.0.sentence("ahead", &args)
@@ -80,7 +79,7 @@ impl Sentences {
         if low >= high {
             return self.counted(unit, high);
         }
-        let mut args = FluentArgs::with_capacity(2);
+        let mut args = Args::with_capacity(2);
         args.set("low", low);
         args.set("count", high);
         self.0.sentence(range, &args)
@@ -100,7 +99,7 @@ impl Sentences {
 
     /// A count of a unit, in the plural form that the language requires.
     fn counted(self, unit: &'static str, count: u64) -> Cow<'static, str> {
-        let mut args = FluentArgs::with_capacity(1);
+        let mut args = Args::with_capacity(1);
         args.set("count", count);
         self.0.sentence(unit, &args)
     }
@@ -112,7 +111,7 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 /// The longest time that is stated in minutes. Longer ones are stated in hours.
 const IN_MINUTES: Duration = Duration::from_secs(90 * 60);
 
-#[cfg(test)]
+#[cfg(all(test, feature = "page"))]
 mod tests {
     use super::*;
     use crate::respond::sample;

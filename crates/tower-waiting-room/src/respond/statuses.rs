@@ -46,6 +46,7 @@ impl Statuses {
     }
 
     /// Sets the status for a kind of client. Checked later, by [`validate`](Self::validate).
+    #[cfg(feature = "room")]
     pub(crate) fn set(&mut self, kind: ClientKind, status: StatusCode) {
         match kind {
             ClientKind::Grpc => self.grpc = status,

@@ -3,7 +3,7 @@
 //! Tiers, costs by closure, conditions by closure and keys by closure can only be configured in
 //! code. An algorithm has its default options here; a rules file can set them.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use http::Method;
 use jiff::fmt::serde::unsigned_duration::friendly::compact::required as friendly;
@@ -25,7 +25,8 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Rates {
     pub(super) limits: Vec<RateLimitFile>,
-    pub(super) file: Option<PathBuf>,
+    #[cfg(feature = "rules-file")]
+    pub(super) file: Option<std::path::PathBuf>,
     pub(super) headers: Option<RateHeaders>,
     pub(super) client_ip: Option<ClientIpFile>,
     /// The maximum number of requests in all leaky queues together.
@@ -139,7 +140,10 @@ impl Rates {
         if let Some(file) = self.client_ip {
             builder = builder.client_ip(file.client_ip()?);
         }
-        builder = with(builder, self.file, |to, path| to.rate_limits_file(path));
+        #[cfg(feature = "rules-file")]
+        {
+            builder = with(builder, self.file, |to, path| to.rate_limits_file(path));
+        }
         builder = with(builder, self.headers, |to, headers| to.rate_headers(headers));
         Ok(with(builder, self.max_held, |to, requests| to.max_held_requests(requests)))
     }

@@ -110,6 +110,7 @@ fn what_is_not_text_is_a_key_too() {
 }
 
 #[test]
+#[cfg(feature = "rules-file")]
 fn a_rules_file_names_the_parts_that_are_built_in() {
     for name in ["header.x-api-key", "cookie.id", "method", "path", "visitor"] {
         assert_eq!(Part::named(name).unwrap().to_string(), name);

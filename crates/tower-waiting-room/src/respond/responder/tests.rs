@@ -243,6 +243,7 @@ fn each_reason_of_a_gate_has_its_document_with_each_of_its_statuses() {
 }
 
 #[test]
+#[cfg(feature = "page")]
 fn people_at_a_full_gate_get_a_page_or_a_sentence_in_their_language() {
     for (lines, expected) in [
         (&[("accept", "text/html")] as &[_], "<!doctype html>"),
@@ -280,6 +281,7 @@ fn several_violated_policies_are_all_named() {
 }
 
 #[test]
+#[cfg(feature = "page")]
 fn people_get_a_page_or_a_sentence() {
     for (accept, content_type, expected) in [
         ("text/plain", "text/plain; charset=utf-8", "Please try again in 2 seconds."),

@@ -1,0 +1,232 @@
+//! Takes the place of `room.rs` without the feature `room`: the types of the core that other
+//! modules name.
+
+// No configuration can have a room then, so `RoomOptions` makes no stage. The types of the room
+// have no values, and the code of the pipeline for them is never reached.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    marker::PhantomData,
+    ops::Deref,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{Extensions, HeaderMap, HeaderName, Response};
+use waiting_room_core::{
+    ConfigError, Pass, Reason, RoomRules, Ticket, Timestamp, Verdict, VisitorId,
+};
+pub use waiting_room_core::{MemoryStore, Store, StoreError, error::StoreErrorKind};
+
+use crate::{
+    request::{Caller, RequestHead},
+    telemetry::Telemetry,
+};
+
+/// A boxed future of a call to the store.
+pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// The name of the header for tokens, which a CORS layer exposes with or without a room.
+pub(crate) const TOKEN_HEADER: HeaderName = HeaderName::from_static("waiting-room-token");
+
+/// Makes no stage, since there are no options of a room.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RoomOptions(());
+
+#[expect(clippy::unused_self, reason = "those of `room/options.rs` have options")]
+impl RoomOptions {
+    #[expect(clippy::unnecessary_wraps, reason = "options of a room may be wrong")]
+    pub(crate) const fn validate(&self, _: &RoomRules, _: bool) -> Result<(), ConfigError> {
+        Ok(())
+    }
+
+    pub(crate) fn stage<St>(
+        self,
+        _rules: &RoomRules,
+        _store: St,
+        _on_failure: StoreFailure,
+        _telemetry: Telemetry,
+    ) -> Option<RoomStage<St>> {
+        None
+    }
+}
+
+/// The policy for a store that is never asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum StoreFailure {
+    Wait,
+}
+
+/// Never exists.
+pub(crate) struct RoomStage<St> {
+    pub(crate) pace: CheckInPace,
+    store: PhantomData<St>,
+}
+
+impl<St> RoomStage<St> {
+    pub(crate) fn identify(&self, _: &HeaderMap, _now: Timestamp) -> (Visitor, TokenSource) {
+        match self.pace {}
+    }
+
+    pub(crate) fn rules(&self) -> Arc<RoomRules> {
+        match self.pace {}
+    }
+
+    pub(crate) fn accepts(&self, _: &Verified<Pass>, _now: Timestamp) -> bool {
+        match self.pace {}
+    }
+
+    pub(crate) fn challenge(&self, _: &Caller<'_>, _now: Timestamp) -> Option<Response<Bytes>> {
+        match self.pace {}
+    }
+
+    pub(crate) fn ask(
+        &self,
+        _: &Visitor,
+        _: &RequestHead<'_>,
+    ) -> BoxFuture<Result<Verdict, StoreError>> {
+        match self.pace {}
+    }
+
+    pub(crate) fn refresh(
+        &self,
+        _: &Verified<Pass>,
+        _: &RoomRules,
+        _now: Timestamp,
+    ) -> (Option<Token>, Option<Box<PassRenewal>>) {
+        match self.pace {}
+    }
+
+    pub(crate) fn has_let_in(&self, _: &Extensions) -> bool {
+        match self.pace {}
+    }
+
+    pub(crate) fn undelivered(&self, _: VisitorId) -> Undelivered {
+        match self.pace {}
+    }
+
+    pub(crate) fn admit(&self, _: &Pass, _now: Timestamp) -> Token {
+        match self.pace {}
+    }
+
+    pub(crate) fn ticket_token(&self, _: &Ticket) -> Token {
+        match self.pace {}
+    }
+
+    pub(crate) fn first_ticket(&self, _: &RequestHead<'_>, _now: Timestamp) -> Ticket {
+        match self.pace {}
+    }
+
+    pub(crate) fn overload_interval(&self, _draw: u64) -> Duration {
+        match self.pace {}
+    }
+
+    pub(crate) fn admits_without_store(&self) -> bool {
+        match self.pace {}
+    }
+
+    pub(crate) fn visit(&self, _: Pass, _: Reason) -> Visit {
+        match self.pace {}
+    }
+
+    pub(crate) fn end(
+        &self,
+        _: &Pass,
+        _is_revoked: bool,
+        _: TokenSource,
+        _: &mut HeaderMap,
+    ) -> Option<BoxFuture<()>> {
+        match self.pace {}
+    }
+
+    pub(crate) fn renewed_token(&self, _: &PassRenewal) -> Option<Token> {
+        match self.pace {}
+    }
+
+    pub(crate) fn line(&self, _: &Token) -> String {
+        match self.pace {}
+    }
+
+    pub(crate) fn attach(&self, _: &mut HeaderMap, _: TokenSource, _: Token) {
+        match self.pace {}
+    }
+}
+
+/// Never exists, since there are no tickets.
+pub(crate) enum CheckInPace {}
+
+impl CheckInPace {
+    pub(crate) fn charge(&self, _: &Ticket, _: &Caller<'_>, _: Timestamp) -> Result<(), Duration> {
+        match *self {}
+    }
+}
+
+/// The visitor of a request. It is unknown in every request but a preflight.
+pub(crate) enum Visitor {
+    Inside(Pass),
+    Outside(Option<Ticket>),
+    Preflight,
+    #[expect(dead_code, reason = "no token is opened")]
+    Proven(Opened),
+    Unknown,
+}
+
+/// Never exists, since no token is opened.
+#[expect(dead_code, reason = "no token is opened")]
+pub(crate) enum Opened {
+    Lapsed(Verified<Pass>),
+    Pass(Verified<Pass>),
+    Ticket(Verified<Ticket>),
+}
+
+/// Never exists, since no token is opened.
+pub(crate) struct Verified<T>(Infallible, PhantomData<T>);
+
+impl<T> Deref for Verified<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match self.0 {}
+    }
+}
+
+/// The way in which a token would travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TokenSource {
+    Cookie,
+    #[expect(dead_code, reason = "no request has a token")]
+    Header,
+}
+
+/// Never exists, since no token is sealed.
+pub(crate) struct Token(Infallible);
+
+/// Never exists, since there are no sessions.
+pub(crate) struct Undelivered(Infallible);
+
+impl Undelivered {
+    pub(crate) const fn sent(self) {
+        match self.0 {}
+    }
+}
+
+/// Never exists, since there are no sessions.
+#[derive(Clone)]
+pub(crate) struct Visit(Infallible);
+
+/// Never exists, since there are no passes.
+pub(crate) enum PassRenewal {}
+
+impl PassRenewal {
+    pub(crate) const fn advance(&mut self, _: &mut Context<'_>) {
+        match *self {}
+    }
+
+    pub(crate) const fn poll_end(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        match *self {}
+    }
+}

@@ -1,0 +1,73 @@
+//! The options of a room that are the node's own: how tokens are sealed and travel, and whether
+//! newcomers are challenged. Everything else about a room is in the [`RoomRules`] of its store.
+
+use waiting_room_core::{ConfigError, RoomRules, Store, error::ConfigErrorKind};
+
+use super::{Challenge, RoomStage, StoreFailure};
+use crate::{
+    telemetry::Telemetry,
+    token::{CookieSettings, KeyRing, TokenKey, Transport},
+};
+
+/// The options of a node for its room. They have no effect in a layer without one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RoomOptions {
+    /// The keys that seal tokens; `None` for a random key.
+    pub(crate) keys: Option<KeyRing>,
+    pub(crate) cookie: CookieSettings,
+    pub(crate) challenge: Option<Challenge>,
+}
+
+impl RoomOptions {
+    /// Checks that the options are valid with these rules. The rules contain the name of the layer
+    /// even if it has no room.
+    ///
+    /// # Errors
+    ///
+    /// If there is a challenge without a room, a pause without keys, a cookie that cannot be set,
+    /// or a key twice.
+    pub(crate) fn validate(&self, rules: &RoomRules, has_room: bool) -> Result<(), ConfigError> {
+        let contradicts = |field, given, expected: &str| {
+            Err(ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected))
+        };
+        if !has_room && self.challenge.is_some() {
+            let expected = "total_active_users as well: without a room there is no first touch";
+            return contradicts("challenge", "a closure", expected);
+        }
+        if self.keys.is_none() && !rules.recovery_pause().is_zero() {
+            let expected = "keys as well: with a random key, no earlier pass is valid";
+            return contradicts("recovery", "pause", expected);
+        }
+        self.cookie.validate(rules.name())?;
+        self.keys.as_ref().map_or(Ok(()), KeyRing::validate)
+    }
+
+    /// Makes the stage of a room with these rules, whose state is in `store`. `None` only without
+    /// the feature `room`.
+    ///
+    /// # Panics
+    ///
+    /// Never for options that were validated with the same rules.
+    pub(crate) fn stage<St: Store>(
+        self,
+        rules: &RoomRules,
+        store: St,
+        on_failure: StoreFailure,
+        telemetry: Telemetry,
+    ) -> Option<RoomStage<St>> {
+        // Only a room needs a key. A random one works, but no other node and no later process can
+        // open the tokens that it seals.
+        let keys = self.keys.unwrap_or_else(|| {
+            let room = rules.name();
+            tracing::warn!(
+                room,
+                "no key is configured: passes and tickets are void after a restart"
+            );
+            KeyRing::new(TokenKey::random())
+        });
+        let transport = Transport::new(&self.cookie, rules.name())
+            .expect("a config is built only with a cookie that can be set");
+        let challenge = self.challenge;
+        Some(RoomStage::new(store, on_failure, &keys, transport, challenge, telemetry))
+    }
+}
