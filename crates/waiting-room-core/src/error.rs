@@ -1,17 +1,17 @@
-//! Errors: a configuration that cannot be used, and a store that could not decide.
+//! Errors: an invalid configuration, and a store that could not make a decision.
 //!
-//! The two never mix. A [`ConfigError`] occurs at start-up or when rules are changed, and is meant
-//! for the operator. A [`StoreError`] occurs while requests are served, and decides how the layer
-//! treats the request; its text goes to the log and not to the client.
+//! The two kinds never mix. A [`ConfigError`] occurs at start-up or when rules are changed, and is
+//! meant for the operator. A [`StoreError`] occurs while requests are served, and determines how
+//! the layer treats the request. Its text goes to the log, not to the client.
 //!
-//! Having to wait, or being refused, is not an error. It is a [`Verdict`](crate::Verdict).
+//! Waiting and being refused are not errors. Both are expressed by a [`Verdict`](crate::Verdict).
 
 use std::{error::Error, fmt};
 
 /// An invalid value in the configuration, found at start-up or when limits are changed at run time.
 ///
-/// The message names the field, the value that it was given and the values that it accepts:
-/// `max_keys is 0, expected at least 1`.
+/// The message names the field, its value, and the values that it accepts: `max_keys is 0, expected
+/// at least 1`.
 ///
 /// # Design
 ///
@@ -26,10 +26,10 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// Creates an error about a `field` that was `given` one value where another was `expected`.
+    /// Creates an error for a `field` that has an invalid value.
     ///
-    /// The message is "`field` is `given`, expected `expected`", so `expected` should describe the
-    /// accepted values: "at least 1", not "a larger value".
+    /// `given` is the invalid value. The message is "`field` is `given`, expected `expected`", so
+    /// `expected` should describe the accepted values: "at least 1", not "a larger value".
     #[must_use]
     pub fn new(
         kind: ConfigErrorKind,
@@ -40,13 +40,13 @@ impl ConfigError {
         Self { kind, field, given: given.to_string(), expected: expected.to_string() }
     }
 
-    /// The kind of error, for programs that have to distinguish them.
+    /// The kind of error, for programs that treat some kinds differently.
     #[must_use]
     pub const fn kind(&self) -> ConfigErrorKind {
         self.kind
     }
 
-    /// The name of the field, as it is spelled in the builder and in a configuration file.
+    /// The name of the field, as spelled in the builder and in configuration files.
     #[must_use]
     pub const fn field(&self) -> &'static str {
         self.field
@@ -73,15 +73,15 @@ impl fmt::Display for ConfigError {
 
 impl Error for ConfigError {}
 
-/// The reason why a value of the configuration was rejected.
+/// The reason why a configuration value was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigErrorKind {
-    /// The value contradicts that of another field.
+    /// The value contradicts the value of another field.
     Contradicts,
     /// The value does not have the required form.
     Malformed,
-    /// The value is required and missing.
+    /// The value is required but missing.
     Missing,
     /// The value exceeds the largest number, or the longest duration, that is supported.
     TooLarge,
@@ -89,10 +89,10 @@ pub enum ConfigErrorKind {
     TooSmall,
 }
 
-/// A store that could not decide about a request.
+/// An error from a store that could not make a decision.
 ///
 /// It never reaches the client as an error. The layer applies the configured failure policy, except
-/// for [`Busy`](StoreErrorKind::Busy), which it answers with a time to come back.
+/// for [`Busy`](StoreErrorKind::Busy): it then asks the client to come back later.
 #[derive(Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
@@ -113,7 +113,7 @@ impl StoreError {
         self
     }
 
-    /// The kind of failure, by which the layer chooses its response.
+    /// The kind of failure, which determines the layer's response.
     #[must_use]
     pub const fn kind(&self) -> StoreErrorKind {
         self.kind
@@ -123,7 +123,7 @@ impl StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.kind {
-            StoreErrorKind::Busy => "more was asked of the store than it can decide in time",
+            StoreErrorKind::Busy => "the store received more calls than it can complete in time",
             StoreErrorKind::Rules => "the store refused the rules",
             StoreErrorKind::Timeout => "the store did not answer in time",
             StoreErrorKind::Unavailable => "the store is unavailable",
@@ -143,20 +143,21 @@ impl From<ConfigError> for StoreError {
     }
 }
 
-/// The reason why a store could not decide.
+/// The reason why a store could not make a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
-    /// The store responds, but this node sends it more calls than it completes within the deadline.
+    /// The store responds, but this node sends more calls than the store completes within the
+    /// deadline.
     ///
     /// An overloaded queue on this node is not an outage: if it were treated as one, a flood of
-    /// requests could switch on a failure policy that admits everything. So the failure policy does
-    /// not apply, and the client is asked to come back later.
+    /// requests could trigger a failure policy that admits everything. The failure policy therefore
+    /// does not apply, and the client is asked to come back later.
     Busy,
-    /// The new rules were invalid. The old ones stay in force.
+    /// The new rules were invalid. The old rules stay in force.
     Rules,
     /// The store did not respond before the deadline. The call may have taken effect.
     Timeout,
-    /// The store cannot be reached, or is still starting.
+    /// The store cannot be reached, or is still starting up.
     Unavailable,
 }

@@ -1,7 +1,7 @@
 //! The gate: a limit on how many requests run at once.
 //!
 //! A service that runs more requests than it can handle gets slower for all of them. A gate admits
-//! requests up to a limit, has a bounded number of further requests wait for a permit, and refuses
+//! requests up to a limit, lets a bounded number of further requests wait for a permit, and refuses
 //! the rest with a time at which to come back.
 //!
 //! ```text
@@ -16,27 +16,31 @@
 //!
 //! # How it works
 //!
-//! The only state that requests race for is one atomic word. As a rule, entering and leaving a gate
-//! without waiters costs one compare-and-swap each. Everything else, including the queue, is behind
-//! one short lock. Wakers are called after that lock is released.
+//! The only state that requests contend for is one atomic word. As a rule, entering a gate without
+//! waiters takes one compare-and-swap, and so does leaving it. Everything else, including the
+//! queue, is protected by a lock that is held only briefly. Wakers are called after that lock is
+//! released.
 //!
-//! A permit that is given back while requests wait goes straight to the next of them: it stays
-//! counted, so no newcomer can take it in between. The [`Discipline`] decides which waiter is next.
+//! A permit that is released while requests are waiting goes straight to the next of them. The
+//! permit stays counted, so no newcomer can take it in between. The [`Discipline`] decides which
+//! waiter is next.
 //!
 //! Time is an argument, or is read from a [`Clock`](crate::time::Clock). The gate depends on no
-//! runtime: an [`Acquire`] is a future without a timer, and its owner calls [`Acquire::time_out`].
+//! async runtime: an [`Acquire`] is a future without a timer, so its owner calls
+//! [`Acquire::time_out`] at the deadline.
 //!
 //! # What it does not do
 //!
-//! A gate limits concurrency, not rate, and does not bound how long a request runs. It belongs to
-//! one process: nodes that share a limit each set their own part of it with [`Gate::set_limit`].
+//! A gate limits concurrency, not rate, and does not bound how long a request runs. A gate belongs
+//! to one process. If several nodes share a limit, each of them sets its own part with
+//! [`Gate::set_limit`].
 
 mod acquire;
 mod adaptive;
 mod arrival;
 mod counter;
 mod deadline;
-#[expect(clippy::module_inception, reason = "gate.rs is the gate; its parts stand beside it")]
+#[expect(clippy::module_inception, reason = "gate.rs is the gate; the other files are its parts")]
 mod gate;
 mod idle;
 mod line;

@@ -1,11 +1,12 @@
 //! The state machines of a waiting room, of rate limits and of a gate, without I/O.
 //!
 //! A [`Room`] decides which of many visitors may use a service now, and in which order the others
-//! follow. A [`Limiter`] decides whether a client may make a request. A [`Gate`] decides how many
-//! requests run at once. All three are plain state machines: time is an argument of each method, and
-//! the only randomness is the [`VisitorId`] that the caller draws. The crate opens no socket, reads no
-//! clock (but for [`SystemClock`](time::SystemClock), which a caller may pass in), never sleeps and
-//! never awaits. It computes *when* to come back, and the caller does the waiting.
+//! are admitted. A [`Limiter`] decides whether a client may make a request. A [`Gate`] decides how
+//! many requests run at once. All three are plain state machines: time is an argument of each
+//! method, and the only randomness is the [`VisitorId`] that the caller draws. The crate opens no
+//! socket, reads no clock (except for [`SystemClock`](time::SystemClock), which a caller may pass
+//! in), never sleeps and never awaits. It computes *when* to come back, and the caller does the
+//! waiting.
 //!
 //! # The room
 //!
@@ -30,21 +31,22 @@
 //!
 //! # Rate limits
 //!
-//! A [`Limiter`] keeps a [`Quota`] for many keys, by one of six [algorithms](rate::Algorithm).
-//! [`charge_all`](rate::charge_all) charges several limiters at once, all or none.
+//! A [`Limiter`] applies a [`Quota`] to each of many keys, using one of six
+//! [algorithms](rate::Algorithm). [`charge_all`](rate::charge_all) charges several limiters at
+//! once, all or nothing.
 //!
-//! A limiter remembers a fixed number of keys. If a new key finds no place, the least used key near it
-//! is displaced. The usage of a displaced key is kept for its [network](rate::KeyHash::of_network), and
-//! every key of that network which has no place starts with it. Three properties follow: idle keys are
-//! displaced first; a client over its limit gains nothing by being displaced; and a flood of keys
-//! affects newcomers of its own network alone.
+//! A limiter remembers a fixed number of keys. If there is no place for a new key, the least used
+//! key near it is displaced. The usage of a displaced key is kept for its
+//! [network](rate::KeyHash::of_network), and every key of that network without a place starts with
+//! that usage. Three properties follow: idle keys are displaced first; a client over its limit
+//! gains nothing by being displaced; and a flood of keys affects only newcomers of its own network.
 //!
 //! # The gate
 //!
-//! A [`Gate`] lets a number of requests run at once. Further requests wait in a bounded queue, each as
-//! an [`Acquire`](gate::Acquire) future that resolves to a [`Permit`](gate::Permit); the rest are
-//! refused, with a time to come back. Dropping either of the two releases it: the permit goes to the
-//! next waiter, and the place in the queue is free at once.
+//! A [`Gate`] lets a limited number of requests run at once. Further requests wait in a bounded
+//! queue, each as an [`Acquire`](gate::Acquire) future that resolves to a [`Permit`](gate::Permit).
+//! The rest are refused, usually with a time to come back. Dropping a permit passes it to the next
+//! waiter, and dropping an `Acquire` frees its place in the queue immediately.
 //!
 //! # Example
 //!
@@ -71,7 +73,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `serde` | rules and quotas can be serialized, as stores that nodes share need it |
+//! | `serde` | rules and quotas can be serialized, which stores shared by several nodes require |
 
 pub mod error;
 pub mod gate;

@@ -1,11 +1,11 @@
-//! The in-process store: exact, and without anything to set up.
+//! The in-process store, which is exact and needs no setup.
 //!
 //! ```text
 //! request ─► MemoryStore::enter ─► lock ─► Clock::now ─► Room::enter ─► Verdict
 //!                                  └──────── one instant ─────────┘
 //! ```
 //!
-//! It serves one process. Nodes that share a room need a store that they can all reach, such as
+//! It serves one process. Nodes that share a room need a store that all of them can reach, such as
 //! the one in `waiting-room-redis`.
 
 use std::{
@@ -25,17 +25,17 @@ use crate::{
 /// A [`Store`] in the memory of this process.
 ///
 /// One mutex guards one [`Room`] and is held only for the arithmetic of a verb. The verbs wait for
-/// nothing else, and none of them fails, except for [`configure`](Store::configure) with invalid
-/// rules. Lapsed slots and places are removed inside the verbs, so there is no background task to
-/// start. Memory is bounded by the rules: the slots, the capacity of the line, and the new visitors
-/// per minute.
+/// nothing else, and only [`configure`](Store::configure) can fail, if the new rules are invalid.
+/// The verbs themselves remove lapsed slots and places, so there is no background task to start.
+/// The rules bound the memory: the number of slots, the capacity of the line, and the number of new
+/// visitors per minute.
 ///
 /// # After a restart
 ///
 /// The state of the room is lost, but passes and tickets issued before the restart stay valid as
 /// long as the key that sealed them does not change. A ticket carries its place in line. A pass is
-/// counted again when its visitor next appears; until then, the rule
-/// [`Recovery`](crate::room::Recovery) determines whether newcomers are admitted.
+/// counted again when its visitor next appears; until then, the [`Recovery`](crate::room::Recovery)
+/// rule determines whether newcomers are admitted.
 #[derive(Clone)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -46,8 +46,8 @@ struct Shared {
     /// The time of creation. Passes issued earlier are unknown to this store.
     started: Timestamp,
     room: Mutex<Room>,
-    /// A copy of the room's rules that is read without the lock, for every request. It is written
-    /// only while the lock is held, so two concurrent changes cannot leave an older copy here.
+    /// A copy of the room's rules, which every request reads without taking the lock. It is written
+    /// only while the lock is held, so concurrent changes cannot leave an outdated copy here.
     rules: ArcSwap<RoomRules>,
 }
 
@@ -56,7 +56,7 @@ impl MemoryStore {
     ///
     /// # Errors
     ///
-    /// Returns the first rule that is invalid.
+    /// Returns an error that names the first invalid rule.
     pub fn new(rules: RoomRules) -> Result<Self, ConfigError> {
         Self::with_clock(rules, SystemClock::new())
     }
@@ -66,12 +66,12 @@ impl MemoryStore {
     ///
     /// # Errors
     ///
-    /// Returns the first rule that is invalid.
+    /// Returns an error that names the first invalid rule.
     pub fn with_clock(rules: RoomRules, clock: impl Clock) -> Result<Self, ConfigError> {
         let started = clock.now();
         let mut room = Room::new(rules)?;
         // The process may have restarted with its key unchanged. This store cannot tell, so it
-        // always assumes that passes of an earlier process are in use.
+        // always assumes that passes from an earlier process are still in use.
         room.recover(started);
         let rules = ArcSwap::from_pointee(room.rules().clone());
         let room = Mutex::new(room);
@@ -81,8 +81,8 @@ impl MemoryStore {
     /// Runs one verb at one instant.
     ///
     /// The clock is read under the lock, so verbs run in the order of their timestamps. If it were
-    /// read before, a verb could run after another one that has a later time, and the room would
-    /// see time run backwards.
+    /// read before the lock is taken, a verb could run after another verb with a later timestamp,
+    /// and the room would see time run backwards.
     fn at_once<T>(&self, verb: impl FnOnce(&mut Room, Timestamp) -> T) -> T {
         let mut room = self.lock();
         let now = self.shared.clock.now();

@@ -1,10 +1,10 @@
 //! Rate limits: how much each key may use within a window of time.
 //!
-//! A [`Quota`] is the amount and the window. An [`Algorithm`] defines what the quota means at the
-//! boundaries of windows and for bursts. Each algorithm is a [`Meter`]: plain integer arithmetic on
-//! the state of one key, with the time and the cost as arguments. A [`Limiter`] keeps the states of
-//! many keys in bounded memory, and [`charge_all`] charges several limiters at once, either all of
-//! them or none.
+//! A [`Quota`] is an amount per window. An [`Algorithm`] defines how the quota applies at window
+//! boundaries and to bursts. Each algorithm is implemented as a [`Meter`]: plain integer arithmetic
+//! on the state of one key, with the time and the cost as arguments. A [`Limiter`] keeps the states
+//! of many keys in bounded memory, and [`charge_all`] charges several limiters at once, either all
+//! of them or none.
 //!
 //! ```text
 //! Quota + Algorithm ─► Meter ─┐
@@ -13,7 +13,7 @@
 //!                              Limiter … ──┘
 //! ```
 //!
-//! Where several nodes share a limit, a [`RateStore`] takes the place of the limiters and of
+//! If several nodes share a limit, a [`RateStore`] takes the place of the limiters and
 //! `charge_all`.
 //!
 //! | algorithm | allows at once | at most in any window | state per key | suited to |

@@ -1,7 +1,7 @@
 //! One room: limits on active and new visitors, and a line for visitors who have to wait.
 //!
 //! A room protects an application from more visitors than it can serve, and decides in which order
-//! the others get in. It holds the state of one room and changes it in verbs, each at one instant.
+//! the others are admitted. It holds the state of one room, which each verb changes at one instant.
 //!
 //! ```text
 //!            enter                  check_in              check_in
@@ -12,24 +12,26 @@
 //!                                              gone                     gone
 //! ```
 //!
-//! [`Room`] has the verbs, and [`RoomRules`] the operator's choices. A request for a slot is
-//! answered with a [`Verdict`], which has a [`Reason`] for metrics and logs, and a pass that is due
-//! with a [`Renewal`]. [`RoomSnapshot`] holds the numbers for the operator.
+//! [`Room`] provides the verbs, and [`RoomRules`] holds the operator's choices. A request for a
+//! slot is answered with a [`Verdict`], which carries a [`Reason`] for metrics and logs. A request
+//! to renew a pass is answered with a [`Renewal`]. [`RoomSnapshot`] holds the numbers for the
+//! operator.
 //!
-//! Each verb first drops everything that has lapsed, so a room needs no background task. It does no
-//! I/O, reads no clock and knows no sealed tokens: a [`Store`](crate::Store) serializes the calls,
-//! and a layer seals passes and tickets for the clients.
+//! Each verb first removes everything that has lapsed, so a room needs no background task. A room
+//! performs no I/O, reads no clock and does not handle sealed tokens: a [`Store`](crate::Store)
+//! serializes the calls, and a layer seals passes and tickets for the clients.
 
-// The parts: `room.rs` has the verbs, and `admission.rs` their conditions. `sessions.rs` keeps the
-// active visitors, `line.rs` the waiting ones in the orders of `orders.rs`, and `estimate.rs` the
-// measured rates. `timing.rs` derives all intervals from the rules.
+// The parts: `room.rs` contains the verbs, and `admission.rs` the conditions that they check.
+// `sessions.rs` keeps the active visitors, `line.rs` keeps the waiting ones in the orders defined
+// in `orders.rs`, and `estimate.rs` measures rates. `timing.rs` derives all intervals from the
+// rules.
 
 mod admission;
 mod estimate;
 mod line;
 mod options;
 mod orders;
-#[expect(clippy::module_inception, reason = "room.rs is the room; its parts stand beside it")]
+#[expect(clippy::module_inception, reason = "room.rs is the room; the other files are its parts")]
 mod room;
 mod rules;
 mod sessions;

@@ -1,5 +1,5 @@
-//! Synchronization primitives: those of the standard library, or loom's under
-//! `cfg(waiting_room_loom)`, where a test explores every interleaving.
+//! Synchronization primitives: those of the standard library, or those of loom under
+//! `cfg(waiting_room_loom)`, where tests explore every interleaving.
 
 use std::sync::{LockResult, PoisonError};
 
@@ -14,12 +14,12 @@ pub(crate) use std::sync::{
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
-/// Returns the guard of a lock, whether the lock is poisoned or not.
+/// Returns the guard of a lock, even if the lock is poisoned.
 ///
-/// Poison can be ignored, since it never means that a state is half changed. The code of this crate
-/// does not panic under its locks. A caller's clock or closure may, but each is called before
-/// anything is changed. To propagate the poison would turn one panic into a failure of every
-/// later request.
+/// Poisoning can be ignored, because it never means that a state was left half changed. The crate's
+/// own code does not panic while it holds a lock. A caller's clock or closure may panic, but it is
+/// called before anything is changed. Propagating the poison would make every later request fail
+/// because of one panic.
 pub(crate) fn unpoisoned<G>(locked: LockResult<G>) -> G {
     locked.unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@
 //! [`MemoryStore`](crate::MemoryStore).
 //!
 //! [`SystemClock`] counts from the Unix epoch, so that the times in a sealed ticket keep their
-//! meaning after a restart. Within a process it never runs backwards, so that windows stay exact
+//! meaning after a restart. Within a process it never runs backwards, so windows stay exact even
 //! when the wall clock is adjusted.
 
 use std::{
@@ -28,7 +28,7 @@ pub struct Timestamp(u64);
 impl Timestamp {
     /// The Unix epoch.
     pub const ZERO: Self = Self(0);
-    /// The last representable point in time. It stands for "never" where a time is expected.
+    /// The last representable point in time. It represents "never" where a time is expected.
     pub const MAX: Self = Self(u64::MAX);
 
     /// The point `nanos` nanoseconds after the Unix epoch.
@@ -67,7 +67,7 @@ impl Timestamp {
         self.0 / 1_000_000_000
     }
 
-    /// The time elapsed since `earlier`, or zero if `earlier` lies in the future.
+    /// The time elapsed since `earlier`, or zero if `earlier` is later than this point.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -97,9 +97,9 @@ impl fmt::Debug for Timestamp {
 
 /// A source of the current time, for a store or a gate.
 ///
-/// [`SystemClock`] is the one for production, [`ManualClock`] the one for tests.
+/// Use [`SystemClock`] in production and [`ManualClock`] in tests.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// Returns the current time, never earlier than any time that was returned before.
+    /// Returns the current time, which is never earlier than any time returned before.
     ///
     /// It is called for every request, often under a lock, so it must be fast and must not block.
     fn now(&self) -> Timestamp;
@@ -108,7 +108,7 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 /// The machine's clock: the wall clock at the time of creation, advanced by the monotonic clock.
 ///
 /// Later adjustments of the wall clock, in either direction, have no effect until the process
-/// restarts. Nodes that need a common time therefore use that of their store, and not this clock.
+/// restarts. Nodes that need a common time therefore use their store's clock instead.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     /// The time of creation, by the monotonic clock.
@@ -143,12 +143,12 @@ impl Clock for SystemClock {
 
 /// A clock that moves only when it is advanced, for tests and simulations.
 ///
-/// Clones share one time, so a test can keep one and pass another to a store.
+/// Clones share one time, so a test can keep one clone and pass another to a store.
 #[derive(Clone, Debug, Default)]
 pub struct ManualClock(Arc<AtomicU64>);
 
 impl ManualClock {
-    /// Creates a clock that stands at `now`.
+    /// Creates a clock that is set to `now`.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         Self(Arc::new(AtomicU64::new(now.0)))

@@ -74,7 +74,8 @@ impl Frontier {
     ) -> Option<Verdict> {
         let is_kept = now < ticket.last_check_in + rules.place_retention();
         let is_beyond = ticket.placed && is_kept && ticket.first_seen > self.arrival;
-        if !is_beyond || now.since(self.at) >= Self::LASTS {
+        // Only the server can check whether a ticket that was issued anew still has its place.
+        if !is_beyond || ticket.is_reissued() || now.since(self.at) >= Self::LASTS {
             return None;
         }
         let ahead = self.ahead(ticket.first_seen);
@@ -168,6 +169,9 @@ mod tests {
         assert_eq!(frontier().check_in(&ticket(100, true), at(1_000), &rules), None);
         assert_eq!(frontier().check_in(&ticket(375, false), at(1_000), &rules), None);
         assert_eq!(frontier().check_in(&ticket(375, true), at(1_002), &rules), None);
+        let mut reissued = ticket(375, true);
+        reissued.last_check_in = reissued.next_check_in;
+        assert_eq!(frontier().check_in(&reissued, at(1_000), &rules), None);
         let mut lapsed = ticket(375, true);
         lapsed.last_check_in = at(600);
         assert_eq!(frontier().check_in(&lapsed, at(1_000), &rules), None);

@@ -42,7 +42,7 @@ pub(crate) fn enter(id: VisitorId, until: Timestamp) -> Vec<Vec<u8>> {
 
 /// Returns the arguments of `check_in`.
 ///
-/// The last one is the lot of the visitor, for [`QueueingMethod::Random`]: 53 bits, which a script
+/// The last but one is the lot of the visitor, for [`QueueingMethod::Random`]: 53 bits, which a script
 /// holds exactly. It is derived from the id and the minute, so it changes every minute and is the
 /// same on all nodes.
 pub(crate) fn check_in(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
@@ -54,6 +54,7 @@ pub(crate) fn check_in(ticket: &Ticket, now: Timestamp) -> Vec<Vec<u8>> {
         number(u64::from(ticket.placed)),
         number(ticket.id.draw(ticket.last_check_in.as_nanos()) % JITTER),
         number(lot),
+        number(u64::from(ticket.is_reissued())),
     ]
 }
 

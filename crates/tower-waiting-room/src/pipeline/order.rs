@@ -77,7 +77,7 @@ pub(crate) struct Journey {
     /// The stages that the request has not reached yet. Empty for a request that is bypassed.
     ahead: &'static [Stage],
     /// The time of arrival. The client's deadline at a gate counts from here.
-    arrived: Timestamp,
+    pub(super) arrived: Timestamp,
     /// The time of the current step. It is read again after each wait, so that all stages of one
     /// step decide by the same time.
     pub(super) now: Timestamp,

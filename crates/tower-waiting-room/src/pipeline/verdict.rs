@@ -74,8 +74,10 @@ impl<St: Store> Pipeline<St> {
             Err(error) if error.kind() == StoreErrorKind::Busy => {
                 Self::overloaded(room, head, journey)
             }
-            // No pass and no ticket: nothing was counted, so there is nothing to prove later.
+            // Without a pass: the store has not counted the visitor, who proves nothing but its order
+            // of arrival later.
             Err(_) if room.admits_without_store() => {
+                Self::keep_order(room, journey);
                 journey.admitted = Reason::StoreUnavailable;
                 return Continue(());
             }
@@ -87,16 +89,22 @@ impl<St: Store> Pipeline<St> {
         Break(Stop::Reply(reply))
     }
 
-    /// Keeps the order of arrival of a visitor in line that the store could not decide about: gives
-    /// it a ticket in which this check-in is recorded.
+    /// Keeps the order of arrival of a visitor in line about whom the store could not decide: issues its
+    /// ticket anew, with this check-in recorded in it.
     ///
-    /// Without it, an outage would cost a visitor its place although it came back on time: the
-    /// check-in never reached the store, and the place would lapse. The ticket stays due, so the
-    /// visitor may ask again at once. A ticket that had lapsed already is not revived.
+    /// Otherwise an outage would cost visitors their places although they came back on time: their
+    /// check-ins never reached the store. A ticket that has lapsed is not revived, and one that the store
+    /// has not answered for too long stays what it is ([`may_reissue`]). A ticket stamped in the future
+    /// is not trusted with an order that the store would then have to believe.
+    ///
+    /// [`may_reissue`]: waiting_room_core::RoomRules::may_reissue
     fn keep_order(room: &RoomStage<St>, journey: &mut Journey) {
-        if let Visitor::Proven(Opened::Ticket(shown)) = &journey.visitor
-            && !room.rules().has_lapsed(shown, journey.now)
-        {
+        let Visitor::Proven(Opened::Ticket(shown)) = &journey.visitor else { return };
+        // Judged at arrival: the wait for the store must not count against the visitor.
+        let (rules, arrived) = (room.rules(), journey.arrived);
+        if rules.has_lapsed(shown, arrived) {
+            journey.visitor = Visitor::Outside(None);
+        } else if rules.may_reissue(shown, arrived) && !shown.is_ahead() {
             let mut ticket = **shown;
             ticket.last_check_in = journey.now.max(ticket.last_check_in);
             journey.token = Some(room.ticket_token(&ticket));
@@ -105,8 +113,9 @@ impl<St: Store> Pipeline<St> {
     }
 
     /// Answers a visitor that this node cannot ask the store about in time. A newcomer gets a first
-    /// ticket, which records its time of arrival. A visitor in line keeps its ticket, and one with
-    /// an expired pass keeps the pass, because its session may go on.
+    /// ticket, which records its time of arrival, and so does a visitor whose ticket has lapsed. A
+    /// visitor in line keeps its order, and one with an expired pass keeps the pass, because its
+    /// session may go on.
     fn overloaded(room: &RoomStage<St>, head: RequestHead<'_>, journey: &mut Journey) -> Reply {
         let now = journey.now;
         // The check-in of a visitor in line counts although the store was not asked.

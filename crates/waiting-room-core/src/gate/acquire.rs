@@ -1,4 +1,4 @@
-//! The future of a permit.
+//! The future that resolves to a permit.
 
 use std::{
     fmt,
@@ -15,22 +15,22 @@ use super::{
 };
 use crate::Timestamp;
 
-/// A place in the queue of a [`Gate`], and the future of the permit.
+/// A place in the queue of a [`Gate`], and a future that resolves to the permit.
 ///
 /// The future has no timer. Its owner calls [`time_out`](Self::time_out) at the
 /// [`deadline`](Self::deadline); until then, the request keeps its place unless it is refused.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future frees the place at once. If it was granted a permit that has not been
-/// collected, the permit goes to the next waiter.
+/// Dropping the future frees the place at once. If a permit has been granted but not collected, the
+/// permit goes to the next waiter.
 #[must_use = "dropping it gives up the place in the queue"]
 pub struct Acquire {
-    /// `None` once the outcome was collected, so that `Drop` has nothing left to do.
+    /// `None` once the outcome has been collected, so that `Drop` has nothing left to do.
     gate: Option<Gate>,
     id: Id,
     deadline: Timestamp,
-    /// Whether a waker was stored before. The first poll always needs a clone of its waker.
+    /// Whether the future has been polled before. The first poll always needs a clone of its waker.
     was_polled: bool,
 }
 
@@ -39,22 +39,22 @@ impl Acquire {
         Self { gate: Some(gate), id, deadline, was_polled: false }
     }
 
-    /// Returns the time until which the request waits. A permit that is granted at this very
-    /// instant counts.
+    /// Returns the time until which the request waits. A permit granted at exactly this instant
+    /// still counts.
     #[must_use]
     pub const fn deadline(&self) -> Timestamp {
         self.deadline
     }
 
-    /// Ends the wait. Returns the permit if one was granted before.
+    /// Ends the wait, and returns the permit if one has already been granted.
     ///
     /// # Errors
     ///
-    /// Returns the refusal if no permit was granted.
+    /// Returns the refusal if no permit has been granted.
     ///
     /// # Panics
     ///
-    /// Panics if the future was polled to completion before.
+    /// Panics if the future has already been polled to completion.
     pub fn time_out(mut self) -> Result<Permit, GateRefused> {
         let gate = self.gate.take().expect(POLLED);
         let waiter = gate.critical(gate.now(), |critical| critical.time_out(self.id));
@@ -69,8 +69,8 @@ impl Future for Acquire {
         let place = &mut *self;
         let gate = place.gate.as_ref().expect(POLLED);
         // A waker is cloned before the lock is taken, and the one that it replaces is dropped after
-        // the lock is released: both run foreign code. A future that is polled again was usually
-        // woken because its outcome is there, so a clone would be wasted.
+        // the lock is released: cloning and dropping both run foreign code. A future that is polled
+        // again has usually been woken because its outcome is ready, so a clone would be wasted.
         let mut clone = if place.was_polled { None } else { Some(cx.waker().clone()) };
         place.was_polled = true;
         loop {
@@ -80,7 +80,8 @@ impl Future for Acquire {
                     let gate = place.gate.take().expect(POLLED);
                     return Poll::Ready(told(gate, &waiter));
                 }
-                // The task has changed. This happens once per poll, since a clone is always stored.
+                // The task has changed. This happens at most once per poll, since a clone is always
+                // stored.
                 None => clone = Some(cx.waker().clone()),
             }
         }
@@ -91,7 +92,7 @@ impl Drop for Acquire {
     fn drop(&mut self) {
         if let Some(gate) = self.gate.take() {
             let waiter = gate.critical(gate.now(), |critical| critical.cancel(self.id));
-            // A permit that was granted but not collected is given back by its own `Drop`. That
+            // A permit that has been granted but not collected is released by its own `Drop`. That
             // takes the lock again, so it must not happen inside the critical section above.
             if !waiter.is_waiting() {
                 drop(told(gate, &waiter));
@@ -106,12 +107,13 @@ impl fmt::Debug for Acquire {
     }
 }
 
-/// Returns the outcome of a request that was removed from the queue, as the caller receives it.
+/// Converts the outcome of a request that has been removed from the queue into the result for the
+/// caller.
 fn told(gate: Gate, waiter: &Waiter) -> Result<Permit, GateRefused> {
     match waiter.stage {
         Stage::Granted(grant) => Ok(Permit::new(gate, waiter.class, grant, waiter.since)),
         Stage::Refused(refused) => Err(refused),
-        Stage::Waiting => unreachable!("a request that still waits has no outcome"),
+        Stage::Waiting => unreachable!("a request that is still waiting has no outcome"),
     }
 }
 

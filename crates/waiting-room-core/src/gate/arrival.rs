@@ -21,7 +21,7 @@ pub struct Arrival {
 impl Arrival {
     /// Sets the priority class. 0, the default, is served first.
     ///
-    /// A class beyond the last one of the gate counts as the last.
+    /// A class beyond the gate's last class counts as the last class.
     #[must_use]
     pub const fn class(mut self, class: u8) -> Self {
         self.class = class;
@@ -30,7 +30,7 @@ impl Arrival {
 
     /// Sets the tenant, as a hash that clients cannot choose. 0 by default.
     ///
-    /// A client that can compute the hash could join the lane of another tenant on purpose, so the
+    /// A client that can compute the hash could deliberately join another tenant's lane, so the
     /// hash should be keyed with a secret.
     #[must_use]
     pub const fn tenant(mut self, tenant: u64) -> Self {
@@ -41,8 +41,8 @@ impl Arrival {
     /// Marks a request that already holds a permit of another gate.
     ///
     /// Such a request is admitted or queued even while this gate is drained, provided that the
-    /// drain [serves](super::DrainQueue::Serve) its waiting requests. Otherwise a request that is
-    /// half way through would be refused.
+    /// drain [serves](super::DrainQueue::Serve) its waiting requests. Otherwise a request that has
+    /// already been partly served would be refused.
     #[must_use]
     pub const fn inside(mut self) -> Self {
         self.is_inside = true;
@@ -51,8 +51,8 @@ impl Arrival {
 
     /// Sets the time at which the client gives up. `None` by default.
     ///
-    /// The request then waits no longer than leaves it enough time to run, by the typical run time
-    /// that the gate has measured.
+    /// The request then waits only as long as it would still have time to run, judging by the
+    /// typical run time measured by the gate.
     #[must_use]
     pub const fn deadline(mut self, deadline: Timestamp) -> Self {
         self.deadline = Some(deadline);
@@ -64,28 +64,28 @@ impl Arrival {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GateRefused {
-    /// The reason.
+    /// The reason for the refusal.
     pub because: RefusedBecause,
-    /// The time after which the client should come back; `None` unless capacity was lacking.
+    /// The time after which the client should come back; `None` unless the gate lacked capacity.
     ///
-    /// Each refused client gets a time of its own, spaced at the rate at which the service serves
-    /// requests, so that a crowd does not come back all at once.
+    /// Each refused client gets its own time. The times are spaced at the rate at which the service
+    /// completes requests, so that a crowd does not come back all at once.
     pub retry_after: Option<Duration>,
 }
 
-/// The reason for which a gate refused a request.
+/// The reason why a gate refused a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefusedBecause {
     /// The gate is being drained.
     Drained,
-    /// The queue was full, and the request was removed from it in favour of another.
+    /// The queue was full, and the request was removed from it in favour of another request.
     Evicted,
     /// The queue was full when the request arrived.
     Full,
     /// The request could not have been served in time, or it waited for as long as the discipline
     /// allows under overload.
     Shed,
-    /// The request waited for the longest time that the rules or its client allow.
+    /// The request waited for as long as the rules or its client allow.
     TimedOut,
 }

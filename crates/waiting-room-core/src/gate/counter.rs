@@ -1,8 +1,8 @@
-//! The numbers that requests race for: running requests, limit, queue and draining, in one word.
+//! The numbers that requests contend for, in one word: running requests, limit, queue and draining.
 //!
-//! Each change is one compare-and-swap of the whole word, so it is made against the current values
-//! of all the numbers. A request that has read the old limit cannot slip past a lowered one, and a
-//! newcomer cannot overtake requests that wait.
+//! Each change is one compare-and-swap of the whole word, so it is based on the current values of
+//! all the numbers. A request that has read the old limit cannot slip past a lowered one, and a
+//! newcomer cannot overtake waiting requests.
 //!
 //! ```text
 //!    63         62     61 .. 44    43 .. 22     21 .. 0
@@ -11,9 +11,9 @@
 //!
 //! `limit` and `in flight` are counts of 22 bits; `queue` and `draining` are flags.
 //!
-//! The limit and both flags are written under the lock only. The number of waiters is not part of
-//! the word, because it matters only under the lock: a permit that passes from one request to the
-//! next while others wait does not touch the word at all.
+//! The limit and both flags are written only under the lock. The number of waiters is not part of
+//! the word, because it matters only under the lock. Passing a permit from one request to the next
+//! while others are waiting does not modify the word at all.
 //!
 //! ```text
 //!            without the lock                        under the lock
@@ -31,11 +31,12 @@ pub(super) struct Counter(AtomicU64);
 /// The numbers of a gate at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// The requests that run, including those whose permit was granted but not collected yet.
+    /// The number of running requests, including those whose permit has been granted but not
+    /// collected yet.
     pub(super) in_flight: u32,
-    /// The limit in force; [`Self::MAX_IN_FLIGHT`] if there is none.
+    /// The limit in force; [`Self::MAX_IN_FLIGHT`] if there is no limit.
     pub(super) limit: u32,
-    /// Whether at least one request waits.
+    /// Whether at least one request is waiting.
     pub(super) has_queue: bool,
     pub(super) is_draining: bool,
 }
@@ -44,8 +45,8 @@ pub(super) struct Counts {
 ///
 /// The numbers are updated outside the lock, just after a request has entered and just before it
 /// leaves. A reading may therefore be off by the requests that are entering or leaving at that
-/// instant. It decides only which class is served next, never how many requests run, so `Relaxed`
-/// is enough.
+/// instant. It determines only which class is served next, never how many requests run, so
+/// `Relaxed` ordering is enough.
 pub(super) struct Running(Box<[AtomicU32]>);
 
 impl Counter {
@@ -58,36 +59,36 @@ impl Counter {
         Counts::unpack(self.0.load(Ordering::Acquire))
     }
 
-    /// Admits a request, if a permit is free and no request waits. Returns the number of requests
-    /// that run then, including this one.
+    /// Admits a request if a permit is free, no request is waiting, and the gate is not being
+    /// drained. Returns the number of running requests, including this one.
     pub(super) fn enter(&self) -> Option<u32> {
         self.change(|counts| counts.may_enter().then(|| counts.enter()))
     }
 
-    /// Takes out a request, unless the release has to be handled under the lock; returns whether
-    /// it did.
+    /// Subtracts one running request and returns `true`, or returns `false` if the release has to
+    /// be handled under the lock.
     pub(super) fn leave(&self) -> bool {
         let left = self.change(|counts| (!counts.is_awaited()).then(|| counts.in_flight -= 1));
         left.is_some()
     }
 
-    /// Applies the closure to the numbers, unless it returns `None`.
+    /// Applies the closure to the numbers, and stores the result unless the closure returns `None`.
     ///
-    /// The closure is called again if the numbers have changed meanwhile, so it must not have side
-    /// effects.
+    /// The closure is called again if the numbers have changed in the meantime, so it must not have
+    /// side effects.
     pub(super) fn change<T>(&self, change: impl Fn(&mut Counts) -> Option<T>) -> Option<T> {
         let mut before = self.0.load(Ordering::Acquire);
         loop {
             let mut counts = Counts::unpack(before);
             let given = change(&mut counts)?;
             let after = counts.pack();
-            // There is nothing to write: the closure has decided on the numbers of the last load.
+            // There is nothing to write: the closure left the loaded numbers unchanged.
             if after == before {
                 return Some(given);
             }
-            // Acquire and release order what a request did before it left ahead of what the next
-            // one does after it has entered. The lock does the same for a permit that goes to a
-            // waiter.
+            // Acquire and release ordering ensures that everything a request did before leaving
+            // happens before everything that the next request does after entering. The lock ensures
+            // the same for a permit that goes to a waiter.
             match self.0.compare_exchange_weak(before, after, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Some(given),
                 Err(current) => before = current,
@@ -97,10 +98,10 @@ impl Counter {
 }
 
 impl Counts {
-    /// The most requests that can run at once: the largest number of 22 bits.
+    /// The maximum number of requests that can run at once: the largest 22-bit number.
     pub(super) const MAX_IN_FLIGHT: u32 = (1 << 22) - 1;
 
-    /// Returns whether a request that arrives may run at once.
+    /// Returns whether an arriving request may run immediately.
     pub(super) const fn may_enter(&self) -> bool {
         !self.has_queue && self.has_room() && !self.is_draining
     }
@@ -110,12 +111,12 @@ impl Counts {
         self.in_flight < self.limit
     }
 
-    /// Returns whether no request runs and none waits.
+    /// Returns whether no request is running or waiting.
     pub(super) const fn is_idle(&self) -> bool {
         self.in_flight == 0 && !self.has_queue
     }
 
-    /// Counts a request that enters; returns the number of requests that run then.
+    /// Counts an entering request, and returns the number of running requests including it.
     pub(super) const fn enter(&mut self) -> u32 {
         self.in_flight += 1;
         self.in_flight
@@ -123,9 +124,10 @@ impl Counts {
 
     /// Returns whether a release has to be handled under the lock.
     ///
-    /// While more requests run than a lowered limit allows, a release only reduces the excess: no
-    /// waiter can get the permit. From the limit downwards it goes to a waiter. While the gate is
-    /// drained, each release may be the one that makes it idle.
+    /// While more requests are running than a lowered limit allows, a release only reduces the
+    /// excess: no waiter can get the permit. Once the number is at or below the limit, the permit
+    /// goes to a waiter. While the gate is being drained, each release may be the one that makes
+    /// the gate idle.
     const fn is_awaited(&self) -> bool {
         self.is_draining || self.has_queue && self.in_flight <= self.limit
     }
@@ -156,14 +158,14 @@ impl Running {
         Self((0..classes).map(|_| AtomicU32::new(0)).collect())
     }
 
-    /// Counts a request of this class that begins to run.
+    /// Counts a request of this class that starts to run.
     pub(super) fn begins(&self, class: u8) {
         if let Some(running) = self.number(class) {
             running.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Takes back the count of a request of this class that has ended.
+    /// Stops counting a request of this class that has ended.
     pub(super) fn ends(&self, class: u8) {
         if let Some(running) = self.number(class) {
             running.fetch_sub(1, Ordering::Relaxed);
@@ -175,8 +177,7 @@ impl Running {
         self.number(class).map_or(0, |running| running.load(Ordering::Relaxed))
     }
 
-    /// Returns the number of this class. A class beyond the last counts as the last, as in the
-    /// line.
+    /// Returns the count of this class. A class beyond the last counts as the last, as in the line.
     fn number(&self, class: u8) -> Option<&AtomicU32> {
         self.0.get(usize::from(class)).or(self.0.last())
     }

@@ -1,8 +1,8 @@
-//! The deadline of a request that joins the queue, and whether it could be served before that.
+//! The deadline of a request that joins the queue, and whether the request could be served by then.
 //!
-//! A request that cannot be served in time is refused on arrival: it would only take space in the
-//! queue, and its client would learn later what is known now. Both answers are estimates, from the
-//! measured service rate and the measured run time.
+//! A request that cannot be served in time is refused on arrival: it would only take up space in
+//! the queue, and its client would be told later what is already known. Both results are based on
+//! estimates: the measured run time and the measured service rate.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use super::{
 use crate::Timestamp;
 
 impl Locked<'_> {
-    /// Returns the time until which a request that arrives now may wait, and the reason for its
-    /// refusal after that.
+    /// Returns the time until which an arriving request may wait, and the reason for refusing it
+    /// after that.
     ///
-    /// It is the earlier of two deadlines: that of the gate, by its discipline, and that of the
-    /// client.
+    /// The time is the earlier of two deadlines: the one set by the gate's discipline, and the
+    /// client's own.
     pub(super) fn deadline(&self, arrival: &Arrival) -> (Timestamp, RefusedBecause) {
         let max_wait = self.shared.rules.max_wait;
         let (wait, because) = match &self.shared.rules.discipline {
@@ -30,8 +30,8 @@ impl Locked<'_> {
             _ => (max_wait, RefusedBecause::TimedOut),
         };
         let own = self.now + wait;
-        // The client also needs the time that its request takes to run: a permit that arrives later
-        // is of no use to it.
+        // The request also has to run before the client's deadline, so a permit that leaves too
+        // little time for that is of no use.
         let clients = arrival.deadline.map(|deadline| deadline.before(self.typical_hold()));
         match clients {
             Some(clients) if clients <= own => (clients, RefusedBecause::TimedOut),
@@ -39,7 +39,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Returns the run time to expect of an arriving request, or zero if it is unknown.
+    /// Returns the expected run time of an arriving request, or zero if it is unknown.
     fn typical_hold(&self) -> Duration {
         let hold = if self.is_first() { None } else { self.state.typical_hold.median() };
         hold.unwrap_or_default()
@@ -47,34 +47,36 @@ impl Locked<'_> {
 
     /// Returns whether a request that joins `lane` now cannot be served by its deadline.
     ///
-    /// The requests ahead of it are a lower bound, so a request is refused only if it would be late
-    /// even at best.
+    /// The number of requests ahead of it is a lower bound, so a request is refused only if it
+    /// would be late even in the best case.
     pub(super) fn is_hopeless(&self, lane: u64, deadline: Timestamp) -> bool {
         let Some(rate) = self.rate() else { return self.now > deadline };
         let ahead = self.state.line.ahead(lane, self.is_standing());
-        #[expect(clippy::cast_precision_loss, reason = "an estimate, of half a million at most")]
+        #[expect(clippy::cast_precision_loss, reason = "an estimate of at most half a million")]
         let wait = (ahead + 1) as f64 / rate;
         let left = deadline.since(self.now).as_secs_f64();
-        // A difference of less than a nanosecond is rounding: timestamps are no finer than that.
+        // A difference of less than a nanosecond is a rounding error: timestamps are no finer than
+        // that.
         self.now > deadline || wait - left > 1e-9
     }
 
-    /// Returns the service rate by which an arriving request is judged, or `None` if it is unknown.
+    /// Returns the service rate used to judge an arriving request, or `None` if it is unknown.
     fn rate(&self) -> Option<f64> {
         if self.is_first() { None } else { self.state.rate.per_second() }
     }
 
-    /// Returns whether an arriving request would be the first to wait. It is then not judged by
-    /// estimates.
+    /// Returns whether an arriving request would be the first to wait. Such a request is not judged
+    /// by estimates.
     ///
-    /// The estimates are updated only while requests wait. If those of a bad hour could turn the
-    /// first request away, none would ever wait again, and the estimates would never be corrected.
+    /// The estimates are updated only while requests are waiting. If estimates from a bad hour
+    /// could cause the first request to be refused, no request would ever wait again, and the
+    /// estimates would never be corrected.
     fn is_first(&self) -> bool {
         self.state.queued == 0
     }
 
-    /// Returns whether the queue has been non-empty for so long that an adaptive LIFO serves the
-    /// newest first.
+    /// Returns whether the queue has been non-empty for so long that adaptive LIFO serves the
+    /// newest request first.
     pub(super) fn is_standing(&self) -> bool {
         match &self.shared.rules.discipline {
             Discipline::AdaptiveLifo { interval } => self.standing() > *interval,
@@ -91,7 +93,8 @@ impl Locked<'_> {
     }
 }
 
-/// Returns the longest wait under controlled delay, if the queue has been non-empty for `standing`.
+/// Returns the longest wait under controlled delay when the queue has been non-empty for
+/// `standing`.
 ///
 /// ```text
 /// longest wait
@@ -104,7 +107,7 @@ impl Locked<'_> {
 ///
 /// The wait shrinks linearly over half an interval. A sudden step would refuse the end of a burst
 /// that lasts slightly longer than an interval. Under overload the slope makes little difference: a
-/// queue that is longer than the target needs time to shrink anyway.
+/// queue with waits longer than the target takes time to shrink anyway.
 pub(super) fn longest_wait(
     standing: Duration,
     max_wait: Duration,

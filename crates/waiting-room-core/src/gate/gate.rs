@@ -19,9 +19,10 @@ use crate::{
     time::{Clock, SystemClock},
 };
 
-/// Admits up to a limit of requests at once, queues a bounded number more, and refuses the rest.
+/// Lets a limited number of requests run at once, queues a bounded number of further ones, and
+/// refuses the rest.
 ///
-/// Clones share one gate. See the [crate docs](crate#the-gate).
+/// All clones refer to the same gate. See the [crate docs](crate#the-gate).
 ///
 /// ```
 /// use waiting_room_core::{Gate, gate::{Arrival, Entry, GateRules}};
@@ -41,38 +42,39 @@ pub struct Gate(pub(super) Arc<Shared>);
 
 /// State shared by all clones of a gate.
 pub(super) struct Shared {
-    /// The numbers that requests race for, changed without the lock.
+    /// The numbers that requests contend for. Requests can change them without the lock.
     pub(super) counter: Counter,
-    /// The rules that the gate was made with. The limit in force is in the counter, since it can be
-    /// changed later.
+    /// The rules that the gate was created with. The limit in force is in the counter, since it can
+    /// be changed later.
     pub(super) rules: GateRules,
     pub(super) running: Running,
     clock: Box<dyn Clock>,
     pub(super) state: Mutex<State>,
 }
 
-/// State that is read and changed under the lock only.
+/// State that is read and changed only under the lock.
 pub(super) struct State {
-    /// The order of the requests that wait.
+    /// The order of the waiting requests.
     pub(super) line: Box<dyn Line>,
-    /// The requests that wait, and those whose outcome has not been collected yet.
+    /// The waiting requests, and those whose outcome has not been collected yet.
     pub(super) waiters: Waiters,
-    /// The number of requests that wait. A request that was granted a permit or refused is no
+    /// The number of waiting requests. A request that has been granted a permit or refused is no
     /// longer counted, even if its future has not been polled since.
     pub(super) queued: u32,
-    /// The time at which a request last joined an empty queue. It has not been empty since.
+    /// The time at which a request last joined an empty queue. If the queue is not empty now, it
+    /// has not been empty since.
     pub(super) last_empty: Timestamp,
     pub(super) rate: ServiceRate,
     pub(super) typical_hold: HoldEstimate,
-    /// The times at which refused requests are asked to come back.
+    /// The times at which refused clients are asked to come back.
     pub(super) slots: RetrySchedule,
     pub(super) outcomes: GateOutcomes,
-    /// Whether requests that hold a permit of another gate are admitted while this gate is drained.
-    /// It has no effect on a gate that is open.
+    /// Whether requests that hold a permit of another gate are admitted while this gate is being
+    /// drained. It has no effect while the gate is open.
     pub(super) serves_those_inside: bool,
-    /// The wakers of the [`Idle`](super::Idle) futures, by the number of the future.
+    /// The wakers of the [`Idle`](super::Idle) futures, keyed by the number of the future.
     pub(super) idle: BTreeMap<u64, Waker>,
-    /// The last number that was given to such a future. Numbers are never reused.
+    /// The number that was last given to an `Idle` future. Numbers are never reused.
     pub(super) idle_number: u64,
 }
 
@@ -80,24 +82,25 @@ pub(super) struct State {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct GateSnapshot {
-    /// The number of requests that run. It is counted, not derived from the limit, and exceeds a
-    /// limit that was lowered until enough requests have ended.
+    /// The number of running requests. It is counted, not derived from the limit. After the limit
+    /// has been lowered, it may exceed the limit until enough requests have ended.
     pub in_flight: u32,
     /// The limit in force; `None` if there is no limit.
     pub limit: Option<u32>,
-    /// The number of requests that wait for a permit.
+    /// The number of requests waiting for a permit.
     pub queued: u32,
-    /// The longest current wait; zero if no request waits.
+    /// The longest current wait; zero if no request is waiting.
     pub oldest_wait: Duration,
-    /// Requests served per second while others wait; `None` until enough releases were seen.
+    /// The number of requests served per second while others wait; `None` until enough releases
+    /// have been observed.
     pub service_rate: Option<f64>,
     /// Whether the gate is being drained.
     pub is_draining: bool,
-    /// The outcomes of all requests that did not run at once.
+    /// The outcomes of all requests that did not run immediately.
     pub outcomes: GateOutcomes,
 }
 
-/// Outcomes of the requests that did not run at once, counted since the gate was made.
+/// The outcomes of all requests that did not run immediately, counted since the gate was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GateOutcomes {
@@ -105,25 +108,25 @@ pub struct GateOutcomes {
     pub cancelled: u64,
     /// Requests that were refused because the gate was being drained, on arrival or in the queue.
     pub drained: u64,
-    /// Requests that were removed from a full queue in favour of another.
+    /// Requests that were removed from a full queue in favour of another request.
     pub evicted: u64,
     /// Requests that were refused because the queue was full.
     pub full: u64,
-    /// Requests that were granted a permit after they had joined the queue.
+    /// Requests that were granted a permit after joining the queue.
     pub granted: u64,
     /// Requests that joined the queue.
     pub queued: u64,
     /// Requests that were refused on arrival because they could not have been served in time, or
     /// that waited for as long as the discipline allows under overload.
     pub shed: u64,
-    /// Requests that waited for the longest time that the rules or their clients allow.
+    /// Requests that waited for as long as the rules or their clients allow.
     pub timed_out: u64,
 }
 
 impl Gate {
-    /// Creates an open gate under these rules, on the machine's clock.
+    /// Creates an open gate with these rules and the system clock.
     ///
-    /// The `seed` spreads the times at which refused clients are asked to come back.
+    /// The `seed` randomizes the times at which refused clients are asked to come back.
     ///
     /// # Errors
     ///
@@ -132,7 +135,7 @@ impl Gate {
         Self::with_clock(rules, seed, SystemClock::new())
     }
 
-    /// Creates an open gate as [`new`](Self::new) does, on another clock.
+    /// Creates an open gate as [`new`](Self::new) does, but with the given clock.
     ///
     /// # Errors
     ///
@@ -161,7 +164,7 @@ impl Gate {
         })))
     }
 
-    /// Returns the time on the clock of this gate.
+    /// Returns the current time on this gate's clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
@@ -169,8 +172,8 @@ impl Gate {
 
     /// Returns the limit in force, or `None` if there is no limit.
     ///
-    /// A gate without a limit counts to [`GateRules::MAX_LIMIT`] all the same, so a limit of
-    /// exactly that number is reported as `None`.
+    /// Even without a limit, a gate runs at most [`GateRules::MAX_LIMIT`] requests at once, so a
+    /// limit of exactly that number is reported as `None`.
     #[must_use]
     pub fn limit(&self) -> Option<u32> {
         Some(self.0.counter.counts().limit).filter(|limit| *limit < GateRules::MAX_LIMIT)
@@ -179,7 +182,8 @@ impl Gate {
     /// Returns whether this gate is in use elsewhere: as a clone, a [`Permit`](super::Permit), an
     /// [`Acquire`](super::Acquire), or an [`Idle`](super::Idle).
     ///
-    /// An owner of many gates may drop one that is not shared: no request runs or waits in it.
+    /// An owner of many gates may drop one that is not shared: no request is running or waiting in
+    /// it.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
@@ -188,8 +192,8 @@ impl Gate {
     /// Returns the numbers of the gate at `now`.
     #[must_use]
     pub fn snapshot(&self, now: Timestamp) -> GateSnapshot {
-        // The lock is taken first: the queue, the limit and the draining flag do not change under
-        // it, so all numbers but `in_flight` belong to one instant.
+        // The lock is taken first: the queue, the limit and the draining flag do not change while
+        // it is held, so all numbers except `in_flight` belong to one instant.
         let state = unpoisoned(self.0.state.lock());
         let Counts { in_flight, is_draining, .. } = self.0.counter.counts();
         GateSnapshot {
@@ -208,10 +212,12 @@ impl Gate {
 }
 
 impl Shared {
-    /// Returns whether a release is a sample of the service rate although no request waits.
+    /// Returns whether a release counts as a sample of the service rate even though no request is
+    /// waiting.
     ///
-    /// The rate is normally measured while requests wait. A gate without a queue has no such time,
-    /// so it learns from the releases that happen while it is full.
+    /// The rate is normally measured while requests are waiting. In a gate without a queue no
+    /// request ever waits, so the rate is measured from the releases that happen while the gate is
+    /// full.
     pub(super) fn is_measured(&self) -> bool {
         self.rules.queue == 0 && !self.counter.counts().has_room()
     }

@@ -1,4 +1,4 @@
-//! Waiting until a drained gate is idle.
+//! Waiting for a drained gate to become idle.
 
 use std::{
     future::Future,
@@ -8,11 +8,11 @@ use std::{
 
 use super::{gate::Gate, locked::Locked};
 
-/// A future that is ready once a gate that is being [drained](Gate::drain) is idle: no request runs
-/// or waits.
+/// A future that completes once a gate that is being [drained](Gate::drain) is idle: no request is
+/// running or waiting.
 ///
-/// It stays pending while the gate is [open](Gate::open) again, and for as long as any request
-/// runs. Combine it with a timeout.
+/// It stays pending if the gate is [opened](Gate::open) again, and for as long as any request is
+/// running. Combine it with a timeout.
 ///
 /// # Cancel safety
 ///
@@ -21,8 +21,8 @@ use super::{gate::Gate, locked::Locked};
 #[must_use = "futures do nothing unless they are polled"]
 pub struct Idle {
     gate: Gate,
-    /// The number under which the gate keeps the waker of this future; `None` before the first poll
-    /// and after the last.
+    /// The number under which the gate keeps this future's waker; `None` before the first poll and
+    /// once the future has completed.
     number: Option<u64>,
 }
 
@@ -36,8 +36,8 @@ impl Future for Idle {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // Cloned before the lock is taken, and the old waker is dropped after it is released: both
-        // run foreign code.
+        // The waker is cloned before the lock is taken, and the old one is dropped after the lock
+        // is released: cloning and dropping both run foreign code.
         let waker = cx.waker().clone();
         let number = self.number;
         let now = self.gate.now();
@@ -59,10 +59,11 @@ impl Drop for Idle {
 }
 
 impl Locked<'_> {
-    /// Stores a waker to be called when the gate is idle, under this number or a new one.
+    /// Stores a waker to be called once the gate is idle, under this number or, for `None`, under a
+    /// new one.
     ///
-    /// Returns the number, or `None` if the gate is idle now. The second part is a waker that is no
-    /// longer needed, which the caller must drop after the lock is released.
+    /// Returns the number, or `None` if the gate is idle now. The second element of the pair is a
+    /// waker that is no longer needed; the caller must drop it after releasing the lock.
     pub(super) fn await_idle(
         &mut self,
         number: Option<u64>,
@@ -79,8 +80,8 @@ impl Locked<'_> {
         (Some(number), self.state.idle.insert(number, waker))
     }
 
-    /// Removes the waker with this number, if it was not called yet. The caller must drop it after
-    /// the lock is released.
+    /// Removes and returns the waker with this number, if it has not been called yet. The caller
+    /// must drop the waker after releasing the lock.
     pub(super) fn forget_idle(&mut self, number: u64) -> Option<Waker> {
         self.state.idle.remove(&number)
     }

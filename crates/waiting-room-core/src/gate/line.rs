@@ -1,7 +1,8 @@
-//! The order of the requests that wait at a gate.
+//! The order in which requests wait at a gate.
 //!
 //! The disciplines differ in three decisions: which *lane* a request joins, which request is next,
-//! and which one is evicted when the queue is full. A lane is a list in the order of arrival.
+//! and which one is evicted when the queue is full. A lane is a list of requests in order of
+//! arrival.
 //!
 //! ```text
 //! single     ──► o o o o o                one lane
@@ -9,8 +10,8 @@
 //! tenants    ──► o o o | ──► o | ──► o o   a lane per tenant, in turns
 //! ```
 //!
-//! A line keeps only the order. The entries themselves are in the `Waiters` of the gate, and the
-//! bound on their number is the gate's as well.
+//! A line keeps only the order. The entries themselves are in the gate's `Waiters`, and the gate
+//! also bounds their number.
 
 mod classes;
 mod lane;

@@ -1,10 +1,10 @@
 //! The lock of a gate: entering it, leaving it, and the wake-ups afterwards.
 //!
 //! No foreign code runs under the lock. A waker may run a task on the spot, and that task may drop
-//! a permit of the same gate: called under the lock, it would wait for a lock that its own thread
-//! holds. Wakers are therefore collected in a [`WakeList`] and called after the lock is released.
-//! Cloning and dropping a waker are foreign code too, and also happen outside the lock. The clock
-//! is read before the lock is taken.
+//! a permit of the same gate. If the waker were called under the lock, the task would wait for a
+//! lock that its own thread holds. Wakers are therefore collected in a [`WakeList`] and called
+//! after the lock is released. Cloning or dropping a waker also runs foreign code, and so also
+//! happens outside the lock. The clock is read before the lock is taken.
 //!
 //! ```text
 //! lock ─► change the state, collect wakers ─► check the invariants ─► unlock ─► call the wakers
@@ -38,13 +38,14 @@ pub(super) struct Locked<'a> {
 /// Wakers to call once the lock is released.
 #[derive(Default)]
 struct WakeList {
-    /// Stored inline: most critical sections wake at most one task, and these do not allocate.
+    /// The first waker is stored inline: most critical sections wake at most one task, and these do
+    /// not allocate.
     first: Option<Waker>,
     others: Vec<Waker>,
 }
 
 impl Gate {
-    /// Polls a waiting request; the result is that of `Waiters::poll`.
+    /// Polls a waiting request, and returns the result of `Waiters::poll`.
     ///
     /// This takes the lock without [`critical`](Self::critical): a poll changes only the entry of
     /// its own request, so no other task has to be woken.
@@ -57,11 +58,11 @@ impl Gate {
         unpoisoned(self.0.state.lock()).waiters.poll(id, waker, clone)
     }
 
-    /// Runs `act` under the lock, and calls the wakers that it collected after the lock is
+    /// Runs `act` under the lock. The wakers that `act` collects are called after the lock is
     /// released.
     pub(super) fn critical<T>(&self, now: Timestamp, act: impl FnOnce(&mut Locked<'_>) -> T) -> T {
-        // Declared before the guard, so that the lock is released first even if `act` unwinds: the
-        // wakers are then dropped outside the lock as well.
+        // The list is declared before the guard, so the lock is released first even if `act`
+        // unwinds. The wakers are then dropped outside the lock in that case, too.
         let mut wakes = WakeList::default();
         let mut state = unpoisoned(self.0.state.lock());
         let mut critical = Locked::new(&self.0, &mut state, now, &mut wakes);
@@ -83,7 +84,7 @@ impl<'a> Locked<'a> {
         Self { shared, state, now, wakes }
     }
 
-    /// Changes the numbers, which cannot fail.
+    /// Changes the numbers of the counter. This cannot fail.
     pub(super) fn change<T>(&self, change: impl Fn(&mut Counts) -> T) -> T {
         let changed = self.shared.counter.change(|counts| Some(change(counts)));
         changed.unwrap_or_else(|| unreachable!("the closure always returns a value"))
@@ -91,8 +92,8 @@ impl<'a> Locked<'a> {
 
     /// Finishes a critical section before the lock is released.
     ///
-    /// A drained gate becomes idle in a critical section only, because each of its releases is
-    /// handled under the lock. So this is the one place that has to notice.
+    /// While a gate is being drained, each release is handled under the lock, so it becomes idle
+    /// only in a critical section. This is therefore the only place that has to check for it.
     fn end(self) {
         let counts = self.counts();
         if counts.is_draining && counts.is_idle() {
@@ -101,7 +102,7 @@ impl<'a> Locked<'a> {
         self.invariants();
     }
 
-    /// Stores the outcome of a request that has waited, and collects its waker.
+    /// Stores the outcome of a waiting request, and collects its waker.
     pub(super) fn tell(&mut self, id: Id, stage: Stage) {
         let waiter = &mut self.state.waiters[id];
         debug_assert!(waiter.is_waiting());
@@ -109,10 +110,10 @@ impl<'a> Locked<'a> {
         waiter.waker.take().into_iter().for_each(|waker| self.wakes.add(waker));
     }
 
-    /// Counts and returns a refusal, with a time to come back if it is due to a lack of capacity.
+    /// Counts and returns a refusal. It has a time to come back if it is due to a lack of capacity.
     ///
-    /// A drained gate does not know when it will open. The client of a request that timed out is
-    /// often gone, so its turn in the schedule is reserved only by [`Gate::retry_after`].
+    /// It is unknown when a drained gate will open. The client of a request that timed out is often
+    /// gone, so its turn in the schedule is reserved only by [`Gate::retry_after`].
     pub(super) fn refused(&mut self, because: RefusedBecause) -> GateRefused {
         self.count(because);
         let retry_after = match because {
@@ -124,7 +125,7 @@ impl<'a> Locked<'a> {
         GateRefused { because, retry_after }
     }
 
-    /// Reserves the next turn in the retry schedule; returns the time until then.
+    /// Reserves the next turn in the retry schedule, and returns the time until then.
     pub(super) fn retry_after(&mut self) -> Duration {
         let queued = self.state.queued;
         let slots = &mut self.state.slots;
@@ -158,8 +159,9 @@ impl<'a> Locked<'a> {
         debug_assert!(queued <= self.shared.rules.queue.min(GateRules::MAX_QUEUE));
         debug_assert!(queued == 0 || !counts.has_room(), "a request waits, and a permit is free");
         let it = &self.state.outcomes;
-        // Each request that joined the queue has left it in one way, or still waits. Some of those
-        // that were drained, shed or timed out never joined it, so these counts only bound the sum.
+        // Each request that joined the queue either has left it in exactly one way or is still
+        // waiting. Some requests that were drained, shed or timed out never joined the queue, so
+        // these counts only bound the sum.
         let left = it.granted + it.cancelled + it.evicted + u64::from(queued);
         debug_assert!(left <= it.queued);
         debug_assert!(it.queued <= left + it.drained + it.shed + it.timed_out);
@@ -176,10 +178,10 @@ impl WakeList {
 
     /// Calls all wakers, each of which may panic.
     ///
-    /// The request that runs this code has no part in a panic of another task's waker. It may
-    /// itself be unwinding, and a second panic would abort the process. The requests that come
-    /// later in the list hold their permits already, which would be lost if they were not woken. So
-    /// a panic ends here, after the panic hook has reported it.
+    /// The request that runs this code is not responsible for a panic in another task's waker. It
+    /// may itself be unwinding, and a second panic would abort the process. Requests later in the
+    /// list already hold their permits, which would be lost if these requests were not woken. So a
+    /// panic is caught here, after the panic hook has reported it.
     fn wake(self) {
         let wake = |waker: Waker| drop(catch_unwind(AssertUnwindSafe(|| waker.wake())));
         if let Some(first) = self.first {

@@ -1,8 +1,10 @@
-//! The pace of the service behind a gate: requests served per second, and the run time of one.
+//! The pace of the service behind a gate: the number of requests served per second, and the typical
+//! run time.
 //!
-//! Both are measured from releases while other requests wait. They decide whether an arriving
-//! request can be served in time, and when refused clients are asked to come back. Both are unknown
-//! until enough releases were seen, and an unknown estimate refuses no request.
+//! Both are measured from releases while other requests are waiting. They determine whether an
+//! arriving request can be served in time, and when refused clients are asked to come back. Both
+//! are unknown until enough releases have been observed, and no request is refused because of an
+//! unknown estimate.
 
 use std::{mem, time::Duration};
 
@@ -11,31 +13,32 @@ use crate::Timestamp;
 /// The rate of releases while the queue was not empty.
 ///
 /// It covers about the last ten seconds of such time, or the last sixteen releases if those took
-/// longer. For a gate without a queue it is the number of running requests divided by their run
-/// time, by Little's law.
+/// longer. For a gate without a queue, the rate is the number of running requests divided by their
+/// run time, by Little's law.
 ///
-/// Time without waiting requests does not count: the rate is what the service can do, not what is
-/// asked of it. It is also correct for services with long streams, where the mean run time means
-/// little.
+/// Time without waiting requests does not count: the rate measures the capacity of the service, not
+/// the demand. It is also correct for services with long streams, for which a mean run time would
+/// mean little.
 #[derive(Clone, Debug)]
 pub(super) struct ServiceRate {
-    /// Releases, faded. Both sums fade by the same factor, so that their ratio stays the rate.
+    /// The number of releases, where older ones fade out. Both sums fade by the same factor, so
+    /// their ratio remains the rate.
     served: f64,
-    /// The time in which they happened, in seconds, faded.
+    /// The time over which the releases were counted, in seconds, which fades in the same way.
     seconds: f64,
-    /// The end of the time that has been added to `seconds`.
+    /// The time up to which `seconds` has been counted.
     last: Timestamp,
 }
 
-/// The median run time of the last requests that ended while others waited.
+/// The median run time of the most recent requests that ended while others were waiting.
 ///
-/// A mean would not do: among calls of a tenth of a second, a few streams of a minute raise it to
-/// seconds, and no call with a deadline would be let into the queue.
+/// A mean would not do. Among calls of a tenth of a second, a few one-minute streams raise it to
+/// several seconds, and then no call with a deadline would be queued.
 #[derive(Clone, Debug)]
 pub(super) struct HoldEstimate {
-    /// A ring: the next run time replaces the oldest.
+    /// A ring buffer: each new run time replaces the oldest.
     last: [Duration; HOLDS],
-    /// The run times seen so far.
+    /// The number of run times recorded so far.
     count: usize,
 }
 
@@ -44,47 +47,47 @@ impl ServiceRate {
         Self { served: 0.0, seconds: 0.0, last: Timestamp::ZERO }
     }
 
-    /// Starts to count time at the first request that waits.
+    /// Starts counting time when the first request begins to wait.
     ///
-    /// Returns the time since the queue was last known not to be empty.
+    /// Returns the time since the queue was last known to be non-empty.
     pub(super) fn resume(&mut self, now: Timestamp) -> Duration {
         now.since(mem::replace(&mut self.last, now))
     }
 
-    /// Records a release while requests wait.
+    /// Records a release while requests are waiting.
     pub(super) fn served(&mut self, now: Timestamp) {
         self.served += 1.0;
         self.waited(now);
     }
 
-    /// Records a release at a gate without a queue, after a run of `hold` with `in_flight` requests
-    /// running.
+    /// Records a release at a gate without a queue. The request ran for `hold`, and `in_flight`
+    /// requests were running.
     ///
-    /// By Little's law, the service spent `hold / in_flight` of its time on each of them.
+    /// By Little's law, the service spent `hold / in_flight` of its time on each of these requests.
     pub(super) fn ran(&mut self, hold: Duration, in_flight: u32) {
         self.served += 1.0;
         self.seconds += hold.as_secs_f64() / f64::from(in_flight.max(1));
         self.fade();
     }
 
-    /// Counts the time until `now` as time in which requests waited.
+    /// Counts the time until `now` as time during which requests were waiting.
     pub(super) fn waited(&mut self, now: Timestamp) {
         self.seconds += now.since(self.last).as_secs_f64();
         self.last = now;
         self.fade();
     }
 
-    /// Returns the rate in requests per second, or `None` until enough releases were seen.
+    /// Returns the rate in requests per second, or `None` until enough releases have been observed.
     pub(super) fn per_second(&self) -> Option<f64> {
         (self.served >= ENOUGH_RELEASES && self.seconds > 0.0).then(|| self.served / self.seconds)
     }
 
-    /// Reduces both sums to the memory of the estimate: ten seconds or sixteen releases, whichever
-    /// is longer.
+    /// Scales both sums down to the span that the estimate covers: ten seconds or sixteen releases,
+    /// whichever is longer.
     ///
-    /// It fades by time and releases, not by calls. This is also called when a waiting request
-    /// gives up: if each such call faded the sums, impatient clients would erase what is known of a
-    /// slow service.
+    /// The sums fade with time and releases, not with each call. This method is also called when a
+    /// waiting request gives up. If each such call faded the sums, impatient clients would erase
+    /// the measurements of a slow service.
     fn fade(&mut self) {
         let kept = (MEMORY.as_secs_f64() / self.seconds).max(RELEASES / self.served).min(1.0);
         self.served *= kept;
@@ -112,20 +115,20 @@ impl HoldEstimate {
     }
 }
 
-/// The time over which the rate is measured. Older time counts little.
+/// The time over which the rate is measured. Anything older counts little.
 const MEMORY: Duration = Duration::from_secs(10);
 
-/// The releases that count however long ago they were. A service that needs longer than the memory
-/// for a few releases would otherwise never have a rate.
+/// The number of releases that count however long ago they happened. Otherwise a service that takes
+/// longer than `MEMORY` for a few releases would never have a rate.
 const RELEASES: f64 = 16.0;
 
-/// The fewest releases that make a rate.
+/// The minimum number of releases from which a rate is computed.
 const ENOUGH_RELEASES: f64 = 8.0;
 
-/// The run times that are remembered: few, so that a change is noticed soon.
+/// The number of run times that are remembered. It is small, so that a change is noticed soon.
 const HOLDS: usize = 15;
 
-/// The fewest run times that make a median.
+/// The minimum number of run times from which a median is computed.
 const ENOUGH_HOLDS: usize = 8;
 
 #[cfg(test)]

@@ -5,10 +5,11 @@ use std::{fmt, time::Duration};
 use super::{gate::Gate, waiters::Grant};
 use crate::Timestamp;
 
-/// The right of one request to run, given back when it is dropped.
+/// The right of one request to run, which is released when it is dropped.
 ///
-/// A permit is given back whichever way the request ends: success, error, panic, or a client that
-/// disconnects. It then goes to the next waiting request, or becomes free.
+/// A permit is released however the request ends: with success, with an error, with a panic, or
+/// because its client disconnects. The permit then goes to the next waiting request, or becomes
+/// free.
 #[must_use = "dropping it gives it back"]
 pub struct Permit {
     gate: Gate,
@@ -29,13 +30,14 @@ impl Permit {
         self.grant.at
     }
 
-    /// Returns the time that the request waited for the permit, or zero if it ran at once.
+    /// Returns how long the request waited for the permit, or zero if it ran immediately.
     #[must_use]
     pub const fn waited(&self) -> Duration {
         self.grant.at.since(self.since)
     }
 
-    /// Returns the number of requests that ran when the permit was granted, including this one.
+    /// Returns the number of requests that were running when the permit was granted, including this
+    /// one.
     #[must_use]
     pub const fn in_flight(&self) -> u32 {
         self.grant.in_flight
@@ -51,11 +53,11 @@ impl Permit {
 impl Gate {
     /// Takes back a permit of this class that was granted at `given_at`.
     ///
-    /// One compare-and-swap suffices if no other request is concerned. The lock is needed for a
+    /// One compare-and-swap suffices if no other request is affected. The lock is needed for a
     /// release that has to be measured, that goes to a waiter, or that may end a drain.
     fn release(&self, class: u8, given_at: Timestamp) {
-        // The class gives up its share first, so that the choice of the next waiter below already
-        // sees one running request less.
+        // The count of the class is decremented first, so that the choice of the next waiter below
+        // is based on the new count.
         self.0.running.ends(class);
         if self.0.is_measured() || !self.0.counter.leave() {
             self.critical(self.now(), |critical| critical.leave(given_at));

@@ -9,9 +9,9 @@
 //!  refused               refused, or gone
 //! ```
 //!
-//! A request that finds a free permit and no queue never comes here: the fast path admits it
-//! without the lock. While the lock is held, the limit and the flags of the counter do not change,
-//! but the number of running requests may: see [`counter`](super::counter).
+//! A request that finds a free permit and no queue never gets here: the fast path admits it without
+//! the lock. While the lock is held, the limit and the flags of the counter do not change, but the
+//! number of running requests may. See [`counter`](super::counter).
 
 use super::{
     arrival::{Arrival, GateRefused, RefusedBecause},
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::Timestamp;
 
-/// The answer to a request that arrives.
+/// The answer to an arriving request.
 pub(super) enum Entered {
     Granted(Grant),
     /// The request waits, under this id, until this deadline at the latest.
@@ -31,11 +31,13 @@ pub(super) enum Entered {
 }
 
 impl Locked<'_> {
-    /// Decides about a request that the fast path did not admit. It may find a free permit now.
+    /// Admits, queues or refuses a request that the fast path did not admit. A permit may be free
+    /// by now.
     ///
-    /// The order of the checks is part of the contract. A gate that is being drained refuses first.
-    /// A request that can run at once is never refused for its deadline. One that could not be
-    /// served in time is refused even if there is space in the queue, and evicts no other request.
+    /// The order of the checks is part of the contract. Whether the gate is being drained is
+    /// checked first. A request that can run immediately is never refused because of its deadline.
+    /// A request that could not be served in time is refused even if there is space in the queue,
+    /// and it evicts no other request.
     pub(super) fn enter(&mut self, arrival: &Arrival) -> Entered {
         let lane = self.state.line.lane(arrival.class, arrival.tenant);
         let (deadline, on_deadline) = self.deadline(arrival);
@@ -43,10 +45,10 @@ impl Locked<'_> {
         let most = self.shared.rules.queue;
         let has_its_turn = arrival.is_inside && self.state.serves_those_inside;
         let (queued, now) = (self.state.queued, self.now);
-        // One atomic change decides. A running request may end at any moment without the lock, so a
-        // decision on numbers that were read earlier could queue this request while a permit is
-        // free, and nothing would wake it. Whatever else the decision needs changes only under the
-        // lock.
+        // The decision is a single atomic change. A running request may end at any moment without
+        // taking the lock. A decision based on numbers that were read earlier could therefore queue
+        // this request while a permit is free, and nothing would wake it. Everything else that the
+        // decision depends on changes only under the lock.
         let entered = self.shared.counter.change(|counts| {
             Some(if counts.is_draining && !has_its_turn {
                 Err(RefusedBecause::Drained)
@@ -64,7 +66,7 @@ impl Locked<'_> {
         match entered {
             Some(Ok(Some(grant))) => return Entered::Granted(grant),
             Some(Ok(None)) => self.begin_to_wait(),
-            // The place of the evicted request is free for this one.
+            // This request takes the place of the evicted one.
             Some(Err(RefusedBecause::Full)) if self.evict_for(lane) => {}
             Some(Err(because)) => return Entered::Refused(self.refused(because)),
             None => unreachable!("the closure always returns a value"),
@@ -72,32 +74,34 @@ impl Locked<'_> {
         self.queue(arrival.class, lane, (deadline, on_deadline))
     }
 
-    /// Takes back the permit of a request that has run since `given_at`, where the counter alone
-    /// could not.
+    /// Takes back the permit of a request that has run since `given_at`, if the counter alone could
+    /// not handle the release.
     pub(super) fn leave(&mut self, given_at: Timestamp) {
         let counts = self.counts();
-        // Releases while no request waits show the demand rather than what the service can do, so
-        // they are not measured. Without a queue, a full gate takes the place of a queue.
+        // Releases while no request is waiting show the demand rather than the capacity of the
+        // service, so they are not measured. In a gate without a queue, releases are measured while
+        // the gate is full.
         if self.state.queued > 0 {
             self.state.rate.served(self.now);
             self.state.typical_hold.ran(self.now.since(given_at));
         } else if self.shared.rules.queue == 0 && !counts.has_room() {
             self.state.rate.ran(self.now.since(given_at), counts.in_flight);
         }
-        // The permit goes to the next waiter without being counted down and up again, so no
-        // newcomer can take it in between. Above a lowered limit it goes to no waiter.
+        // The permit goes to the next waiter without decrementing and incrementing the count, so no
+        // newcomer can take it in between. While more requests are running than a lowered limit
+        // allows, no waiter gets it.
         let heir = if counts.in_flight <= counts.limit { self.next() } else { None };
         if let Some(id) = heir {
             return self.give(id, counts.in_flight);
         }
         self.change(|counts| counts.in_flight -= 1);
-        // Above a lowered limit, other requests may have left without the lock since the numbers
-        // were read. If that brought their number down to the limit, this release frees a permit
-        // that a waiter has to get: no later release would be sure to come.
+        // If the count was above a lowered limit, other requests may have left without the lock
+        // since the numbers were read. If that brought the count down to the limit, this release
+        // frees a permit. A waiter has to get it now, because there may be no later release.
         self.grant();
     }
 
-    /// Grants free permits to waiting requests, until one or the other runs out.
+    /// Grants free permits to waiting requests until there are no more permits or no more requests.
     pub(super) fn grant(&mut self) {
         while self.counts().has_room() {
             let Some(id) = self.next() else { return };
@@ -106,10 +110,11 @@ impl Locked<'_> {
         }
     }
 
-    /// Ends the wait of a request whose owner stops waiting, and returns it with its outcome.
+    /// Ends the wait of a request whose owner has stopped waiting, and returns its entry with the
+    /// outcome.
     ///
-    /// A request that was granted a permit before keeps it: the permit and the deadline may come at
-    /// the same instant, and the permit wins.
+    /// A request that has already been granted a permit keeps it. The permit and the deadline may
+    /// come at the same instant; the permit then wins.
     pub(super) fn time_out(&mut self, id: Id) -> Waiter {
         if self.leaves_line(id) {
             let refused = self.refused(self.state.waiters[id].on_deadline);
@@ -118,9 +123,9 @@ impl Locked<'_> {
         self.state.waiters.remove(id)
     }
 
-    /// Ends the wait of a request whose future was dropped, and returns it.
+    /// Ends the wait of a request whose future was dropped, and returns its entry.
     ///
-    /// If it was granted a permit before, the caller has to give that permit back.
+    /// If the request has already been granted a permit, the caller has to release that permit.
     pub(super) fn cancel(&mut self, id: Id) -> Waiter {
         if self.leaves_line(id) {
             self.state.outcomes.cancelled += 1;
@@ -131,7 +136,7 @@ impl Locked<'_> {
     /// Refuses all waiting requests because the gate is being drained.
     pub(super) fn refuse_all(&mut self) {
         let now = self.now;
-        // All of them go, so the order and the number of running requests do not matter.
+        // All of them are refused, so their order and the number of running requests do not matter.
         while let State { line, waiters, .. } = &mut *self.state
             && let Some(id) = line.next(now, false, &|_| 0, waiters)
         {
@@ -141,8 +146,8 @@ impl Locked<'_> {
 
     /// Records that the queue is no longer empty, if this request is the first to wait.
     ///
-    /// From here on the service rate is measured. The time without a queue shortens the retry
-    /// schedule: the service had capacity that clients who were asked to come back did not use.
+    /// From now on, the service rate is measured. The time without a queue shortens the retry
+    /// schedule, because the service had capacity that returning clients did not use.
     fn begin_to_wait(&mut self) {
         if self.state.queued == 0 {
             self.state.last_empty = self.now;
@@ -151,8 +156,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Puts a request in the line. The caller has made sure of a place, and has set the flag of the
-    /// queue.
+    /// Adds a request to the line. The caller has made sure that there is a place, and has set the
+    /// queue flag.
     fn queue(&mut self, class: u8, lane: u64, deadline: (Timestamp, RefusedBecause)) -> Entered {
         let state = &mut *self.state;
         let id = state.waiters.insert(Waiter::new(lane, class, self.now, deadline));
@@ -162,7 +167,7 @@ impl Locked<'_> {
         Entered::Queued(id, deadline.0)
     }
 
-    /// Takes a request out of the line, if it still waits; returns whether it did.
+    /// Removes a request from the line if it is still waiting, and returns whether it was.
     fn leaves_line(&mut self, id: Id) -> bool {
         let State { line, waiters, rate, .. } = &mut *self.state;
         let is_waiting = waiters[id].is_waiting();
@@ -174,20 +179,20 @@ impl Locked<'_> {
         is_waiting
     }
 
-    /// Takes the next request out of the line. Requests whose deadline has passed are refused on
-    /// the way.
+    /// Removes and returns the next request in line. Requests whose deadline has passed are refused
+    /// along the way.
     ///
-    /// A future without a timer may not have noticed its deadline yet. A permit at this point would
-    /// go to a request whose client has given up.
+    /// The owner of such a request may not have called `time_out` yet. A permit granted to it now
+    /// would go to a request whose client has given up.
     ///
-    /// The request that is returned is still counted in `queued`; [`give`](Self::give) takes it
-    /// out.
+    /// The returned request is still counted in `queued`, until [`give`](Self::give) is called for
+    /// it.
     fn next(&mut self) -> Option<Id> {
         while self.state.queued > 0 {
             let (is_standing, shared) = (self.is_standing(), self.shared);
             let State { line, waiters, .. } = &mut *self.state;
             let next = line.next(self.now, is_standing, &|class| shared.running.of(class), waiters);
-            let Some(id) = next else { unreachable!("the line holds what is counted") };
+            let Some(id) = next else { unreachable!("the line holds `queued` requests") };
             let Waiter { deadline, on_deadline, .. } = waiters[id];
             if self.now <= deadline {
                 return Some(id);
@@ -197,7 +202,7 @@ impl Locked<'_> {
         None
     }
 
-    /// Counts a request that was taken out of the line and is not replaced by another.
+    /// Stops counting a request that has been removed from the line and is not replaced by another.
     fn left_line(&mut self) {
         self.state.queued -= 1;
         if self.state.queued == 0 {
@@ -205,31 +210,31 @@ impl Locked<'_> {
         }
     }
 
-    /// Grants a permit to a request that was taken out of the line. `in_flight` requests run with
-    /// it.
+    /// Grants a permit to a request that has been removed from the line. `in_flight` requests are
+    /// now running, including this one.
     fn give(&mut self, id: Id, in_flight: u32) {
-        // The caller has counted the permit already. If the flag of the queue were cleared first, a
-        // newcomer could find no queue and a free permit, and take this one.
+        // The caller has already counted the permit. If the queue flag were cleared before that, a
+        // newcomer could find no queue and a free permit, and take this permit.
         self.left_line();
         self.shared.running.begins(self.state.waiters[id].class);
         self.state.outcomes.granted += 1;
         self.tell(id, Stage::Granted(Grant { at: self.now, in_flight }));
     }
 
-    /// Evicts a waiting request in favour of one that would join `lane`, if the discipline allows
-    /// it.
+    /// Evicts a waiting request in favour of a newcomer that would join `lane`, if the discipline
+    /// allows it. Returns whether a request was evicted.
     fn evict_for(&mut self, lane: u64) -> bool {
         let State { line, waiters, .. } = &mut *self.state;
         let Some(evicted) = line.evict_for(lane, waiters) else { return false };
         let refused = self.refused(RefusedBecause::Evicted);
-        // The flag of the queue stays set even if this was the only waiter: the newcomer takes the
+        // The queue flag stays set even if this was the only waiter, because the newcomer takes its
         // place within the same critical section.
         self.state.queued -= 1;
         self.tell(evicted, Stage::Refused(refused));
         true
     }
 
-    /// Refuses a request that was taken out of the line.
+    /// Refuses a request that has been removed from the line.
     fn refuse(&mut self, id: Id, because: RefusedBecause) {
         self.left_line();
         let refused = self.refused(because);

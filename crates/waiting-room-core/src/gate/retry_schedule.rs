@@ -1,8 +1,8 @@
 //! The times at which refused clients are asked to come back.
 //!
-//! If all clients of a crowd were given the length of the queue as their wait, they would all come
-//! back at that time, find the queue full, and be refused again. So each gets a time of its own,
-//! spaced at the rate at which the service serves requests.
+//! If all clients of a crowd were asked to come back once the current queue has been served, they
+//! would come back at the same time, find the queue full, and be refused again. So each client gets
+//! its own time, and the times are spaced at the rate at which the service completes requests.
 //!
 //! ```text
 //!  now      end of the queue          last time that was given out
@@ -17,70 +17,72 @@ use std::time::Duration;
 
 use crate::Timestamp;
 
-/// Hands out times to come back.
+/// Hands out the times at which refused clients should come back.
 #[derive(Clone, Debug)]
 pub(super) struct RetrySchedule {
-    /// The last time that was handed out, before it was rounded.
+    /// The last time that was handed out, before rounding.
     last: Timestamp,
-    /// The longest time until a client comes back.
+    /// The longest time after which a client is asked to come back.
     longest: Duration,
-    /// The state of the generator behind the tosses.
+    /// The state of the random number generator for the coin tosses.
     seed: u64,
 }
 
 impl RetrySchedule {
-    /// Creates an empty schedule. The `seed` decides which clients are given a second more.
+    /// Creates an empty schedule. The `seed` determines which clients get an extra second.
     pub(super) const fn new(longest: Duration, seed: u64) -> Self {
         Self { last: Timestamp::ZERO, longest, seed }
     }
 
-    /// Hands out the next time; returns how long to wait until then.
+    /// Hands out the next time, and returns how long to wait until then.
     ///
-    /// `queued` requests wait already, and `per_second` are served. The result is in whole seconds,
-    /// as in a `Retry-After` header (RFC 9110 section 10.2.3), and at least one.
+    /// `queued` requests are already waiting, and the service completes `per_second` requests per
+    /// second. The result is in whole seconds, as in a `Retry-After` header (RFC 9110 section
+    /// 10.2.3), and at least one.
     pub(super) fn take(&mut self, now: Timestamp, queued: u32, per_second: f64) -> Duration {
         let in_seconds =
             |served: f64| Duration::try_from_secs_f64(served / per_second).unwrap_or(self.longest);
-        // The next client comes after the queue has been served, and after all clients that were
-        // given a time before.
+        // The next client should come back after the queue has been served, and after all clients
+        // that already have a time.
         let free = self.last.max(now + in_seconds(f64::from(queued)).min(self.longest));
         self.last = (free + in_seconds(1.0)).min(now + self.longest);
         let wait = self.last.since(now);
-        // Rounded up, and a second more for about half of the clients. Whole seconds alone would
-        // gather all clients of a second at the same instant.
+        // The wait is rounded up, and about half of the clients get an extra second. If the wait
+        // were only rounded up, all clients of the same second would come back at the same instant.
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0) + u64::from(self.toss());
         Duration::from_secs(seconds.clamp(1, self.longest.as_secs().max(1)))
     }
 
     /// Returns one or two seconds, for use while the service rate is unknown.
     ///
-    /// A client that is refused again gets a time of its own as soon as the rate is known.
+    /// A client that is refused again gets its own time once the rate is known.
     pub(super) fn soon(&mut self) -> Duration {
         let seconds = 1 + u64::from(self.toss());
         Duration::from_secs(seconds.min(self.longest.as_secs().max(1)))
     }
 
-    /// Shortens the schedule after the queue was empty for `idle`: the service is ahead of the
-    /// clients that were asked to come back, so the next ones may come earlier by as much.
+    /// Shortens the schedule after the queue was empty for `idle`. The service is then ahead of the
+    /// schedule, so the next clients may come back that much earlier.
     ///
     /// Idle times of less than two seconds are ignored. Clients come back up to two seconds after
-    /// their time, and at full load the queue is empty for short moments all the time. If those
-    /// counted, new clients would be given the times of clients that are still to come.
+    /// their time, and even at full load the queue is often empty for a short moment. If such
+    /// moments counted, new clients would be given the times of clients that have yet to come back.
     pub(super) fn relax(&mut self, idle: Duration) {
         if idle >= LATENESS {
             self.last = self.last.before(idle);
         }
     }
 
-    /// Tosses a coin: the top bit of a linear congruential generator with Knuth's multiplier.
+    /// Tosses a coin: returns the top bit of a linear congruential generator with Knuth's
+    /// multiplier.
     fn toss(&mut self) -> bool {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         self.seed >> 63 == 1
     }
 }
 
-/// The longest delay of a client that comes back on time: a second by rounding up, and another by
-/// the toss.
+/// The maximum delay of a client that comes back when asked: up to a second from rounding up, and
+/// another second from the coin toss.
 const LATENESS: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
@@ -98,7 +100,7 @@ mod tests {
             let wait = slots.take(NOW, 100, 50.0);
             told[usize::try_from(wait.as_secs()).unwrap()] += 1;
         }
-        // The queue takes two seconds, and 1000 more twenty.
+        // Serving the queue takes two seconds, and serving 1000 more clients takes another twenty.
         assert_eq!(told[..3], [0, 0, 0]);
         assert!(told[4..22].iter().all(|count| (35..65).contains(count)), "{told:?}");
         assert_eq!(told[24..].iter().sum::<i32>(), 0);
@@ -123,7 +125,7 @@ mod tests {
             (0..times).for_each(|_| slots.relax(idle));
             slots.take(NOW, 0, 50.0).as_secs()
         };
-        // The thousand before it take twenty seconds.
+        // Serving the thousand clients before it takes twenty seconds.
         assert!((21..=22).contains(&after(Duration::from_secs(1), 1_000)));
         assert!((16..=17).contains(&after(Duration::from_secs(5), 1)));
         assert!((1..=2).contains(&after(Duration::from_secs(5), 5)));

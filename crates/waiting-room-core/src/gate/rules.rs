@@ -1,7 +1,7 @@
 //! The rules of a gate: limit, queue, longest wait, and discipline.
 //!
-//! All rules but the limit are fixed when the gate is made. Every rule has a bound, and
-//! [`GateRules::validate`] is the one place that checks it.
+//! All rules except the limit are fixed when the gate is created. Every rule has bounds, and
+//! [`GateRules::validate`] is the only place where they are checked.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::{ConfigError, error::ConfigErrorKind};
 
 /// The rules of one gate.
 ///
-/// Options are methods on the rules. Nothing is checked until [`validate`](Self::validate), which
-/// [`Gate::new`](super::Gate::new) calls.
+/// Options are set with methods on the rules. Nothing is checked until
+/// [`validate`](Self::validate), which [`Gate::new`](super::Gate::new) calls.
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,9 +23,9 @@ use crate::{ConfigError, error::ConfigErrorKind};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateRules {
-    /// The limit at the start; `None` if there is no limit.
+    /// The initial limit; `None` if there is no limit.
     pub(super) limit: Option<u32>,
-    /// The most requests that wait at once.
+    /// The maximum number of waiting requests.
     pub(super) queue: u32,
     /// The longest wait of any request.
     pub(super) max_wait: Duration,
@@ -42,55 +42,57 @@ pub struct GateRules {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Discipline {
-    /// First come, first served, until the queue has not been empty for an `interval`. From then
+    /// First come, first served, until the queue has been non-empty for an `interval`. From then
     /// on, the newest request goes first. A full queue always evicts its oldest request.
     ///
-    /// Under overload, requests are served soon or not at all. A client cannot be given a position
-    /// in the queue, because each new arrival changes it.
+    /// Under overload, requests are served soon or not at all. A client cannot be told its position
+    /// in the queue, because each new arrival changes that position.
     AdaptiveLifo {
         /// The time for which the queue may be non-empty before that counts as overload.
         interval: Duration,
     },
-    /// First come, first served. Once the queue has not been empty for an `interval`, new requests
+    /// First come, first served. Once the queue has been non-empty for an `interval`, new requests
     /// wait no longer than the `target`.
     ///
     /// A burst is absorbed, and a standing queue is kept short ("controlled delay", as in B.
     /// Maurer, *Fail at Scale*, ACM Queue 13(8), 2015). The longest wait shrinks from `max_wait` to
-    /// the target over a further half interval, so that the end of a burst is not cut off.
+    /// the target over another half interval, so that the end of a burst is not cut off.
     ControlledDelay {
         /// The longest wait under overload.
         target: Duration,
         /// The time for which the queue may be non-empty before that counts as overload.
         interval: Duration,
     },
-    /// Tenants that wait take turns; the requests of each are served in the order of arrival
-    /// (deficit round robin with a cost of one: M. Shreedhar and G. Varghese, SIGCOMM 1995). A full
-    /// queue evicts the newest request of the tenant with the most waiting requests.
+    /// Tenants with waiting requests take turns; each tenant's requests are served in order of
+    /// arrival (deficit round robin with a cost of one: M. Shreedhar and G. Varghese, SIGCOMM
+    /// 1995). A full queue evicts the newest request of the tenant with the most waiting requests.
     ///
-    /// Turns are counted, not run times: a tenant with long requests holds most of the permits.
-    /// Waits are not shortened under overload as they are with controlled delay, so
+    /// Turns are counted, not run times: a tenant with long-running requests holds most of the
+    /// permits. Unlike controlled delay, this discipline does not shorten waits under overload, so
     /// [`max_wait`](GateRules::max_wait) should be well below the time after which clients give up.
     FairByTenant(Tenants),
-    /// First come, first served, until `max_wait` is over.
+    /// First come, first served. Each request waits for at most `max_wait`.
     Fifo,
-    /// Lower class numbers go first. A full queue evicts the newest request of the highest class
-    /// for one of a lower class. Each class can always have as many requests in the queue as it has
-    /// reserved permits.
+    /// Lower class numbers go first. A full queue evicts the newest request of the highest class to
+    /// make room for a request of a lower class. Each class can always have as many requests in the
+    /// queue as it has reserved permits.
     Priority {
-        /// The reserved permits of each class. While fewer requests of a class run, its
-        /// waiting requests go before those of all other classes, however long these have waited.
-        /// Reserved permits that are not in use serve other classes.
+        /// The number of permits reserved for each class. While fewer requests of a class are
+        /// running than that, its waiting requests go ahead of those of every class that has its
+        /// share, however long the latter have waited. Reserved permits that are not in use serve
+        /// other classes.
         ///
-        /// A lowered limit does not shrink them. If they add up to the whole limit, other requests
-        /// get only what the reserved classes leave over.
+        /// Lowering the limit does not reduce these numbers. If they add up to the whole limit,
+        /// classes without reserved permits get only permits that the others leave unused.
         reserved: Vec<u32>,
-        /// A request counts as one class lower for each such time that it has waited. So no request
-        /// starves, unless the reserved permits of other classes take up the whole limit.
+        /// The length of an aging period. For each full period that a request has waited, it counts
+        /// as one class lower. So no request starves, unless the reserved permits of other classes
+        /// take up the whole limit.
         aging: Duration,
     },
 }
 
-/// The separation of tenants in a queue.
+/// How tenants are kept separate in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tenants {
@@ -100,23 +102,25 @@ pub enum Tenants {
     /// Each tenant is dealt 8 of 128 lanes, and a request joins the shortest of them (shuffle
     /// sharding). Use this for keys that a client can invent.
     ///
-    /// A client with a thousand names then has at most 128 turns, and the others are served about
-    /// as well as in a single line. With [`Each`](Self::Each) they would hardly be served at all.
-    /// In return, a client with few names has up to eight turns for each of them.
+    /// A client with a thousand names then gets at most 128 turns per round, and other clients are
+    /// served about as well as in a single line. With [`Each`](Self::Each), the others would hardly
+    /// be served at all. The price is that even a client with few names gets up to eight turns for
+    /// each name.
     Shuffled,
 }
 
 impl GateRules {
     /// The highest limit, 4 194 303. A gate without a limit runs at most this many requests.
     pub const MAX_LIMIT: u32 = Counts::MAX_IN_FLIGHT;
-    /// The longest queue, 524 287 requests.
+    /// The maximum length of a queue, 524 287 requests.
     pub const MAX_QUEUE: u32 = (1 << 19) - 1;
-    /// The longest time that any rule may name: one hour.
+    /// The longest duration that any rule allows: one hour.
     pub const MAX_WAIT: Duration = Duration::from_secs(3_600);
-    /// The most priority classes.
+    /// The maximum number of priority classes.
     pub const MAX_CLASSES: usize = 16;
 
-    /// Rules for at most `limit` requests at once, and up to 1 024 more that wait for up to 5 s.
+    /// Creates rules that let at most `limit` requests run at once, and up to 1 024 more wait for
+    /// up to 5 s.
     ///
     /// The discipline is controlled delay with a target of 100 ms, and refused clients are asked to
     /// come back after at most 60 s.
@@ -131,18 +135,18 @@ impl GateRules {
         }
     }
 
-    /// Sets the limit of requests that run at once. 0 closes the gate, and `None` removes the
-    /// limit.
+    /// Sets the maximum number of requests that run at once. 0 closes the gate, and `None` removes
+    /// the limit.
     #[must_use]
     pub fn limit(mut self, limit: impl Into<Option<u32>>) -> Self {
         self.limit = limit.into();
         self
     }
 
-    /// Sets the most requests that wait at once; 1 024 by default. With 0, no request waits.
+    /// Sets the maximum number of waiting requests; 1 024 by default. With 0, no request waits.
     ///
-    /// This bounds memory, and the burst that can be absorbed. It is not meant to bound the wait,
-    /// which is the task of the discipline.
+    /// This bounds the memory used, and the size of a burst that can be absorbed. It is not meant
+    /// to bound the wait: that is the purpose of the discipline.
     #[must_use]
     pub fn queue(mut self, queue: u32) -> Self {
         self.queue = queue;
@@ -151,8 +155,8 @@ impl GateRules {
 
     /// Sets the longest wait of a request; 5 s by default, at most one hour.
     ///
-    /// It should be below the time after which clients give up. A request that is served later is
-    /// served for nothing, and under steady overload that becomes true of all requests.
+    /// It should be below the time after which clients give up. A request that is served after that
+    /// is served in vain, and under steady overload this becomes true of all requests.
     #[must_use]
     pub fn max_wait(mut self, max_wait: Duration) -> Self {
         self.max_wait = max_wait;
@@ -168,7 +172,8 @@ impl GateRules {
 
     /// Sets the longest time after which a refused client is asked to come back; 60 s by default.
     ///
-    /// Clients that are refused beyond that horizon are all asked back at its end.
+    /// Clients whose time would be later than that are all asked to come back after exactly this
+    /// time.
     #[must_use]
     pub fn longest_retry(mut self, longest: Duration) -> Self {
         self.longest_retry = longest;
@@ -197,7 +202,8 @@ impl GateRules {
     ///
     /// # Errors
     ///
-    /// Returns the first number that is out of bounds, with its field, its value and the bound.
+    /// Returns an error for the first rule that is out of bounds, stating its field, its value and
+    /// the bound.
     pub fn validate(&self) -> Result<(), ConfigError> {
         if let Some(limit) = self.limit {
             at_most("limit", limit, Self::MAX_LIMIT)?;
@@ -236,7 +242,8 @@ impl GateRules {
         }
         let all = reserved.iter().map(|&permits| u64::from(permits)).sum::<u64>();
         match self.limit {
-            // A limit of 0 closes the gate, usually for a while, so it contradicts no reservation.
+            // A limit of 0 closes the gate, usually for a while, so it does not contradict any
+            // reservation.
             Some(limit) if limit > 0 && all > limit.into() => {
                 let given = format!("{all} permits in all");
                 let expected = format!("at most the limit, {limit}");
@@ -260,8 +267,8 @@ impl Discipline {
 impl Default for Discipline {
     /// Controlled delay with a target of 100 ms and an interval of 1 s.
     ///
-    /// It serves all of a burst that lasts up to a second, and under overload keeps waits to a
-    /// tenth of a second.
+    /// It serves all requests of a burst that lasts up to a second, and under overload limits waits
+    /// to a tenth of a second.
     fn default() -> Self {
         Self::ControlledDelay {
             target: Duration::from_millis(100),

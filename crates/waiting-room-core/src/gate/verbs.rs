@@ -16,42 +16,43 @@ use super::{
 };
 use crate::{ConfigError, Timestamp, error::ConfigErrorKind};
 
-/// The answer of a gate to a request that arrives.
+/// A gate's answer to an arriving request.
 #[derive(Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a request runs, waits, or does neither")]
 pub enum Entry {
-    /// The request runs now, and for as long as it holds the permit.
+    /// The request runs now, and must hold the permit for as long as it runs.
     Admitted(Permit),
-    /// The request waits for its turn. Its place in the queue is given up when this is dropped.
+    /// The request waits for its turn. Its place in the queue is given up when the [`Acquire`] is
+    /// dropped.
     Queued(Acquire),
     /// The request neither runs nor waits.
     Refused(GateRefused),
 }
 
-/// The fate of the requests that wait when a gate is drained.
+/// The fate of the waiting requests when a gate is drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "waiting requests are served or refused")]
 pub enum DrainQueue {
     /// All waiting requests are refused at once.
     Refuse,
-    /// Waiting requests keep their places and are served. Requests that hold a permit of
-    /// [another gate](super::Arrival::inside) are still admitted or queued as well.
+    /// Waiting requests keep their places and are served. Requests that hold a permit of [another
+    /// gate](super::Arrival::inside) are also still admitted or queued.
     Serve,
 }
 
 impl Gate {
     /// Admits, queues or refuses a request that arrives at `now`.
     ///
-    /// A request runs at once only if no other waits. The number of waiting requests never exceeds
-    /// [`GateRules::queue`], and no request is refused as [`Full`](super::RefusedBecause::Full)
-    /// before that number is reached.
+    /// A request runs immediately only if no other request is waiting. The number of waiting
+    /// requests never exceeds [`GateRules::queue`], and no request is refused as
+    /// [`Full`](super::RefusedBecause::Full) before that number is reached.
     #[must_use]
     pub fn enter(&self, arrival: Arrival, now: Timestamp) -> Entry {
         if let Some(permit) = self.try_enter(arrival.class, now) {
             return Entry::Admitted(permit);
         }
-        // Numbers may have changed since the fast path gave up, so the decision is made again from
-        // the start under the lock.
+        // The numbers may have changed since the fast path gave up, so the decision is made again
+        // from scratch under the lock.
         match self.critical(now, |critical| critical.enter(&arrival)) {
             Entered::Granted(grant) => {
                 self.0.running.begins(arrival.class);
@@ -64,7 +65,8 @@ impl Gate {
         }
     }
 
-    /// Admits a request of this class if a permit is free and no other request waits for one.
+    /// Admits a request of this class if a permit is free, no other request is waiting for one, and
+    /// the gate is not being drained.
     ///
     /// This is the fast path of [`enter`](Self::enter): one compare-and-swap, no lock. `None` is
     /// not a refusal; call `enter` to have the request queued or refused.
@@ -78,8 +80,8 @@ impl Gate {
 
     /// Changes the limit. 0 closes the gate, and `None` removes the limit.
     ///
-    /// A higher limit admits waiting requests at once. A lower one does not interrupt
-    /// running requests: it is reached as requests end.
+    /// Raising the limit admits waiting requests immediately. Lowering it does not interrupt
+    /// running requests: the number of running requests falls to the new limit as requests end.
     ///
     /// # Errors
     ///
@@ -98,13 +100,13 @@ impl Gate {
     }
 
     /// Stops admitting requests until the gate is [opened](Self::open) again. The returned future
-    /// is ready once no request runs and none waits.
+    /// completes once no request is running or waiting.
     ///
-    /// Requests that run are not interrupted. `queue` decides about those that wait.
+    /// Running requests are not interrupted. `queue` determines what happens to waiting requests.
     pub fn drain(&self, queue: DrainQueue) -> Idle {
         self.critical(self.now(), |critical| {
-            // The flag comes first: once the queue is refused, the fast path would admit newcomers
-            // to a gate that is not yet marked as draining.
+            // The flag is set first: otherwise the fast path could admit newcomers after the queue
+            // has been refused and before the gate is marked as draining.
             critical.change(|counts| counts.is_draining = true);
             critical.state.serves_those_inside = queue == DrainQueue::Serve;
             if queue == DrainQueue::Refuse {
@@ -114,11 +116,11 @@ impl Gate {
         Idle::new(self.clone())
     }
 
-    /// Admits requests again after [`drain`](Self::drain). An open gate stays as it is.
+    /// Admits requests again after [`drain`](Self::drain). This has no effect on an open gate.
     pub fn open(&self) {
         self.critical(self.now(), |critical| {
-            // Nothing is to be granted: while a gate is drained, free permits go to its waiters
-            // too.
+            // There is nothing to grant: free permits go to waiters even while a gate is being
+            // drained.
             critical.change(|counts| counts.is_draining = false);
         });
     }

@@ -1,8 +1,8 @@
 //! The requests in the queue of a gate.
 //!
-//! They are kept in one slab under the lock of the gate, and the line refers to them by id. An
-//! arriving request allocates nothing once as many have waited at a time before. A granted permit
-//! is passed on in the entry itself, so waiting needs no lock and no channel of its own.
+//! They are kept in one slab under the gate's lock, and the line refers to them by id. A request
+//! that joins the queue allocates nothing unless the slab has to grow. A granted permit is handed
+//! over in the entry itself, so waiting needs no lock and no channel of its own.
 //!
 //! ```text
 //! Waiting ─┬─► Granted ─┬─► poll, time_out: the permit is taken
@@ -24,7 +24,7 @@ use slab::Slab;
 use super::arrival::{GateRefused, RefusedBecause};
 use crate::Timestamp;
 
-/// The requests that wait, and those whose outcome has not been collected yet.
+/// The waiting requests, and those whose outcome has not been collected yet.
 #[derive(Default)]
 pub(super) struct Waiters(Slab<Waiter>);
 
@@ -32,20 +32,20 @@ pub(super) struct Waiters(Slab<Waiter>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Id(usize);
 
-/// A request that waits for a permit, or has an outcome that was not collected yet.
+/// A request that is waiting for a permit, or whose outcome has not been collected yet.
 pub(super) struct Waiter {
-    /// The lane of the request, by the line's own numbering.
+    /// The number of the request's lane, as assigned by the line.
     pub(super) lane: u64,
     pub(super) class: u8,
     /// The time at which the request arrived.
     pub(super) since: Timestamp,
-    /// The last instant at which a permit is of use.
+    /// The last instant at which a permit is still useful.
     pub(super) deadline: Timestamp,
-    /// The reason for the refusal after the deadline.
+    /// The reason for refusing the request after the deadline.
     pub(super) on_deadline: RefusedBecause,
     pub(super) stage: Stage,
-    /// The waker of the last poll; `None` before the first poll, and once it was taken to be
-    /// called.
+    /// The waker of the last poll; `None` before the first poll, and once the waker has been taken
+    /// to be called.
     pub(super) waker: Option<Waker>,
     /// The neighbours in the lane. Only the lane reads and writes them.
     pub(super) before: Option<Id>,
@@ -60,11 +60,11 @@ pub(super) enum Stage {
     Waiting,
 }
 
-/// The instant at which a request was admitted.
+/// The time at which a request was admitted, and the number of requests running then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grant {
     pub(super) at: Timestamp,
-    /// The number of requests that ran then, including this one.
+    /// The number of requests running at that time, including this one.
     pub(super) in_flight: u32,
 }
 
@@ -75,12 +75,12 @@ impl Waiters {
 
     /// Removes an entry that is no longer in a lane.
     ///
-    /// It is returned rather than dropped because it may hold a waker, which is foreign code: the
-    /// caller must drop it after the lock is released.
+    /// The entry is returned rather than dropped, because it may hold a waker, and dropping a waker
+    /// runs foreign code. The caller must drop the entry after releasing the lock.
     pub(super) fn remove(&mut self, id: Id) -> Waiter {
         let waiter = self.0.remove(id.0);
-        // A slab never shrinks. After an unusual crowd, its memory is given back at the first
-        // instant at which no entry is left.
+        // A slab never shrinks. After an unusually large crowd, its memory is released as soon as
+        // no entry is left.
         if self.0.is_empty() && self.0.capacity() > KEPT {
             *self = Self::default();
         }
@@ -91,12 +91,14 @@ impl Waiters {
     ///
     /// While the request waits, the result depends on the waker:
     ///
-    /// - With a `clone` of the waker: it is stored, and `clone` then holds the old one. `Pending`.
-    /// - Without a clone, and the stored waker wakes the same task as `waker`: `Pending`.
-    /// - Without a clone otherwise: `None`. The caller must clone the waker and poll again.
+    /// - With a `clone` of the waker, the clone is stored, `clone` then holds the old waker, and
+    ///   the result is `Pending`.
+    /// - Without a clone, if the stored waker wakes the same task as `waker`, the result is
+    ///   `Pending`.
+    /// - Otherwise, the result is `None`: the caller must clone the waker and poll again.
     ///
-    /// Wakers are cloned and dropped by the caller, outside the lock, since both run foreign code.
-    /// `will_wake` only compares pointers.
+    /// Wakers are cloned and dropped by the caller, outside the lock, since cloning and dropping
+    /// run foreign code. `will_wake` only compares pointers.
     pub(super) fn poll(
         &mut self,
         id: Id,
@@ -109,8 +111,8 @@ impl Waiters {
         }
         let is_woken = clone.is_some()
             || waiter.waker.as_ref().is_some_and(|current| current.will_wake(waker));
-        // A clone is stored without another look at `will_wake`, which may be false even for a
-        // clone of the same waker. Otherwise the caller could make clones for ever.
+        // A clone is stored without checking `will_wake` again, which may return false even for a
+        // clone of the same waker. Otherwise the caller could keep making clones forever.
         if clone.is_some() {
             mem::swap(&mut waiter.waker, clone);
         }
@@ -119,7 +121,8 @@ impl Waiters {
 }
 
 impl Waiter {
-    /// Creates an entry that waits. The deadline comes with the reason for the refusal after it.
+    /// Creates a waiting entry. The deadline is paired with the reason for refusing the request
+    /// after it.
     pub(super) const fn new(
         lane: u64,
         class: u8,
@@ -139,7 +142,7 @@ impl Waiter {
         }
     }
 
-    /// Returns whether the request still waits, and so is in a lane.
+    /// Returns whether the request is still waiting, and so is in a lane.
     pub(super) fn is_waiting(&self) -> bool {
         self.stage == Stage::Waiting
     }
@@ -159,7 +162,7 @@ impl IndexMut<Id> for Waiters {
     }
 }
 
-/// The number of entries whose memory is kept while no request waits. A larger slab is freed.
+/// The maximum capacity that is kept while there are no entries. A larger slab is freed.
 const KEPT: usize = 1_024;
 
 #[cfg(all(test, not(waiting_room_loom)))]

@@ -1,29 +1,31 @@
-//! The result of asking a rate limit, and the receipt for what was charged.
+//! A rate limit's decision on a request, and the receipt for what was charged.
 
 use std::time::Duration;
 
 use crate::Timestamp;
 
-/// The decision of a rate limit about one request.
+/// A rate limit's decision on one request.
 ///
-/// The numbers are exact for a key that is used by no other request in the meantime: waiting for
-/// exactly [`retry_after`](Self::retry_after) is enough, and one nanosecond less is not.
+/// The numbers are exact as long as no other request uses the key in the meantime: waiting for
+/// exactly [`retry_after`](Self::retry_after) is enough, and waiting one nanosecond less is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {
     /// Whether the cost is within the limit. If not, nothing was spent.
     pub allowed: bool,
-    /// The most that can be spent at once: the quota's burst if it has one, else its limit.
+    /// The maximum that can be spent at once: the quota's burst if it has one, or its limit
+    /// otherwise.
     pub limit: u64,
-    /// The amount that can still be spent at this time, after this request.
+    /// The amount that can still be spent immediately after this request.
     pub remaining: u64,
-    /// The time until [`remaining`](Self::remaining) grows; zero if it equals the limit.
+    /// The time until [`remaining`](Self::remaining) increases, or zero if `remaining` equals the
+    /// limit.
     pub reset: Duration,
-    /// The time until the same cost is allowed: zero if it is allowed now, `None` if it exceeds the
-    /// limit and never will be.
+    /// The time until the same cost is allowed: zero if it is allowed now, or `None` if it exceeds
+    /// the limit and will never be allowed.
     pub retry_after: Option<Duration>,
-    /// The time to hold an allowed request before it continues. It is zero for all algorithms but
-    /// the leaky queue.
+    /// The time for which an allowed request is held before it continues. It is zero for every
+    /// algorithm except the leaky queue.
     pub delay: Duration,
 }
 
@@ -50,7 +52,7 @@ impl Decision {
     }
 }
 
-/// A receipt for what was spent, with which the cost can be corrected or given back.
+/// A receipt for what was spent, which is needed to correct the cost or to refund it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Charge {
@@ -58,12 +60,11 @@ pub struct Charge {
     pub cost: u64,
     /// The time at which it was spent.
     pub at: Timestamp,
-    /// The position of the algorithm after the charge, by which a refund finds the amount to give
-    /// back.
+    /// The algorithm's position after the charge, which determines how much a refund can return.
     ///
-    /// It is a time in nanoseconds since the Unix epoch: for the buckets and the leaky queue when
-    /// the state will be empty again, for windows and counters the start of the window, for a log
-    /// the time of the event.
+    /// It is a time in nanoseconds since the Unix epoch. For the buckets and the leaky queue, it is
+    /// the time at which everything spent so far will have been replenished. For windows and
+    /// counters, it is the start of the window, and for a log, the time of the event.
     pub mark: u64,
 }
 
@@ -74,7 +75,7 @@ impl Charge {
         Self { cost, at, mark }
     }
 
-    /// The receipt for what is left after `cost` of it has been given back.
+    /// Returns the receipt for the rest of the charge after `cost` has been refunded.
     pub(super) const fn less(self, cost: u64) -> Self {
         Self { cost: self.cost.saturating_sub(cost), ..self }
     }

@@ -1,10 +1,10 @@
-//! An exact sliding log of the new visitors of a room: never more than a limit within *any* window.
+//! An exact sliding log of a room's new visitors: never more than a limit within *any* window.
 //!
-//! The log stores the times of the events that it allowed, oldest first. To decide about one more
-//! it reads a single entry, the one `limit` places from the end: if that has left the window, so
-//! has every older one. The check is O(1) for any limit. Recording removes at most two lapsed
-//! entries, so it is O(1) as well. Memory is one timestamp per event of the window, allocated as
-//! needed.
+//! The log stores the times of the events that it allowed, oldest first. To decide whether one more
+//! event is allowed, it reads a single entry, the one `limit` places from the end. If that entry
+//! has left the window, so have all older entries. The check is O(1) for any limit. Recording
+//! removes at most two lapsed entries, so it is O(1) as well. The log takes one timestamp per event
+//! in the window, allocated as needed.
 //!
 //! ```text
 //!        ├──────── window ────────┤ now
@@ -14,14 +14,14 @@
 //!
 //! A window is half open, `(t, t + window]`: an event that is exactly one window old is outside.
 //!
-//! In contrast to a [`SlidingLog`](super::SlidingLog), the limit is an argument, since the limit of
-//! a room changes and slots can be reserved.
+//! In contrast to a [`SlidingLog`](super::SlidingLog), the limit is an argument, because the limit
+//! of a room can change and slots can be reserved.
 
 use std::{collections::VecDeque, time::Duration};
 
 use crate::Timestamp;
 
-/// The times of the recent events, for an exact limit on any window.
+/// The times of recent events, for a limit that is exact in any window.
 #[derive(Clone, Debug)]
 pub(crate) struct EventLog {
     window: Duration,
@@ -29,7 +29,7 @@ pub(crate) struct EventLog {
 }
 
 impl EventLog {
-    /// Creates an empty log over windows of this length.
+    /// Creates an empty log for windows of this length.
     pub(crate) const fn new(window: Duration) -> Self {
         Self { window, events: VecDeque::new() }
     }
@@ -48,7 +48,7 @@ impl EventLog {
     }
 
     /// The earliest time at which one more event conforms to `limit`, if `reserved` other events
-    /// come first: [`Timestamp::ZERO`] for at once, [`Timestamp::MAX`] for never.
+    /// come first: [`Timestamp::ZERO`] means at once, and [`Timestamp::MAX`] means never.
     pub(crate) fn conforms_at(&self, limit: u32, reserved: u32) -> Timestamp {
         let Some(places) = limit.checked_sub(reserved).filter(|&places| places > 0) else {
             return Timestamp::MAX;
@@ -84,7 +84,7 @@ mod tests {
 
     const WINDOW: Duration = Duration::from_secs(60);
 
-    /// Counts by visiting all events that ever happened.
+    /// Counts the events in the window by visiting all events that ever happened.
     fn naive_count(events: &[Timestamp], now: Timestamp) -> usize {
         events.iter().filter(|&&event| event <= now && now.since(event) < WINDOW).count()
     }

@@ -1,4 +1,4 @@
-//! The fixed window: a counter that starts again with each window.
+//! The fixed window: a counter that is reset at the start of each window.
 //!
 //! ```text
 //! Epoch      ├── window ──────┼── window ──────┼── window ──────►   multiples of the window
@@ -6,9 +6,9 @@
 //!                 ▲                      ▲
 //! ```
 //!
-//! It is simple to explain, and its boundaries are known in advance. The price is paid there: the
-//! whole limit can be used at the end of one window and again at the start of the next, which is
-//! twice the limit within a moment.
+//! It is simple to explain, and with [`Alignment::Epoch`] the window boundaries are known in
+//! advance. Its weakness lies at the boundaries: the whole limit can be used at the end of one
+//! window and again at the start of the next, which is twice the limit within a moment.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub struct FixedWindowState {
     /// The time at which the window began, in nanoseconds since the Unix epoch. It has no meaning
     /// while `used` is zero.
     start: u64,
-    /// The amount used in the window; more than the limit for a debt.
+    /// The amount used in the window. With a debt, it exceeds the limit.
     used: u64,
 }
 
@@ -53,7 +53,7 @@ impl FixedWindow {
         Self { limit: quota.limit(), window: quota.window_nanos(), alignment }
     }
 
-    /// The window that is open at `now`, or the one that a charge would open.
+    /// The window that is open at `now`, or the window that a charge would open.
     ///
     /// If the clock has jumped back to before the start of the window, the window stays open.
     fn open(&self, state: &FixedWindowState, now: Timestamp) -> FixedWindowState {
@@ -93,7 +93,8 @@ impl Meter for FixedWindow {
             return Some(Duration::ZERO);
         }
         // The wait lasts until the end of the window. If the clock has jumped back, it is longer by
-        // `ahead`, the time until the window begins. One of the two differences is always zero.
+        // `ahead`, the time until the window begins. One of the two differences (`ahead` and
+        // `elapsed`) is always zero.
         let (ahead, elapsed) =
             (start.saturating_sub(now.as_nanos()), now.as_nanos().saturating_sub(start));
         Some(Duration::from_nanos(ahead) + Duration::from_nanos(self.window - elapsed))
@@ -114,7 +115,7 @@ impl Meter for FixedWindow {
         cost: u64,
         _: Timestamp,
     ) -> Charge {
-        // A charge of an earlier window has lapsed with it.
+        // A charge in an earlier window has lapsed together with that window.
         if charge.mark == state.start {
             state.used = state.used.saturating_sub(cost.min(charge.cost));
         }
@@ -131,7 +132,7 @@ impl Meter for FixedWindow {
         if state.used > 0 { end.max(now) } else { now }
     }
 
-    /// Keeps the greater use of the two, in the later of their windows.
+    /// Keeps the greater of the two amounts, in the later of the two windows.
     fn join(&self, state: &mut FixedWindowState, other: &FixedWindowState, now: Timestamp) {
         let (one, other) = (self.open(state, now), self.open(other, now));
         *state = match (one.used, other.used) {
@@ -145,7 +146,7 @@ impl Meter for FixedWindow {
     }
 
     /// Moves what was used into a window of the new length. If only the limit has changed, the
-    /// window goes on.
+    /// window continues.
     fn take_over(&self, state: &mut FixedWindowState, from: &Self, now: Timestamp) {
         if (self.window, self.alignment) != (from.window, from.alignment) {
             *state = FixedWindowState { start: self.start(now), used: from.used(state, now) };

@@ -1,8 +1,8 @@
 //! The leaky bucket as a meter: the generic cell rate algorithm (ITU-T Recommendation I.371).
 //!
-//! The state of a key is one time: when the bucket will be empty, which the recommendation calls
-//! the *theoretical arrival time* of the next event. An event is allowed if the bucket does not
-//! overflow with it.
+//! The state of a key is a single time, at which the bucket will be empty. The recommendation calls
+//! it the *theoretical arrival time* of the next event. An event is allowed if it does not make the
+//! bucket overflow.
 //!
 //! ```text
 //!      now                      empty at
@@ -12,9 +12,9 @@
 //!                                    ├ room ►│   the remaining cost, in intervals
 //! ```
 //!
-//! One time per key fits into an atomic integer, so a limiter decides without a lock. The price is
-//! that some windows can contain up to twice the limit, less one: a full bucket, and what leaks out
-//! of it while it is kept full.
+//! A time fits into an atomic integer, so a limiter decides without a lock. The drawback is that
+//! some windows can contain up to twice the limit, less one: a full bucket, plus what leaks out of
+//! it while it is kept full.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use super::{Charge, Meter, Quota};
 use crate::Timestamp;
 
 /// The [generic cell rate algorithm](super::Algorithm::Gcra): a leaky bucket that is filled by
-/// events and refuses those that would overflow it.
+/// events and refuses events that would make it overflow.
 ///
 /// ```
 /// use waiting_room_core::{Quota, Timestamp, rate::{Gcra, Meter}};
@@ -35,11 +35,11 @@ use crate::Timestamp;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gcra {
-    /// The most that can be spent at once.
+    /// The maximum that can be spent at once.
     capacity: u64,
     /// The time in which one unit leaks out, in nanoseconds.
     interval: u64,
-    /// The time in which a full bucket leaks empty, in nanoseconds: the capacity times the
+    /// The time in which a full bucket becomes empty, in nanoseconds: the capacity times the
     /// interval.
     span: u64,
 }
@@ -52,7 +52,8 @@ impl Gcra {
         Self { capacity, interval, span: capacity.saturating_mul(interval) }
     }
 
-    /// The part of the span that is used at `now`, in nanoseconds; more than the span for a debt.
+    /// The part of the span that is used at `now`, in nanoseconds. With a debt, it exceeds the
+    /// span.
     fn backlog(empty_at: u64, now: Timestamp) -> u64 {
         empty_at.saturating_sub(now.as_nanos())
     }
@@ -90,8 +91,8 @@ impl Meter for Gcra {
     }
 
     fn refund(&self, empty_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
-        // What has leaked out since the charge is not in the bucket any more. Only the rest can be
-        // taken out, or later charges would be given back in its place.
+        // The part of the charge that has leaked out since is no longer in the bucket. Only the
+        // rest can be refunded; otherwise, the refund would be taken from later charges.
         let left = Self::backlog(charge.mark, now);
         let room = cost.min(charge.cost).saturating_mul(self.interval);
         *empty_at = empty_at.saturating_sub(room.min(left));
@@ -111,7 +112,8 @@ impl Meter for Gcra {
         *empty_at = (*empty_at).max(*other);
     }
 
-    /// A time needs no conversion. It is capped at that of a full bucket of the new quota.
+    /// A time needs no conversion, but it is capped at the time for a bucket that is full under the
+    /// new quota.
     fn take_over(&self, empty_at: &mut u64, _: &Self, now: Timestamp) {
         *empty_at = (*empty_at).min(now.as_nanos().saturating_add(self.span));
     }

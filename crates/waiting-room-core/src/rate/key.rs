@@ -1,4 +1,4 @@
-//! Keys of limits, and their hashes.
+//! The keys of rate limits, and their hashes.
 //!
 //! ```text
 //! address, header, … ─► KeyHasher (with a secret) ─► KeyHash: 64 bits of key, 16 bits of network
@@ -7,8 +7,8 @@
 //!                                                                            displaced keys
 //! ```
 //!
-//! A table stores only these hashes. It chooses the group of a key by the upper bits of its hash,
-//! and finds the state that displaced keys share by the hash of their network.
+//! A table stores only these hashes. The upper bits of a key's hash select the key's group in the
+//! table. The hash of its network selects the state that displaced keys share.
 
 use std::{
     fmt,
@@ -19,29 +19,30 @@ use std::{
 use ahash::RandomState;
 use siphasher::sip::SipHasher13;
 
-/// A 64-bit hash that stands for a key.
+/// A 64-bit hash that represents a key.
 ///
 /// Tables store nothing else about a key, so neither an address nor a name can be read from them.
 /// Among a million keys, the probability that any two share a hash is 3 in 100 million.
 ///
-/// A key may belong to [a network](Self::of_network). The network takes no part in comparisons:
-/// with and without it, the key is the same.
+/// A key may belong to [a network](Self::of_network). Comparisons ignore the network: a key equals
+/// the same key without its network.
 #[derive(Clone, Copy)]
 pub struct KeyHash {
-    /// Neither zero nor `u64::MAX`, which have a special meaning in a table.
+    /// The hash, which is neither zero nor `u64::MAX`: these have a special meaning in a table.
     bits: NonZeroU64,
-    /// A hash of the network; the low bits of the key's own hash if it has none.
+    /// A hash of the key's network, or the low bits of the key's own hash if it has no network.
     network: u16,
 }
 
 impl KeyHash {
-    /// Assigns the key to a network, given by its hash.
+    /// Assigns the key to a network, which is given by its hash.
     ///
-    /// When a full table takes the place of a key away, it keeps the use of that key for the
-    /// network. From then on this use applies to the key itself, and to new keys of the network.
+    /// When a full table gives the key's place to another key, it remembers the use of the
+    /// displaced key for its network. From then on, that use applies to the displaced key and to
+    /// new keys of the network.
     ///
-    /// The network must be determined by the key, as an IP network is by an address. A key without
-    /// a network is grouped by some bits of its own hash.
+    /// The key must determine the network, as an IP address determines its network. A key without a
+    /// network is grouped by some bits of its own hash.
     ///
     /// ```
     /// use waiting_room_core::rate::KeyHasher;
@@ -55,17 +56,17 @@ impl KeyHash {
         Self { network: low_bits(network.bits), ..self }
     }
 
-    /// Returns a key that stands for all keys of the same network together, where `networks`
-    /// networks are distinguished.
+    /// Returns a key that represents all keys of the same network, if `networks` networks are
+    /// distinguished.
     ///
-    /// It differs from the keys of the network themselves, up to the probability of a collision.
-    /// All keys of a network have the same one, so their use can be counted in one place.
+    /// It differs from every key of the network, except in the case of a hash collision. It is the
+    /// same for all keys of a network, so their use can be counted in one place.
     #[must_use]
     pub const fn network_key(self, networks: u16) -> Self {
         let network = (self.network as u64 * networks as u64) >> 16;
-        // The product spreads small numbers over all 64 bits, because tables choose groups by the
-        // upper bits (Fibonacci hashing; the factor is 2^64 divided by the golden ratio). It is
-        // never zero: the factor is odd, and the other operand is at most 2^16.
+        // The multiplication spreads small numbers over all 64 bits, because tables choose groups
+        // by the upper bits (Fibonacci hashing; the factor is 2^64 divided by the golden ratio).
+        // The product is never zero: the factor is odd, and the other operand is at most 2^16.
         let bits = (network + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let bits = match NonZeroU64::new(bits) {
             Some(bits) => bits,
@@ -90,8 +91,8 @@ impl KeyHash {
     }
 }
 
-/// The low 16 bits. Tables choose the first group of a key by the upper bits, so the two are
-/// independent.
+/// Returns the low 16 bits. Tables choose the first group of a key by the upper bits, so the group
+/// and the network are independent.
 const fn low_bits(bits: NonZeroU64) -> u16 {
     let [low, high, ..] = bits.get().to_le_bytes();
     u16::from_le_bytes([low, high])
@@ -117,10 +118,10 @@ impl fmt::Debug for KeyHash {
     }
 }
 
-/// Hashes keys with a secret, so that clients cannot choose keys that share a hash.
+/// Hashes keys with a secret, so that clients cannot construct keys that share a hash.
 ///
-/// Without a secret, a client could find keys that collide with those of a victim, or fill the
-/// groups of a table on purpose.
+/// Without a secret, a client could find keys that collide with a victim's key, or deliberately
+/// fill the groups of a table.
 ///
 /// ```
 /// use waiting_room_core::rate::KeyHasher;
@@ -132,29 +133,30 @@ impl fmt::Debug for KeyHash {
 #[derive(Clone)]
 pub struct KeyHasher(Function);
 
-/// The hash function behind a hasher.
+/// The hash function of a [`KeyHasher`].
 #[derive(Clone)]
 enum Function {
-    /// aHash, whose result depends on the instructions that the machine has.
+    /// aHash, whose results depend on the instruction set of the machine.
     Own(RandomState),
-    /// SipHash-1-3, whose result is the same on all machines.
+    /// SipHash-1-3, whose results are the same on all machines.
     Shared(SipHasher13),
 }
 
 impl KeyHasher {
-    /// Creates a hasher with this secret, which must be random where clients can choose their keys.
+    /// Creates a hasher with this secret, which must be random if clients can choose their keys.
     ///
-    /// It uses the fastest function for this machine. Another machine, or another release, may
-    /// produce other hashes from the same secret, so they must not leave the process.
+    /// It uses the fastest hash function for this machine. A different machine or a different
+    /// release may produce different hashes from the same secret, so the hashes must not leave the
+    /// process.
     #[must_use]
     pub fn new(secret: [u64; 4]) -> Self {
         let [a, b, c, d] = secret;
         Self(Function::Own(RandomState::with_seeds(a, b, c, d)))
     }
 
-    /// Creates a hasher that produces the same hashes on all machines that have the secret.
+    /// Creates a hasher that produces the same hashes on all machines that use this secret.
     ///
-    /// It is slower than [`new`](Self::new), and is the one for limits that nodes share.
+    /// It is slower than [`new`](Self::new), and is intended for limits that several nodes share.
     ///
     /// ```
     /// use waiting_room_core::rate::KeyHasher;
@@ -168,7 +170,7 @@ impl KeyHasher {
         Self(Function::Shared(SipHasher13::new_with_keys(a, b)))
     }
 
-    /// Returns the hash of a key. A key of several parts is passed as a tuple or a slice.
+    /// Returns the hash of a key. A key with several parts is passed as a tuple or a slice.
     #[must_use]
     pub fn hash<K: Hash + ?Sized>(&self, key: &K) -> KeyHash {
         let bits = match &self.0 {
@@ -179,7 +181,7 @@ impl KeyHasher {
                 hasher.finish()
             }
         };
-        // A table uses zero and `u64::MAX` as marks of places without a key, so a hash is neither.
+        // A table uses zero and `u64::MAX` to mark places without a key, so a hash must be neither.
         let bits = NonZeroU64::new(bits.min(u64::MAX - 1)).unwrap_or(NonZeroU64::MIN);
         KeyHash { bits, network: low_bits(bits) }
     }
@@ -223,7 +225,7 @@ impl Hasher for Portable {
     }
 }
 
-/// The index of the first group of a table in which a key may stand.
+/// The index of the first group in which a table may place a key.
 pub(super) fn first_group(key: KeyHash, groups: usize) -> usize {
     group(key.bits().get(), groups)
 }
@@ -231,12 +233,12 @@ pub(super) fn first_group(key: KeyHash, groups: usize) -> usize {
 /// The index of the group for a key whose first group was full.
 ///
 /// It is derived from the other half of the hash, so keys that share their first group rarely share
-/// the second one as well.
+/// their second group as well.
 pub(super) fn second_group(key: KeyHash, groups: usize) -> usize {
     group(key.bits().get().rotate_left(32), groups)
 }
 
-/// Maps a hash evenly to one of `groups` groups, by a multiplication in place of a division
+/// Maps a hash uniformly to one of `groups` groups, using a multiplication instead of a division
 /// (Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 2019).
 fn group(hash: u64, groups: usize) -> usize {
     let group = (u128::from(hash) * groups as u128) >> 64;
@@ -247,7 +249,8 @@ fn group(hash: u64, groups: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// If the hashes changed, nodes of two releases would count the same key separately.
+    /// If the hashes changed, nodes that run different releases would count the same key
+    /// separately.
     #[test]
     fn the_hashes_that_nodes_share_stay_what_they_are() {
         let hasher = KeyHasher::shared([3, 1]);

@@ -1,10 +1,10 @@
 //! The leaky bucket as a queue: requests that arrive faster than the rate are held until their
 //! turn.
 //!
-//! One request leaves per interval; a request of a higher cost takes as many intervals. The state
-//! of a key is the time of the next free departure. The first request of an idle queue leaves at
-//! once, and each further one leaves an interval after its predecessor. A request that would be
-//! held for the whole capacity or longer is refused.
+//! One request leaves per interval; a request with a higher cost takes as many intervals as its
+//! cost. The state of a key is the time of the next free departure. The first request in an idle
+//! queue leaves at once, and each further request leaves one interval after its predecessor. A
+//! request that does not fit within the capacity is refused.
 //!
 //! ```text
 //!      now                      free at
@@ -15,8 +15,8 @@
 //! ```
 //!
 //! It allows exactly the requests that [GCRA](Gcra) allows. The difference is that they reach the
-//! service evenly. The queue itself holds no requests: it returns the *delay* of each, and the
-//! caller waits.
+//! service evenly spaced. The queue itself holds no requests: it returns a *delay* for each
+//! request, and the caller does the waiting.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use super::{Charge, Gcra, Meter, Quota};
 use crate::Timestamp;
 
 /// The [leaky queue](super::Algorithm::LeakyQueue): it assigns a delay to each request, and refuses
-/// requests that do not fit into it.
+/// requests that do not fit into the queue.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,7 +40,7 @@ use crate::Timestamp;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeakyQueue {
-    /// The meter of the departures that are taken.
+    /// The meter of the departures that have been assigned.
     places: Gcra,
 }
 
@@ -73,8 +73,8 @@ impl Meter for LeakyQueue {
     }
 
     fn refund(&self, free_at: &mut u64, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
-        // Only the last request in the queue can give its departure back. Later requests have been
-        // assigned their delays already, so a departure before theirs stays unused.
+        // Only the last request in the queue can give up its departure. If there are later
+        // requests, their delays have already been assigned, so an earlier departure stays unused.
         if charge.mark == *free_at {
             return self.places.refund(free_at, charge, cost, now);
         }

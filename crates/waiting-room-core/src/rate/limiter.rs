@@ -1,11 +1,12 @@
-//! One limit for many keys, in the memory of one process.
+//! One rate limit for many keys, in the memory of one process.
 //!
 //! A [`Limiter`] combines an algorithm, the quotas of its tiers, and a table of states that is
 //! bounded by construction. It decides and charges in one atomic step for each key, so concurrent
-//! requests of one key can never spend more than the quota together.
+//! requests for one key can never spend more than the quota in total.
 //!
-//! It does not decide about several limits at once (see [`charge_all`](super::charge_all)), and it
-//! shares nothing with other processes (see [`RateStore`](super::RateStore)).
+//! A limiter handles only one limit; to charge several limits at once, see
+//! [`charge_all`](super::charge_all). It shares nothing with other processes; for shared limits,
+//! see [`RateStore`](super::RateStore).
 
 use std::{
     fmt,
@@ -18,11 +19,12 @@ use super::{
 };
 use crate::{ConfigError, Timestamp, error::ConfigErrorKind, sync::unpoisoned};
 
-/// A rate limit with its memory of keys.
+/// A rate limit, together with the states of its keys.
 ///
-/// Each quota of the limiter is a *tier*, addressed by its index; tier 0 is the usual one. With the
-/// token bucket, GCRA and the leaky queue, a key that moves to another tier keeps what it has used.
-/// With the fixed window, the sliding log and the sliding counter, each tier counts separately.
+/// Each quota of the limiter is a *tier*, addressed by its index; tier 0 is the usual tier. With
+/// the token bucket, GCRA and the leaky queue, a key that moves to a different tier keeps what it
+/// has used. With the fixed window, the sliding log and the sliding counter, each tier counts
+/// separately.
 ///
 /// Clones share all state.
 ///
@@ -42,42 +44,42 @@ pub struct Limiter {
     algorithm: Algorithm,
     /// The number of keys in use that the memory has room for.
     keys: usize,
-    /// The quotas in force, by tier. The lock is held for the whole of a change, so that concurrent
-    /// changes reach the memory in the same order. A charge does not take it.
+    /// The quotas in force, by tier. The lock is held throughout a change, so that concurrent
+    /// changes reach the memory in the same order. Charges do not take the lock.
     quotas: Arc<Mutex<Vec<Quota>>>,
     memory: Arc<dyn Memory>,
 }
 
 impl Limiter {
-    /// The largest number of keys in use that a limiter can be made for.
+    /// The largest number of keys in use for which a limiter can be created.
     pub const MAX_KEYS: usize = 100_000_000;
-    /// The largest amount of memory that a limiter may grow to, in bytes: 4 GiB.
+    /// The maximum memory that a limiter may take, in bytes: 4 GiB.
     pub const MAX_BYTES: u64 = 4 << 30;
     /// The largest number of tiers.
     pub const MAX_TIERS: usize = 64;
 
     /// Creates a limiter with one quota for each tier, and room for `keys` keys in use at a time.
     ///
-    /// A key is in use until everything that it has spent is replenished. The [crate
-    /// docs](crate#rate-limits) describe what happens when more keys are in use.
+    /// A key is in use until everything that it has spent has been replenished. The [crate
+    /// docs](crate#rate-limits) describe what happens when more than `keys` keys are in use.
     ///
     /// # Errors
     ///
-    /// Returns an error for a quota that the algorithm cannot keep, and for a number that is out of
-    /// bounds. One of the bounds is [`MAX_BYTES`](Self::MAX_BYTES), for the product of the keys and
-    /// the memory that each can take.
+    /// Returns an error if the algorithm does not support one of the quotas, or if a number is out
+    /// of bounds. One of the bounds is [`MAX_BYTES`](Self::MAX_BYTES), which applies to the number
+    /// of keys times the memory that each key can take.
     pub fn new(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> Result<Self, ConfigError> {
         Self::validate(algorithm, quotas, keys)?;
         let memory = remember(algorithm, quotas, keys);
         Ok(Self { algorithm, keys, quotas: Arc::new(Mutex::new(quotas.to_vec())), memory })
     }
 
-    /// Checks everything that [`new`](Self::new) checks, and allocates nothing.
+    /// Performs all checks of [`new`](Self::new) without creating a limiter.
     ///
     /// # Errors
     ///
-    /// Returns an error for a quota that the algorithm cannot keep, and for a number that is out of
-    /// bounds.
+    /// Returns an error if the algorithm does not support one of the quotas, or if a number is out
+    /// of bounds.
     pub fn validate(
         algorithm: Algorithm,
         quotas: &[Quota],
@@ -103,9 +105,9 @@ impl Limiter {
         let bytes = Self::most_bytes(algorithm, quotas, keys);
         if bytes > Self::MAX_BYTES {
             let for_each = bytes_per_key(algorithm, quotas);
-            let given = format!("{keys}, with {for_each} bytes for each key {bytes} bytes");
+            let given = format!("{keys} ({for_each} bytes per key, {bytes} bytes in total)");
             let expected = format!(
-                "at most {} bytes: fewer keys, a smaller limit, or the sliding counter",
+                "at most {} bytes; try fewer keys, a smaller limit, or the sliding counter",
                 Self::MAX_BYTES,
             );
             return Err(ConfigError::new(ConfigErrorKind::TooLarge, "max_keys", given, expected));
@@ -113,12 +115,13 @@ impl Limiter {
         Ok(())
     }
 
-    /// The most memory that such a limiter can take, in bytes: with `keys` keys in use, each of
-    /// which has used up its quota in the worst way for the algorithm.
+    /// The maximum memory that such a limiter can take, in bytes. It is reached when `keys` keys
+    /// are in use, and each has used up its quota in the way that takes the most memory.
     ///
-    /// The token bucket, GCRA and the leaky queue allocate all of it at once. The other algorithms
-    /// allocate as keys arrive. A sliding log also allocates as requests arrive, because it stores
-    /// each time at which something was spent. The result saturates at `u64::MAX`.
+    /// The token bucket, GCRA and the leaky queue allocate all of this memory at once. The other
+    /// algorithms allocate memory as keys arrive. A sliding log also allocates memory as requests
+    /// arrive, because it stores each time at which something was spent. The result saturates at
+    /// `u64::MAX`.
     ///
     /// ```
     /// use waiting_room_core::{Limiter, Quota, rate::{Algorithm, Refusals}};
@@ -133,7 +136,7 @@ impl Limiter {
         bytes_per_key(algorithm, quotas).saturating_mul(keys as u64)
     }
 
-    /// The algorithm that decides about charges.
+    /// The algorithm that determines whether a charge is allowed.
     #[must_use]
     pub const fn algorithm(&self) -> Algorithm {
         self.algorithm
@@ -151,7 +154,7 @@ impl Limiter {
         self.keys
     }
 
-    /// The number of keys that have a place in the table, in use or not.
+    /// The number of keys that have a place in the table, whether or not they are in use.
     ///
     /// This visits every place of the table. It is meant for metrics, not for requests.
     #[must_use]
@@ -165,10 +168,11 @@ impl Limiter {
         self.len() == 0
     }
 
-    /// The number of keys that have lost their places to others while they were in use.
+    /// The number of keys that have lost their places to other keys while they were in use.
     ///
-    /// It grows when more keys are in use than [`max_keys`](Self::max_keys). Each of them shares
-    /// the state of its network from then on, and newcomers of that network may be refused.
+    /// This number grows when more than [`max_keys`](Self::max_keys) keys are in use. From then on,
+    /// each displaced key shares the state of its network, and new keys of that network may be
+    /// refused.
     #[must_use]
     pub fn displaced(&self) -> u64 {
         self.memory.displaced()
@@ -180,10 +184,10 @@ impl Limiter {
         self.memory.look(key, tier, cost, now)
     }
 
-    /// Spends `cost` for a key if that is allowed.
+    /// Spends `cost` on behalf of a key if that is allowed.
     ///
     /// An index beyond the last tier means the last tier. A cost of zero is always allowed, and
-    /// gives the key no place.
+    /// does not add the key to the table.
     ///
     /// # Errors
     ///
@@ -201,12 +205,12 @@ impl Limiter {
         self.memory.charge(key, tier, cost, now)
     }
 
-    /// Corrects a charge to its actual cost: gives back the difference, or spends it.
+    /// Corrects a charge to its actual cost, by refunding or spending the difference.
     ///
-    /// A difference that exceeds the limit is spent all the same, as a debt that delays later
-    /// requests of the key. `charge` is replaced by the receipt for `cost`, so a charge can be
-    /// settled repeatedly. A key that has lost its place since gets nothing back, and its receipt
-    /// stays as it is.
+    /// A difference that exceeds the limit is spent anyway, as a debt that delays later requests
+    /// for the key. `charge` is replaced by the receipt for `cost`, so a charge can be settled
+    /// repeatedly. If the key has lost its place in the meantime, nothing is refunded, and the
+    /// receipt remains unchanged.
     pub fn settle(
         &self,
         key: KeyHash,
@@ -218,22 +222,24 @@ impl Limiter {
         self.memory.settle(key, tier, charge, cost, now);
     }
 
-    /// Forgets what a key has used, in all tiers.
+    /// Clears what a key has used, in all tiers.
     ///
-    /// A key without a place is not affected: what it shares with other keys of its network stays.
+    /// This has no effect on a key without a place: the state that it shares with other keys of its
+    /// network is kept.
     pub fn forgive(&self, key: KeyHash) {
         self.memory.forgive(key);
     }
 
-    /// Changes the quotas, and returns the limiter that has them.
+    /// Changes the quotas, and returns a limiter with the new quotas.
     ///
-    /// What keys have used stays used, but no key waits longer than the new quotas alone could make
-    /// it wait. Other clones of this limiter apply the new quotas as well, for the tiers that both
-    /// have.
+    /// Keys keep what they have used, but no key waits longer than the new quotas alone could make
+    /// it wait. Other clones of this limiter also apply the new quotas, for the tiers that exist
+    /// both before and after the change.
     ///
     /// # Errors
     ///
-    /// Returns an error for a quota that the algorithm cannot keep. The old quotas stay in force.
+    /// Returns an error if the algorithm does not support one of the quotas, or if a number is out
+    /// of bounds. The old quotas then stay in force.
     pub fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Result<Self, ConfigError> {
         Self::validate(self.algorithm, quotas, self.keys)?;
         let mut in_force = self.locked_quotas();

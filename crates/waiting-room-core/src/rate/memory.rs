@@ -1,10 +1,10 @@
 //! The states of many keys, together with the meters that read them.
 //!
-//! Quotas can change while requests are being decided. A replaced meter must not write a state in
-//! its own units after the new meter has taken that state over. So the meters in force are kept
-//! beside the states, and a request that began with the old ones detects the change.
+//! Quotas can change while decisions are being made. A replaced meter must not write a state in its
+//! own units after the new meter has taken over that state. The meters in force are therefore kept
+//! alongside the states, and a request that began with an old meter detects the change.
 //!
-//! | memory | algorithms | state | a change of quotas |
+//! | memory | algorithms | state | new quotas apply |
 //! |---|---|---|---|
 //! | [`AtomicMemory`] | token bucket, GCRA, leaky queue | one time, common to all tiers | at once |
 //! | [`LockedMemory`] | windows and logs | any, separate for each tier | when next locked |
@@ -29,7 +29,7 @@ use crate::Timestamp;
 
 /// The memory of a limiter, independent of its algorithm.
 ///
-/// The methods are those of [`Limiter`](super::Limiter).
+/// The methods correspond to those of [`Limiter`](super::Limiter).
 pub(super) trait Memory: Send + Sync {
     fn look(&self, key: KeyHash, tier: usize, cost: u64, now: Timestamp) -> Decision;
     fn charge(
@@ -41,13 +41,14 @@ pub(super) trait Memory: Send + Sync {
     ) -> Result<(Decision, Charge), Decision>;
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp);
     fn forgive(&self, key: KeyHash);
-    /// Puts other quotas in force, for all users of this memory, and returns a handle for them.
+    /// Puts new quotas into force for all users of this memory, and returns a handle with these
+    /// quotas.
     fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory>;
     fn len(&self) -> usize;
     fn displaced(&self) -> u64;
 }
 
-/// Creates the memory for valid quotas and `keys` keys in use at a time.
+/// Creates the memory for quotas that are valid, and for `keys` keys in use at a time.
 pub(super) fn remember(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> Arc<dyn Memory> {
     match algorithm {
         Algorithm::FixedWindow(alignment) => {
@@ -65,8 +66,8 @@ pub(super) fn remember(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> A
     }
 }
 
-/// The most memory that one key of such a limit can take, in bytes, including its share of the
-/// table's spare places.
+/// The maximum memory that one key of such a limit can take, in bytes. It includes the key's share
+/// of the table's spare places.
 pub(super) fn bytes_per_key(algorithm: Algorithm, quotas: &[Quota]) -> u64 {
     let of_tiers =
         |bytes: &dyn Fn(&Quota) -> u64| quotas.iter().map(bytes).fold(0, u64::saturating_add);
@@ -83,20 +84,21 @@ pub(super) fn bytes_per_key(algorithm: Algorithm, quotas: &[Quota]) -> u64 {
     }
 }
 
-/// Creates the meter of a quota.
+/// A function that creates the meter for a quota.
 type Make<M> = Box<dyn Fn(&Quota) -> M + Send + Sync>;
 
-/// The item of a tier; that of the last tier for a larger index.
+/// The item of a tier. An index beyond the last tier means the last tier.
 fn of_tier<T>(tiers: &[T], tier: usize) -> &T {
     tiers.get(tier).or(tiers.last()).expect("a limiter has at least one quota")
 }
 
-/// States of one number each, which is a time for all meters, so that all tiers can share it.
+/// The memory for states of one number each. With every meter that uses it, the number is a time,
+/// so all tiers can share it.
 struct AtomicMemory<M> {
     /// The meters that this handle was created with, by tier. They are in force as long as `age`
     /// equals the number of changes, so the common path reads them without an atomic pointer.
     meters: Vec<M>,
-    /// The number of changes, as of the creation of this handle.
+    /// The number of changes when this handle was created.
     age: u64,
     shared: Arc<SharedAtomicMemory<M>>,
 }
@@ -106,11 +108,11 @@ struct SharedAtomicMemory<M> {
     make: Make<M>,
     words: AtomicTable,
     in_force: ArcSwap<Vec<M>>,
-    /// The number of times that the meters were replaced.
+    /// The number of times that the meters have been replaced.
     ///
-    /// It is incremented after `in_force` was replaced and before the words are taken over. So a
-    /// request that reads the same number before and after its work has written its word before the
-    /// words are visited, and needs to do nothing else.
+    /// It is incremented after `in_force` is replaced and before the words are taken over. If a
+    /// request reads the same number before and after its work, it wrote its word before the words
+    /// are visited, so it has nothing else to do.
     changes: AtomicU64,
 }
 
@@ -134,8 +136,8 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
     /// units of the meters in force.
     ///
     /// If the meters were replaced in the meantime, `act` may have changed the word with an old
-    /// meter after the new one had taken it over. The word is then taken over once more. If that
-    /// was not necessary, it changes nothing, except that a debt beyond the capacity is forgiven.
+    /// meter after the new meter had taken it over. The word is then taken over once more. If this
+    /// was not necessary, it changes nothing, except that any debt beyond the capacity is forgiven.
     fn by_meter<T, E>(
         &self,
         key: KeyHash,
@@ -144,10 +146,10 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
         act: impl FnOnce(&M, &AtomicTable) -> Result<T, E>,
     ) -> Result<T, E> {
         let SharedAtomicMemory { words, in_force, changes, .. } = &*self.shared;
-        // The two loads of `changes` enclose the write to the word, and `with_quotas` increments it
-        // before it visits the words. In the one order of all SeqCst operations, either the write
-        // precedes the visit, which then converts it, or the increment precedes the second load,
-        // which then sees it.
+        // The two loads of `changes` enclose the write to the word, and `with_quotas` increments
+        // `changes` before it visits the words. All SeqCst operations have a single total order, in
+        // which there are two cases. Either the write precedes the visit, which then converts the
+        // word, or the increment precedes the second load, which then sees the increment.
         let before = changes.load(Ordering::SeqCst);
         let given = if before == self.age {
             act(of_tier(&self.meters, tier), words)?
@@ -169,9 +171,10 @@ impl<M: Meter<State = u64> + 'static> AtomicMemory<M> {
     }
 }
 
-/// A word as the meters of all tiers take it over.
+/// Returns a word after the meters of all tiers have taken it over.
 ///
-/// The tier of its key is unknown, so the latest of their times applies, and no tier is favoured.
+/// The tier of the word's key is unknown, so the latest of the resulting times applies, and no tier
+/// is favoured.
 fn taken_over<M: Meter<State = u64>>(meters: &[M], word: u64, now: Timestamp) -> u64 {
     let words = meters.iter().map(|meter| {
         let mut word = word;
@@ -199,7 +202,7 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
         self.by_meter(key, tier, now, |meter, words| {
             // This is `Meter::check` in two parts. The closure runs again whenever another thread
             // has changed the number, so it does only what is needed to decide. The decision is
-            // described once, from the number that was stored or refused at last.
+            // described only once, from the number that was finally stored or refused.
             let mut last = 0;
             let is_in_use = |word| meter.used(&word, now) > 0;
             let taken = words.update(key, is_in_use, |word| {
@@ -220,8 +223,8 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
     fn settle(&self, key: KeyHash, tier: usize, charge: &mut Charge, cost: u64, now: Timestamp) {
         let Ok(settled) = self.by_meter(key, tier, now, |meter, words| {
             let settle = |word: &mut u64| settle(meter, word, charge, cost, now);
-            // A key that has lost its place gets nothing back: its number is now part of what its
-            // network shares, and a refund from there would also favour other keys.
+            // A key that has lost its place receives no refund: its number is now part of the
+            // number that its network shares, so a refund would also favour other keys.
             if cost < charge.cost {
                 return Ok::<_, Infallible>(words.update_known(key, settle));
             }
@@ -242,8 +245,8 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
     fn with_quotas(&self, quotas: &[Quota], now: Timestamp) -> Arc<dyn Memory> {
         let SharedAtomicMemory { make, words, in_force, changes } = &*self.shared;
         let meters: Vec<M> = quotas.iter().map(make).collect();
-        // The order matters, see `changes`: first the meters that later requests load, then the
-        // number by which earlier requests detect the change, then the words.
+        // The order matters (see `changes`): first the meters that later requests load, then the
+        // counter by which earlier requests detect the change, and finally the words.
         in_force.store(Arc::new(meters.clone()));
         let age = changes.fetch_add(1, Ordering::SeqCst) + 1;
         words.update_all(|word| taken_over(&meters, word, now));
@@ -259,11 +262,12 @@ impl<M: Meter<State = u64> + 'static> Memory for AtomicMemory<M> {
     }
 }
 
-/// States of any size, in a separate table for each tier, because a state has another meaning in a
-/// window of another length.
+/// The memory for states of any size. Each tier has a separate table, because the meaning of a
+/// state depends on the length of the window.
 struct LockedMemory<M: Meter> {
     make: Arc<Make<M>>,
-    /// The number of keys in use, for which the tables of later tiers are made as well.
+    /// The number of keys in use for which each table is created, including the tables of tiers
+    /// that are added later.
     keys: usize,
     /// The tables, by tier.
     tiers: Vec<Arc<LockedTable<M>>>,
@@ -300,8 +304,9 @@ impl<M: Meter + 'static> Memory for LockedMemory<M> {
         let table = of_tier(&self.tiers, tier);
         let change = |meter: &M, state: &mut M::State| settle(meter, state, charge, cost, now);
         if cost < charge.cost {
-            // A key that has lost its place gets nothing back, as in `AtomicMemory`: its refund would
-            // be taken from what its network has used. Both steps are under one lock.
+            // As in `AtomicMemory`, a key that has lost its place receives no refund, because the
+            // refund would be deducted from the use of its network. One lock covers both finding
+            // the key and changing its state.
             if let Some(settled) = table.update_known(key, change) {
                 *charge = settled;
             }
@@ -334,7 +339,7 @@ impl<M: Meter + 'static> Memory for LockedMemory<M> {
     }
 }
 
-/// Corrects a charge to `cost`, and returns the receipt that replaces it.
+/// Corrects a charge to `cost`, and returns the receipt that replaces `charge`.
 fn settle<M: Meter>(
     meter: &M,
     state: &mut M::State,
@@ -348,8 +353,9 @@ fn settle<M: Meter>(
     let spent = meter.spend(state, missing, now);
     match charge.cost {
         0 => spent,
-        // The receipt keeps the mark of the first charge. If all is given back later, the added
-        // part counts as spent at that earlier time, so at most less is given back than was spent.
+        // The receipt keeps the mark of the first charge. If everything is refunded later, the
+        // added part counts as spent at that earlier time, so the refund may be too small but never
+        // too large.
         _ => Charge { cost, ..*charge },
     }
 }

@@ -1,12 +1,12 @@
-//! The arithmetic that every algorithm provides.
+//! The arithmetic that every algorithm implements.
 //!
 //! ```text
 //! wait ──► zero? ─ yes ─► spend ─► Charge ─► refund (later, if the cost was lower)
 //!               └─ no ──► refused, which only a log with penalty counts
 //! ```
 //!
-//! [`Meter::check`] is this path in one call. A meter keeps no state, reads no clock and takes no
-//! lock: all of that is the task of a [`Limiter`](super::Limiter) or a store.
+//! [`Meter::check`] performs all of these steps except the refund. A meter keeps no state, reads no
+//! clock and takes no lock: all of that is left to a [`Limiter`](super::Limiter) or a store.
 
 use std::{fmt::Debug, time::Duration};
 
@@ -16,44 +16,44 @@ use crate::Timestamp;
 /// The arithmetic of one algorithm with one quota.
 ///
 /// A meter is a plain value: it holds the numbers of the quota, and each method receives the state
-/// of one key. It never reads a clock, and no `now` makes it panic. If `now` is earlier than in a
-/// previous call, no more is allowed than at the later time.
+/// of one key. It never reads a clock, and no value of `now` makes it panic. If `now` is earlier
+/// than in a previous call, the meter allows no more than it would at the later time.
 ///
-/// A cost of zero is always allowed and changes nothing, so it can be used to look.
+/// A cost of zero is always allowed and changes nothing, so it can be used to query the state.
 pub trait Meter: Clone + Debug + Send + Sync {
-    /// The state of one key. The default is that of a key that was never seen, and is equivalent to
-    /// the state of a key that has been idle for long enough.
+    /// The state of one key. The default is the state of a key that was never seen. It is
+    /// equivalent to the state of a key that has been idle for long enough.
     type State: Clone + Debug + Default + Send;
 
-    /// The most that can ever be spent at once.
+    /// The maximum that can ever be spent at once.
     fn limit(&self) -> u64;
 
     /// The amount that can be spent at `now`.
     fn remaining(&self, state: &Self::State, now: Timestamp) -> u64;
 
-    /// The time from `now` until `cost` is allowed: zero if it is allowed now, `None` if it exceeds
-    /// the limit and never will be.
+    /// The time from `now` until `cost` is allowed: zero if it is allowed now, or `None` if it
+    /// exceeds the limit and will never be allowed.
     fn wait(&self, state: &Self::State, cost: u64, now: Timestamp) -> Option<Duration>;
 
-    /// Spends `cost`, whether it is allowed or not. An excess over the limit is a debt, which has
+    /// Spends `cost`, whether or not it is allowed. Any excess over the limit is a debt, which has
     /// to be replenished before anything is allowed again.
     fn spend(&self, state: &mut Self::State, cost: u64, now: Timestamp) -> Charge;
 
-    /// Gives back `cost` of a charge, except for what time has replenished already. Afterwards
-    /// never more is allowed than if that cost had not been spent. Returns the receipt for the
-    /// rest, which replaces `charge`.
+    /// Refunds `cost` of a charge, except for the part that has already been replenished.
+    /// Afterwards, no more is allowed than if that cost had never been spent. Returns the receipt
+    /// for the rest of the charge, which replaces `charge`.
     fn refund(&self, state: &mut Self::State, charge: &Charge, cost: u64, now: Timestamp)
     -> Charge;
 
-    /// The part of the quota that is used at `now`, in a unit that is the same for all keys of the
-    /// meter; zero if the key is not in use.
+    /// The part of the quota that is used at `now`, or zero if the key is not in use. The unit
+    /// depends on the meter, and is the same for all of its keys.
     fn used(&self, state: &Self::State, now: Timestamp) -> u64;
 
-    /// The time at which everything will be replenished if nothing more is spent, at the earliest
-    /// `now`.
+    /// The time at which everything will be replenished if nothing more is spent. It is never
+    /// earlier than `now`.
     fn replenished_at(&self, state: &Self::State, now: Timestamp) -> Timestamp;
 
-    /// The time for which a request that is allowed at `now` is to be held. The state is the one
+    /// The time for which a request that is allowed at `now` has to be held. `state` is the state
     /// before the request is charged.
     fn delay(&self, _state: &Self::State, _now: Timestamp) -> Duration {
         Duration::ZERO
@@ -62,16 +62,16 @@ pub trait Meter: Clone + Debug + Send + Sync {
     /// Records that `cost` was refused, if the algorithm counts refusals.
     fn refused(&self, _state: &mut Self::State, _cost: u64, _now: Timestamp) {}
 
-    /// Converts a state of a meter with another quota. What was used stays used, but the key waits
-    /// no longer than the new quota alone could make it wait.
+    /// Converts a state from a meter with a different quota. The key keeps what it has used, but
+    /// waits no longer than the new quota alone could make it wait.
     fn take_over(&self, state: &mut Self::State, from: &Self, now: Timestamp);
 
-    /// Merges `other` into a state: the result never allows, at `now` or later, anything that
-    /// either of the two would refuse. It takes no more memory than the state of a key that was
-    /// charged once.
+    /// Merges `other` into `state`. At `now` or later, the result allows nothing that either of the
+    /// two states would refuse. It takes no more memory than the state of a key that was charged
+    /// once.
     fn join(&self, state: &mut Self::State, other: &Self::State, now: Timestamp);
 
-    /// Returns the decision about a request of this cost, without spending anything.
+    /// Returns the decision on a request of this cost, without spending anything.
     fn look(&self, state: &Self::State, cost: u64, now: Timestamp) -> Decision {
         let decision = self.describe(state, self.wait(state, cost, now), now);
         match decision.allowed {
@@ -80,11 +80,11 @@ pub trait Meter: Clone + Debug + Send + Sync {
         }
     }
 
-    /// Decides about a request of this cost, and spends the cost if it is allowed.
+    /// Decides whether a request of this cost is allowed, and spends the cost if it is.
     ///
     /// # Errors
     ///
-    /// Returns the decision if the cost is refused. Nothing was spent.
+    /// Returns the decision if the cost is refused. Nothing is spent in that case.
     fn check(
         &self,
         state: &mut Self::State,
@@ -103,10 +103,11 @@ pub trait Meter: Clone + Debug + Send + Sync {
         }
     }
 
-    /// Spends a cost if it is allowed, and returns the time to hold the request and the receipt.
+    /// Spends a cost if it is allowed. Returns the time for which the request has to be held, and
+    /// the receipt.
     ///
-    /// Unlike [`check`](Self::check) it computes no numbers for the client, and does not record a
-    /// refusal.
+    /// Unlike [`check`](Self::check), it computes no numbers for the client and does not record
+    /// refusals.
     fn take(
         &self,
         state: &mut Self::State,
@@ -116,12 +117,13 @@ pub trait Meter: Clone + Debug + Send + Sync {
         if self.wait(state, cost, now) != Some(Duration::ZERO) {
             return None;
         }
-        // Read before the cost is spent: a request waits for those ahead of it, and not for itself.
+        // The delay is read before the cost is spent: a request waits for the requests ahead of it,
+        // not for itself.
         let delay = if cost > 0 { self.delay(state, now) } else { Duration::ZERO };
         Some((delay, self.spend(state, cost, now)))
     }
 
-    /// Builds a decision with the given wait and the numbers of this state.
+    /// Builds a decision from the given wait and the numbers of this state.
     fn describe(&self, state: &Self::State, wait: Option<Duration>, now: Timestamp) -> Decision {
         let (limit, remaining) = (self.limit(), self.remaining(state, now));
         let reset = match remaining < limit {

@@ -1,16 +1,16 @@
 //! Quotas, and the algorithms that apply them.
 //!
-//! A [`Quota`] and an [`Algorithm`] are plain values, which are checked together by
-//! [`Quota::validate`]. The arithmetic is that of the algorithm's [`Meter`](super::Meter).
+//! A [`Quota`] and an [`Algorithm`] are plain values, which [`Quota::validate`] checks together.
+//! The algorithm's [`Meter`](super::Meter) implements the arithmetic.
 
 use std::{fmt, time::Duration};
 
 use crate::{ConfigError, error::ConfigErrorKind};
 
-/// An amount per window of time, and optionally a smaller or larger amount at once.
+/// An amount per window of time, and optionally a different amount that may be used at once.
 ///
 /// `Quota::per_minute(120)` means 120 per minute and nothing else. A quota of 0 allows nothing; it
-/// does not mean "without limit".
+/// does not mean "unlimited".
 ///
 /// ```
 /// use waiting_room_core::Quota;
@@ -28,8 +28,8 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// The largest limit: the largest integer of a structured header field (RFC 9651 section
-    /// 3.3.1).
+    /// The largest limit, which is the largest integer in a structured header field (RFC 9651
+    /// section 3.3.1).
     pub const MAX_LIMIT: u64 = 999_999_999_999_999;
     /// The longest window: 366 days.
     pub const MAX_WINDOW: Duration = Duration::from_secs(366 * 86_400);
@@ -61,9 +61,9 @@ impl Quota {
 
     /// Sets the amount that may be used at once. The default is the whole limit.
     ///
-    /// For the token bucket and GCRA this is the capacity of the bucket, for the leaky queue the
-    /// number of requests that it holds. The other algorithms have no burst, and
-    /// [`validate`](Self::validate) rejects one.
+    /// For the token bucket and GCRA, this is the capacity of the bucket; for the leaky queue, it
+    /// is the number of requests that the queue holds. The other algorithms do not support a burst,
+    /// so [`validate`](Self::validate) rejects it.
     pub const fn burst(mut self, burst: u64) -> Self {
         self.burst = Some(burst);
         self
@@ -81,9 +81,9 @@ impl Quota {
         self.window
     }
 
-    /// The amount that may be used at once: the burst if one is set, else the limit.
+    /// The amount that may be used at once: the burst if one is set, or the limit otherwise.
     ///
-    /// A limit of 0 has the capacity 0, even with a burst.
+    /// If the limit is 0, so is the capacity, even with a burst.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         match self.burst {
@@ -92,7 +92,7 @@ impl Quota {
         }
     }
 
-    /// The time in which the whole capacity is replenished after it was used up.
+    /// The time in which the whole capacity is replenished once it has been used up.
     ///
     /// That is the window, unless a burst is set: then it is the capacity times the
     /// [`interval`](Self::interval).
@@ -104,11 +104,11 @@ impl Quota {
         Duration::from_nanos(self.interval_nanos().saturating_mul(self.capacity()))
     }
 
-    /// Checks whether `algorithm` can keep this quota.
+    /// Checks whether `algorithm` supports this quota.
     ///
     /// # Errors
     ///
-    /// Returns an error that names the field which the algorithm cannot keep, and its value.
+    /// Returns an error that names the unsupported field and its value.
     pub fn validate(&self, algorithm: Algorithm) -> Result<(), ConfigError> {
         let wrong = |kind, field, given: String, expected: &str| {
             Err(ConfigError::new(kind, field, given, expected))
@@ -169,14 +169,14 @@ impl fmt::Display for Quota {
     }
 }
 
-/// The rule by which a quota is applied: where windows begin, and how much may be used at once.
+/// The rule for applying a quota: when windows begin, and how much may be used at once.
 ///
 /// See the [guide](https://github.com/tower-waiting-room/tower-waiting-room/blob/main/docs/which-algorithm.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// A counter that starts again with each window. Around the boundary of two windows, twice the
-    /// limit may pass within a moment.
+    /// A counter that is reset at the start of each window. Around the boundary between two
+    /// windows, up to twice the limit may pass within a moment.
     FixedWindow(Alignment),
     /// A leaky bucket as a meter: the generic cell rate algorithm (ITU-T I.371). It allows the
     /// capacity at once, and then one unit per interval.
@@ -185,11 +185,11 @@ pub enum Algorithm {
     /// A leaky bucket as a queue: requests that arrive faster than the rate are held until their
     /// turn.
     LeakyQueue,
-    /// The weighted counters of the current and the previous window. It is nearly exact for large
-    /// limits.
+    /// A weighted sum of the counters of the current and the previous window. It is nearly exact
+    /// for large limits.
     SlidingCounter,
-    /// The times of all events within the window. It never allows more than the limit in any
-    /// window.
+    /// A log of the times of all events within the window. It never allows more than the limit in
+    /// any window.
     SlidingLog(Refusals),
     /// Tokens that arrive at a constant rate and are saved up to the capacity.
     TokenBucket,
@@ -199,7 +199,7 @@ impl Algorithm {
     /// The largest limit of a sliding log.
     ///
     /// At this limit a key can take 16 MB, so [`Limiter::MAX_BYTES`](crate::Limiter::MAX_BYTES)
-    /// bounds the number of keys.
+    /// also bounds the number of keys.
     pub const MAX_LOG: u64 = 1_000_000;
 
     /// The name of the algorithm in configuration files and metrics.
@@ -215,7 +215,7 @@ impl Algorithm {
         }
     }
 
-    /// Returns whether the state is a level that falls as time passes. Only then may a quota have a
+    /// Returns whether the state is a level that falls over time. Only such algorithms support a
     /// burst.
     #[must_use]
     pub const fn is_bucket(self) -> bool {
@@ -237,12 +237,13 @@ impl Algorithm {
             let expected = "at most one a nanosecond; count in larger units";
             return too_large(quota.to_string(), expected);
         }
-        // The interval is rounded up to whole nanoseconds. With very high rates this would slow a
-        // bucket down noticeably, so an error of more than one in a thousand is rejected.
+        // The interval is rounded up to whole nanoseconds. At very high rates, this would
+        // noticeably slow down a bucket, so a rounding error of more than one in a thousand is
+        // rejected.
         let passed_in = quota.interval_nanos().saturating_mul(quota.limit());
         let excess = passed_in.saturating_sub(quota.window_nanos());
         if self.is_bucket() && excess > quota.window_nanos() / 1_000 {
-            let expected = "one that whole nanoseconds can keep; count in larger units";
+            let expected = "a rate with an interval of whole nanoseconds; count in larger units";
             return too_large(quota.to_string(), expected);
         }
         if self.is_bucket() && quota.replenished_in() > 100 * Quota::MAX_WINDOW {
@@ -259,8 +260,8 @@ impl Algorithm {
 pub enum Alignment {
     /// Windows begin at multiples of their length since the Unix epoch.
     ///
-    /// The times are known in advance and the same for all keys, so clients that were refused may
-    /// all return at once.
+    /// The times are known in advance and are the same for all keys, so refused clients may all
+    /// return at once.
     #[default]
     Epoch,
     /// The window of a key begins with its first request after its previous window.
@@ -273,8 +274,7 @@ pub enum Alignment {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "refusals either count or do not")]
 pub enum Refusals {
-    /// Refused requests count like allowed ones: a client that does not pause is never allowed
-    /// again.
+    /// Refused requests count like allowed ones: a client that never pauses is never allowed again.
     Count,
     /// Refused requests leave no trace.
     #[default]

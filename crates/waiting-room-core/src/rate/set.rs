@@ -2,28 +2,28 @@
 //!
 //! ```text
 //! look at each ─┬─ all allow ──► charge each ─┬─ all allow ──► allowed
-//!               │                             └─ one refuses ► give back the others ─► refused
+//!               │                             └─ one refuses ► refund the others ────► refused
 //!               └─ one refuses ────────────────────────────────────────────────────► refused
 //! ```
 
 use super::{Charge, Decision, KeyHash, Limiter};
 use crate::Timestamp;
 
-/// A charge that one request asks of one limit, and its outcome.
+/// A request to charge one limit, and its outcome.
 #[derive(Clone, Debug)]
 pub struct LimiterCharge<'a> {
     limiter: &'a Limiter,
     key: KeyHash,
     tier: usize,
     cost: u64,
-    /// `None` until the limit was looked at.
+    /// `None` until the limit has been consulted.
     decision: Option<Decision>,
-    /// `None` unless the cost is spent at present.
+    /// `Some` while the cost is spent.
     charge: Option<Charge>,
 }
 
 impl<'a> LimiterCharge<'a> {
-    /// Creates a request for `cost` for a key, in a tier of this limit.
+    /// Creates a request to charge `cost` to a key, in a tier of this limit.
     #[must_use]
     pub const fn new(limiter: &'a Limiter, key: KeyHash, tier: usize, cost: u64) -> Self {
         Self { limiter, key, tier, cost, decision: None, charge: None }
@@ -47,26 +47,27 @@ impl<'a> LimiterCharge<'a> {
         self.cost
     }
 
-    /// The decision of the limit; `None` before [`charge_all`].
+    /// The limit's decision, or `None` before a call to [`charge_all`].
     #[must_use]
     pub const fn decision(&self) -> Option<&Decision> {
         self.decision.as_ref()
     }
 
-    /// The receipt for what was spent; `None` if any limit refused.
+    /// The receipt for what was spent, or `None` if any limit refused.
     #[must_use]
     pub const fn charge(&self) -> Option<&Charge> {
         self.charge.as_ref()
     }
 
-    /// Asks for the decision without spending; returns whether the limit allows the cost.
+    /// Obtains the decision without spending anything, and returns whether the limit allows the
+    /// cost.
     fn look(&mut self, now: Timestamp) -> bool {
         let decision = self.limiter.look(self.key, self.tier, self.cost, now);
         self.decision = Some(decision);
         decision.allowed
     }
 
-    /// Spends the cost if the limit allows it; returns whether it does.
+    /// Spends the cost if the limit allows it, and returns whether it does.
     fn spend(&mut self, now: Timestamp) -> bool {
         match self.limiter.charge(self.key, self.tier, self.cost, now) {
             Ok((decision, charge)) => {
@@ -80,7 +81,7 @@ impl<'a> LimiterCharge<'a> {
         }
     }
 
-    /// Gives back what was spent, and renews the decision, whose numbers have changed with it.
+    /// Refunds what was spent, and updates the decision, because the refund changes its numbers.
     fn give_back(&mut self, now: Timestamp) {
         if let Some(mut charge) = self.charge.take() {
             self.limiter.settle(self.key, self.tier, &mut charge, 0, now);
@@ -89,27 +90,28 @@ impl<'a> LimiterCharge<'a> {
     }
 }
 
-/// Charges all limits, or none if any of them refuses; returns whether all were charged.
+/// Charges all limits, or none if any of them refuses, and returns whether they were charged.
 ///
-/// All limits are looked at before any is charged, so a request that one limit refuses takes
-/// nothing from the others, not even for a moment. The exception is a concurrent request that
-/// spends the rest of a limit between the look and the charge. The limits before it have then been
-/// charged, and are given back.
+/// All limits are checked before any is charged, so a request that one limit refuses takes nothing
+/// from the others, not even for a moment. There is one exception: a concurrent request may spend
+/// the rest of a limit between the check and the charge. The limits that precede it have then
+/// already been charged, and their charges are refunded.
 ///
-/// A [log that counts refusals](super::Refusals::Count) still records the requests that it refuses
-/// itself.
+/// A [log that counts refusals](super::Refusals::Count) still records the requests that the log
+/// itself refuses.
 pub fn charge_all(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> bool {
     if let [only] = asks {
         return only.spend(now);
     }
-    // All limits are looked at, also after a refusal, because the client is told about each of
+    // All limits are checked, even after one refuses, because the client is told about each of
     // them.
     let refused = asks.iter_mut().map(|ask| ask.look(now)).filter(|allowed| !allowed).count();
     if refused > 0 {
         let refusals = asks.iter_mut().filter(|ask| ask.limiter.counts_refusals());
         for ask in refusals.filter(|ask| ask.decision.is_some_and(|decision| !decision.allowed)) {
-            // A look leaves no trace, so the refusal is recorded by trying to spend. If a
-            // concurrent refund has made room since, the cost is spent, and has to be given back.
+            // A look leaves no trace, so the refusal is recorded by attempting to spend. If a
+            // concurrent refund has made room in the meantime, the attempt succeeds and has to be
+            // refunded.
             ask.spend(now);
             ask.give_back(now);
         }
@@ -117,8 +119,8 @@ pub fn charge_all(asks: &mut [LimiterCharge<'_>], now: Timestamp) -> bool {
     }
     for index in 0..asks.len() {
         if !asks[index].spend(now) {
-            // In reverse order, because a leaky queue takes back only the last of its charges. The
-            // same limit and key may occur twice.
+            // The order is reversed, because a leaky queue refunds only its last charge, and the
+            // same limit and key may occur more than once.
             asks[..index].iter_mut().rev().for_each(|ask| ask.give_back(now));
             return false;
         }
@@ -165,7 +167,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compared with limits that are charged one by one after all were looked at.
+        /// Compares `charge_all` with charging the limits one by one after all of them have been
+        /// checked.
         #[test]
         fn either_all_are_charged_or_none(
             limits in prop::collection::vec(1u64..6, 1..6),

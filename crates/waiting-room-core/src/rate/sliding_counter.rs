@@ -1,7 +1,8 @@
 //! The sliding counter: the weighted counts of the current and the previous window.
 //!
-//! The window that ends now covers all of the current window so far and a part of the previous one.
-//! The use in that part is not known, so it is estimated as if requests had arrived evenly.
+//! The window that ends now covers all of the current window so far and a part of the previous
+//! window. The amount used in that part is unknown, so it is estimated as if requests had arrived
+//! evenly.
 //!
 //! ```text
 //!   ├── previous ─────────┼── current ──────────┤
@@ -11,8 +12,8 @@
 //! ```
 //!
 //! The estimate is nearly exact if many requests arrive evenly. A client that knows the boundaries
-//! can use the limit at the end of one window and again while that window fades, which is twice the
-//! limit in less than the length of a window.
+//! can use the whole limit at the end of one window, and again while the weight of that window
+//! falls. That is twice the limit in less than the length of a window.
 
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use super::{Charge, Meter, Quota};
 use crate::Timestamp;
 
 /// The [sliding counter](super::Algorithm::SlidingCounter): an estimate of what was used in the
-/// window that ends now, from two counters.
+/// window that ends now, based on two counters.
 ///
 /// ```
 /// use waiting_room_core::{Quota, Timestamp, rate::{Meter, SlidingCounter}};
@@ -43,9 +44,9 @@ pub struct SlidingCounter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlidingCounterState {
     /// The time at which the current window began, in nanoseconds since the Unix epoch. It is a
-    /// multiple of the window, so the windows of all keys coincide.
+    /// multiple of the window length, so the windows of all keys coincide.
     start: u64,
-    /// The amount used in the window before the current one.
+    /// The amount used in the previous window.
     previous: u64,
     /// The amount used in the current window.
     current: u64,
@@ -58,7 +59,8 @@ impl SlidingCounter {
         Self { limit: quota.limit(), window: quota.window_nanos() }
     }
 
-    /// The counters in the window of `now`. They are unchanged if the clock has jumped back.
+    /// The counters, advanced to the window that contains `now`. They are unchanged if the clock
+    /// has jumped back.
     fn turned(&self, state: &SlidingCounterState, now: Timestamp) -> SlidingCounterState {
         let elapsed = Self::elapsed(state, now);
         if elapsed < self.window {
@@ -74,8 +76,8 @@ impl SlidingCounter {
         now.as_nanos().saturating_sub(state.start)
     }
 
-    /// The time in nanoseconds, from the end of the window of `count` events, after which these
-    /// events weigh no more than `room`.
+    /// The time after the end of a window with `count` events at which these events weigh no more
+    /// than `room`, in nanoseconds.
     fn fades_at(&self, count: u64, room: u64) -> u64 {
         match count.checked_sub(room) {
             None | Some(0) => 0,
@@ -104,8 +106,8 @@ impl Meter for SlidingCounter {
         let state = self.turned(state, now);
         let allowed_at = match room.checked_sub(state.current) {
             Some(room) => self.fades_at(state.previous, room),
-            // The count of the current window alone leaves no room. It begins to fade only when the
-            // window is over, as the previous window of the next one.
+            // The count of the current window alone leaves no room. The count begins to lose weight
+            // only when the current window has ended and become the previous window.
             None => self.window + self.fades_at(state.current, room),
         };
         match allowed_at.saturating_sub(Self::elapsed(&state, now)) {
@@ -134,8 +136,8 @@ impl Meter for SlidingCounter {
     ) -> Charge {
         *state = self.turned(state, now);
         let cost = cost.min(charge.cost);
-        // The mark is the start of the window of the charge, so the difference tells which of the
-        // two counters has it. In any older window it does not count any more.
+        // The mark is the start of the window of the charge, so the difference determines which of
+        // the two counters contains the charge. A charge in an older window no longer counts.
         match state.start.checked_sub(charge.mark) {
             Some(0) => state.current = state.current.saturating_sub(cost),
             Some(age) if age == self.window => {
@@ -148,8 +150,8 @@ impl Meter for SlidingCounter {
 
     /// The estimate, rounded down.
     ///
-    /// Once it is zero it stays zero until something is spent, because the weight only falls. So
-    /// the state of such a key can be dropped.
+    /// Once the estimate is zero, it stays zero until something is spent, because the weight only
+    /// falls. The state of such a key can therefore be dropped.
     fn used(&self, state: &SlidingCounterState, now: Timestamp) -> u64 {
         let state = self.turned(state, now);
         let weight = self.window - Self::elapsed(&state, now);
@@ -166,10 +168,10 @@ impl Meter for SlidingCounter {
         Timestamp::from_nanos(state.start.saturating_add(windows)).max(now)
     }
 
-    /// Keeps the greater count of the two in each window.
+    /// Keeps the greater of the two counts in each window.
     ///
-    /// The windows of the two differ only if the clock has jumped back. The earlier state then
-    /// counts in the windows of the later one, where its counts fade no sooner.
+    /// The windows of the two states differ only if the clock has jumped back. The counts of the
+    /// earlier state then move to the windows of the later state, where they lose weight no sooner.
     fn join(&self, state: &mut SlidingCounterState, other: &SlidingCounterState, now: Timestamp) {
         let (one, other) = (self.turned(state, now), self.turned(other, now));
         let start = one.start.max(other.start);
@@ -192,8 +194,8 @@ impl Meter for SlidingCounter {
             let start = now.as_nanos() - now.as_nanos() % self.window;
             SlidingCounterState { start, previous: 0, current: from.used(state, now) }
         };
-        // A count above the new limit would make the key wait for longer than the new quota alone
-        // could, since it also weighs in the next window.
+        // A count above the new limit would make the key wait longer than the new quota alone
+        // could, because the count also has weight in the next window.
         state.current = state.current.min(self.limit);
     }
 }

@@ -1,8 +1,8 @@
 //! The sliding log: never more than the limit in *any* window.
 //!
-//! The log stores the times of the last events, up to the limit. To decide about one more it reads
-//! a single entry, the one `limit` places from the end: if that has left the window, so has every
-//! older one.
+//! The log stores the times of the most recent events, at most as many as the limit. To decide
+//! whether one more event is allowed, it reads a single entry, the one `limit` places from the end.
+//! If that entry has left the window, so have all older entries.
 //!
 //! ```text
 //!           ├──────── window ────────┤ now
@@ -10,14 +10,14 @@
 //!        ▲ with a limit of 6, another is allowed because this one is outside
 //! ```
 //!
-//! All events of one time form a run of eight bytes, so a cost of a million takes no more memory
-//! than a cost of one.
+//! All events at the same time form a run of eight bytes, so a cost of a million takes no more
+//! memory than a cost of one.
 //!
-//! Time is counted in ticks. A tick is the smallest power of ten of nanoseconds for which the
-//! window has less than 2³¹ ticks: 100 ns for a window of a minute, 10 µs for one of an hour. Times
-//! are rounded up when they are stored and down when they are compared, and the window is rounded
-//! up. So no window of real time ever contains more than the limit, at the price that a request
-//! waits up to two ticks longer than necessary.
+//! Time is counted in ticks. The length of a tick is the smallest power of ten, in nanoseconds, for
+//! which the window has fewer than 2³¹ ticks: 100 ns for a window of one minute, and 10 µs for a
+//! window of one hour. Times are rounded up when they are stored and down when they are compared,
+//! and the window is rounded up. So no window of real time ever contains more than the limit, but a
+//! request may wait up to two ticks longer than necessary.
 
 use std::{mem, time::Duration};
 
@@ -61,8 +61,8 @@ impl SlidingLog {
         Self { limit, refusals, tick, window: quota.window_nanos().div_ceil(tick) }
     }
 
-    /// The most memory that the runs of one key can take, in bytes: that of as many events as the
-    /// limit, each at its own time.
+    /// The maximum memory for the runs of one key, in bytes. It is reached when the limit is used
+    /// up by events that all have different times.
     pub(super) fn bytes(quota: &Quota) -> u64 {
         quota.limit().saturating_mul(TickLog::BYTES_PER_RUN as u64)
     }
@@ -100,9 +100,9 @@ impl Meter for SlidingLog {
         };
         let in_the_way = u32::try_from(in_the_way).expect("an index is less than the log's length");
         let (event, tick) = (log.tick(in_the_way), now.as_nanos() / self.tick);
-        // The event leaves the window when it is `window` ticks old. `ahead` is the part of the
-        // wait until the event itself, after the clock has jumped back. One of the two is always
-        // zero.
+        // The event leaves the window when it is `window` ticks old. If the clock has jumped back
+        // to a time before the event, `ahead` is the time until the event; otherwise, `age` is the
+        // time since the event. One of the two is always zero.
         let (ahead, age) = (event.saturating_sub(tick), tick.saturating_sub(event));
         let nanos = match ahead.saturating_add(self.window).saturating_sub(age) {
             0 => 0,
@@ -120,8 +120,8 @@ impl Meter for SlidingLog {
 
     fn refund(&self, log: &mut TickLog, charge: &Charge, cost: u64, now: Timestamp) -> Charge {
         // Events that had left the window when the newest event was recorded are gone for good,
-        // also if the clock has jumped back since. None of them can take the place of a removed
-        // event.
+        // even if the clock has jumped back since then. None of them can take the place of a
+        // removed event.
         let newest = log.newest().saturating_sub(self.window);
         let since = self.since(now).max(newest);
         log.remove(charge.mark.div_ceil(self.tick), cost.min(charge.cost), since, self.limit);
@@ -146,9 +146,9 @@ impl Meter for SlidingLog {
         Timestamp::from_nanos(last).max(now)
     }
 
-    /// Keeps the greater number of events of the two, all at the latest time of either.
+    /// Keeps the greater of the two numbers of events, all at the latest time in either log.
     ///
-    /// This takes one run, so that the shared states of a table stay small.
+    /// This takes a single run, so the shared states of a table stay small.
     fn join(&self, log: &mut TickLog, other: &TickLog, now: Timestamp) {
         let events = self.used(log, now).max(self.used(other, now));
         let newest = log.newest().max(other.newest());
@@ -160,9 +160,9 @@ impl Meter for SlidingLog {
 
     fn take_over(&self, log: &mut TickLog, from: &Self, now: Timestamp) {
         let old = mem::take(log);
-        // The other meter may have coarser ticks, by which an event can be rounded up to a time
-        // after `now`. Without the cap the key would wait for longer than the new quota can make it
-        // wait.
+        // The old meter may have coarser ticks, so an event may have been rounded up to a time
+        // after `now`. Without the cap, the key would wait longer than the new quota alone could
+        // make it wait.
         let latest = now.as_nanos().div_ceil(self.tick);
         for (tick, events) in old.runs() {
             let tick = tick.saturating_mul(from.tick).div_ceil(self.tick).min(latest);
@@ -173,8 +173,9 @@ impl Meter for SlidingLog {
     }
 }
 
-/// An upper bound of the number of ticks of a window, which no window reaches.
+/// An exclusive upper bound on the number of whole ticks in a window.
 ///
-/// A log stores the low 32 bits of ticks. Those of two ticks differ as long as the ticks are less
-/// than twice this number apart, so even an event that is one window overdue is read correctly.
+/// A log stores only the low 32 bits of a tick. They differ for any two ticks that are less than
+/// twice this number apart, so even an event that left the window up to one window length ago is
+/// read correctly.
 const MAX_WINDOW_TICKS: u64 = 1 << 31;

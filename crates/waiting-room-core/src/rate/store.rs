@@ -1,4 +1,4 @@
-//! Limits that several nodes share, counted in one place.
+//! Rate limits that several nodes share, counted in one place.
 //!
 //! ```text
 //! node ─► ChargeRequest, ChargeRequest, … ─┐
@@ -6,10 +6,10 @@
 //! node ─► ChargeRequest, … ────────────────┘     (one round trip, all or nothing)
 //! ```
 //!
-//! All limits of a request are charged in one round trip. A [`Limiter`](super::Limiter) does the
-//! same within one process and without a round trip. [`RateStore`] is the interface through which a
-//! server replaces it. It is object-safe, because the server is chosen once at start-up and should
-//! not add a type parameter to the layer.
+//! All limits of a request are charged in one round trip. Within one process,
+//! [`Limiter`](super::Limiter)s do the same without a round trip. [`RateStore`] is the interface of
+//! a server that replaces them. The trait is object-safe, because the server is chosen once at
+//! start-up and should not add a type parameter to the layer.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
@@ -21,43 +21,43 @@ use crate::StoreError;
 /// # Contract
 ///
 /// - **Atomic**: the requests of one call are decided at one instant, in some total order over all
-///   nodes. The [hard](ChargeRequest::is_soft) ones are either all charged or none of them is.
+///   nodes. Either all [hard](ChargeRequest::is_soft) requests are charged, or none of them are.
 /// - **The same arithmetic**: a reply equals that of the algorithm's [`Meter`](super::Meter), with
 ///   durations rounded up to the resolution of the store, which is one microsecond or finer.
 /// - **Owns its time**, which is common to all nodes and never runs backwards for any key.
-/// - **In order**: a settlement by one node takes effect before the charges that the same node
-///   requests after it.
-/// - **Bounded**: a reply or an error arrives within a deadline, and the number of calls that wait
-///   has a bound. After an error, the limits may have been charged or not.
-/// - **Cancel safe**: dropping a future leaves the limits as if it had been completed, or had never
-///   been created.
+/// - **In order**: a settlement by a node takes effect before any charges that the same node
+///   requests later.
+/// - **Bounded**: a reply or an error arrives within a deadline, and the number of waiting calls is
+///   bounded. After an error, the limits may or may not have been charged.
+/// - **Cancel safe**: dropping a future leaves the limits as if the future had either completed or
+///   never been created.
 pub trait RateStore: fmt::Debug + Send + Sync + 'static {
-    /// The hasher of keys, which is the same on all nodes.
+    /// The hasher for keys, which is the same on all nodes.
     fn hasher(&self) -> KeyHasher;
 
-    /// Charges all hard limits or none of them, and, if all of them allow it, each soft limit
-    /// separately.
+    /// Charges all hard limits or none of them. If all hard limits are charged, each soft limit is
+    /// then charged separately.
     ///
-    /// `asks` must not name a limit twice. The replies have the order of `asks`.
+    /// `asks` must not contain the same limit twice. The replies are in the order of `asks`.
     ///
     /// # Errors
     ///
-    /// Returns an error if the store could not decide. The limits may have been charged or not.
+    /// Returns an error if the store could not decide. The limits may or may not have been charged.
     fn charge_all(
         &self,
         asks: &[ChargeRequest],
     ) -> Pin<Box<dyn Future<Output = Result<Vec<ChargeReply>, StoreError>> + Send>>;
 
-    /// Corrects a charge to its actual cost: gives back the difference, or spends it, as a debt if
-    /// it exceeds the limit. Returns the receipt that replaces `charge`.
+    /// Corrects a charge to its actual cost, by refunding or spending the difference. A difference
+    /// that exceeds the limit is spent as a debt. Returns the receipt that replaces `charge`.
     ///
-    /// This does not wait for the store. If the correction is lost on its way, the original charge
-    /// stands.
+    /// This does not wait for the store. If the correction is lost on the way to the store, the
+    /// original charge stands.
     ///
     /// # Errors
     ///
-    /// Returns an error if the store is not called at present, as during an outage. The charge
-    /// stays as it is.
+    /// Returns an error if calls to the store are suspended, as during an outage. The charge then
+    /// remains unchanged.
     fn settle(&self, ask: &ChargeRequest, charge: &Charge, cost: u64)
     -> Result<Charge, StoreError>;
 }
@@ -82,7 +82,7 @@ pub struct RatePolicy {
 }
 
 impl RatePolicy {
-    /// Creates a limit of this name, with one quota for each tier.
+    /// Creates a limit with this name and with one quota for each tier.
     ///
     /// The quotas are expected to be [valid](Quota::validate) for the algorithm; this is not
     /// checked.
@@ -101,10 +101,10 @@ impl RatePolicy {
         Self { name: name.into(), algorithm, quotas, is_adjustable: false }
     }
 
-    /// Declares that charges of this limit may be given back.
+    /// Declares that charges of this limit may be refunded.
     ///
-    /// A refused client may then be allowed earlier than its decision announced, so a store must
-    /// not remember refusals of this limit in order to skip calls.
+    /// A refused client may then be allowed earlier than its decision announced. A store must
+    /// therefore not remember this limit's refusals in order to skip calls.
     #[must_use]
     pub fn adjustable(mut self) -> Self {
         self.is_adjustable = true;
@@ -117,7 +117,7 @@ impl RatePolicy {
         &self.name
     }
 
-    /// The algorithm that decides about charges.
+    /// The algorithm that determines whether a charge is allowed.
     #[must_use]
     pub const fn algorithm(&self) -> Algorithm {
         self.algorithm
@@ -128,28 +128,29 @@ impl RatePolicy {
         &self.quotas
     }
 
-    /// The quota of a tier; that of the last tier for a larger index.
+    /// The quota of a tier. An index beyond the last tier means the last tier.
     pub fn quota(&self, tier: usize) -> Quota {
         self.quotas[self.tier(tier)]
     }
 
-    /// The tier that an index means: the index itself, or the last tier if there are fewer.
+    /// The tier that an index refers to: the index itself, or the last tier if the index is beyond
+    /// it.
     #[must_use]
     pub const fn tier(&self, tier: usize) -> usize {
         if tier < self.quotas.len() { tier } else { self.quotas.len() - 1 }
     }
 
-    /// Returns whether charges of this limit may be given back.
+    /// Returns whether charges of this limit may be refunded.
     ///
-    /// That is always so for a leaky queue: a request that is cancelled while it is held gives its
-    /// turn back.
+    /// This is always the case for a leaky queue: a request that is cancelled while it is held
+    /// gives up its turn.
     #[must_use]
     pub fn is_adjustable(&self) -> bool {
         self.is_adjustable || self.algorithm == Algorithm::LeakyQueue
     }
 }
 
-/// A charge that one request asks of one limit in a store.
+/// A request to charge one limit in a store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChargeRequest {
@@ -157,24 +158,24 @@ pub struct ChargeRequest {
     pub policy: Arc<RatePolicy>,
     /// The key that is charged.
     pub key: KeyHash,
-    /// The tier of the limit; an index beyond the last tier means the last.
+    /// The tier of the limit. An index beyond the last tier means the last tier.
     pub tier: usize,
     /// The amount that is charged.
     pub cost: u64,
-    /// Whether the limit only marks what exceeds it, and is charged independently of other limits.
-    /// A limit that is not soft is hard: it refuses what exceeds it.
+    /// Whether the limit only marks requests that exceed it, and is charged separately from other
+    /// limits. A limit that is not soft is hard: it refuses requests that exceed it.
     pub is_soft: bool,
 }
 
 impl ChargeRequest {
-    /// Creates a request for `cost` for a key, in a tier of a hard limit.
+    /// Creates a request to charge `cost` to a key, in a tier of a hard limit.
     #[must_use]
     pub const fn new(policy: Arc<RatePolicy>, key: KeyHash, tier: usize, cost: u64) -> Self {
         Self { policy, key, tier, cost, is_soft: false }
     }
 
-    /// Makes the limit soft: it refuses no request, and is charged if it allows the cost, after all
-    /// hard limits have allowed theirs.
+    /// Makes the limit soft, so that it refuses no request. A soft limit is charged if it allows
+    /// the cost, once all hard limits have allowed theirs.
     #[must_use]
     pub fn soft(mut self) -> Self {
         self.is_soft = true;
@@ -186,19 +187,21 @@ impl ChargeRequest {
         self.policy.quota(self.tier)
     }
 
-    /// The receipt for a charge that has been corrected to this cost, computed without the state.
+    /// Computes the receipt for a charge that is corrected to this cost, without access to the
+    /// state.
     ///
-    /// A node needs it before the store has replied. Later refunds by this receipt never give back
-    /// more than was spent. For a leaky queue they may give back less, since the queue may have
-    /// kept a part of an earlier refund.
+    /// A node needs this receipt before the store has replied. Later refunds based on it never
+    /// return more than was spent. For a leaky queue they may return less, because the queue may
+    /// have rejected an earlier refund.
     #[must_use]
     pub fn settled(&self, charge: &Charge, cost: u64) -> Charge {
         let is_bucket = self.policy.algorithm.is_bucket();
         let mark = match charge.cost.checked_sub(cost) {
-            // Everything was given back, and this is a new charge. Only the store knows its mark;
-            // with zero, a later refund gives back nothing.
+            // Everything has been refunded, so this is a new charge. Only the store can compute its
+            // mark; with a mark of zero, a later refund returns nothing.
             None if charge.cost == 0 => 0,
-            // The mark of a bucket is the time at which it will be empty, so a refund moves it.
+            // The mark of a bucket is the time at which the bucket will be empty, so a refund moves
+            // it to an earlier time.
             Some(less) if is_bucket => {
                 let room = less.saturating_mul(self.quota().interval_nanos());
                 charge.mark.saturating_sub(room)
@@ -209,19 +212,19 @@ impl ChargeRequest {
     }
 }
 
-/// The reply of a store about one limit.
+/// A store's reply for one limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChargeReply {
-    /// The decision of the limit; `None` if it was not consulted, because another limit has
+    /// The limit's decision, or `None` if the limit was not consulted because another limit had
     /// refused.
     pub decision: Option<Decision>,
-    /// The receipt for what was spent; `None` if any hard limit refused.
+    /// The receipt for what was spent, or `None` if this limit or any hard limit refused.
     pub charge: Option<Charge>,
 }
 
 impl ChargeReply {
-    /// Creates a reply from the decision of a limit and the receipt for what was spent.
+    /// Creates a reply from a limit's decision and the receipt for what was spent.
     #[must_use]
     pub const fn new(decision: Decision, charge: Option<Charge>) -> Self {
         Self { decision: Some(decision), charge }

@@ -1,11 +1,11 @@
 //! The states of many keys, in memory that is bounded by construction.
 //!
 //! A table has a fixed number of places in small groups. The hash of a key determines the groups in
-//! which it may stand. There is no background task: keys that are replenished stay until a new key
-//! arrives. A key whose groups are full takes the place of the least used key in them, which is the
-//! one that is replenished first. The use of that displaced key is kept *for its network*: every
-//! key of the network that has no place starts as if it had used as much as any key that lost its
-//! place.
+//! which it may be placed. There is no background task: replenished keys stay until a new key
+//! arrives. A new key whose groups are full takes the place of the least used key in them, which is
+//! the key that will be replenished first. The use of the displaced key is kept *for its network*:
+//! every key of that network without a place starts as if it had used as much as any of the
+//! network's displaced keys.
 //!
 //! ```text
 //! key ─► a place in its groups? ─ yes ─► its own state
@@ -17,26 +17,26 @@
 //! ```
 //!
 //! If the displaced key was replenished, its use is zero and nothing is lost. If more keys are in
-//! use than there are places, as in a flood, the newcomers of a network share what its displaced
-//! keys have left. The table then counts too much, never too little, so no offender is forgiven by
-//! losing its place. Newcomers of other networks start with nothing used, unless their network has
-//! the same number: a table distinguishes one network for every eight places, at least 64 and at
-//! most 65 536.
+//! use than there are places, as in a flood, the new keys of a network share what its displaced
+//! keys have left. The table then counts too much, never too little, so an offender gains nothing
+//! by losing its place. New keys of other networks start with nothing used, unless their network
+//! maps to the same number: a table distinguishes one network for every eight places, but at least
+//! 64 and at most 65 536 networks.
 //!
-//! A key without a network is grouped by a part of its own hash, as if such keys belonged to many
-//! networks at random. (The rule is that of the *space-saving* algorithm of Metwally, Agrawal and
-//! El Abbadi, ICDT 2005, applied to networks in place of single counters.)
+//! A key without a network is grouped by a part of its own hash, as if such keys were randomly
+//! distributed over many networks. (This is the rule of the *space-saving* algorithm by Metwally,
+//! Agrawal and El Abbadi, ICDT 2005, applied to networks instead of single counters.)
 //!
-//! Two tables follow this rule: [`AtomicTable`] takes no lock for a known key, and serves the
-//! algorithms whose state is one number. [`LockedTable`] has many small locks, and serves the
-//! others.
+//! Two tables follow this rule: [`AtomicTable`] takes no lock for a key that has a place, and
+//! serves the algorithms whose state is one number. [`LockedTable`] has many small locks, and
+//! serves the other algorithms.
 
 mod atomic;
 mod locked;
 
 pub(super) use self::{atomic::AtomicTable, locked::LockedTable};
 
-/// The number of networks that a table with this number of places tells apart.
+/// The number of networks that a table with this number of places distinguishes.
 fn networks(places: usize) -> usize {
     (places / 8).clamp(LEAST_NETWORKS, 1 << u16::BITS)
 }
@@ -44,5 +44,5 @@ fn networks(places: usize) -> usize {
 /// The smallest number of networks that a table distinguishes.
 ///
 /// It is small enough for the smallest table, and large enough that a flood from a few networks
-/// leaves most of the others alone.
+/// leaves most other networks unaffected.
 const LEAST_NETWORKS: usize = 64;

@@ -1,4 +1,5 @@
-//! Properties that all six algorithms share, and a comparison of each with its definition.
+//! Properties that all six algorithms share, and a comparison of each algorithm with its
+//! definition.
 
 mod bursts;
 mod described;
@@ -34,7 +35,7 @@ macro_rules! holds_for_all {
 }
 use holds_for_all;
 
-/// A request: the time since the previous one, and its cost.
+/// A request: the time since the previous request, and the cost.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     gap: Duration,
@@ -85,12 +86,12 @@ fn steps(quota: Quota, lengths: Range<usize>) -> impl Strategy<Value = Vec<Step>
     prop::collection::vec(steps, lengths)
 }
 
-/// A quota, and requests whose gaps and costs suit it.
+/// A quota, and requests with suitable gaps and costs.
 fn traffic(quotas: impl Strategy<Value = Quota>) -> impl Strategy<Value = (Quota, Vec<Step>)> {
     quotas.prop_flat_map(|quota| (Just(quota), steps(quota, 1..80)))
 }
 
-/// Start times: the epoch, where an earlier time would underflow, and later ones.
+/// Start times: the epoch, where an earlier time would underflow, and later times.
 fn starts() -> impl Strategy<Value = Timestamp> {
     prop_oneof![Just(0), 0..10_000_000_000u64, Just(1_800_000_000_000_000_000)]
         .prop_map(Timestamp::from_nanos)

@@ -1,29 +1,31 @@
-//! A log of events in the order of time, with eight bytes for each run of events at one time.
+//! A log of events in chronological order, with eight bytes for each run of events at the same
+//! time.
 //!
 //! Time is counted in ticks. All events of one tick form a run, so a cost of a million takes no
-//! more memory than a cost of one. The log stores the newest tick in full, and of each run the low
-//! 32 bits of its tick. They mean the last tick, up to the newest, that ends in these bits. That is
-//! unambiguous as long as no event is older than 2³² ticks, which the owner of the log ensures.
+//! more memory than a cost of one. The log stores the newest tick in full, but only the low 32 bits
+//! of each run's tick. They stand for the latest tick that ends in these bits and is not after the
+//! newest tick. This is unambiguous as long as every event is less than 2³² ticks older than the
+//! newest event, which the owner of the log ensures.
 //!
 //! ```text
 //!  before = 7     run             run             run
 //!              ┌──────┬───────┬──────┬───────┬──────┬───────┐
-//!              │ tick │  8    │ tick │  11   │ tick │  12   │   totals, up to and with the run
+//!              │ tick │  8    │ tick │  11   │ tick │  12   │   totals, up to and including the run
 //!              └──────┴───────┴──────┴───────┴──────┴───────┘
 //!                 1 event        3 events        1 event
 //! ```
 //!
 //! A run also stores the total number of events up to its end, so the run of the n-th event is
-//! found by binary search. The Redis script of the same log keeps the same runs.
+//! found by binary search. The Redis script for this log stores the same runs.
 
 use std::collections::VecDeque;
 
 /// The state of one key of a [`SlidingLog`](crate::rate::SlidingLog).
 #[derive(Clone, Debug, Default)]
 pub struct TickLog {
-    /// The tick of the newest event; 0 if there is none.
+    /// The tick of the newest event, or 0 if there is none.
     newest: u64,
-    /// The tick after the last event that was pushed out by newer ones; 0 if none was.
+    /// The tick after that of the last event that was pushed out by newer events, or 0 if none was.
     pushed_out_before: u64,
     /// The number of events before the first run, modulo 2³².
     before: u32,
@@ -36,8 +38,8 @@ pub struct TickLog {
 struct Run {
     /// The low 32 bits of the tick.
     tick: u32,
-    /// The number of events up to the end of this run, modulo 2³². Only differences of totals are
-    /// used, and a log has fewer than 2³² events, so the wrap-around does no harm.
+    /// The number of events up to the end of this run, modulo 2³². Only differences between totals
+    /// are used, and a log has fewer than 2³² events, so wrapping around does no harm.
     total: u32,
 }
 
@@ -47,8 +49,8 @@ impl TickLog {
 
     /// Adds `count` events at `tick`, or at the newest tick if that is later.
     ///
-    /// The log keeps the newest `limit` events. Older ones are pushed out, and if `count` exceeds
-    /// the limit, so is the excess.
+    /// The log keeps the newest `limit` events. Older events are pushed out. If `count` exceeds the
+    /// limit, the excess is pushed out as well.
     pub(super) fn push(&mut self, tick: u64, count: u64, limit: u32) {
         if count == 0 {
             return;
@@ -71,9 +73,10 @@ impl TickLog {
 
     /// Removes up to `count` of the events at `tick`.
     ///
-    /// If the log was full, these events may have pushed out older ones that would otherwise still
-    /// count. Their exact ticks are lost. So as many events are put back at the latest tick that
-    /// they can have had, which never allows too much, unless that tick lies before `since`.
+    /// If the log was full, the removed events may have pushed out older events that would
+    /// otherwise still count. The exact ticks of the older events are lost. The same number of
+    /// events is therefore put back at the latest tick that they can have had, which never allows
+    /// too much. If that tick is before `since`, nothing is put back.
     pub(super) fn remove(&mut self, tick: u64, count: u64, since: u64, limit: u32) {
         let index = self.runs_before(tick);
         let found = self.runs.get(index).filter(|run| self.in_full(run.tick) == tick);
@@ -105,13 +108,13 @@ impl TickLog {
         self.runs.back().map_or(0, |last| last.total.wrapping_sub(self.before))
     }
 
-    /// The tick of the newest event; 0 if there is none.
+    /// The tick of the newest event, or 0 if there is none.
     pub(super) const fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// The tick of the event at index `place`, where 0 is the oldest. O(log n), or O(1) if each
-    /// event has a tick of its own.
+    /// The tick of the event at index `place`, where 0 is the oldest event. O(log n), or O(1) if
+    /// each event has a tick of its own.
     pub(super) fn tick(&self, place: u32) -> u64 {
         let index = match self.len() as usize == self.runs.len() {
             true => place as usize,
@@ -140,7 +143,7 @@ impl TickLog {
         self.runs.partition_point(|run| self.in_full(run.tick) < tick)
     }
 
-    /// The number of runs that consist only of the first `events` events.
+    /// The number of runs that lie entirely within the first `events` events.
     fn runs_within(&self, events: u32) -> usize {
         self.runs.partition_point(|run| run.total.wrapping_sub(self.before) <= events)
     }
@@ -150,7 +153,7 @@ impl TickLog {
         index.checked_sub(1).map_or(self.before, |last| self.runs[last].total)
     }
 
-    /// Removes the oldest events. A run of which only a part is removed stays, with a later start.
+    /// Removes the oldest events. A run that is removed only in part stays, with a later start.
     fn push_out(&mut self, events: u32) {
         let before = self.before.wrapping_add(events);
         self.drop_runs(self.runs_within(events));
@@ -163,7 +166,7 @@ impl TickLog {
         self.runs.drain(..runs);
     }
 
-    /// Adds events at the newest tick, or at a later one.
+    /// Adds events at the newest tick or at a later tick.
     fn append(&mut self, tick: u64, added: u32, limit: u32) {
         match self.runs.back_mut() {
             Some(last) if tick == self.newest => last.total = last.total.wrapping_add(added),
@@ -177,8 +180,8 @@ impl TickLog {
 
     /// Removes events from a run.
     ///
-    /// The totals on one side of it have to be corrected. As only their differences matter, the
-    /// side with fewer runs is chosen.
+    /// The totals on one side of the run have to be corrected. Only the differences between totals
+    /// matter, so the side with fewer runs is chosen.
     fn take(&mut self, index: usize, count: u32) {
         let is_used_up = self.runs[index].total.wrapping_sub(self.total_before(index)) == count;
         if index < self.runs.len() / 2 {
@@ -194,7 +197,7 @@ impl TickLog {
         }
     }
 
-    /// Adds events before all others, at the latest tick that the events pushed out can have had.
+    /// Adds events before all others, at the latest tick that the pushed-out events can have had.
     fn stand_in(&mut self, count: u32, limit: u32) {
         let tick = low_half(self.pushed_out_before - 1);
         if self.runs.front().is_none_or(|first| first.tick != tick) {
@@ -206,8 +209,8 @@ impl TickLog {
 
     /// Makes room for another run.
     ///
-    /// The capacity doubles, as in a `Vec`, but never exceeds `limit`, which the bound on the
-    /// memory of a key relies on.
+    /// The capacity doubles, as in a `Vec`, but never exceeds `limit`, because the memory bound of
+    /// a key relies on this.
     fn reserve(&mut self, limit: u32) {
         let (runs, capacity) = (self.runs.len(), self.runs.capacity());
         if runs == capacity {
@@ -216,7 +219,7 @@ impl TickLog {
         }
     }
 
-    /// The last tick, up to the newest, that ends in these 32 bits.
+    /// The latest tick that ends in these 32 bits and is not after the newest tick.
     fn in_full(&self, tick: u32) -> u64 {
         self.newest - u64::from(low_half(self.newest).wrapping_sub(tick))
     }

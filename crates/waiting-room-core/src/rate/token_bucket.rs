@@ -1,4 +1,4 @@
-//! The token bucket: tokens arrive at a constant rate, are saved up to the capacity, and pay for
+//! The token bucket: tokens arrive at a constant rate, accumulate up to the capacity, and pay for
 //! events.
 //!
 //! Tokens are not counted one by one. The state of a key is the time at which the bucket will be
@@ -12,10 +12,11 @@
 //! ├── capacity ──────────────────────►│
 //! ```
 //!
-//! This is [GCRA](Gcra) seen from the other side: what leaks out of its bucket is a token that
-//! arrives in this one, and the room in its bucket equals the tokens here. Both allow the same
-//! events at the same times, so they share one implementation. The separate name serves readers who
-//! think in tokens, and configurations that were written for other software.
+//! This is [GCRA](Gcra) seen from the other side: each unit that leaks out of GCRA's bucket is a
+//! token that arrives in this bucket, and the room in GCRA's bucket equals the tokens in this
+//! bucket. Both allow the same events at the same times, so they share one implementation. The
+//! separate name is for readers who think in tokens, and for configurations that were written for
+//! other software.
 
 use std::time::Duration;
 
@@ -25,8 +26,8 @@ use crate::Timestamp;
 /// The [token bucket](super::Algorithm::TokenBucket): one token arrives per interval, rather than
 /// all of them at the end of a window.
 ///
-/// A bucket never holds more than the capacity, for however long it is not used. The bucket of a
-/// key that was never seen is full.
+/// A bucket never holds more than the capacity, no matter how long it is idle. The bucket of a key
+/// that was never seen is full.
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,7 +42,7 @@ use crate::Timestamp;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
-    /// The meter of the tokens that are missing.
+    /// The meter of the missing tokens.
     missing: Gcra,
 }
 

@@ -4,7 +4,7 @@
 //! before a loss of state may extend the hold.
 
 use crate::{
-    Pass, Reason, Room, RoomRules, Ticket, Timestamp,
+    Pass, Reason, Room, RoomRules, Timestamp, VisitorId,
     room::{CookieTest, PlacesPerNetwork, QueueingMethod, Recovery, RoomMode},
 };
 
@@ -63,13 +63,13 @@ impl Room {
             || self.sessions.active() < self.rules.total_active_users
     }
 
-    /// Returns the reason to report if a place for this ticket would exceed the share of its
+    /// Returns the reason to report if another place for this visitor would exceed the share of its
     /// network.
     ///
     /// In shadow mode the reason is reported, and the visitor gets the place all the same.
-    pub(super) fn over_share(&self, ticket: &Ticket) -> Option<Reason> {
+    pub(super) fn over_share(&self, id: VisitorId) -> Option<Reason> {
         let share = self.rules.places_per_network;
-        let is_over = |places| !ticket.placed && self.line.of_network(ticket.id) >= places;
+        let is_over = |places| self.line.of_network(id) >= places;
         share.number().filter(|places| is_over(*places)).map(|_| match share {
             PlacesPerNetwork::Shadow(_) => Reason::QueuedNetworkFull,
             _ => Reason::RefusedNetworkFull,

@@ -128,14 +128,18 @@ impl Room {
         }
         let mut ticket = *ticket;
         let has_lapsed = self.rules.has_lapsed(&ticket, now);
+        // A ticket that was issued anew may outlive its place by one retention. Then it gets a place
+        // only as a newcomer would, or a client could have its places twice.
+        let claims_place = !ticket.placed || ticket.is_reissued();
+        let needs_place = claims_place && self.line.arrival(ticket.id).is_none();
         match self.line.arrival(ticket.id) {
             Some(arrival) => {
                 // The place may come from a check-in that reached the store late, after its ticket
-                // had lapsed, and so have a later arrival. A ticket that has not lapsed proves the
-                // earlier one.
-                ticket.first_seen = match has_lapsed {
-                    true => arrival,
-                    false => arrival.min(ticket.first_seen),
+                // had lapsed, and so have a later arrival. The ticket that was issued anew meanwhile
+                // proves the earlier one.
+                ticket.first_seen = match ticket.is_reissued() && !has_lapsed {
+                    true => arrival.min(ticket.first_seen),
+                    false => arrival,
                 };
                 // The position on a first ticket was an estimate, and does not bind the next one.
                 ticket.shown_position = ticket.shown_position.filter(|_| ticket.placed);
@@ -156,7 +160,7 @@ impl Room {
         let ahead = self.line.present_before(rank);
         match self.may_enter(ahead, now) {
             Ok(reason) => self.admit(ticket.id, ticket.first_seen, reason, now),
-            Err(reason) => self.stand(ticket, rank, ahead, reason, now),
+            Err(reason) => self.stand(ticket, needs_place, rank, ahead, reason, now),
         }
     }
 
@@ -190,7 +194,7 @@ impl Room {
         self.reap(now);
         self.line.remove(id);
         // The visitor's proofs are valid for at most this long, so it is remembered for as long.
-        let longest = self.rules.pass_lifetime().max(self.rules.place_retention);
+        let longest = self.rules.pass_lifetime().max(self.rules.tickets_void_after());
         self.sessions.end(id, now, now + longest);
         self.invariants();
     }
@@ -352,6 +356,7 @@ impl Room {
     fn stand(
         &mut self,
         mut ticket: Ticket,
+        needs_place: bool,
         rank: Rank,
         ahead: u32,
         reason: Reason,
@@ -360,7 +365,7 @@ impl Room {
         if !ticket.placed && self.rules.queueing_method == QueueingMethod::Reject {
             return self.reject(&reason);
         }
-        let over_share = self.over_share(&ticket);
+        let over_share = self.over_share(ticket.id).filter(|_| needs_place);
         // The ticket loses its order of arrival: see "Two touches" in the module docs.
         if over_share == Some(Reason::RefusedNetworkFull) {
             let interval = self.interval(ticket.id, u32::MAX, &reason, now);
@@ -372,7 +377,7 @@ impl Room {
         // the room has lost its state: it is valid no longer than the place was, so there are no
         // more such tickets than there were places. A ticket without a place keeps its order of
         // arrival.
-        if !ticket.placed && self.line.len() >= self.rules.line_capacity {
+        if needs_place && self.line.len() >= self.rules.line_capacity {
             let interval = self.interval(ticket.id, u32::MAX, &reason, now);
             ticket.next_check_in = now + interval;
             return refuse(Some(ticket), Reason::RefusedLineFull, Some(interval));
@@ -438,8 +443,8 @@ impl Room {
 
     /// Drops everything that has lapsed, and draws new lots if it is time.
     fn reap(&mut self, now: Timestamp) {
-        let retention = self.rules.place_retention;
-        self.sessions.reap(now, |pass| pass.accepted_at + retention);
+        let void_after = self.rules.tickets_void_after();
+        self.sessions.reap(now, |pass| pass.accepted_at + void_after);
         self.line.reap(now);
         if self.rules.queueing_method == QueueingMethod::Random && self.lottery != lottery(now) {
             self.draw_lots(now);

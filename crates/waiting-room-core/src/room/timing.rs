@@ -99,11 +99,36 @@ impl RoomRules {
     /// check-in, and a first ticket for [`first_ticket_lifetime`](Self::first_ticket_lifetime).
     #[must_use]
     pub fn has_lapsed(&self, ticket: &Ticket, now: Timestamp) -> bool {
-        let lifetime = match ticket.placed {
+        ticket.last_check_in + self.ticket_lifetime(ticket) <= now
+    }
+
+    /// Returns whether a node that cannot reach its store may issue this ticket anew at `now`, so that
+    /// an outage does not cost the visitor its order of arrival.
+    ///
+    /// The ticket must not have lapsed, and the store's last answer must not be too old: the visitor
+    /// was due at `next_check_in`, which only the store sets, and one lifetime of the ticket may have
+    /// passed since then. Without this bound a copy of a ticket could be kept alive forever, and be used
+    /// again after the store has forgotten that it was used up.
+    #[must_use]
+    pub fn may_reissue(&self, ticket: &Ticket, now: Timestamp) -> bool {
+        !self.has_lapsed(ticket, now) && now < ticket.next_check_in + self.ticket_lifetime(ticket)
+    }
+
+    /// Returns the time after the admission of a visitor, or after its departure, until every ticket
+    /// that was issued to it before has lapsed.
+    ///
+    /// A ticket is valid for `place_retention` after it was issued. A node may [reissue](Self::may_reissue)
+    /// it for as long after its next check-in, which is less than another `place_retention` after the
+    /// last one, since that is at least two refresh intervals.
+    pub(crate) fn tickets_void_after(&self) -> Duration {
+        self.place_retention * 3
+    }
+
+    fn ticket_lifetime(&self, ticket: &Ticket) -> Duration {
+        match ticket.placed {
             true => self.place_retention,
             false => self.first_ticket_lifetime(),
-        };
-        ticket.last_check_in + lifetime <= now
+        }
     }
 
     /// Returns the interval until the next check-in in a room that admits no visitor: the longest

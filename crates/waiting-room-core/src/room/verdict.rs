@@ -205,6 +205,15 @@ impl Ticket {
         self.next_check_in.since(now)
     }
 
+    /// Returns whether a node has issued this ticket anew because it could not reach its store.
+    ///
+    /// The node changes `last_check_in` and nothing else, and only once the ticket is due. A store always
+    /// sets a later `next_check_in`.
+    #[must_use]
+    pub fn is_reissued(&self) -> bool {
+        self.last_check_in >= self.next_check_in
+    }
+
     /// Returns whether a check-in at `now` would be too early to change anything.
     #[must_use]
     pub fn is_early(&self, now: Timestamp) -> bool {

@@ -2,7 +2,7 @@
 --
 -- KEYS  those of the room, see head.lua
 -- ARGV for each visitor: id, first_seen_us, last_check_in_us, 1 if it has a place, jitter in
---       thousandths, lot
+--       thousandths, lot, 1 if a node has issued its ticket anew
 -- reply for each visitor, one of:
 --       {'admit', reason, bucket, accepted_us, expires_us}
 --       {'wait', reason, 1 if the ticket had lapsed, first_seen_us, interval_s, present visitors
@@ -19,16 +19,17 @@ local function stand(id, ticket, ahead, reason)
         redis.call('ZREM', PRESENT, id)
         return reject(reason)
     end
-    local is_over = not ticket.placed and is_network_full(id)
+    local is_over = ticket.needs_place and is_network_full(id)
     -- Its order of arrival starts again. Otherwise a network could hold tickets in reserve, and
     -- take each place that it gives back, at the front of the line.
     if is_over and not room.is_share_in_shadow then
         redis.call('ZREM', PRESENT, id)
         return {'network_full', interval_s(math.huge, reason, ticket.jitter)}
     end
-    -- A ticket with a place is not checked. After a loss it may be unknown to the room, but it
-    -- outlives the place by nothing, so there are no more such tickets than there were places.
-    if not ticket.placed and redis.call('ZCARD', PLACES) >= room.capacity then
+    -- A ticket with a place is not checked. After a loss it may be unknown to the room, but unless it
+    -- was issued anew, it outlives the place by nothing, so there are no more such tickets than there
+    -- were places.
+    if ticket.needs_place and redis.call('ZCARD', PLACES) >= room.capacity then
         redis.call('ZREM', PRESENT, id)
         local interval = interval_s(math.huge, reason, ticket.jitter)
         return {'full', ticket.is_new, ticket.first_seen_us, interval}
@@ -56,11 +57,14 @@ local function check_in(id, ticket)
     end
     local arrival_us = redis.call('ZSCORE', PLACES, id)
     local has_lapsed = ticket.last_check_in_us + ticket_lifetime_us(ticket) <= room.now_us
+    -- A ticket that was issued anew may outlive its place by one retention. Then it gets a place only
+    -- as a newcomer would, or a client could have its places twice.
+    ticket.needs_place = not arrival_us and (not ticket.placed or ticket.reissued)
     if arrival_us then
         arrival_us = tonumber(arrival_us)
-        -- The place may come from a check-in that arrived too late, with a ticket that had lapsed
-        -- by then. A ticket that has not lapsed still proves the earlier arrival.
-        if has_lapsed or arrival_us < ticket.first_seen_us then
+        -- The place may come from a check-in that arrived too late, with a ticket that had lapsed by
+        -- then. The ticket that was issued anew meanwhile proves the earlier arrival.
+        if has_lapsed or not ticket.reissued or arrival_us < ticket.first_seen_us then
             ticket.first_seen_us = arrival_us
         end
         ticket.placed = true
@@ -89,13 +93,14 @@ end
 check_losses()
 clear()
 local replies = {}
-for i = 2, #ARGV, 6 do
+for i = 2, #ARGV, 7 do
     table.insert(replies, check_in(ARGV[i], {
         first_seen_us = tonumber(ARGV[i + 1]),
         last_check_in_us = tonumber(ARGV[i + 2]),
         placed = ARGV[i + 3] == '1',
         jitter = tonumber(ARGV[i + 4]),
         lot = ARGV[i + 5],
+        reissued = ARGV[i + 6] == '1',
         is_new = 0,
     }))
 end

@@ -15,7 +15,7 @@ clear()
 local replies = {}
 for i = 2, #ARGV do
     local id, pass = ARGV[i], session(ARGV[i])
-    local forget_us = room.now_us + math.max(room.lifetime_us, room.retention_us)
+    local forget_us = room.now_us + math.max(room.lifetime_us, 3 * room.retention_us)
     remove_place(id)
     if pass then
         redis.call('ZREM', ACTIVE, id)

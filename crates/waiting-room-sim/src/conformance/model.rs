@@ -102,8 +102,9 @@ impl Model {
         let lifetime = if ticket.placed { self.settings.retention } else { first_lifetime };
         let has_lapsed = ticket.last_check_in + lifetime <= now;
         let place = self.places.iter().find(|place| place.id == ticket.id);
+        let needs_place = place.is_none() && (!ticket.placed || ticket.is_reissued());
         if let Some(place) = place {
-            if has_lapsed || place.first_seen < ticket.first_seen {
+            if has_lapsed || !ticket.is_reissued() || place.first_seen < ticket.first_seen {
                 ticket.first_seen = place.first_seen;
             }
             ticket.shown_position = ticket.shown_position.filter(|_| ticket.placed);
@@ -125,7 +126,7 @@ impl Model {
         };
         match self.may_enter(ahead, now) {
             Ok(reason) => self.admit(ticket.id, ticket.bucket(), reason, now),
-            Err(reason) => self.stand(ticket, ahead, reason, now, told),
+            Err(reason) => self.stand(ticket, needs_place, ahead, reason, now, told),
         }
     }
 
@@ -164,7 +165,7 @@ impl Model {
     pub fn leave(&mut self, id: VisitorId, now: Timestamp) {
         self.sweep(now);
         self.places.retain(|place| place.id != id);
-        let longest = self.settings.rules().pass_lifetime().max(self.settings.retention);
+        let longest = self.settings.rules().pass_lifetime().max(3 * self.settings.retention);
         let session = self.sessions.iter().find(|session| session.id == id);
         let forget_at = session.map_or(now, |session| session.expires_at).max(now + longest);
         self.sessions.retain(|session| session.id != id);
@@ -180,7 +181,7 @@ impl Model {
             self.sessions.iter().partition(|session| session.expires_at > now);
         self.sessions = live;
         for session in lapsed {
-            let forget_at = session.accepted_at + self.settings.retention;
+            let forget_at = session.accepted_at + 3 * self.settings.retention;
             if forget_at > now {
                 let (id, at) = (session.id, session.expires_at);
                 self.remember(Ended { id, at, has_left: false, forget_at });

@@ -29,6 +29,8 @@ struct Place {
     kept_for: Duration,
     /// Before this time the node answers from the ticket, and returns it unchanged.
     due: Timestamp,
+    /// The time at which the store itself last asked the visitor to return.
+    sure_due: Timestamp,
     /// The time since which its holder may have been admitted without knowing it.
     doubtful_since: Option<Timestamp>,
 }
@@ -86,6 +88,14 @@ impl Claims {
                 if is_kept && before.is_some_and(|place| sent < place.due) {
                     return;
                 }
+                // A node issues a ticket anew only for a while, and never one that has lapsed.
+                let may_reissue = |place: &Place| {
+                    sent < place.kept_from + place.kept_for
+                        && sent < place.sure_due + place.kept_for
+                };
+                if is_kept && in_doubt && !before.is_some_and(may_reissue) {
+                    return;
+                }
                 let is_lost = !is_kept && before.is_some_and(|place| self.holds(place, now));
                 self.lost += u64::from(is_lost);
                 let doubtful_since =
@@ -95,13 +105,12 @@ impl Claims {
                     _ if returned_ticket && !in_doubt => self.retention,
                     _ => self.first_retention,
                 };
-                let place = Place {
-                    waiting_since: since,
-                    kept_from: sent,
-                    kept_for,
-                    due: now + interval,
-                    doubtful_since,
-                };
+                let due = now + interval;
+                let sure_due = before.filter(|_| in_doubt).map_or(due, |place| place.sure_due);
+                let waiting_since = since;
+                let kept_from = sent;
+                let place =
+                    Place { waiting_since, kept_from, kept_for, due, sure_due, doubtful_since };
                 self.places.insert(visitor, place);
             }
             Seen::Refused => {

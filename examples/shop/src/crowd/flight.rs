@@ -15,6 +15,8 @@ pub(super) struct Flight {
     purpose: Purpose,
     sent: Timestamp,
     trouble: Trouble,
+    /// Whether the answer states that the store could not decide.
+    is_undecided: bool,
     is_over: bool,
 }
 
@@ -40,11 +42,12 @@ impl Flight {
             view.claims.leaves(visitor);
         }
         let (witness, trouble) = (Arc::clone(witness), view.trouble);
-        Self { witness, visitor, purpose, sent, trouble, is_over: false }
+        Self { witness, visitor, purpose, sent, trouble, is_undecided: false, is_over: false }
     }
 
     /// Records that the answer reports an outage of the store.
-    pub(super) fn was_undecided(&self) {
+    pub(super) fn was_undecided(&mut self) {
+        self.is_undecided = true;
         let mut view = self.witness.lock();
         let now = view.clock.now();
         view.trouble.was_undecided(now);
@@ -52,9 +55,9 @@ impl Flight {
 
     /// Records the answer.
     pub(super) fn answered(mut self, seen: Seen) {
-        let Self { visitor, purpose, sent, trouble, .. } = self;
+        let Self { visitor, purpose, sent, trouble, is_undecided, .. } = self;
         self.land(|view, now| {
-            let is_in_doubt = trouble.is_in_doubt || view.trouble.is_in_doubt;
+            let is_in_doubt = is_undecided || trouble.is_in_doubt || view.trouble.is_in_doubt;
             if is_in_doubt {
                 view.oracle.failed(visitor, now);
                 if let Seen::Waiting { position, .. } = seen {

@@ -139,7 +139,7 @@ impl Visitor {
             self.number = self.witness.stranger();
         }
         let returned_ticket = self.has_ticket && self.plan.memory == Memory::Keeps;
-        let flight = Flight::departs(&self.witness, self.number, self.purpose(errand));
+        let mut flight = Flight::departs(&self.witness, self.number, self.purpose(errand));
         let Ok(response) = self.client.send(errand).await else { return Told::Nothing };
         self.client.remember(&response);
         let Ok(answer) = Answer::read(response).await else { return Told::Nothing };

@@ -233,7 +233,7 @@ fn what_all_limits_can_come_to_remember_together_is_bounded() {
     };
     let error = build(&[log("hourly", 1_000_000)]).unwrap_err().to_string();
     let message =
-        "max_keys is 65536, with 16000167 bytes for each key 1048586944512 bytes, expected";
+        "max_keys is 65536 (16000167 bytes per key, 1048586944512 bytes in total), expected";
     assert!(error.starts_with(message), "{error}");
     assert!(build(&[log("hourly", 3_000)]).is_ok());
     let error = build(&[log("hourly", 3_000), log("login", 3_000)]).unwrap_err().to_string();

@@ -1,8 +1,8 @@
 //! A lane for each priority class.
 //!
 //! Two rules decide which class is next. A class with waiting requests and fewer running requests
-//! than its reserved permits goes first. Otherwise the lowest class number goes first, where each
-//! period of aging that a request has waited counts as one class less.
+//! than its reserved permits goes first. Otherwise the lowest class number goes first. For each
+//! full aging period that a request has waited, it counts as one class lower.
 
 use std::time::Duration;
 
@@ -12,19 +12,20 @@ use crate::{
     gate::waiters::{Id, Waiters},
 };
 
-/// A line by priority class, the lowest number first.
+/// A line ordered by priority class, the lowest number first.
 pub(in crate::gate) struct Classes {
-    /// The classes by number. There is at least one: rules without classes are refused.
+    /// The classes, indexed by number. There is at least one, because rules without classes are
+    /// invalid.
     classes: Vec<Class>,
     /// The time after which a waiting request counts as one class lower.
     aging: Duration,
 }
 
-/// The waiting requests of one class, and its share.
+/// The waiting requests of one class, and its reserved share.
 struct Class {
     lane: Lane,
-    /// While fewer requests of the class run than this, it goes before classes that have their
-    /// share.
+    /// The number of reserved permits. While fewer requests of the class are running, it goes ahead
+    /// of classes that have their share.
     reserved: u32,
 }
 
@@ -34,11 +35,12 @@ impl Classes {
         Self { classes: reserved.iter().map(class).collect(), aging }
     }
 
-    /// Returns the class that is next, or `None` if no request waits.
+    /// Returns the class to serve next, or `None` if no request is waiting.
     ///
-    /// That is the lowest class that runs less than its reserved share. If each has its share, it
-    /// is the class whose number, less the periods of aging that its oldest request has waited, is
-    /// the lowest. Only the oldest requests are compared: the others of a lane have waited less.
+    /// This is the lowest class with waiting requests that has fewer running requests than reserved
+    /// permits. If there is none, it is the class with the lowest number after aging, where each
+    /// full period that its oldest request has waited lowers the number by one. Only the oldest
+    /// request of each class matters, because the others have waited for less time.
     fn next_class(
         &self,
         now: Timestamp,
@@ -58,17 +60,17 @@ impl Classes {
         short.or_else(|| waiting().min_by_key(rank)).map(|(index, _)| index)
     }
 
-    /// Returns the lane with this number, as [`lane`](Line::lane) has returned it.
+    /// Returns the lane with this number, which was returned by [`lane`](Line::lane).
     fn of(&mut self, lane: u64) -> Option<&mut Lane> {
         let index = usize::try_from(lane).ok()?;
         self.classes.get_mut(index).map(|class| &mut class.lane)
     }
 }
 
-/// The share of a class in the queue, which is as many places as the class has reserved permits.
+/// The share of a class in the queue: as many places as the class has reserved permits.
 ///
-/// Without it, a crowd that fills the queue would get the reserved permits as well, because no
-/// request of the class would be in the queue to claim them.
+/// Without this share, a crowd that fills the queue would get the reserved permits as well, because
+/// no request of the class would be in the queue to claim them.
 impl Class {
     fn has_less_than_its_share(&self) -> bool {
         (self.lane.len() as u64) < self.reserved.into()
@@ -102,8 +104,9 @@ impl Line for Classes {
     }
 
     fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id> {
-        // Only classes with more than their share of the queue lose a request, the highest first. A
-        // newcomer evicts requests of higher classes only, unless its own class lacks its share.
+        // Only classes with more than their share of the queue lose a request, the highest class
+        // first. A newcomer evicts only requests of higher classes, unless its own class has less
+        // than its share.
         let last = self.classes.iter().rposition(Class::has_more_than_its_share)?;
         let own = usize::try_from(lane).ok().and_then(|lane| self.classes.get(lane));
         let is_owed = own.is_some_and(Class::has_less_than_its_share);
@@ -121,8 +124,8 @@ impl Line for Classes {
 
     fn ahead(&self, lane: u64, _: bool) -> usize {
         let before = self.classes.iter().zip(0..=lane);
-        // A class with reserved permits may be served before lower classes, so the requests of
-        // those do not add to the lower bound.
+        // A class with reserved permits may be served before lower classes, so requests of lower
+        // classes do not count towards the lower bound.
         let in_own_share = |own: &Class| (own.reserved > 0).then_some(own.lane.len());
         let own = before.clone().last().and_then(|(own, _)| in_own_share(own));
         own.unwrap_or_else(|| before.map(|(class, _)| class.lane.len()).sum())

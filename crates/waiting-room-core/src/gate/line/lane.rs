@@ -1,4 +1,4 @@
-//! The interface of all lines, and the lanes that they are made of.
+//! The interface of all lines, and the lanes that lines consist of.
 
 use crate::{
     Timestamp,
@@ -7,9 +7,9 @@ use crate::{
 
 /// The waiting requests in the order of a discipline. The gate bounds their number.
 ///
-/// All methods run under the lock of the gate, so none of them walks the line. Their cost grows
-/// with the number of classes, or with the logarithm of the number of lanes. Only
-/// [`oldest`](Self::oldest) visits each lane; it is called for snapshots.
+/// All methods run under the gate's lock, so none of them walks the line. Their cost grows with the
+/// number of classes, or with the logarithm of the number of lanes. Only [`oldest`](Self::oldest)
+/// visits every lane; it is called only for snapshots.
 pub(in crate::gate) trait Line: Send {
     /// Returns the lane that a request of this class and tenant joins.
     fn lane(&self, class: u8, tenant: u64) -> u64;
@@ -17,10 +17,10 @@ pub(in crate::gate) trait Line: Send {
     /// Adds a request at the end of the lane that its entry names.
     fn push(&mut self, id: Id, waiters: &mut Waiters);
 
-    /// Takes out the next request; `None` if the line is empty.
+    /// Removes and returns the next request, or returns `None` if the line is empty.
     ///
-    /// `is_standing` is whether the queue has been non-empty for long enough to count as overload,
-    /// and `running` returns the number of running requests of a class.
+    /// `is_standing` states whether the queue has been non-empty for long enough to count as
+    /// overload. `running` returns the number of running requests of a class.
     fn next(
         &mut self,
         now: Timestamp,
@@ -29,18 +29,19 @@ pub(in crate::gate) trait Line: Send {
         waiters: &mut Waiters,
     ) -> Option<Id>;
 
-    /// Takes out a request in favour of one that would join `lane`. `None` if the newcomer has no
-    /// better claim than the requests that wait.
+    /// Removes and returns a request to make room for a newcomer that would join `lane`. Returns
+    /// `None` if the newcomer has no better claim than the waiting requests.
     fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id>;
 
-    /// Takes out a request that is in the line.
+    /// Removes a request that is in the line.
     fn remove(&mut self, id: Id, waiters: &mut Waiters);
 
-    /// Returns the least number of requests that are served before one that joins `lane` now.
+    /// Returns the minimum number of requests that are served before a request that joins `lane`
+    /// now.
     fn ahead(&self, lane: u64, is_standing: bool) -> usize;
 
-    /// Returns the arrival of the request that has waited the longest, or `None` if the line is
-    /// empty.
+    /// Returns the arrival time of the request that has waited the longest, or `None` if the line
+    /// is empty.
     fn oldest(&self, waiters: &Waiters) -> Option<Timestamp>;
 
     /// Returns the number of requests in the line.
@@ -49,8 +50,8 @@ pub(in crate::gate) trait Line: Send {
 
 /// A doubly linked list through the entries of the waiters.
 ///
-/// Joining, leaving at either end, and leaving from the middle take constant time. The links are in
-/// the entries, so a lane allocates nothing.
+/// Joining, and leaving from either end or from the middle, take constant time. The links are
+/// stored in the entries, so a lane allocates nothing.
 #[derive(Default)]
 pub(super) struct Lane {
     first: Option<Id>,
@@ -59,7 +60,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Adds a request, which is in no lane yet, at the end.
+    /// Adds a request that is not in any lane yet at the end.
     pub(super) fn push(&mut self, id: Id, waiters: &mut Waiters) {
         waiters[id].before = self.last;
         match self.last.replace(id) {
@@ -77,8 +78,8 @@ impl Lane {
         self.last.inspect(|id| self.remove(*id, waiters))
     }
 
-    /// Takes out a request of this lane. Its own links are left as they are, because a request
-    /// never joins a lane again.
+    /// Removes a request from this lane. The links in its own entry are left as they are, because a
+    /// request never joins a lane again.
     pub(super) fn remove(&mut self, id: Id, waiters: &mut Waiters) {
         let (before, after) = (waiters[id].before, waiters[id].after);
         match before {
@@ -92,7 +93,7 @@ impl Lane {
         self.len -= 1;
     }
 
-    /// Returns the arrival of the first request, which is the one that has waited the longest.
+    /// Returns the arrival time of the first request, which is the one that has waited the longest.
     pub(super) fn oldest(&self, waiters: &Waiters) -> Option<Timestamp> {
         self.first.map(|id| waiters[id].since)
     }

@@ -6,12 +6,13 @@ use crate::{
     gate::waiters::{Id, Waiters},
 };
 
-/// A line in the order of arrival, or from the newest to the oldest under overload.
+/// A line in order of arrival or, if it is an adaptive LIFO under overload, with the newest request
+/// first.
 #[derive(Default)]
 pub(in crate::gate) struct Single {
     lane: Lane,
-    /// Whether the newest request goes first while the queue counts as overloaded, and a full queue
-    /// evicts its oldest request.
+    /// Whether the newest request goes first under overload, and a full queue evicts its oldest
+    /// request.
     is_adaptive_lifo: bool,
 }
 

@@ -1,10 +1,10 @@
-//! A lane for each tenant that waits, and a turn for each lane.
+//! A lane for each tenant with waiting requests, and a turn for each lane.
 //!
-//! Lanes take turns, one request each. This is deficit round robin (M. Shreedhar and G. Varghese,
-//! SIGCOMM 1995) with a cost of one, in which no deficit can be left over.
+//! Lanes take turns, and one request is served per turn. This is deficit round robin (M. Shreedhar
+//! and G. Varghese, SIGCOMM 1995) with a cost of one per request, so no deficit can be left over.
 //!
-//! Turns are numbered. The lane with the lowest number is next; after it was served, it gets a new
-//! number behind all others.
+//! Turns are numbered. The lane with the lowest number is next. After it has been served, it gets a
+//! new number, higher than all others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,24 +16,25 @@ use crate::{
 
 /// A line in which the tenants take turns.
 ///
-/// A lane exists only while a request waits in it, so there are no more lanes than waiting
+/// A lane exists only while a request is waiting in it, so there are no more lanes than waiting
 /// requests, however many tenants there are.
 #[derive(Default)]
 pub(in crate::gate) struct ByTenant {
     lanes: HashMap<u64, Turns>,
-    /// The lane of each turn, soonest first.
+    /// The lane of each turn, by turn number: the lowest number is next.
     turns: BTreeMap<u64, u64>,
-    /// The last turn that was given out.
+    /// The turn number that was last given to a lane.
     next_turn: u64,
-    /// The lanes by length, to find the longest.
+    /// The lanes ordered by length, to find the longest one.
     by_len: BTreeSet<(usize, u64)>,
-    /// The requests in all lanes.
+    /// The number of requests in all lanes.
     len: usize,
-    /// Whether a tenant shares a few of a fixed number of lanes, rather than have its own.
+    /// Whether each tenant shares a few of a fixed number of lanes with others, rather than having
+    /// its own.
     is_shuffled: bool,
 }
 
-/// A lane, and its turn.
+/// A lane and its turn number.
 struct Turns {
     turn: u64,
     lane: Lane,
@@ -48,10 +49,10 @@ impl ByTenant {
         self.lanes.get(&lane).map_or(0, |it| it.lane.len())
     }
 
-    /// Changes a lane and keeps the indexes in step with it.
+    /// Changes a lane and keeps the indexes consistent with it.
     ///
-    /// A lane that does not exist is made, with a turn behind all others. One that is empty
-    /// afterwards is removed.
+    /// A lane that does not exist is created, with a turn after all others. A lane that is empty
+    /// after the change is removed.
     fn change<T>(&mut self, lane: u64, change: impl FnOnce(&mut Lane) -> T) -> T {
         let next_turn = &mut self.next_turn;
         let turns = self.lanes.entry(lane).or_insert_with(|| {
@@ -96,8 +97,8 @@ impl Line for ByTenant {
         let &lane = self.turns.values().next()?;
         let id = self.change(lane, |lane| lane.pop_first(waiters))?;
         let is_served = now <= waiters[id].deadline;
-        // The lane goes to the end of the round, unless it is empty and gone. If the request was
-        // too late to be served, the lane keeps its turn: it has received no permit.
+        // The lane goes to the end of the round, unless it is empty and has been removed. If the
+        // request's deadline has passed, the lane keeps its turn, because it receives no permit.
         if let Some(turns) = self.lanes.get_mut(&lane).filter(|_| is_served) {
             self.turns.remove(&turns.turn);
             self.next_turn += 1;
@@ -108,8 +109,8 @@ impl Line for ByTenant {
     }
 
     fn evict_for(&mut self, lane: u64, waiters: &mut Waiters) -> Option<Id> {
-        // The longest lane loses a request only if it is longer than the lane of the newcomer would
-        // be. Otherwise two lanes of equal length would take places from each other.
+        // The longest lane loses a request only if it is longer than the newcomer's lane would be.
+        // Otherwise two lanes of equal length would keep taking places from each other.
         let &(len, longest) = self.by_len.last()?;
         if len <= self.len_of(lane) + 1 {
             return None;
@@ -122,7 +123,8 @@ impl Line for ByTenant {
     }
 
     fn ahead(&self, lane: u64, _: bool) -> usize {
-        // All requests of its own lane come first, and each other lane has at least one turn.
+        // All requests that are already in `lane` are served first, and every other lane gets at
+        // least one turn.
         let own = self.len_of(lane);
         own + self.lanes.len() - usize::from(own > 0)
     }
@@ -136,10 +138,10 @@ impl Line for ByTenant {
     }
 }
 
-/// Returns the lanes that a tenant is dealt: the first cards of a deck shuffled by the tenant's
-/// hash.
+/// Returns the lanes dealt to a tenant: the first cards of a deck shuffled by the tenant's hash.
 ///
-/// The deck is shuffled as far as it is dealt (Fisher and Yates), so the lanes of a hand differ.
+/// The deck is shuffled only as far as it is dealt (Fisher–Yates shuffle), so the lanes of a hand
+/// are distinct.
 fn hand(tenant: u64) -> [u64; HAND] {
     let mut deck: [u8; LANES] = std::array::from_fn(|lane| u8::try_from(lane).unwrap_or_default());
     let mut bits = tenant;
@@ -155,7 +157,7 @@ fn hand(tenant: u64) -> [u64; HAND] {
     })
 }
 
-/// The number of lanes for tenants whose names may be invented.
+/// The number of lanes that all tenants share if clients can invent tenants.
 const LANES: usize = 128;
-/// The number of lanes that each tenant is dealt.
+/// The number of lanes dealt to each tenant.
 const HAND: usize = 8;

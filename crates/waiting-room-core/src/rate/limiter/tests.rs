@@ -61,7 +61,7 @@ fn what_is_given_back_in_parts_is_no_more_than_time_has_left() {
     let later = NOW + Duration::from_millis(500);
     limiter.settle(ann, 0, &mut charge, 5, later);
     assert_eq!(limiter.look(ann, 0, 0, later).remaining, 10);
-    // Nothing of the charge is left, so a refund of it must not cover what was spent since.
+    // Nothing is left of the charge, so refunding it must not cover what was spent since.
     limiter.charge(ann, 0, 5, later).unwrap();
     limiter.settle(ann, 0, &mut charge, 0, later);
     assert_eq!(limiter.look(ann, 0, 0, later).remaining, 5);
@@ -98,8 +98,8 @@ fn what_all_keys_can_take_together_is_bounded_by_name() {
     let error = log(1_000_000, 65_536).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "max_keys is 65536, with 16000167 bytes for each key 1048586944512 bytes, expected at \
-         most 4294967296 bytes: fewer keys, a smaller limit, or the sliding counter"
+        "max_keys is 65536 (16000167 bytes per key, 1048586944512 bytes in total), expected at \
+         most 4294967296 bytes; try fewer keys, a smaller limit, or the sliding counter"
     );
     assert!(log(1_000_000, 268).is_ok());
     assert!(log(1_000_000, 269).is_err());
@@ -216,8 +216,8 @@ fn quotas_may_change_under_traffic_and_keep_nobody_out_for_longer_than_they_can(
             }
             done.store(true, std::sync::atomic::Ordering::Relaxed);
         });
-        // The new quota replenishes within one second, and a sliding counter within two. Five leave
-        // a margin.
+        // The new quota is replenished within one second, or within two for a sliding counter. Five
+        // seconds leave a margin.
         let out = keys.iter().filter(|&&key| !limiter.look(key, 0, 20, after(5)).allowed);
         assert_eq!(out.count(), 0, "{algorithm:?}");
     }
@@ -261,12 +261,12 @@ fn to_forgive_a_stranger_forgives_nobody() {
     }
 }
 
-/// A key of a network.
+/// A key that belongs to a network.
 fn key_of(number: u64, network: &str) -> KeyHash {
     key(&format!("{network} {number}")).of_network(key(network))
 }
 
-/// A limiter whose table is full of exhausted keys of one network.
+/// A limiter whose table is full of exhausted keys from one network.
 fn flooded(algorithm: Algorithm, keys: usize) -> Limiter {
     let limiter = Limiter::new(algorithm, &[Quota::per_minute(2)], keys).unwrap();
     for number in 0..20 * keys as u64 {
@@ -318,14 +318,14 @@ fn keys_in_use_that_lose_their_places_are_counted_and_idle_ones_are_not() {
 }
 
 proptest! {
-    /// In any sequence of keys, no key is allowed more than if it had never lost its place.
+    /// For any sequence of keys, no key is allowed more than if it had never lost its place.
     #[test]
     fn no_key_is_forgiven_for_losing_its_place(
         steps in prop::collection::vec((0u64..60, 0u64..20, 1u64..4), 1..300),
     ) {
         allows_no_more(Gcra::new, Algorithm::Gcra, &steps)?;
-        // Windows that begin with the first hit are left out: a window that a key gets from its
-        // network begins at another time than its own would.
+        // Windows that begin with the first hit are left out: a window that a key takes over from
+        // its network begins at a different time from the key's own window.
         let window = |quota: &Quota| FixedWindow::new(quota, Alignment::Epoch);
         allows_no_more(window, DAILY, &steps)?;
         allows_no_more(SlidingCounter::new, Algorithm::SlidingCounter, &steps)?;

@@ -1,7 +1,7 @@
 //! A table of one number per key, without locks for keys that have a place.
 //!
-//! The numbers of all algorithms that are kept here grow with use, so the least number belongs to
-//! the least used key. For all of them zero means that nothing was used.
+//! With every algorithm that uses this table, the number of a key grows with use, so the smallest
+//! number belongs to the least used key. Zero always means that nothing was used.
 //!
 //! ```text
 //! group: one cache line            a second cache line
@@ -13,13 +13,13 @@
 //!
 //! # Concurrency
 //!
-//! Numbers are changed by compare-and-exchange, at any time and by any thread. Keys of places are
-//! changed only under the locks of their groups, so a key never has two places, and a place that
-//! was given to a key never becomes free again.
+//! Any thread may change a number at any time, by compare-and-exchange. The key of a place is
+//! changed only under the lock of its group, so a key never has two places. A place that was given
+//! to a key never becomes free again.
 //!
-//! A search without the lock is therefore a hint. If it finds the key, the change of the number
-//! detects whether the place has been handed over, see [`AtomicTable::update`]. If it does not find
-//! the key, the search is repeated under the lock.
+//! The result of a search without the lock is therefore only a hint. If the search finds the key,
+//! the subsequent change of the number detects whether the place has been handed over (see
+//! [`AtomicTable::update`]). If the search does not find the key, it is repeated under the lock.
 
 use std::{
     fmt,
@@ -35,26 +35,26 @@ use crate::{
     sync::unpoisoned,
 };
 
-/// One number for each of a bounded number of keys.
+/// A table with one number per key, for a bounded number of keys.
 pub(in crate::rate) struct AtomicTable {
     groups: Box<[Group]>,
-    /// The greatest number of a key that lost its place, by network. A key of the network that has
-    /// no place may be that key, and so starts with this number.
+    /// For each network, the greatest number that any key had when it lost its place. A key of that
+    /// network without a place may be that key, so it starts with this number.
     given_up: Box<[AtomicU64]>,
-    /// The number of keys that lost their places while they were in use.
+    /// The number of keys that have lost their places while they were in use.
     displaced: AtomicU64,
-    /// The locks of the groups, each for many of them. One is held while a place of the group is
-    /// given to a key, so that no key gets two places.
+    /// The locks of the groups, each of which is shared by many groups. The lock of a group is held
+    /// while one of its places is given to a key, so that no key gets two places.
     placing: Box<[Mutex<()>]>,
 }
 
-/// Seven places in two cache lines, of which the first line is filled first.
+/// Seven places in two cache lines, the first of which is filled first.
 #[derive(Default)]
 #[repr(align(64))]
 struct Group {
     places: [Cell; GROUP],
-    /// The network of the key of each place. It is read only when the key is displaced, and so kept
-    /// apart from the keys.
+    /// The network of the key in each place. It is read only when the key is displaced, so it is
+    /// stored apart from the keys.
     networks: [AtomicU16; GROUP],
 }
 
@@ -69,11 +69,12 @@ impl AtomicTable {
     /// The memory per key in use, in bytes, rounded up.
     ///
     /// There are 15 places for every 8 keys, because keys are spread unevenly over the groups. The
-    /// last two bytes are the share of the networks: eight bytes for every eight places.
+    /// last two bytes are the key's share of the networks, which take eight bytes for every eight
+    /// places.
     pub(in crate::rate) const BYTES_PER_KEY: u64 =
         (size_of::<Group>() * 15).div_ceil(8 * GROUP) as u64 + 2;
 
-    /// Creates a table for `keys` keys in use at a time, which takes 37 bytes for each.
+    /// Creates a table for `keys` keys in use at a time. It takes 37 bytes per key.
     pub(in crate::rate) fn new(keys: usize) -> Self {
         let groups = keys.saturating_mul(15).div_ceil(8 * GROUP).max(1);
         Self {
@@ -84,29 +85,32 @@ impl AtomicTable {
         }
     }
 
-    /// The number of a key; for a key without a place, the number that it would start with.
+    /// The number of a key, or the number with which it would start if it has no place.
     pub(in crate::rate) fn get(&self, key: KeyHash) -> u64 {
         match self.find(key) {
-            // Relaxed suffices: nothing is charged by this number, and a stale one is as good as
-            // one that is read a moment earlier.
+            // Relaxed suffices: no charge depends on this number, and a stale number is as good as
+            // one that was read a moment earlier.
             Some(place) => place.word.load(Ordering::Relaxed),
             None => self.start(key),
         }
     }
 
-    /// Changes the number of a key, unless `change` returns an error, and returns its result.
+    /// Changes the number of a key unless `change` returns an error. Returns the result of
+    /// `change`.
     ///
     /// `change` is called again with a newer number whenever another thread has changed the number
-    /// first. It may also reach the number of another key that has got the place in the meantime.
-    /// So it may add or cap, but must not give anything back; for that there is
-    /// [`update_known`](Self::update_known). If the key displaces another one, and `is_in_use` is
-    /// true for the number of that one, this is counted in [`displaced`](Self::displaced).
+    /// first. It may also be applied to the number of a different key that has received the place
+    /// in the meantime. `change` may therefore add to the number or cap it, but must not refund
+    /// anything; use [`update_known`](Self::update_known) for that. If the key displaces another
+    /// key, and `is_in_use` is true for the number of the displaced key, this is counted in
+    /// [`displaced`](Self::displaced).
     ///
     /// # Why no charge is lost
     ///
     /// The thread that charges adds to the word and then reads the key of the place. The thread
     /// that hands the place over (in [`place`](Self::place)) overwrites the key and then takes the
-    /// word. All four operations are SeqCst, so there is one order of them, with two cases:
+    /// word. All four operations are SeqCst, so they have a single total order, in which there are
+    /// two cases:
     ///
     /// ```text
     /// add ── take          the taken number contains the charge, and the network keeps it
@@ -114,10 +118,11 @@ impl AtomicTable {
     ///                      handover, and the charge is added again where the key stands next
     /// ```
     ///
-    /// In the second case the charge also stays in the word of the new key. That counts too much,
-    /// never too little. If all four were Relaxed, the read could miss the handover in the second
-    /// case, and the charge would be lost. Acquire and Release on the word would be enough to rule
-    /// that out; SeqCst reduces the argument to one order of all operations.
+    /// In the second case, the charge also remains in the word of the new key, which counts too
+    /// much, never too little. If all four operations were Relaxed, the read could miss the
+    /// handover in the second case, and the charge would be lost. Acquire and Release on the word
+    /// would be enough to prevent this; SeqCst reduces the argument to a single order of all
+    /// operations.
     pub(in crate::rate) fn update<T, E>(
         &self,
         key: KeyHash,
@@ -127,8 +132,8 @@ impl AtomicTable {
         let mut place = match self.find(key) {
             Some(place) => place,
             None => {
-                // A key that is refused at once needs no place, and must not displace another one.
-                // The number may be out of date; if the change is accepted, it is repeated below
+                // A key that is refused at once needs no place, and must not displace another key.
+                // This number may be out of date; if the change is accepted, it is repeated below
                 // with the number of the place.
                 change(&mut self.start(key))?;
                 self.place(key, &is_in_use)
@@ -136,17 +141,18 @@ impl AtomicTable {
         };
         loop {
             // Relaxed suffices for reading the word. The exchange below compares it with the latest
-            // value, so nothing is ever allowed by a stale number. At worst, a stale number refuses
-            // a request that arrives while the number changes.
+            // value, so a request is never allowed because of a stale number. At worst, a stale
+            // number causes the refusal of a request that arrives while the number changes.
             let mut word = place.word.load(Ordering::Relaxed);
             let outcome = loop {
                 let mut next = word;
                 let given = change(&mut next)?;
                 // SeqCst on success: this is "add" in the documentation above. It also rules out
-                // the opposite error, an addition that a handover takes although its thread has
-                // found the new key, by a relaxed load. Such an addition would happen before the
-                // take (it releases, the take acquires), and so before the new key was written,
-                // which the thread has already read.
+                // the opposite error: a handover that takes an addition although the adding thread
+                // had already found the new key by a relaxed load. Such an addition would happen
+                // before the take, because the addition releases and the take acquires. It would
+                // then also happen before the new key was written, but the thread had already read
+                // that key.
                 let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
                 match place.word.compare_exchange_weak(word, next, success, failure) {
                     Ok(_) => break given,
@@ -158,17 +164,17 @@ impl AtomicTable {
                 return Ok(outcome);
             }
             // The place was handed over in the meantime. The charge is repeated, in a place that
-            // may be new, with the number that the key starts with there.
+            // may be new, with the number with which the key starts there.
             place = self.place(key, &is_in_use);
         }
     }
 
-    /// Changes the number of a key that has a place, and returns the result of `change`; `None` if
-    /// the key has no place.
+    /// Changes the number of a key that has a place, and returns the result of `change`, or `None`
+    /// if the key has no place.
     ///
-    /// In contrast to [`update`](Self::update), the number may decrease. So the locks are held,
-    /// which keep the place from being handed over: otherwise what this key is given back could be
-    /// taken from the number of another key, which would then have used too little.
+    /// In contrast to [`update`](Self::update), the number may decrease. The locks are therefore
+    /// held, which prevents the place from being handed over. Otherwise, the refund could be
+    /// deducted from the number of another key, whose recorded use would then be too low.
     pub(in crate::rate) fn update_known<T>(
         &self,
         key: KeyHash,
@@ -176,14 +182,14 @@ impl AtomicTable {
     ) -> Option<T> {
         let _placing = self.lock(key);
         let place = self.find(key)?;
-        // `update` takes no lock, so the word may change all the same, and the change is repeated
-        // until no other one comes between.
+        // `update` takes no lock, so the word may still change. The change is repeated until no
+        // other change interferes.
         let mut word = place.word.load(Ordering::Relaxed);
         loop {
             let mut next = word;
             let given = change(&mut next);
-            // SeqCst on success, so that this change and those of `update_all` have a place in the
-            // same order as the counter of replaced meters (see `AtomicMemory::by_meter`).
+            // SeqCst on success, so that this change and those of `update_all` are in the same
+            // total order as the counter of meter changes (see `AtomicMemory::by_meter`).
             let (success, failure) = (Ordering::SeqCst, Ordering::Relaxed);
             match place.word.compare_exchange_weak(word, next, success, failure) {
                 Ok(_) => return Some(given),
@@ -192,13 +198,14 @@ impl AtomicTable {
         }
     }
 
-    /// Changes all numbers, including those that newcomers would start with.
+    /// Changes all numbers, including those with which new keys would start.
     ///
-    /// It takes no lock, and every number is changed separately. A number that is being moved from
-    /// a place to its network at the same time can be missed.
+    /// This takes no lock, and every number is changed separately. It may miss a number that is
+    /// being moved from a place to its network at the same time.
     pub(in crate::rate) fn update_all(&self, change: impl Fn(u64) -> u64) {
         let update = |word: &AtomicU64| {
-            // Zero means that nothing was used, in any unit. The update then fails and leaves it.
+            // Zero means that nothing was used, whatever the unit. The update then fails, and the
+            // number stays zero.
             let changed = |word| (word != 0).then(|| change(word));
             // SeqCst, for the order that `AtomicMemory::by_meter` relies on.
             let _ = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, changed);
@@ -209,13 +216,13 @@ impl AtomicTable {
         self.given_up.iter().for_each(update);
     }
 
-    /// The number of keys that have a place, in use or not.
+    /// The number of keys that have a place, whether or not they are in use.
     pub(in crate::rate) fn len(&self) -> usize {
         let places = self.groups.iter().flat_map(|group| &group.places);
         places.filter(|place| place.key.load(Ordering::Relaxed) != EMPTY).count()
     }
 
-    /// The number of keys that have lost their places to others while they were in use.
+    /// The number of keys that have lost their places to other keys while they were in use.
     pub(in crate::rate) fn displaced(&self) -> u64 {
         // Relaxed suffices for a figure that is only reported.
         self.displaced.load(Ordering::Relaxed)
@@ -224,64 +231,65 @@ impl AtomicTable {
     /// The place of a key. Without the lock, the result is a hint that may be out of date.
     fn find(&self, key: KeyHash) -> Option<&Cell> {
         let first = self.first(key);
-        // A key goes to its second group only if the first has no free place, and places never
-        // become free again. So a free place in the first group means that the key has none at all,
-        // and the second group need not be fetched from memory.
+        // A key is placed in its second group only if the first group has no free place, and places
+        // never become free again. So if the first group has a free place, the key has no place at
+        // all, and the second group need not be fetched from memory.
         first.find(key.bits().get()).or_else(|| match first.find(EMPTY) {
             Some(_) => None,
             None => self.second(key).find(key.bits().get()),
         })
     }
 
-    /// The number that a key without a place starts with: the greatest that it can have had.
+    /// The number with which a key without a place starts: the greatest number that it can have
+    /// had.
     fn start(&self, key: KeyHash) -> u64 {
         self.given_up(key.network()).load(Ordering::SeqCst)
     }
 
-    /// The greatest number of a displaced key of a network.
+    /// The greatest number that any displaced key of a network had.
     fn given_up(&self, network: u16) -> &AtomicU64 {
         &self.given_up[usize::from(network) % self.given_up.len()]
     }
 
-    /// Returns the place of a key. A key that has none gets a free place, or that of the least used
+    /// Returns the place of a key. A key without a place gets a free one, or that of the least used
     /// key in its two groups.
     ///
     /// Both groups are locked, so no other thread hands over a place in them. The numbers are not
-    /// locked: the old key may change its number until its thread sees that the place is not its
-    /// own any more. The order of the four steps ensures that no charge is lost:
+    /// locked: a thread that charges the old key may change its number until it sees that the place
+    /// no longer belongs to that key. The order of four steps ensures that no charge is lost:
     ///
-    /// 1. The place is marked as belonging to no key. A thread that adds a charge of the old key
-    ///    from here on sees the mark afterwards, and charges again elsewhere.
+    /// 1. The place is marked as belonging to no key. A thread that adds a charge for the old key
+    ///    from here on then sees the mark, and charges again elsewhere.
     /// 2. The number is taken and kept for the network. It contains the charges of all threads that
     ///    have not seen the mark.
     /// 3. The number with which the new key starts is written.
-    /// 4. The new key is written last, so its charges come on top of that start.
+    /// 4. The new key is written last, so its charges are added to that starting number.
     #[cold]
     fn place(&self, key: KeyHash, is_in_use: &dyn Fn(u64) -> bool) -> &Cell {
         let _placing = self.lock(key);
-        // Another thread may have placed the key since the search without the lock. Keys of these
-        // groups are written under this lock only, so this search sees the latest ones.
+        // Another thread may have placed the key since the search without the lock. The keys of
+        // these groups are written only under this lock, so this search sees the latest keys.
         if let Some(place) = self.find(key) {
             return place;
         }
         let (group, index) = Group::least([self.first(key), self.second(key)]);
         let (place, network) = (&group.places[index], &group.networks[index]);
         if place.key.load(Ordering::Relaxed) != EMPTY {
-            // Steps 1 and 2, "overwrite key" and "take". The mark is not `EMPTY`: a group with a
-            // free place looks as if none of its keys could stand in their second group.
+            // Steps 1 and 2: "overwrite key" and "take". The mark is not `EMPTY`, because a free
+            // place in the first group of a key means that the key is not in its second group.
             place.key.store(RESERVED, Ordering::SeqCst);
             let used = place.word.swap(0, Ordering::SeqCst);
-            // The network is read and written under the lock only, so Relaxed suffices for it.
+            // The network is read and written only under the lock, so Relaxed suffices for it.
             self.given_up(network.load(Ordering::Relaxed)).fetch_max(used, Ordering::SeqCst);
             if is_in_use(used) {
                 self.displaced.fetch_add(1, Ordering::Relaxed);
             }
         }
         network.store(key.network(), Ordering::Relaxed);
-        // Step 3. The start is read under the lock, after any earlier handover in these groups, so
-        // it includes what this key had used when it lost its last place. A late charge of the old
-        // key may be in the word already. It is kept if it is greater: that counts too much, never
-        // too little.
+        // Step 3. The starting number is read under the lock, after any earlier handover in these
+        // groups, so it includes what this key had used when it last lost a place. The word may
+        // already contain a late charge of the old key. The greater of the two numbers is kept,
+        // which counts too much, never too little.
         place.word.fetch_max(self.start(key), Ordering::SeqCst);
         // Step 4.
         place.key.store(key.bits().get(), Ordering::SeqCst);
@@ -290,8 +298,8 @@ impl AtomicTable {
 
     /// Locks both groups of a key.
     ///
-    /// All threads take the lock with the lower index first, so two of them cannot wait for each
-    /// other. If both groups share a lock, it is taken once.
+    /// All threads take the lock with the lower index first, so two threads cannot deadlock. If
+    /// both groups share a lock, it is taken only once.
     fn lock(&self, key: KeyHash) -> (MutexGuard<'_, ()>, Option<MutexGuard<'_, ()>>) {
         let lock = |index: usize| unpoisoned(self.placing[index].lock());
         let groups = self.groups.len();
@@ -317,8 +325,8 @@ impl fmt::Debug for AtomicTable {
 }
 
 impl Group {
-    /// The place of two groups that the next key gets: a free one if there is any, first in the
-    /// first group, else that of the least used key.
+    /// The place that the next key gets in its two groups: a free place if there is one, preferably
+    /// in the first group, or else that of the least used key.
     fn least(groups: [&Self; 2]) -> (&Self, usize) {
         groups
             .into_iter()
@@ -330,9 +338,9 @@ impl Group {
     /// Finds the place of a key, or a free place if `key` is [`EMPTY`].
     ///
     /// All places of a cache line are compared, without a branch between them. The position of a
-    /// key is unpredictable, so a loop that ended at the match would lose more by mispredicted
-    /// branches than it saves. The second line holds fewer keys, and is fetched only if the first
-    /// one has no match.
+    /// key is unpredictable, so a loop that stopped at the match would lose more through
+    /// mispredicted branches than it would save. The second line holds fewer keys, and is fetched
+    /// only if the first line has no match.
     #[inline]
     fn find(&self, key: u64) -> Option<&Cell> {
         let (near, far) = self.places.split_at(LINE);
@@ -340,10 +348,10 @@ impl Group {
     }
 }
 
-/// The place of a key among places of one cache line, found without a branch for each.
+/// The place of a key among the places of one cache line, found without a branch per place.
 ///
-/// Relaxed suffices for reading keys. A key that is found is read once more after its number was
-/// changed, and a key that is not found is searched again under the lock.
+/// Relaxed suffices for reading keys. A key that is found is read again after its number has been
+/// changed, and a key that is not found is searched for again under the lock.
 #[inline]
 fn one_of(places: &[Cell], key: u64) -> Option<&Cell> {
     let found = places.iter().enumerate().fold(GROUP, |found, (index, place)| {
@@ -353,17 +361,19 @@ fn one_of(places: &[Cell], key: u64) -> Option<&Cell> {
 }
 
 impl Cell {
-    /// The order in which places are given away: free ones first, then by use, the least first.
+    /// The order in which places are given to new keys: free places first, then the places of the
+    /// least used keys.
     ///
     /// The keys are read under the lock, but the numbers may change while they are compared. At
-    /// worst the place is then not that of the least used key, which does no harm.
+    /// worst, the chosen place is then not that of the least used key, which does no harm.
     fn rank(&self) -> (bool, u64) {
         let is_taken = self.key.load(Ordering::Relaxed) != EMPTY;
         (is_taken, if is_taken { self.word.load(Ordering::Relaxed) } else { 0 })
     }
 }
 
-/// The number of places in a group: as many as fit into two cache lines with their networks.
+/// The number of places in a group: as many as fit into two cache lines together with their
+/// networks.
 const GROUP: usize = 7;
 /// The number of places in a cache line of 64 bytes.
 const LINE: usize = 4;
@@ -415,7 +425,7 @@ mod tests {
     }
 
     proptest! {
-        /// In any sequence of keys, the number of a key is never less than what it has used.
+        /// For any sequence of keys, the number of a key is never less than what the key has used.
         #[test]
         fn a_table_that_is_too_small_counts_too_much_and_never_too_little(
             steps in prop::collection::vec((0u64..200, 1u64..5), 1..2_000),
@@ -454,7 +464,8 @@ mod tests {
         (0..500).for_each(|key: u64| assert_eq!(words.get(hasher.hash(&key)), 4 * TIMES / 500));
     }
 
-    /// One thread charges a key that is always the least used, while another displaces it.
+    /// One thread charges a key that is always the least used, while another thread keeps
+    /// displacing it.
     #[test]
     fn what_is_added_while_the_place_is_given_away_is_not_lost() {
         let (words, hasher) = (AtomicTable::new(1), HASHER());

@@ -1,4 +1,4 @@
-//! A table of one state of any size per key, behind many small locks.
+//! A table of one state of any size per key, protected by many small locks.
 //!
 //! ```text
 //! key ─► shard (a mutex, up to 16 keys with their states) ─► change
@@ -7,12 +7,12 @@
 //!        the shared state of the network of the key that makes room (a mutex)
 //! ```
 //!
-//! A request locks one shard, and after it at most one shared state at a time. This order makes a
-//! deadlock impossible. Keys of different shards do not wait for each other, unless they both need
-//! the shared state of one network.
+//! A request locks one shard, and then at most one shared state at a time. This order makes a
+//! deadlock impossible. Requests for keys in different shards do not wait for each other, unless
+//! they need the shared state of the same network.
 //!
-//! A new meter is not applied to all states at once. Each shard takes its states over when it is
-//! locked for the next time.
+//! A new meter is not applied to all states at once. Instead, the states of each shard are
+//! converted when the shard is next locked.
 
 use std::{
     fmt, mem,
@@ -38,15 +38,15 @@ use crate::{
 pub(in crate::rate) struct LockedTable<M: Meter> {
     in_force: ArcSwap<InForce<M>>,
     shards: Box<[Mutex<Shard<M>>]>,
-    /// The joined states of the keys that lost their places, by network. A key of the network that
-    /// has no place may be one of those, and so starts with the joined state. A lock of this list
-    /// is taken after that of a shard, never before.
+    /// The joined states of the displaced keys, by network. A key of a network without a place may
+    /// be one of its displaced keys, so it starts with their joined state. A lock in this list is
+    /// taken after the lock of a shard, never before it.
     given_up: Box<[Mutex<Shared<M>>]>,
-    /// The number of keys that lost their places while they were in use.
+    /// The number of keys that have lost their places while they were in use.
     displaced: AtomicU64,
 }
 
-/// A meter, and the time since which it is in force.
+/// A meter, and the time since which it has been in force.
 struct InForce<M> {
     meter: M,
     since: Timestamp,
@@ -54,17 +54,18 @@ struct InForce<M> {
 
 /// The joined state of the displaced keys of a network.
 struct Shared<M: Meter> {
-    /// The meter in whose terms the state is written.
+    /// The meter to which the state belongs.
     by: Arc<InForce<M>>,
     state: M::State,
 }
 
 /// Up to [`SHELF`] keys with their states.
 struct Shard<M: Meter> {
-    /// The meter in whose terms the states are written.
+    /// The meter to which the states belong.
     ///
-    /// When the shard is locked and another meter is in force, that meter takes the states over as
-    /// of the time when it was put in force, however much later that happens.
+    /// If a different meter is in force when the shard is locked, that meter takes over the states.
+    /// The conversion is as of the time at which the meter was put into force, no matter how much
+    /// later the shard is locked.
     by: Arc<InForce<M>>,
     states: Vec<(KeyHash, M::State)>,
 }
@@ -85,20 +86,21 @@ impl<M: Meter> LockedTable<M> {
         }
     }
 
-    /// The most memory that a key in use can take, in bytes: two places, and a share of the shard
-    /// and of the networks. `of_state` is the memory that a state allocates outside of its place.
+    /// The maximum memory that a key in use can take, in bytes: two places, and a share of the
+    /// shard and of the networks. `of_state` is the memory that a state allocates outside its
+    /// place.
     pub(in crate::rate) const fn bytes_per_key(of_state: u64) -> u64 {
         let place = size_of::<(KeyHash, M::State)>() as u64 + of_state;
         let shard = (size_of::<Mutex<Shard<M>>>() + 2 * size_of::<Mutex<Shared<M>>>()) as u64;
         PLACES_PER_KEY as u64 * place + shard.div_ceil((SHELF / PLACES_PER_KEY) as u64)
     }
 
-    /// Puts another meter in force. States are converted when their shard is next locked.
+    /// Puts a new meter into force. States are converted when their shard is next locked.
     pub(in crate::rate) fn change_meter(&self, meter: M, now: Timestamp) {
         self.in_force.store(Arc::new(InForce { meter, since: now }));
     }
 
-    /// Reads the state of a key; for a key without a place, the state that it would start with.
+    /// Reads the state of a key, or the state with which it would start if it has no place.
     pub(in crate::rate) fn look<T>(
         &self,
         key: KeyHash,
@@ -135,8 +137,8 @@ impl<M: Meter> LockedTable<M> {
         let before = extent(&state);
         let given = change(meter, &mut state);
         // A new key that is refused at once needs no place. Before another key is displaced, all
-        // places of replenished keys in the shard are freed: for such a key it makes no difference
-        // to be new.
+        // places of replenished keys in the shard are freed: a replenished key is equivalent to a
+        // new key.
         if extent(&state) != before {
             shard.states.retain(|(_, state)| meter.used(state, now) > 0);
             self.place(shard, key, state, now);
@@ -144,7 +146,8 @@ impl<M: Meter> LockedTable<M> {
         given
     }
 
-    /// Changes the state of a key that has a place; `None` if it has none.
+    /// Changes the state of a key that has a place, and returns the result of `change`, or `None`
+    /// if the key has no place.
     pub(in crate::rate) fn update_known<T>(
         &self,
         key: KeyHash,
@@ -155,13 +158,13 @@ impl<M: Meter> LockedTable<M> {
         Some(change(&shard.by.meter, state))
     }
 
-    /// The number of keys that have lost their places to others while they were in use.
+    /// The number of keys that have lost their places to other keys while they were in use.
     pub(in crate::rate) fn displaced(&self) -> u64 {
         // Relaxed suffices for a figure that is only reported.
         self.displaced.load(Ordering::Relaxed)
     }
 
-    /// The number of keys that have a place. This locks every shard, one after the other.
+    /// The number of keys that have a place. This locks every shard, one after another.
     pub(in crate::rate) fn len(&self) -> usize {
         let len = |shard: &Mutex<Shard<M>>| unpoisoned(shard.lock()).states.len();
         self.shards.iter().map(len).sum()
@@ -193,7 +196,7 @@ impl<M: Meter> LockedTable<M> {
         }
     }
 
-    /// Locks the joined state of the displaced keys in the network of this key, converted to the
+    /// Locks the joined state of the displaced keys in this key's network, and converts it to the
     /// meter `by`.
     fn given_up(
         &self,
@@ -204,8 +207,9 @@ impl<M: Meter> LockedTable<M> {
         let index = usize::from(key.network()) % self.given_up.len();
         let mut guard = unpoisoned(self.given_up[index].lock());
         let shared = &mut *guard;
-        // Two shards can differ in the meter that they have last seen, so the conversion may also
-        // go back to the older one. It never counts as of an earlier time than the state itself.
+        // Two shards may have last seen different meters, so the conversion may also go back to the
+        // older meter. It is never dated earlier than the time at which the state's current meter
+        // was put into force.
         if !Arc::ptr_eq(&shared.by, by) {
             let since = by.since.max(shared.by.since);
             by.meter.take_over(&mut shared.state, &shared.by.meter, since);
@@ -226,8 +230,9 @@ impl<M: Meter> LockedTable<M> {
 impl<M: Meter> Shard<M> {
     /// The index of the key that makes room.
     ///
-    /// Keys that have something left go before keys that have not, and among them the one that is
-    /// replenished first. So an exhausted key, which may belong to an offender, is displaced last.
+    /// Keys with something left are chosen before exhausted keys, and within each group, the key
+    /// that will be replenished first. So an exhausted key, which may belong to an offender, is
+    /// displaced last.
     fn least(&self, now: Timestamp) -> Option<usize> {
         let rank = |(_, state): &(KeyHash, M::State)| {
             let meter = &self.by.meter;
@@ -263,7 +268,7 @@ mod tests {
         LockedTable::new(FixedWindow::new(&Quota::per_minute(100), Alignment::FirstHit), keys)
     }
 
-    /// Spends `cost`, and returns how much is left afterwards.
+    /// Spends `cost`, and returns the amount left afterwards.
     fn spend(shards: &LockedTable<FixedWindow>, key: KeyHash, cost: u64, now: Timestamp) -> u64 {
         shards.update(key, now, |meter, state| {
             meter.spend(state, cost, now);
@@ -301,9 +306,9 @@ mod tests {
         assert!(!knows(0));
         assert!((1..16).all(knows));
         assert_eq!((shards.len(), shards.displaced()), (SHELF, 1));
-        // The displaced key, and a neighbour that cannot be told from it.
+        // The displaced key, and a neighbour that cannot be distinguished from it.
         assert_eq!([of(0, "one"), neighbour].map(|key| left(&shards, key, after(16))), [90, 90]);
-        // The shared state lapses together with the use of the displaced key.
+        // The shared state lapses when the use of the displaced key does.
         assert_eq!(left(&shards, neighbour, after(60)), 100);
     }
 

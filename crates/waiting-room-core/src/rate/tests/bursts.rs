@@ -1,8 +1,8 @@
-//! The most that can pass in any window, not only in those between two boundaries.
+//! The maximum that can pass in any window, not only in windows that begin at a boundary.
 
 use super::*;
 
-/// The times of all units of cost that a meter allows, for requests at these steps.
+/// The times of all units of cost that a meter allows for these requests.
 fn passed<M: Meter>(meter: &M, steps: &[Step], start: Timestamp) -> Vec<u64> {
     let (mut state, mut now, mut times) = (M::State::default(), start, Vec::new());
     for step in steps {
@@ -14,7 +14,7 @@ fn passed<M: Meter>(meter: &M, steps: &[Step], start: Timestamp) -> Vec<u64> {
     times
 }
 
-/// The times of `units` units of cost, spent one by one, each as early as it is allowed.
+/// The times of `units` units of cost, spent one by one, each as early as the meter allows.
 fn greedy<M: Meter>(meter: &M, units: usize) -> Vec<u64> {
     let (mut state, mut now, mut times) =
         (M::State::default(), Timestamp::from_secs(100), Vec::new());
@@ -26,7 +26,7 @@ fn greedy<M: Meter>(meter: &M, units: usize) -> Vec<u64> {
     times
 }
 
-/// The greatest number of these times within any closed interval of length `span`.
+/// The maximum number of these times within any closed interval of length `span`.
 fn most_within(times: &[u64], span: u64) -> usize {
     let within = |first: u64| times.iter().filter(|&&at| at >= first && at - first <= span).count();
     times.iter().map(|&first| within(first)).max().unwrap_or(0)
@@ -38,7 +38,8 @@ proptest! {
         (quota, steps) in traffic(quotas()),
         start in starts(),
     ) {
-        // In integers, a half-open window is a closed interval that is one nanosecond shorter.
+        // In integer arithmetic, a half-open window is a closed interval that is one nanosecond
+        // shorter.
         let times = passed(&SlidingLog::new(&quota, Refusals::Ignore), &steps, start);
         let most = most_within(&times, quota.window_nanos() - 1);
         prop_assert!(most as u64 <= quota.limit(), "{most} passed");
@@ -50,7 +51,7 @@ proptest! {
         start in starts(),
     ) {
         let log = SlidingLog::new(&quota, Refusals::Ignore);
-        // The smallest power of ten for which the window has less than 2³¹ ticks.
+        // The smallest power of ten for which the window has fewer than 2³¹ ticks.
         let tick = (0..).map(|power| 10u64.pow(power)).find(|tick| {
             quota.window_nanos() / tick < 1 << 31
         });
@@ -105,10 +106,10 @@ fn allows_its_limit<M: Meter>(meter: &M, start: Timestamp) -> TestCaseResult {
     Ok(())
 }
 
-/// The source of V38 states a bound of 3C in T. It assumes that the bucket can be filled twice
-/// before anything leaks out, which a full bucket does not allow. So that bound is not reached: a
-/// full bucket and what leaks out in T are 2C. This is exact for a window with both of its ends,
-/// and 2C − 1 for one that is half open.
+/// The source of V38 states a bound of 3C for a window of length T. It assumes that the bucket can
+/// be filled twice before anything leaks out, but a full bucket cannot be filled again. That bound
+/// is therefore never reached: a full bucket, plus what leaks out of it in T, is 2C. This is the
+/// exact maximum for a closed window. For a half-open window, the maximum is 2C − 1.
 #[test]
 fn v38_a_client_who_takes_all_it_can_gets_twice_the_capacity_and_no_more() {
     for capacity in 1..=12 {
@@ -122,8 +123,8 @@ fn v38_a_client_who_takes_all_it_can_gets_twice_the_capacity_and_no_more() {
     }
 }
 
-/// This is the result of an estimate that is rounded down, as in V34. Without rounding it would be
-/// one less.
+/// The result is this high because the estimate is rounded down, as in V34. Without rounding, it
+/// would be one less.
 #[test]
 fn who_knows_the_boundary_gets_twice_the_limit_from_a_sliding_counter() {
     let counter = SlidingCounter::new(&Quota::per_minute(100));

@@ -1,4 +1,4 @@
-//! The decisions of a limiter about a key are those of its meter about the state.
+//! A limiter's decisions for a key equal those of its meter for the key's state.
 
 use std::time::Duration;
 

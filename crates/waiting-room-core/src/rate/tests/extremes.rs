@@ -75,7 +75,8 @@ proptest! {
         stays_in_range(&FixedWindow::new(&most, Alignment::FirstHit), &deeds)?;
         stays_in_range(&SlidingCounter::new(&most), &deeds)?;
 
-        // The fastest bucket is replenished by one unit per nanosecond, the slowest in 100 years.
+        // The fastest bucket is replenished by one unit per nanosecond; the slowest is replenished
+        // in 100 years.
         let fastest = Quota::new(most.limit().min(most.window_nanos()), window);
         let years = Quota::new(1, window).burst(100 * Quota::MAX_WINDOW.as_secs() / 60);
         for quota in [fastest, years] {

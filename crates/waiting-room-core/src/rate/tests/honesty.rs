@@ -1,4 +1,4 @@
-//! The numbers of a decision are exact: neither too large nor too small.
+//! The numbers in a decision are exact: neither too large nor too small.
 
 use super::*;
 
@@ -69,8 +69,8 @@ fn is_honest_after_a_jump<M: Meter>(meter: &M, steps: &[Step], back: u64) -> Tes
     Ok(())
 }
 
-/// Compares the numbers of a decision with the decisions at the times that it names, and one
-/// nanosecond before.
+/// Compares the numbers in a decision with the decisions at the times that it names, and one
+/// nanosecond earlier.
 fn keeps_its_word<M: Meter>(
     meter: &M,
     state: &M::State,

@@ -1,4 +1,4 @@
-//! A joined state allows no more than any of the states that it was joined from.
+//! A joined state allows no more than either of the states from which it was made.
 
 use super::*;
 
@@ -13,7 +13,8 @@ proptest! {
     }
 }
 
-/// Charges two keys at the same times, with different costs, and joins their states half way.
+/// Charges two keys at the same times, with different costs, and joins their states halfway
+/// through.
 fn allows_no_more_than_either<M: Meter>(
     meter: &M,
     steps: &[Step],

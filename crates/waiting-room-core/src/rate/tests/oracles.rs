@@ -1,4 +1,4 @@
-//! Each algorithm is compared with its definition: an oracle that stores all events and visits all
+//! Each algorithm is compared with its definition: an oracle that stores all events, and visits all
 //! of them for each decision.
 
 mod buckets;
@@ -10,7 +10,7 @@ use self::{
 };
 use super::*;
 
-/// An algorithm as it is defined, computed from all past events.
+/// The definition of an algorithm, computed from all past events.
 trait Oracle {
     /// The amount that is allowed at `now`, in nanoseconds since the Unix epoch.
     fn remaining(&self, now: u64) -> u64;
@@ -105,7 +105,7 @@ fn agrees<M: Meter>(
         now = now + step.gap;
         let nanos = now.as_nanos();
         let allowed = step.cost <= oracle.remaining(nanos);
-        // A request that costs nothing is not queued.
+        // A request with a cost of zero is not queued.
         let delay = if step.cost > 0 { oracle.delay(nanos) } else { 0 };
         let delay = Duration::from_nanos(delay);
         prop_assert_eq!(meter.remaining(&state, now), oracle.remaining(nanos));

@@ -1,4 +1,4 @@
-//! A refunded charge counts as if it had never been made, or as more than that, never as less.
+//! A refunded charge counts as if it had never been made, or counts for more, but never for less.
 
 use super::*;
 
@@ -47,14 +47,14 @@ fn a_window_from_the_first_hit_is_given_back_as_far_as_it_was_used() {
     assert_eq!(meter.remaining(&state, at(20)), 3);
     assert_eq!(meter.wait(&state, 4, at(20)), Some(Duration::from_secs(40)));
 
-    // If nothing is used in the window any more, the next charge opens a new one.
+    // Once nothing is used in the window any more, the next charge opens a new window.
     let mut state = FixedWindowState::default();
     let first = meter.spend(&mut state, 2, start);
     meter.refund(&mut state, &first, 2, at(20));
     meter.spend(&mut state, 5, at(30));
     assert_eq!(meter.wait(&state, 1, at(30)), Some(Duration::from_secs(60)));
 
-    // A charge of a past window is not given back in the current one.
+    // A charge in a past window is not refunded in the current window.
     meter.spend(&mut state, 5, at(90));
     meter.refund(&mut state, &first, 2, at(90));
     assert_eq!(meter.remaining(&state, at(90)), 0);
@@ -73,7 +73,7 @@ fn only_the_last_in_the_queue_gets_a_place_back() {
 }
 
 /// Requests, a charge of `costs.0` before the request at index `charged`, and a refund of `costs.1`
-/// before the one at `refunded`.
+/// before the request at index `refunded`.
 struct Story<'a> {
     steps: &'a [Step],
     start: Timestamp,
@@ -95,7 +95,7 @@ fn leaves_no_trace<M: Meter>(
         if let Ok((_, charge)) = meter.check(&mut state, extra, now) {
             meter.refund(&mut state, &charge, extra, now);
         } else {
-            // The refusal may be counted, so the state without the charge gets it as well.
+            // The refusal may be counted, so the state without the charge has to record it as well.
             let _ = meter.check(&mut without, extra, now);
         }
         let said = meter.check(&mut state, step.cost, now).map(|(decision, _)| decision);
@@ -105,9 +105,9 @@ fn leaves_no_trace<M: Meter>(
     Ok(())
 }
 
-/// Runs the requests twice, without the charge and with it. What is allowed with the charge is
-/// spent in both runs. If it were refused without the charge, the charge would have gained
-/// something.
+/// Runs the requests twice, without the charge and with it. Each cost that is allowed with the
+/// charge is spent in both runs. If it were refused without the charge, the refund would have
+/// returned too much.
 fn never_gains<M: Meter>(meter: &M, story: &Story<'_>) -> TestCaseResult {
     let (mut without, mut with) = (M::State::default(), M::State::default());
     let (mut now, mut charge) = (story.start, None);

@@ -1,8 +1,8 @@
-//! Changes of the quota of a key that is in use.
+//! Quota changes for a key that is in use.
 
 use super::*;
 
-/// Calls `law(&from, &to, …)` for each algorithm, with a meter of each of the two quotas.
+/// Calls `law(&from, &to, …)` for each algorithm, with one meter for each of the two quotas.
 macro_rules! holds_for_changes {
     ($law:ident, $from:expr, $to:expr $(, $argument:expr)*) => {{
         let (from, to): (&Quota, &Quota) = ($from, $to);

@@ -1,14 +1,15 @@
-//! Worked examples from well-known descriptions of the algorithms. The numbers with a V are those
-//! of the project's reference.
+//! Worked examples from well-known descriptions of the algorithms. Numbers such as V34 refer to the
+//! project's reference.
 
 use super::*;
 
-/// Checks a cost of one at each of these times, in minutes and seconds; returns which were allowed.
+/// Checks a cost of one at each of these times, given in minutes and seconds, and returns whether
+/// each was allowed.
 fn ask<M: Meter>(meter: &M, state: &mut M::State, times: &[(u64, u64)]) -> Vec<bool> {
     times.iter().map(|&at| meter.check(state, 1, clock(at)).is_ok()).collect()
 }
 
-/// The time that is this many minutes and seconds after the start of an hour.
+/// The time at this many minutes and seconds past the hour.
 fn clock((minutes, seconds): (u64, u64)) -> Timestamp {
     Timestamp::from_secs(1_000 * 3_600 + minutes * 60 + seconds)
 }
@@ -18,7 +19,7 @@ fn v34_a_sliding_counter_rounds_the_weighted_count_down() {
     let counter = SlidingCounter::new(&Quota::per_minute(7));
     let mut state = SlidingCounterState::default();
     assert!(counter.check(&mut state, 5, clock((0, 30))).is_ok());
-    // These three are spent without a check, because at this time the estimate is 5 × 100 %, and 3
+    // These three are spent without a check, because the estimate at this time is 5 × 100 %, so 3
     // more would be refused.
     counter.spend(&mut state, 3, clock((1, 0)));
 
@@ -48,7 +49,7 @@ fn v36_a_sliding_log_with_penalty_counts_the_refused_too() {
         assert_eq!(ask(&log, &mut TickLog::default(), &times), expected);
     }
 
-    // The refusal at 0:50 takes effect only on the second request after it.
+    // The refusal at 0:50 affects only the second request after it.
     for (refusals, again) in [(Refusals::Count, false), (Refusals::Ignore, true)] {
         let log = SlidingLog::new(&Quota::per_minute(2), refusals);
         let mut state = TickLog::default();
@@ -70,7 +71,7 @@ fn a_refusal_that_counts_tells_the_time_from_itself() {
 fn a_bucket_of_four_tokens_with_four_a_minute() {
     let bucket = TokenBucket::new(&Quota::per_minute(4));
     let mut state = 0;
-    // All tokens at once, and a fifth request is dropped.
+    // All tokens are used at once, and a fifth request is refused.
     assert_eq!(ask(&bucket, &mut state, &[(0, 0); 5]), [true, true, true, true, false]);
     // Tokens arrive one by one, and no more than four are saved in an idle hour.
     let times = [(0, 14), (0, 15), (0, 15), (0, 30)];

@@ -59,9 +59,10 @@ local function clear_sessions()
         local packed = redis.call('HGET', PASSES, id)
         redis.call('ZREM', ACTIVE, id)
         redis.call('HDEL', PASSES, id)
-        -- The ticket that led to the session may still be valid, and must not lead to another one.
+        -- Tickets that led to the session may still be valid, and must not lead to another one. See
+        -- `tickets_void_after` in the core.
         local accepted_us = packed and cmsgpack.unpack(packed)[2] or 0
-        local forget_us = accepted_us + room.retention_us
+        local forget_us = accepted_us + 3 * room.retention_us
         if forget_us > room.now_us then
             remember_end(id, expires_us, forget_us, 'lapsed')
         end

@@ -76,6 +76,7 @@ impl Model {
     pub(super) fn stand(
         &mut self,
         mut ticket: Ticket,
+        needs_place: bool,
         ahead: usize,
         reason: Reason,
         now: Timestamp,
@@ -85,7 +86,7 @@ impl Model {
             return self.rejected(&reason);
         }
         let held = self.places.iter().filter(|place| place.is_of_network(ticket.id)).count();
-        let is_over = |share| !ticket.placed && held >= share as usize;
+        let is_over = |share| needs_place && held >= share as usize;
         let reason = match self.settings.share {
             PlacesPerNetwork::Limit(share) if is_over(share) => {
                 return Verdict::Refuse {
@@ -99,7 +100,7 @@ impl Model {
         };
         ticket.last_check_in = now;
         ticket.next_check_in = now + told.interval;
-        if !ticket.placed && self.places.len() >= self.settings.capacity as usize {
+        if needs_place && self.places.len() >= self.settings.capacity as usize {
             return Verdict::Refuse {
                 ticket: Some(ticket),
                 reason: Reason::RefusedLineFull,

@@ -2,8 +2,9 @@
 
 use super::*;
 
-/// Water that leaks out, measured so finely that the level is always an integer: a cost of one is
-/// as many units as the window has nanoseconds, and `limit` units leak out per nanosecond.
+/// A bucket from which water leaks, measured so finely that the level is always an integer. A cost
+/// of one adds as many units as the window has nanoseconds, and `limit` units leak out per
+/// nanosecond.
 pub(super) struct Bucket {
     quota: Quota,
     events: Events,
@@ -38,7 +39,7 @@ impl Oracle for Bucket {
     }
 }
 
-/// Whole tokens that are added one by one, and the time since the last one.
+/// A bucket to which whole tokens are added one by one, each an interval after the last one.
 pub(super) struct Tokens {
     quota: Quota,
     events: Events,
@@ -90,7 +91,7 @@ impl Departures {
 }
 
 impl Oracle for Departures {
-    /// The number of units that would leave before the capacity has passed.
+    /// The number of further units that would leave within `capacity - 1` intervals from now.
     fn remaining(&self, now: u64) -> u64 {
         let interval = self.quota.interval_nanos();
         let last = now + (self.quota.capacity() - 1) * interval;

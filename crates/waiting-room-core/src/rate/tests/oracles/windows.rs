@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Windows that are numbered from the epoch.
+/// Windows that are counted from the epoch.
 pub(super) struct Numbered {
     limit: u64,
     window: u64,
@@ -25,7 +25,7 @@ impl Oracle for Numbered {
     }
 }
 
-/// Windows that are opened by the first event after the last window.
+/// Windows that are opened by the first event after the previous window.
 pub(super) struct Opened {
     limit: u64,
     window: u64,

@@ -1,6 +1,7 @@
 //! First tickets, and the positions that are shown to newcomers and to visitors in line.
 
 use super::*;
+use crate::room::PlacesPerNetwork;
 
 #[test]
 fn a_client_that_does_not_return_its_ticket_leaves_no_trace() {
@@ -29,10 +30,22 @@ fn a_place_is_in_the_order_of_the_first_touch() {
     pass(room.check_in(&early, at(4)));
 }
 
-/// A store that stalls may receive a check-in after its ticket has lapsed, when the visitor has
-/// long been given another ticket with the same order.
+/// Gives a visitor of this id, with its network, a place in line.
+fn queue_as(room: &mut Room, id: VisitorId, now: Timestamp) -> Ticket {
+    let first = ticket(room.enter(id, now));
+    ticket(room.check_in(&first, now))
+}
+
+/// Issues a ticket anew at `now`, as a node does that cannot reach its store.
+fn reissued(ticket: Ticket, now: Timestamp) -> Ticket {
+    assert!(rules(1).may_reissue(&ticket, now), "a node would not issue it anew");
+    Ticket { last_check_in: now, ..ticket }
+}
+
+/// A store that was paused may execute a check-in after the ticket has lapsed, and after its visitor was
+/// told to come back with the same order.
 #[test]
-fn a_place_that_was_made_too_late_goes_back_to_the_order_of_a_ticket_that_is_still_good() {
+fn a_place_that_was_made_too_late_goes_back_to_the_order_of_a_reissued_ticket() {
     let mut room = room(rules(1));
     pass(room.enter(id(0), at(0)));
     let shown = ticket(room.enter(id(1), at(1)));
@@ -40,12 +53,78 @@ fn a_place_that_was_made_too_late_goes_back_to_the_order_of_a_ticket_that_is_sti
     ticket(room.check_in(&other, at(30)));
     let late = ticket(room.check_in(&shown, at(31)));
     assert_eq!((late.first_seen, late.shown_position), (at(31), Some(2)));
-    // The ticket that has lapsed does not restore the order. The one issued meanwhile does.
+    // The lapsed ticket does not restore the order, and the reissued one does.
     let late = ticket(room.check_in(&shown, at(32)));
     assert_eq!((late.first_seen, late.shown_position), (at(31), Some(2)));
-    let issued_anew = Ticket { last_check_in: at(20), ..shown };
-    let kept = ticket(room.check_in(&issued_anew, at(33)));
+    let kept = ticket(room.check_in(&reissued(shown, at(20)), at(33)));
     assert_eq!((kept.first_seen, kept.shown_position), (at(1), Some(1)));
+}
+
+#[test]
+fn a_place_keeps_its_order_from_an_older_ticket_that_no_node_reissued() {
+    let share = PlacesPerNetwork::Limit(1);
+    let mut room = room(rules(1).with_places_per_network(share));
+    let network = std::num::NonZeroU32::new(7);
+    pass(room.enter(id(0), at(0)));
+    let [first, second] = [1, 2].map(|who| id(who).of_network(network));
+    queue_as(&mut room, first, at(1));
+    let refused = ticket(room.enter(second, at(2)));
+    let Verdict::Refuse { ticket: Some(again), .. } = room.check_in(&refused, at(4)) else {
+        panic!("its network has no place left");
+    };
+    room.leave(first, at(5));
+    let placed = ticket(room.check_in(&again, again.next_check_in));
+    assert_eq!(placed.first_seen, at(4));
+    let replayed = ticket(room.check_in(&refused, at(20)));
+    assert_eq!(replayed.first_seen, at(4), "the refused order does not come back");
+}
+
+#[test]
+fn a_ticket_that_a_session_used_up_stays_void_however_often_a_node_reissues_a_copy() {
+    for leaves in [false, true] {
+        let mut room = room(rules(1));
+        pass(room.enter(id(0), at(0)));
+        let mut copy = queue(&mut room, 1, at(1));
+        room.leave(id(0), at(3));
+        pass(room.check_in(&copy, at(4)));
+        if leaves {
+            room.leave(id(1), at(4));
+        }
+        // A node reissues the copy for as long as it may.
+        for secs in (5..2_000).step_by(5) {
+            if rules(1).may_reissue(&copy, at(secs)) {
+                copy = reissued(copy, at(secs));
+            }
+        }
+        let last = copy.last_check_in.since(at(0)).as_secs();
+        for secs in (95..last + 310).step_by(5) {
+            pass(room.enter(id(1_000 + u128::from(secs)), at(secs)));
+            let verdict = room.check_in(&copy, at(secs));
+            let Verdict::Wait { ticket, .. } = verdict else { panic!("the room is full") };
+            assert!(ticket.first_seen >= at(secs), "{leaves}, at {secs} s: {ticket:?}");
+            room.leave(id(1_000 + u128::from(secs)), at(secs));
+            assert!(!ticket.placed);
+        }
+    }
+}
+
+#[test]
+fn a_reissued_ticket_without_its_place_counts_for_the_line_and_its_network() {
+    let network = std::num::NonZeroU32::new(7);
+    let full = |rules: RoomRules| {
+        let mut room = room(rules);
+        pass(room.enter(id(0), at(0)));
+        let old = queue_as(&mut room, id(1).of_network(network), at(1));
+        // The place has lapsed when the visitor of another one takes its share.
+        let copy = reissued(old, at(290));
+        pass(room.enter(id(9), at(310)));
+        queue_as(&mut room, id(2).of_network(network), at(311));
+        room.check_in(&copy, at(320))
+    };
+    let share = full(rules(1).with_places_per_network(PlacesPerNetwork::Limit(1)));
+    assert_eq!(*share.reason(), Reason::RefusedNetworkFull);
+    let capacity = full(rules(1).with_line_capacity(1));
+    assert_eq!(*capacity.reason(), Reason::RefusedLineFull);
 }
 
 #[test]
