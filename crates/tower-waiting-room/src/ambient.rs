@@ -62,7 +62,8 @@ pub(crate) fn system_bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-#[cfg(all(test, feature = "room"))]
+#[cfg(test)]
+#[cfg(feature = "room")]
 mod tests {
     use super::*;
 

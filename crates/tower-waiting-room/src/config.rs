@@ -20,5 +20,6 @@ pub use self::{
 };
 pub use crate::misconfiguration::Misconfiguration;
 
-#[cfg(all(test, feature = "page", feature = "room", feature = "rules-file"))]
+#[cfg(test)]
+#[cfg(all(feature = "page", feature = "room", feature = "rules-file"))]
 mod tests;

@@ -28,7 +28,8 @@ mod reply;
 mod response;
 mod verdict;
 
-#[cfg(all(test, feature = "room"))]
+#[cfg(test)]
+#[cfg(feature = "room")]
 mod tests;
 
 pub(crate) use self::{

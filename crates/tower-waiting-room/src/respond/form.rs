@@ -81,5 +81,6 @@ fn text(answer: &Answer) -> Response<Bytes> {
     of_type("text/plain; charset=utf-8", text)
 }
 
-#[cfg(all(test, feature = "page"))]
+#[cfg(test)]
+#[cfg(feature = "page")]
 mod tests;

@@ -111,7 +111,8 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 /// The longest time that is stated in minutes. Longer ones are stated in hours.
 const IN_MINUTES: Duration = Duration::from_secs(90 * 60);
 
-#[cfg(all(test, feature = "page"))]
+#[cfg(test)]
+#[cfg(feature = "page")]
 mod tests {
     use super::*;
     use crate::respond::sample;
