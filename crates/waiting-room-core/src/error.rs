@@ -26,10 +26,10 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// Creates an error for a `field` that has an invalid value.
+    /// Creates an error for a `field` whose value is `given`.
     ///
-    /// `given` is the invalid value. The message is "`field` is `given`, expected `expected`", so
-    /// `expected` should describe the accepted values: "at least 1", not "a larger value".
+    /// The message is "`field` is `given`, expected `expected`", so `expected` should describe the
+    /// accepted values: "at least 1", not "a larger value".
     #[must_use]
     pub fn new(
         kind: ConfigErrorKind,
@@ -91,8 +91,8 @@ pub enum ConfigErrorKind {
 
 /// An error from a store that could not make a decision.
 ///
-/// It never reaches the client as an error. The layer applies the configured failure policy, except
-/// for [`Busy`](StoreErrorKind::Busy): it then asks the client to come back later.
+/// It never reaches the client as an error. For [`Busy`](StoreErrorKind::Busy), the layer asks the
+/// client to come back later. For all other kinds, it applies the configured failure policy.
 #[derive(Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,

@@ -25,10 +25,10 @@ use crate::{
 /// A [`Store`] in the memory of this process.
 ///
 /// One mutex guards one [`Room`] and is held only for the arithmetic of a verb. The verbs wait for
-/// nothing else, and only [`configure`](Store::configure) can fail, if the new rules are invalid.
-/// The verbs themselves remove lapsed slots and places, so there is no background task to start.
-/// The rules bound the memory: the number of slots, the capacity of the line, and the number of new
-/// visitors per minute.
+/// nothing else. Only [`configure`](Store::configure) can fail: it returns an error if the new
+/// rules are invalid. The verbs themselves remove lapsed slots and places, so there is no
+/// background task to start. The rules bound the memory: the number of slots, the capacity of the
+/// line, and the number of new visitors per minute.
 ///
 /// # After a restart
 ///
@@ -43,7 +43,7 @@ pub struct MemoryStore {
 
 struct Shared {
     clock: Box<dyn Clock>,
-    /// The time of creation. Passes issued earlier are unknown to this store.
+    /// The time at which this store was created. Passes issued earlier are unknown to it.
     started: Timestamp,
     room: Mutex<Room>,
     /// A copy of the room's rules, which every request reads without taking the lock. It is written

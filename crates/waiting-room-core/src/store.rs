@@ -50,9 +50,9 @@ pub trait Store: Clone + Send + Sync + 'static {
 
     /// Returns whether the server is configured to evict data when its memory is full.
     ///
-    /// If its data is evicted, a limit is no longer enforced, so the layer reports this as a
-    /// misconfiguration. The value is the last one that this node has received; reading it needs no
-    /// round trip.
+    /// Once its data has been evicted, a limit is no longer enforced, so the layer reports this as
+    /// a misconfiguration. The value is the last one that this node has received; reading it needs
+    /// no round trip.
     fn may_evict(&self) -> bool {
         false
     }

@@ -237,6 +237,13 @@ impl WaitingRoomConfigBuilder {
             let (field, expected) = NO_STAGE;
             return Err(ConfigError::new(ConfigErrorKind::Missing, field, "missing", expected));
         }
+        let no_rules = RoomRules::new(&*config.name, RoomRules::MAX_USERS);
+        if total_active_users.is_none() && rules != no_rules {
+            let expected = "the number of visitors that the service can take at a time, since there are \
+                            options of a room";
+            let (kind, field) = (ConfigErrorKind::Missing, "total_active_users");
+            return Err(ConfigError::new(kind, field, "missing", expected));
+        }
         let users = total_active_users.unwrap_or(RoomRules::MAX_USERS);
         let rules = rules.with_total_active_users(users).validate()?;
         config.room_options.validate(&rules, total_active_users.is_some())?;

@@ -94,6 +94,22 @@ fn places_per_network_is_a_number_or_off_or_a_number_in_shadow() {
     }
 }
 
+/// Otherwise a forgotten field would leave out the room, and the limits alone would be in force.
+#[test]
+fn options_of_a_room_need_the_number_of_its_visitors() {
+    let limits = r#""rate_limits": [{ "name": "a", "key": "address",
+                     "quota": { "limit": 1, "window": "1m" } }]"#;
+    let error = refused(&format!(r#"{{ "name": "shop", {limits}, "session_duration": "30s" }}"#));
+    assert!(error.contains("total_active_users is missing"), "{error}");
+    let file = format!(r#"{{ "name": "shop", {limits} }}"#);
+    let config: WaitingRoomConfig = serde_json::from_str(&file).unwrap();
+    assert!(config.room().is_none());
+    let queue =
+        config.into_builder().new_users_per_minute(9).total_active_users(3).build().unwrap();
+    let room = queue.room().unwrap();
+    assert_eq!((room.total_active_users(), room.new_users_per_minute()), (3, Some(9)));
+}
+
 #[test]
 fn what_is_wrong_in_a_file_is_named() {
     for (json, message) in [

@@ -9,7 +9,7 @@
 use std::{
     error::Error,
     mem,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use super::{RulesFileError, RulesSource, Watch};
@@ -22,9 +22,10 @@ use crate::{
 pub(crate) struct FollowedFile {
     source: RulesSource,
     limits: Arc<LimitSet>,
-    /// Why the current content of the file is not in force, or why the file is not watched; `None`
-    /// if neither is the case.
+    /// Why the current content of the file is not in force; `None` if it is.
     error: Mutex<Option<RulesFileError>>,
+    /// Why the file is not watched. It stays: a reload succeeds all the same, and would hide it.
+    watch_error: OnceLock<RulesFileError>,
     /// Locked from reading the file until it is in force. Otherwise two reloads could overtake each
     /// other, and the older content would win.
     reloading: Mutex<()>,
@@ -41,8 +42,9 @@ impl FollowedFile {
         limits: Arc<LimitSet>,
         telemetry: Telemetry,
     ) -> (Arc<Self>, Option<Watch>) {
-        let (error, reloading) = Default::default();
-        let file = Arc::new(Self { source, limits, error, reloading, telemetry });
+        let (error, watch_error, reloading) = Default::default();
+        let file = Self { source, limits, error, watch_error, reloading, telemetry };
+        let file = Arc::new(file);
         // A weak reference, so that the thread of the watch does not keep the limits of a dropped
         // layer alive.
         let followed = Arc::downgrade(&file);
@@ -52,7 +54,10 @@ impl FollowedFile {
         // The file may have changed between its first reading and the start of the watch.
         file.reload();
         let watch = watch.map_err(|error| {
-            file.record(Err(RulesFileError::unwatched(&file.source.path, error)));
+            let error = RulesFileError::unwatched(&file.source.path, error);
+            file.telemetry.rules_file(Some(&error));
+            // It is set nowhere else.
+            let _ = file.watch_error.set(error);
         });
         (file, watch.ok())
     }
@@ -74,7 +79,8 @@ impl FollowedFile {
     /// Returns why the current content of the file is not in force, or why the file is not watched;
     /// `None` if neither is the case.
     pub(crate) fn error(&self) -> Option<RulesFileError> {
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let error = self.error.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        error.or_else(|| self.watch_error.get().cloned())
     }
 
     /// Records whether the file was applied, and reports it.

@@ -10,7 +10,7 @@ use crate::Timestamp;
 /// A permit is released however the request ends: with success, with an error, with a panic, or
 /// because its client disconnects. The permit then goes to the next waiting request, or becomes
 /// free.
-#[must_use = "dropping it gives it back"]
+#[must_use = "dropping it releases it"]
 pub struct Permit {
     gate: Gate,
     class: u8,

@@ -56,11 +56,12 @@ impl KeyHash {
         Self { network: low_bits(network.bits), ..self }
     }
 
-    /// Returns a key that represents all keys of the same network, if `networks` networks are
-    /// distinguished.
+    /// Returns a key that represents all keys of the same network. `networks` is the number of
+    /// networks that are distinguished.
     ///
-    /// It differs from every key of the network, except in the case of a hash collision. It is the
-    /// same for all keys of a network, so their use can be counted in one place.
+    /// The returned key differs from every key of the network, except in the case of a hash
+    /// collision. It is the same for all keys of a network, so their use can be counted in one
+    /// place.
     #[must_use]
     pub const fn network_key(self, networks: u16) -> Self {
         let network = (self.network as u64 * networks as u64) >> 16;

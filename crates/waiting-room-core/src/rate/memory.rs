@@ -48,7 +48,7 @@ pub(super) trait Memory: Send + Sync {
     fn displaced(&self) -> u64;
 }
 
-/// Creates the memory for quotas that are valid, and for `keys` keys in use at a time.
+/// Creates the memory for `keys` keys in use at a time. The quotas must be valid.
 pub(super) fn remember(algorithm: Algorithm, quotas: &[Quota], keys: usize) -> Arc<dyn Memory> {
     match algorithm {
         Algorithm::FixedWindow(alignment) => {
@@ -111,8 +111,8 @@ struct SharedAtomicMemory<M> {
     /// The number of times that the meters have been replaced.
     ///
     /// It is incremented after `in_force` is replaced and before the words are taken over. If a
-    /// request reads the same number before and after its work, it wrote its word before the words
-    /// are visited, so it has nothing else to do.
+    /// request reads the same number before and after its work, its word was written before the
+    /// words are visited, and the request has nothing else to do.
     changes: AtomicU64,
 }
 

@@ -62,13 +62,13 @@ pub trait Meter: Clone + Debug + Send + Sync {
     /// Records that `cost` was refused, if the algorithm counts refusals.
     fn refused(&self, _state: &mut Self::State, _cost: u64, _now: Timestamp) {}
 
-    /// Converts a state from a meter with a different quota. The key keeps what it has used, but
-    /// waits no longer than the new quota alone could make it wait.
+    /// Converts a state of the meter `from`, which has a different quota. The key keeps what it has
+    /// used, but waits no longer than the new quota alone could make it wait.
     fn take_over(&self, state: &mut Self::State, from: &Self, now: Timestamp);
 
     /// Merges `other` into `state`. At `now` or later, the result allows nothing that either of the
-    /// two states would refuse. It takes no more memory than the state of a key that was charged
-    /// once.
+    /// two states would refuse. The result takes no more memory than the state of a key that was
+    /// charged once.
     fn join(&self, state: &mut Self::State, other: &Self::State, now: Timestamp);
 
     /// Returns the decision on a request of this cost, without spending anything.

@@ -243,7 +243,7 @@ impl Algorithm {
         let passed_in = quota.interval_nanos().saturating_mul(quota.limit());
         let excess = passed_in.saturating_sub(quota.window_nanos());
         if self.is_bucket() && excess > quota.window_nanos() / 1_000 {
-            let expected = "a rate with an interval of whole nanoseconds; count in larger units";
+            let expected = "an interval close to whole nanoseconds; count in larger units";
             return too_large(quota.to_string(), expected);
         }
         if self.is_bucket() && quota.replenished_in() > 100 * Quota::MAX_WINDOW {

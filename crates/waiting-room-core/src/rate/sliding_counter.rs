@@ -106,8 +106,8 @@ impl Meter for SlidingCounter {
         let state = self.turned(state, now);
         let allowed_at = match room.checked_sub(state.current) {
             Some(room) => self.fades_at(state.previous, room),
-            // The count of the current window alone leaves no room. The count begins to lose weight
-            // only when the current window has ended and become the previous window.
+            // The count of the current window alone leaves no room. It begins to lose weight only
+            // once the current window has ended and has become the previous window.
             None => self.window + self.fades_at(state.current, room),
         };
         match allowed_at.saturating_sub(Self::elapsed(&state, now)) {

@@ -175,7 +175,7 @@ impl Meter for SlidingLog {
 
 /// An exclusive upper bound on the number of whole ticks in a window.
 ///
-/// A log stores only the low 32 bits of a tick. They differ for any two ticks that are less than
-/// twice this number apart, so even an event that left the window up to one window length ago is
-/// read correctly.
+/// A log stores only the low 32 bits of a tick. These bits are different for any two ticks that are
+/// less than twice this number apart, so even an event that left the window up to one window length
+/// ago is read correctly.
 const MAX_WINDOW_TICKS: u64 = 1 << 31;

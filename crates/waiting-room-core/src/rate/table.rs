@@ -4,7 +4,7 @@
 //! which it may be placed. There is no background task: replenished keys stay until a new key
 //! arrives. A new key whose groups are full takes the place of the least used key in them, which is
 //! the key that will be replenished first. The use of the displaced key is kept *for its network*:
-//! every key of that network without a place starts as if it had used as much as any of the
+//! every key of that network that has no place starts as if it had used as much as any of the
 //! network's displaced keys.
 //!
 //! ```text

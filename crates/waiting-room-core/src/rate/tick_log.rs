@@ -3,14 +3,14 @@
 //!
 //! Time is counted in ticks. All events of one tick form a run, so a cost of a million takes no
 //! more memory than a cost of one. The log stores the newest tick in full, but only the low 32 bits
-//! of each run's tick. They stand for the latest tick that ends in these bits and is not after the
+//! of each run's tick. These bits stand for the latest tick that ends in them and is not after the
 //! newest tick. This is unambiguous as long as every event is less than 2³² ticks older than the
 //! newest event, which the owner of the log ensures.
 //!
 //! ```text
 //!  before = 7     run             run             run
 //!              ┌──────┬───────┬──────┬───────┬──────┬───────┐
-//!              │ tick │  8    │ tick │  11   │ tick │  12   │   totals, up to and including the run
+//!              │ tick │  8    │ tick │  11   │ tick │  12   │   totals, up to the end of a run
 //!              └──────┴───────┴──────┴───────┴──────┴───────┘
 //!                 1 event        3 events        1 event
 //! ```

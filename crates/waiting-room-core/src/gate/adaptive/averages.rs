@@ -1,46 +1,46 @@
-//! Averages in fixed memory: a smoothed mean, and the median of many holds.
+//! Averages that use a fixed amount of memory: a smoothed mean, and the median of many holds.
 
 use std::time::Duration;
 
 /// An exponential moving average over about the last `span` values.
 ///
-/// It begins as the plain mean and becomes exponential once each value has its final weight.
-/// Otherwise the first value would dominate for a long time.
+/// It begins as a plain mean, and becomes exponential once the weight of a new value has fallen to
+/// its final value. Otherwise the first value would dominate for a long time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Average {
     mean: f64,
-    /// The weight of the next value. It falls from 1 to the least weight.
+    /// The weight of the next value. It falls from 1 to `least_weight`.
     weight: f64,
     /// The final weight of each new value, 2 / (span + 1).
     least_weight: f64,
 }
 
-/// The median of holds, from a histogram.
+/// The median of holds, computed from a histogram.
 ///
-/// Each octave has 16 buckets, from about a microsecond to about 73 minutes. Holds outside that
-/// range count as the nearest in it.
+/// The histogram covers holds from about a microsecond to about 73 minutes, with 16 buckets per
+/// octave. A hold outside that range counts as the nearest hold within it.
 ///
-/// It is the median rather than the mean, because a few streams among many short requests must not
-/// make the service look slow. It is a histogram rather than the five markers of the P² algorithm,
-/// because one such stream among twenty samples moves those markers far off.
+/// The median is used rather than the mean, because a few streams among many short requests must
+/// not make the service look slow. A histogram is used rather than the five markers of the P²
+/// algorithm, because one such stream among twenty samples moves those markers far off.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Median {
-    /// The holds in all buckets.
+    /// The number of holds in all buckets.
     count: u64,
-    /// The holds of each bucket, shortest first.
+    /// The number of holds in each bucket, shortest holds first.
     buckets: [u32; OCTAVES * SHARES],
 }
 
 impl Average {
-    /// An average without values.
+    /// Creates an average without values.
     pub(super) fn over(span: u32) -> Self {
         Self { mean: 0.0, weight: 1.0, least_weight: 2.0 / (f64::from(span) + 1.0) }
     }
 
-    /// Adds a value; returns the average including it.
+    /// Adds a value, and returns the average including it.
     pub(super) fn add(&mut self, value: f64) -> f64 {
         self.mean += self.weight * (value - self.mean);
-        // The weights 1, 1/2, 1/3, … make a plain mean.
+        // The weights 1, 1/2, 1/3, … yield a plain mean.
         self.weight = (self.weight / (1.0 + self.weight)).max(self.least_weight);
         self.mean
     }
@@ -52,7 +52,7 @@ impl Average {
 }
 
 impl Median {
-    /// An empty histogram.
+    /// Creates an empty histogram.
     pub(super) const fn new() -> Self {
         Self { count: 0, buckets: [0; OCTAVES * SHARES] }
     }
@@ -60,7 +60,8 @@ impl Median {
     /// Adds a hold.
     pub(super) fn add(&mut self, hold: Duration) {
         let nanos = u64::try_from(hold.as_nanos()).unwrap_or(u64::MAX).clamp(SHORTEST, LONGEST);
-        // The highest bit is the octave, and the four bits below it are the share of the octave.
+        // The highest bit determines the octave, and the four bits below it determine the bucket
+        // within the octave.
         let octave = nanos.ilog2();
         let share = (nanos >> (octave - SHARES.ilog2())) as usize % SHARES;
         let bucket = (octave - SHORTEST.ilog2()) as usize * SHARES + share;
@@ -69,8 +70,8 @@ impl Median {
     }
 
     /// Returns the median in seconds, interpolated as if the holds of a bucket were spread evenly
-    /// over it. Without holds, it is the shortest hold.
-    #[expect(clippy::cast_precision_loss, reason = "good to more digits than a bucket is")]
+    /// over it. Without holds, this is the shortest hold that is distinguished.
+    #[expect(clippy::cast_precision_loss, reason = "the rounding error is smaller than a bucket")]
     pub(super) fn seconds(&self) -> f64 {
         let half = self.count as f64 / 2.0;
         let mut below = 0.0;
@@ -87,10 +88,10 @@ impl Median {
     }
 }
 
-/// The octaves of the histogram, each from one power of two to the next.
+/// The number of octaves in the histogram, each from one power of two to the next.
 const OCTAVES: usize = 32;
 
-/// The buckets of an octave. It must be a power of two.
+/// The number of buckets per octave. It must be a power of two.
 const SHARES: usize = 16;
 
 /// The shortest hold that is distinguished, in nanoseconds: about a microsecond.

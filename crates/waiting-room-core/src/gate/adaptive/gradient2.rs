@@ -8,20 +8,20 @@ use super::{
 };
 use crate::ConfigError;
 
-/// A limit that follows the ratio of the usual hold to the present one.
+/// A limit that follows the ratio of the usual hold to the current one.
 ///
 /// If the hold of a window is more than one and a half times the mean of the last 600 windows, the
-/// suggested limit shrinks in proportion, at most to a half. Each suggestion also includes four
-/// more requests, and a fifth of the difference is applied per window. So the limit grows by less
-/// than one a window, and a single slow window has little effect.
+/// suggested limit shrinks in proportion, to half at most. Each suggestion also adds four requests.
+/// A fifth of the difference between the suggestion and the limit is applied per window, so the
+/// limit grows by less than one per window, and a single slow window has little effect.
 ///
-/// This is the algorithm of that name in Netflix' concurrency-limits, with its constants. It has
-/// two known defects: mild overload drives the limit up for good (issue 134), and holds that are
-/// steadily as long as a timeout look calm (issue 137). The guard that all adaptive limits share
-/// prevents both here. For the second, it is certain to do so only with a
+/// This is the algorithm of that name in Netflix's concurrency-limits, with the same constants. It
+/// has two known defects: mild overload drives the limit up permanently (issue 134), and a service
+/// whose holds are all as long as a timeout looks healthy (issue 137). Here, the guard that all
+/// adaptive limits share prevents both. For the second defect, this is certain only with a
 /// [`latency_target`](AdaptiveRules::latency_target).
 ///
-/// **Use it** if holds vary much from request to request, and growth need not be fast.
+/// **Use it** if holds vary widely from request to request, and the limit need not grow fast.
 #[derive(Clone, Debug)]
 pub struct Gradient2(Guarded<Gradient>);
 
@@ -63,8 +63,8 @@ impl Rule for Gradient {
     fn next(&mut self, limit: f64, reading: &WindowReading) -> f64 {
         let usual = self.usual_hold.add(reading.hold);
         if usual > 2.0 * reading.hold {
-            // Holds are less than half of the usual ones, so an overload has ended. Without this,
-            // its holds would count as usual for another 600 windows.
+            // The hold is less than half of the usual one, so an overload has ended. Without this
+            // correction, the holds of the overload would count as usual for another 600 windows.
             self.usual_hold.scale(DECAY);
         }
         let gradient = (TOLERANCE * usual / reading.hold).clamp(0.5, 1.0);
@@ -73,19 +73,20 @@ impl Rule for Gradient {
     }
 }
 
-/// The windows that make up the usual hold.
+/// The number of windows over which the usual hold is averaged.
 const LONG: u32 = 600;
 
-/// The factor per window by which a usual hold is reduced that is far above the present one.
+/// The factor by which the usual hold is multiplied in each window while it is far above the
+/// current hold.
 const DECAY: f64 = 0.95;
 
 /// The multiple of the usual hold up to which a window does not count as slow.
 const TOLERANCE: f64 = 1.5;
 
-/// The requests that each suggestion adds to the gradient, without which a limit would never grow.
+/// The number of requests that each suggestion adds. Without them, the limit would never grow.
 const QUEUE: f64 = 4.0;
 
-/// The share of the difference to the suggestion that is applied per window.
+/// The share of the difference between the suggestion and the limit that is applied per window.
 const SMOOTHING: f64 = 0.2;
 
 #[cfg(test)]

@@ -16,7 +16,7 @@
 //! none of them                                    the suggestion, up to five times the peak
 //! ```
 //!
-//! The peak is the most requests that ran at once in the window.
+//! The peak is the maximum number of requests that ran at once in the window.
 
 use super::{
     AdaptiveRules, Sample,
@@ -26,7 +26,7 @@ use super::{
 };
 use crate::ConfigError;
 
-/// The part in which the algorithms differ: the limit that a window suggests.
+/// The part in which the algorithms differ: it suggests a limit after each window.
 pub(super) trait Rule {
     /// Suggests the next limit after a window in which the limit was `limit`. The suggestion need
     /// not respect any bounds.
@@ -38,10 +38,10 @@ pub(super) trait Rule {
 pub(super) struct Guarded<R> {
     rules: AdaptiveRules,
     rule: R,
-    /// The limit with its fraction, so that steps of less than one add up.
+    /// The limit including its fractional part, so that steps of less than one add up.
     limit: f64,
     window: Window,
-    /// The median hold, smoothed over the last windows, to compare with the target.
+    /// The median hold, smoothed over the last windows, for comparison with the latency target.
     typical_hold: Average,
     /// The last windows in which the gate was full.
     history: History,
@@ -60,8 +60,8 @@ impl<R: Rule> Guarded<R> {
         })
     }
 
-    /// Adds a sample; returns the limit from now on. The limit changes only with the sample that
-    /// completes a window.
+    /// Adds a sample, and returns the limit from now on. The limit changes only with the sample
+    /// that completes a window.
     pub(super) fn observe(&mut self, sample: &Sample) -> u32 {
         if let Some(reading) = self.window.add(sample) {
             let next = self.next(&reading);
@@ -71,27 +71,28 @@ impl<R: Rule> Guarded<R> {
     }
 
     /// Returns the limit, rounded down.
-    #[expect(clippy::cast_possible_truncation, reason = "it lies between two limits that are u32")]
+    #[expect(clippy::cast_possible_truncation, reason = "both bounds of the limit are u32")]
     pub(super) fn limit(&self) -> u32 {
         self.limit as u32
     }
 
-    /// Returns the limit after a window, before the bounds: the table of the module docs.
+    /// Returns the limit after a window, before the bounds are applied. See the table in the module
+    /// docs.
     fn next(&mut self, reading: &WindowReading) -> f64 {
-        // After a pause, earlier windows may describe another load or another service.
+        // After a pause, earlier windows may describe a different load or a different service.
         if reading.after_a_pause {
             self.typical_hold = Average::over(SMOOTHING);
             self.history = History::new();
         }
         let limit = self.limit;
         let is_full = reading.in_flight >= FULL * limit;
-        // Only a full gate shows what the service can do. In other windows, throughput is the
-        // demand.
+        // Only a full gate shows the capacity of the service. In other windows, the throughput
+        // merely equals the demand.
         if is_full {
             self.history.add(reading);
         }
-        // The average and the rule are updated in every window, also in those that they do not
-        // decide, so that they stay up to date.
+        // The average and the rule are updated in every window, even if they do not determine the
+        // limit, so that they stay up to date.
         let is_too_slow = self.is_too_slow(reading.hold);
         let suggested = self.rule.next(limit, reading);
         let most = HEADROOM * reading.peak;
@@ -110,21 +111,21 @@ impl<R: Rule> Guarded<R> {
         }
     }
 
-    /// Returns whether the typical hold, including that of this window, is above the target.
+    /// Returns whether the typical hold, including this window's hold, is above the target.
     fn is_too_slow(&mut self, hold: f64) -> bool {
         let typical = self.typical_hold.add(hold);
         self.rules.latency_target.is_some_and(|target| typical > target.as_secs_f64())
     }
 }
 
-/// The factor by which a limit that turned out to be too high is reduced.
+/// The factor by which a limit is multiplied if it turns out to be too high.
 const BACK_OFF: f64 = 0.9;
 
-/// The highest limit as a multiple of the peak. A higher one has never been tried.
+/// The highest limit as a multiple of the peak. A higher limit has never been tried.
 const HEADROOM: f64 = 5.0;
 
-/// The mean share of the limit in use from which a gate counts as full in a window.
+/// The minimum mean share of the limit in use for which a gate counts as full in a window.
 const FULL: f64 = 0.75;
 
-/// The windows over which the hold is smoothed before it is compared with the target.
+/// The number of windows over which the hold is smoothed before it is compared with the target.
 const SMOOTHING: u32 = 5;

@@ -1,4 +1,4 @@
-//! Whether more requests at once have meant more throughput.
+//! Detects whether running more requests at once has led to more throughput.
 //!
 //! This is the evidence behind the throughput veto of the guard. Below the knee, throughput rises
 //! with the number in flight and holds stay the same. Beyond it, throughput stays the same or
@@ -6,12 +6,12 @@
 
 use super::window::WindowReading;
 
-/// The last windows in which the gate was full, and how their numbers are correlated.
+/// The last windows in which the gate was full, and the correlations between their numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct History {
     /// The windows, newest first.
     points: [Point; LENGTH],
-    /// The points that are in use, from the start of the array.
+    /// The number of points in use, from the start of the array.
     len: usize,
 }
 
@@ -28,7 +28,7 @@ impl History {
         Self { points: [Point { in_flight: 0.0, throughput: 0.0, hold: 0.0 }; LENGTH], len: 0 }
     }
 
-    /// Adds a window, which replaces the oldest if there are enough.
+    /// Adds a window, which replaces the oldest one if the history is full.
     pub(super) fn add(&mut self, reading: &WindowReading) {
         let WindowReading { in_flight, throughput, hold, .. } = *reading;
         self.points.rotate_right(1);
@@ -38,21 +38,23 @@ impl History {
 
     /// Removes all but the newest windows.
     ///
-    /// This is called when the limit was reduced because of them. If they were kept, they would
-    /// reduce it again after each window, far below what the service can do.
+    /// This is called after the history has caused the limit to be reduced. If all windows were
+    /// kept, they would reduce the limit again after each window, far below the capacity of the
+    /// service.
     pub(super) fn forget(&mut self) {
         self.len = self.len.min(KEPT);
     }
 
-    /// Returns whether more requests in flight have meant longer holds rather than more throughput.
+    /// Returns whether more requests in flight have led to longer holds rather than to more
+    /// throughput.
     ///
-    /// One of three conditions is enough. The throughput is negatively correlated with the number
-    /// in flight; or holds are correlated with it, and the throughput is hardly correlated with it;
-    /// or holds are correlated with it, and the throughput hardly varies.
+    /// This is the case if the throughput is negatively correlated with the number in flight. It is
+    /// also the case if the holds are positively correlated with that number, while the throughput
+    /// either is hardly correlated with it or hardly varies at all.
     ///
-    /// The conditions are those of Failsafe-go's adaptive limiter, which took the first from Uber's
-    /// Cinnamon. The throughput is counted here; Failsafe-go divides the number in flight by the
-    /// hold.
+    /// The conditions are those of Failsafe-go's adaptive limiter, which took the first one from
+    /// Uber's Cinnamon. Here, the throughput is counted; Failsafe-go estimates it as the number in
+    /// flight divided by the hold.
     pub(super) fn says_more_is_not_faster(&self) -> bool {
         if self.len < LEAST {
             return false;
@@ -65,8 +67,8 @@ impl History {
         work < 0.0 || (time > 0.5 && (work < 0.3 || throughput.variation() < 0.2))
     }
 
-    /// One number of all points, as deviations from their mean.
-    #[expect(clippy::cast_precision_loss, reason = "as many as an array has places")]
+    /// Returns one of the numbers for all points, as deviations from the mean.
+    #[expect(clippy::cast_precision_loss, reason = "there are at most `LENGTH` points")]
     fn series(&self, value: impl Fn(&Point) -> f64) -> Series {
         let points = &self.points[..self.len];
         let mean = points.iter().map(&value).sum::<f64>() / self.len as f64;
@@ -78,17 +80,19 @@ impl History {
     }
 }
 
-/// One number of each point, as its deviation from the mean.
+/// One of the numbers for all points, as deviations from the mean.
 struct Series {
     mean: f64,
-    /// The deviations. Those of points that are not in use are zero, and add nothing to a product.
+    /// The deviation of each point. It is zero for points that are not in use, so they add nothing
+    /// to a product.
     deviations: [f64; LENGTH],
-    /// The points in use.
+    /// The number of points in use.
     len: f64,
 }
 
 impl Series {
-    /// Pearson's correlation with another series: from -1 to 1, and 0 if one of them hardly varies.
+    /// Returns Pearson's correlation with another series: a number from -1 to 1, or 0 if either
+    /// series hardly varies.
     fn correlation(&self, other: &Self) -> f64 {
         if self.variation().min(other.variation()) < STILL {
             return 0.0;
@@ -108,17 +112,17 @@ impl Series {
     }
 }
 
-/// A variation below this is due to rounding, and its correlation with anything is random.
+/// A variation below this is due to rounding, so its correlation with anything else is random.
 const STILL: f64 = 1e-6;
 
-/// The windows that are remembered.
+/// The number of windows that are remembered.
 const LENGTH: usize = 20;
 
-/// The fewest windows that are evidence.
+/// The minimum number of windows on which a correlation is judged.
 const LEAST: usize = 8;
 
-/// The windows that are kept after the limit was reduced. The difference to `LEAST` is the number
-/// of windows that the lower limit has to prove itself.
+/// The number of windows that are kept after the limit has been reduced. The lower limit then has
+/// `LEAST - KEPT` windows to prove itself.
 const KEPT: usize = 5;
 
 #[cfg(test)]
@@ -148,7 +152,7 @@ mod tests {
     #[test]
     fn more_that_gets_more_done_is_faster() {
         assert!(!says_more_is_not_faster(20, |n| 10.0 * n, |_| 0.1));
-        // This holds even if each request takes slightly longer.
+        // This is true even if each request takes slightly longer.
         assert!(!says_more_is_not_faster(20, |n| 10.0 * n, |n| 0.1 + n / 1_000.0));
     }
 

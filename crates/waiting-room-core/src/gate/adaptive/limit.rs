@@ -4,16 +4,16 @@ use std::{fmt, time::Duration};
 
 use crate::Timestamp;
 
-/// Decides how many requests may run at once, from the requests that have ended.
+/// Determines how many requests may run at once, based on the requests that have ended.
 ///
-/// A gate starts with [`limit`](Self::limit). After each request, it is set to what
-/// [`observe`](Self::observe) returns.
+/// A gate starts with the limit that [`limit`](Self::limit) returns. After each request, its limit
+/// is set to the number that [`observe`](Self::observe) returns.
 ///
-/// The caller holds a lock around these calls, and other requests wait for that lock. An
+/// The caller holds a lock during these calls, and other requests wait for that lock. An
 /// implementation must therefore be fast, must not block, and must not panic, whatever the samples.
 ///
-/// At zero, no request runs and a limit gets no more samples, so it would never recover. A caller
-/// should treat 0 as 1.
+/// With a limit of zero, no request runs and there are no more samples, so the limit would never
+/// recover. Callers should treat 0 as 1.
 ///
 /// ```
 /// use waiting_room_core::gate::{AdaptiveLimit, Sample};
@@ -37,7 +37,8 @@ pub trait AdaptiveLimit: fmt::Debug + Send + 'static {
     /// Returns the number of requests that may run at once.
     fn limit(&self) -> u32;
 
-    /// Records a request that has ended; returns the number that may run from now on.
+    /// Records a request that has ended, and returns the number of requests that may run at once
+    /// from now on.
     fn observe(&mut self, sample: &Sample) -> u32;
 }
 
@@ -53,25 +54,26 @@ impl<L: AdaptiveLimit + ?Sized> AdaptiveLimit for Box<L> {
 
 /// One request that ran to its end.
 ///
-/// A request that was refused, or whose client disconnected, must not become a sample. The first
-/// took no time, and the run time of the second depends on the client's patience rather than on the
-/// service.
+/// A request that was refused, or whose client disconnected, must not become a sample. A refused
+/// request takes no time, and if the client disconnects, the run time depends on the client's
+/// patience rather than on the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sample {
     /// The time at which the request ended.
     pub now: Timestamp,
-    /// The number of requests that ran when it was admitted, including itself. It may exceed the
-    /// limit if that was lowered since.
+    /// The number of requests that were running when this one was admitted, including itself. It
+    /// may exceed the limit if the limit has been lowered since then.
     pub in_flight: u32,
-    /// The time from admission to release, without the wait in the queue.
+    /// The time from admission to release, not including the wait in the queue.
     pub hold: Duration,
     /// The outcome of the request.
     pub outcome: PermitOutcome,
 }
 
 impl Sample {
-    /// A request that ended at `now`, was admitted as one of `in_flight`, and took `hold`.
+    /// Creates a sample of a request that ended at `now`, was admitted as one of `in_flight`
+    /// running requests, and took `hold`.
     #[must_use]
     pub const fn new(
         now: Timestamp,

@@ -18,12 +18,12 @@ pub struct FixedLimit(u32);
 ///
 /// A window is bad if more than one request in a hundred found the service overloaded, or if the
 /// typical hold is above the [`latency_target`](AdaptiveRules::latency_target). Unlike the other
-/// algorithms, it does not compare holds with earlier ones. Without a target and without reports of
-/// overload, only the throughput veto and the bounds stop it.
+/// adaptive limits, this one does not compare holds with earlier ones. Without a target and without
+/// reports of overload, only the throughput veto and the bounds keep it from growing.
 ///
 /// This is the rule of TCP congestion avoidance (D.-M. Chiu, R. Jain, "Analysis of the increase and
 /// decrease algorithms for congestion avoidance in computer networks", Computer Networks and ISDN
-/// Systems 17, 1989; RFC 5681 section 3.1), with the decrease by a tenth of Netflix'
+/// Systems 17, 1989; RFC 5681 section 3.1), with the decrease by a tenth from Netflix's
 /// concurrency-limits.
 ///
 /// **Use it** if the service reports overload clearly.
@@ -31,7 +31,7 @@ pub struct FixedLimit(u32);
 pub struct Aimd(Guarded<OneMore>);
 
 impl FixedLimit {
-    /// A limit of this many requests.
+    /// Creates a limit of this many requests.
     #[must_use]
     pub const fn new(limit: u32) -> Self {
         Self(limit)
@@ -69,7 +69,7 @@ impl AdaptiveLimit for Aimd {
     }
 }
 
-/// The additive increase. The multiplicative decrease is that of the guard, which applies to all
+/// The additive increase. The multiplicative decrease is made by the guard, which applies to all
 /// adaptive limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OneMore;

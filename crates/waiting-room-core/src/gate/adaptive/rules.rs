@@ -1,4 +1,5 @@
-//! The rules of an adaptive limit: its bounds, its start, its target, and its window.
+//! The rules of an adaptive limit: its bounds, its initial value, its latency target, and its
+//! window.
 
 use std::{fmt, time::Duration};
 
@@ -25,22 +26,22 @@ use crate::{ConfigError, error::ConfigErrorKind};
 pub struct AdaptiveRules {
     pub(super) min: u32,
     pub(super) max: u32,
-    /// The limit at the start; `None` for the default, moved to the nearest bound if necessary.
+    /// The initial limit; `None` for the default, moved to the nearest bound if necessary.
     initial: Option<u32>,
     pub(super) latency_target: Option<Duration>,
     pub(super) window: Duration,
 }
 
 impl AdaptiveRules {
-    /// The highest value of [`max`](Self::max).
+    /// The highest allowed value of [`max`](Self::max).
     pub const MAX: u32 = 1_000_000;
     /// The shortest and the longest window.
     pub const WINDOW: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
     /// The shortest latency target.
     pub const MIN_LATENCY_TARGET: Duration = Duration::from_millis(1);
 
-    /// Rules for a limit between 1 and 200 that starts at 20, without a latency target, in windows
-    /// of one second.
+    /// Creates rules for a limit between 1 and 200 that starts at 20, without a latency target and
+    /// with windows of one second.
     pub const fn new() -> Self {
         Self {
             min: 1,
@@ -66,7 +67,7 @@ impl AdaptiveRules {
         self
     }
 
-    /// Sets the limit at the start, in requests; 20 by default, or the bound nearest to it.
+    /// Sets the initial limit, in requests; by default 20, or the bound nearest to 20.
     ///
     /// A value that is too low does less harm than one that is too high: later windows are compared
     /// with the first ones, which should show the service when it is fast.
@@ -75,34 +76,35 @@ impl AdaptiveRules {
         self
     }
 
-    /// Sets the longest typical hold that is acceptable; `None` by default, at least 1 ms.
+    /// Sets the longest acceptable typical hold, at least 1 ms; `None` by default.
     ///
-    /// While the typical hold is above the target, the limit falls by at least a tenth each window.
-    /// The typical hold is the median of a window, smoothed over a few windows, so one request in
-    /// ten may stream for minutes without any effect.
+    /// While the typical hold is above the target, the limit falls by at least a tenth in each
+    /// window. The typical hold is the median hold of a window, smoothed over a few windows, so one
+    /// request in ten may stream for minutes without any effect.
     ///
-    /// **Set it if you can name a number.** Without a target, a limit can tell only that requests
-    /// have become slower, not that they are slow.
+    /// **Set a target if you can name a number.** Without a target, a limit can tell only that
+    /// requests have become slower, not that they are slow.
     pub fn latency_target(mut self, target: impl Into<Option<Duration>>) -> Self {
         self.latency_target = target.into();
         self
     }
 
-    /// Sets the shortest window; one second by default, from 100 ms to 10 s. The limit moves at
-    /// most once per window.
+    /// Sets the minimum length of a window, from 100 ms to 10 s; one second by default. The limit
+    /// changes at most once per window.
     ///
-    /// A window also lasts for at least ten samples, and for two typical holds of the window
-    /// before.
+    /// A window also lasts for at least ten samples, and for at least twice the median hold of the
+    /// previous window.
     pub const fn window(mut self, window: Duration) -> Self {
         self.window = window;
         self
     }
 
-    /// Checks each rule, alone and against the others.
+    /// Checks each rule, on its own and against the others.
     ///
     /// # Errors
     ///
-    /// Returns the first rule that is out of bounds or contradicts another, with its value.
+    /// Returns an error for the first rule that is out of bounds or contradicts another rule,
+    /// stating its value.
     pub fn validate(&self) -> Result<(), ConfigError> {
         use ConfigErrorKind::{Contradicts, TooLarge, TooSmall};
 
@@ -140,7 +142,7 @@ impl AdaptiveRules {
         Ok(())
     }
 
-    /// Returns the limit at the start.
+    /// Returns the initial limit.
     pub(super) fn first(&self) -> f64 {
         self.within(f64::from(self.initial.unwrap_or(INITIAL)))
     }
@@ -166,5 +168,5 @@ fn wrong(
     Err(ConfigError::new(kind, field, given, expected))
 }
 
-/// The limit at the start, unless the rules name one.
+/// The initial limit, unless the rules specify one.
 const INITIAL: u32 = 20;

@@ -7,30 +7,30 @@ use super::{
 };
 use crate::ConfigError;
 
-/// A limit that keeps a small queue inside the service, estimated from how much longer requests
-/// take than at best.
+/// A limit that keeps a small queue inside the service. The length of that queue is estimated from
+/// how much longer requests take than in the best case.
 ///
-/// If the shortest typical hold is `base` and the present one is `hold`, then
-/// `limit × (1 - base / hold)` of `limit` requests are queueing somewhere (Little's law). If they
-/// are few, the limit grows; if they are many, it shrinks; in between it stays. The hold of a
-/// window becomes the new base if it is shorter, and once in 60 windows in any case, so that a
-/// service that has become slower for good is not compared with its past.
+/// If the shortest typical hold is `base` and the current one is `hold`, then `limit × (1 - base /
+/// hold)` of `limit` requests are queueing somewhere (Little's law). If few requests are queueing,
+/// the limit grows; if many are, it shrinks; in between, it stays the same. The hold of a window
+/// becomes the new base if it is shorter than the old one. Once in 60 windows, the base is replaced
+/// in any case, so that a service that has become permanently slower is not compared with its past.
 ///
 /// ```text
 /// queue     0 ─────── few ─────── a tenth ─────── a fifth of the limit ─────►
 /// limit       grows fast    grows         stays                    shrinks
 /// ```
 ///
-/// After L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global
-/// Internet", IEEE JSAC 13(8), 1995, with the steps of Netflix' concurrency-limits. There are three
-/// differences to that library. This limit moves once per window, not once per request. It rests
-/// between a tenth and a fifth of the limit, as the documentation of the library states; its code
-/// rests between 3 and 6 × log₁₀ of the limit, which for large limits is less than the noise. And
-/// it probes at fixed intervals rather than at random, since the windows of two processes are not
-/// in step anyway.
+/// Based on L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global
+/// Internet", IEEE JSAC 13(8), 1995, with the step sizes of Netflix's concurrency-limits. There are
+/// three differences from that library. This limit changes once per window, not once per request.
+/// It stays the same while the queue is between a tenth and a fifth of the limit, as the library's
+/// documentation states. In the library's code, the range is between 3 and 6 × log₁₀ of the limit,
+/// which is less than the noise for large limits. Finally, this limit probes at fixed intervals
+/// rather than at random, since the windows of two processes are not synchronized anyway.
 ///
-/// **Use it** if holds are alike, as for one kind of request. It reacts fast and settles close to
-/// the capacity.
+/// **Use it** if holds are similar, for example because all requests are of one kind. It reacts
+/// quickly and settles close to the capacity.
 #[derive(Clone, Debug)]
 pub struct Vegas(Guarded<QueueSize>);
 
@@ -60,7 +60,7 @@ impl AdaptiveLimit for Vegas {
 pub(super) struct QueueSize {
     /// The shortest typical hold since the last probe, in seconds.
     base: Option<f64>,
-    /// The windows since the base was last replaced regardless of its hold.
+    /// The number of windows since the base was last replaced unconditionally.
     windows_since_probe: u32,
 }
 
@@ -100,6 +100,6 @@ impl QueueSize {
     }
 }
 
-/// The windows after which the base is measured anew: with windows of a second, once a minute, as
-/// in Envoy.
+/// The number of windows after which the base is measured again: once a minute with windows of a
+/// second, as in Envoy.
 const PROBE: u32 = 60;

@@ -1,4 +1,5 @@
-//! Windows: samples summed up in fixed memory, and the reading that each window yields.
+//! Windows: samples aggregated in a fixed amount of memory, and the reading that each window
+//! yields.
 
 use std::time::Duration;
 
@@ -8,18 +9,18 @@ use crate::Timestamp;
 /// The numbers of a completed window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct WindowReading {
-    /// The mean number of running requests over the samples.
+    /// The number of running requests, averaged over the samples.
     pub(super) in_flight: f64,
-    /// The most requests that ran at once.
+    /// The maximum number of requests that ran at once.
     pub(super) peak: f64,
-    /// Requests that ended per second.
+    /// The number of requests that ended per second.
     pub(super) throughput: f64,
-    /// The median hold in seconds, which a few streams do not move.
+    /// The median hold in seconds, which is not affected by a few streams.
     pub(super) hold: f64,
     /// Whether more than one sample in a hundred reported overload.
     pub(super) overloaded: bool,
-    /// Whether samples were missing for so long before this window that earlier ones are no
-    /// evidence.
+    /// Whether there were no samples for so long before this window that earlier windows no longer
+    /// count as evidence.
     pub(super) after_a_pause: bool,
 }
 
@@ -33,14 +34,14 @@ pub(super) struct WindowReading {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// The shortest length of any window, from the rules.
+    /// The minimum length of any window, from the rules.
     shortest: Duration,
-    /// The shortest length of this window. It also covers two holds of the window before, so that
-    /// most of its samples ran under the limit that it is used to judge.
+    /// The minimum length of this window. It is at least twice the hold of the previous window, so
+    /// that most samples of this window ran under the limit that they are used to judge.
     span: Duration,
     /// The start of the window; `None` before the first sample.
     opened_at: Option<Timestamp>,
-    /// Whether earlier samples were dropped because the window was not complete in time.
+    /// Whether earlier samples were dropped because the window was not completed in time.
     after_a_pause: bool,
     tally: Tally,
 }
@@ -49,10 +50,10 @@ pub(super) struct Window {
 #[derive(Clone, Copy, Debug)]
 struct Tally {
     samples: u32,
-    /// The samples that reported overload.
+    /// The number of samples that reported overload.
     overloaded: u32,
     peak: u32,
-    /// The sum over the samples, for the mean.
+    /// The sum of the numbers in flight over the samples, for the mean.
     in_flight: u64,
     holds: Median,
 }
@@ -68,15 +69,17 @@ impl Window {
         }
     }
 
-    /// Adds a sample. If it completes the window, returns its reading and opens the next one.
+    /// Adds a sample. If it completes the window, returns the reading of the window and opens the
+    /// next one.
     pub(super) fn add(&mut self, sample: &Sample) -> Option<WindowReading> {
         let now = sample.now;
-        // Samples may arrive slightly out of order. If one was too far in the future, the window
-        // moves back to the present instead of staying open until that time comes.
+        // Samples may arrive slightly out of order. If one of them was too far in the future, the
+        // start of the window moves back to the present. Otherwise the window would stay open until
+        // that time.
         let opened_at = self.opened_at.map_or(now, |opened_at| opened_at.min(now));
         let elapsed = now.since(opened_at);
-        // An empty window that has been open for longer than its span would count idle time as part
-        // of the throughput. It starts again with this sample, without being a pause.
+        // An empty window that has been open for longer than its span would include idle time in
+        // the throughput. It starts over with this sample, but this does not count as a pause.
         let is_stale = elapsed > LONGEST || (self.tally.samples == 0 && elapsed > self.span);
         if is_stale {
             self.after_a_pause |= elapsed > LONGEST;
@@ -127,11 +130,11 @@ impl Tally {
     }
 }
 
-/// The fewest samples that complete a window, as in Netflix' concurrency-limits.
+/// The minimum number of samples that complete a window, as in Netflix's concurrency-limits.
 const LEAST_SAMPLES: u32 = 10;
 
-/// The time after which a window that is not complete is given up. A gate with fewer than ten
-/// requests in that time does not adapt.
+/// The time after which an incomplete window is abandoned. A gate with fewer than ten requests in
+/// that time does not adapt.
 const LONGEST: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ use crate::{
 pub(in crate::rate) struct AtomicTable {
     groups: Box<[Group]>,
     /// For each network, the greatest number that any key had when it lost its place. A key of that
-    /// network without a place may be that key, so it starts with this number.
+    /// network that has no place may be that key, so it starts with this number.
     given_up: Box<[AtomicU64]>,
     /// The number of keys that have lost their places while they were in use.
     displaced: AtomicU64,
@@ -259,7 +259,7 @@ impl AtomicTable {
     /// no longer belongs to that key. The order of four steps ensures that no charge is lost:
     ///
     /// 1. The place is marked as belonging to no key. A thread that adds a charge for the old key
-    ///    from here on then sees the mark, and charges again elsewhere.
+    ///    after this step then sees the mark, and charges again elsewhere.
     /// 2. The number is taken and kept for the network. It contains the charges of all threads that
     ///    have not seen the mark.
     /// 3. The number with which the new key starts is written.

@@ -38,8 +38,8 @@ use crate::{
 pub(in crate::rate) struct LockedTable<M: Meter> {
     in_force: ArcSwap<InForce<M>>,
     shards: Box<[Mutex<Shard<M>>]>,
-    /// The joined states of the displaced keys, by network. A key of a network without a place may
-    /// be one of its displaced keys, so it starts with their joined state. A lock in this list is
+    /// The joined states of the displaced keys, by network. A key that has no place may be one of
+    /// its network's displaced keys, so it starts with their joined state. A lock in this list is
     /// taken after the lock of a shard, never before it.
     given_up: Box<[Mutex<Shared<M>>]>,
     /// The number of keys that have lost their places while they were in use.
@@ -64,8 +64,8 @@ struct Shard<M: Meter> {
     /// The meter to which the states belong.
     ///
     /// If a different meter is in force when the shard is locked, that meter takes over the states.
-    /// The conversion is as of the time at which the meter was put into force, no matter how much
-    /// later the shard is locked.
+    /// The conversion applies as of the time at which the meter was put into force, no matter how
+    /// much later the shard is locked.
     by: Arc<InForce<M>>,
     states: Vec<(KeyHash, M::State)>,
 }
@@ -208,8 +208,8 @@ impl<M: Meter> LockedTable<M> {
         let mut guard = unpoisoned(self.given_up[index].lock());
         let shared = &mut *guard;
         // Two shards may have last seen different meters, so the conversion may also go back to the
-        // older meter. It is never dated earlier than the time at which the state's current meter
-        // was put into force.
+        // older meter. It never applies as of a time before the state's current meter was put into
+        // force.
         if !Arc::ptr_eq(&shared.by, by) {
             let since = by.since.max(shared.by.since);
             by.meter.take_over(&mut shared.state, &shared.by.meter, since);
@@ -230,8 +230,8 @@ impl<M: Meter> LockedTable<M> {
 impl<M: Meter> Shard<M> {
     /// The index of the key that makes room.
     ///
-    /// Keys with something left are chosen before exhausted keys, and within each group, the key
-    /// that will be replenished first. So an exhausted key, which may belong to an offender, is
+    /// Keys with something left are chosen before exhausted keys, and among equals, the key that
+    /// will be replenished first. So an exhausted key, which may belong to an offender, is
     /// displaced last.
     fn least(&self, now: Timestamp) -> Option<usize> {
         let rank = |(_, state): &(KeyHash, M::State)| {
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!((shards.len(), shards.displaced()), (SHELF, 1));
         // The displaced key, and a neighbour that cannot be distinguished from it.
         assert_eq!([of(0, "one"), neighbour].map(|key| left(&shards, key, after(16))), [90, 90]);
-        // The shared state lapses when the use of the displaced key does.
+        // The shared state lapses at the same time as the use of the displaced key.
         assert_eq!(left(&shards, neighbour, after(60)), 100);
     }
 

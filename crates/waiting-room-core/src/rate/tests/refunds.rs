@@ -1,4 +1,5 @@
-//! A refunded charge counts as if it had never been made, or counts for more, but never for less.
+//! After a refund, a meter allows no more than if the charge had never been made. An immediate
+//! refund leaves no trace.
 
 use super::*;
 
