@@ -21,6 +21,10 @@ scripts/check-structure.py
 step "promises: the tests that docs/promises.md names exist"
 scripts/check-promises.py
 
+step "words: one meaning each, as in docs/glossary.md"
+scripts/check-words.py --self-test
+scripts/check-words.py
+
 step "lints"
 cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
 

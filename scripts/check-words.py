@@ -17,7 +17,6 @@ CRATES = ["tower-waiting-room", "waiting-room-core", "waiting-room-redis"]
 
 # Names that several private types have, each with the one meaning that they share.
 SHARED = {
-    "DisconnectProbe": "one type, and its stand-in without the feature `axum`",
     "Kind": "the variants of the type in whose file it stands",
     "Line": "a line of visitors; a line of a queue served in one order is one too",
     "Report": "what is reported about limits or about an address",
@@ -39,9 +38,13 @@ PLAIN = {
 
 
 def sources(crate):
-    """The Rust files of a crate, without tests."""
+    """The Rust files of a crate, without tests and without the stand-ins of absent features."""
     folder = ROOT / "crates" / crate / "src"
-    return [path for path in sorted(folder.rglob("*.rs")) if "tests" not in str(path.relative_to(folder))]
+    return [
+        path
+        for path in sorted(folder.rglob("*.rs"))
+        if "tests" not in str(path.relative_to(folder)) and not path.name.startswith("no_")
+    ]
 
 
 def without_tests(text):

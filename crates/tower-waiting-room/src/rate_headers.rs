@@ -5,7 +5,7 @@
 //! chooses one of the profiles of [`RateHeaders`].
 //!
 //! ```text
-//! RateHeaders ─► [Field]: a name, and the Part of the report that is its value
+//! RateHeaders ─► [Field]: a name, and the HeaderPart of the report that is its value
 //!                   │
 //! Decision ───┬─► Report ─► HeaderMap
 //! PolicyLine ─┘
@@ -28,7 +28,7 @@ mod report;
 pub use self::{policy_line::QuotaUnit, profile::RateHeaders};
 pub(crate) use self::{
     policy_line::{MAX_NAME_LEN, QUOTA_EXCEEDED, quota_exceeded},
-    profile::{Field, Part},
+    profile::{Field, HeaderPart},
     report::{PolicyLine, PolicyState, Report, whole_seconds, write, write_refused},
 };
 

@@ -1,9 +1,9 @@
 //! A waiting room, rate limits and gates that many nodes share, on a Redis or Valkey server.
 //!
 //! A [`RedisStore`] is a [`Store`](waiting_room_core::Store): every node of a service has one, and
-//! all of them share one room. The guarantees of the room hold across the nodes, because each verb
-//! is one script, which the server completes before it starts the next: no limit is exceeded, no
-//! visitor waits while a slot is free for it, and visitors are admitted in order.
+//! all of them share one room. Each verb is one script, which the server completes before it starts
+//! the next, so the guarantees of the room hold across the nodes: no limit is exceeded, no visitor
+//! waits while a slot is free for it, and visitors are admitted in order.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,11 +22,12 @@
 //! ```
 //!
 //! The application supplies the connection: with or without TLS, to a single server or to a
-//! cluster. In a cluster, a room lives on one node of the cluster, because all its keys have the
+//! cluster. In a cluster, all keys of a room are stored on one cluster node, because they have the
 //! same hash tag. [`RedisStore::connect`] opens a new connection when calls fail or time out,
 //! because the peer of a connection can vanish without closing it.
 //!
-//! [`RedisLimits`] shares rate limits in the same way, and [`GateShare`] a limit on concurrency.
+//! [`RedisLimits`] shares rate limits in the same way, and [`GateShare`] shares a concurrency
+//! limit.
 //!
 //! # Round trips
 //!
@@ -36,18 +37,18 @@
 //!  renew ─┘   same verb is in flight      └─► EVALSHA renew
 //! ```
 //!
-//! A request with a valid pass makes no call, unless the pass is due for renewal. Nor does a
-//! check-in of a visitor so far back that it cannot be admitted soon: its node answers it. Every
-//! other request takes one round trip, and calls that arrive while one of the same verb is in
-//! flight share the next one. A decision that takes longer than its deadline is an error; the
-//! failure policy of the layer then decides about the visitor.
+//! A request with a valid pass makes no call unless the pass is due for renewal. Nor does a
+//! check-in of a visitor so far back in the line that it cannot be admitted soon: the node answers
+//! it. Every other request takes one round trip, and calls that arrive while one of the same verb
+//! is in flight share the next round trip. A decision that takes longer than its deadline is an
+//! error; the layer's failure policy then determines what happens to the visitor.
 //!
 //! # Time
 //!
-//! The room's clock is that of the server, and never runs backwards: if the server's clock is set
-//! back, or another server takes over, the time of the room continues from where it was. A node
-//! derives the time from the replies that it receives. Its estimate is never behind the server's
-//! clock, so a pass that has expired there is not accepted here.
+//! A room uses the server's clock, but its time never runs backwards: if the server's clock is set
+//! back, or another server takes over, the room's time continues from where it was. A node derives
+//! the time from the replies that it receives. Its estimate is never behind the server's clock, so
+//! a node does not accept a pass that has expired on the server.
 
 mod batches;
 mod clock;

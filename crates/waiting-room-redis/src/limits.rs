@@ -1,8 +1,8 @@
 //! Rate limits that any number of nodes share.
 //!
 //! [`RedisLimits`] is a [`RateStore`](waiting_room_core::rate::RateStore): one script charges all
-//! limits of a request or none, in one round trip. Each meter of the core has a twin in Lua with
-//! the same integer arithmetic, so a limit means the same on one node and on many.
+//! limits of a request or none of them, in one round trip. Each meter in the core has a twin in Lua
+//! that uses the same integer arithmetic, so a limit means the same on one node as on many.
 //!
 //! ```text
 //!  request ─► refused here lately? ─ yes ─► refused again, until the store may allow it
@@ -16,7 +16,7 @@
 //!  settle ─┘
 //! ```
 //!
-//! A node keeps only a bounded memory of recent refusals and of leased blocks. The state of every
+//! A node keeps only a bounded number of recent refusals and leased blocks. The state of every
 //! limit is on the server.
 
 mod ask;

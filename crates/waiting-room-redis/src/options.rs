@@ -1,17 +1,17 @@
 //! The options of a store: its deadline, the prefix of its keys, and a clock for tests.
 //!
-//! They are checked once, when a store connects. A value out of bounds is an error that names the
-//! option; no value is clamped.
+//! The options are checked once, when a store connects. A value that is out of bounds causes an
+//! error that names the option; values are never clamped.
 
 use std::{sync::Arc, time::Duration};
 
 use waiting_room_core::{ConfigError, error::ConfigErrorKind, time::Clock};
 
-/// How a [`RedisStore`](crate::RedisStore), [`RedisLimits`](crate::RedisLimits) or a
-/// [`GateShare`](crate::GateShare) talks to its server.
+/// Options for how a [`RedisStore`](crate::RedisStore), [`RedisLimits`](crate::RedisLimits) or
+/// [`GateShare`](crate::GateShare) communicates with its server.
 ///
-/// All nodes that share a room, limits or a gate need the same [prefix](Self::prefix); deadlines
-/// may differ.
+/// All nodes that share a room, limits or a gate need the same [prefix](Self::prefix); their
+/// deadlines may differ.
 #[derive(Clone, Debug)]
 pub struct RedisStoreOptions {
     /// The longest time that one script may take, as seen from this node.
@@ -23,40 +23,43 @@ pub struct RedisStoreOptions {
 }
 
 impl RedisStoreOptions {
-    /// The shortest and the longest [`deadline`](Self::deadline).
+    /// The shortest and the longest [`deadline`](Self::deadline) that can be configured.
     pub const DEADLINE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(10));
 
-    /// A deadline of 50 ms, keys that begin with `{wr:`, and the clock of the server.
+    /// Creates the default options: a deadline of 50 ms, keys that begin with `{wr:`, and the
+    /// server's clock.
     #[must_use]
     pub fn new() -> Self {
         Self { deadline: Duration::from_millis(50), prefix: "wr".to_owned(), clock: None }
     }
 
-    /// How long a visitor's request waits for a decision: 1 ms to 10 s, 50 ms by default.
+    /// Sets how long a request waits for a decision: 1 ms to 10 s, 50 ms by default.
     ///
-    /// When it has passed, the failure policy of the layer decides. A connection of the `redis`
-    /// crate has a response timeout of its own, 500 ms by default; the shorter of the two applies.
+    /// When the deadline has passed, the layer's failure policy applies. A connection of the
+    /// `redis` crate has its own response timeout, 500 ms by default; the shorter of the two takes
+    /// effect.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// The prefix of all keys, `wr` by default: different services on one server need different
+    /// Sets the prefix of all keys, `wr` by default. Services that share a server need different
     /// prefixes.
     ///
-    /// 1 to 64 letters, digits, `-`, `_`, `.` and `:`. The prefix and the name of the room, of the
-    /// limits or of the gate are the hash tag `{prefix:name}`, so braces are not allowed.
+    /// A prefix consists of 1 to 64 letters, digits, `-`, `_`, `.` and `:`. Together with the name
+    /// of the room, the limits or the gate it forms the hash tag `{prefix:name}`, so braces are not
+    /// allowed.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// Replaces the clock of the server, for tests and simulations.
+    /// Replaces the server's clock, for tests and simulations.
     ///
-    /// All nodes of a room must share this clock. A [`GateShare`](crate::GateShare) ignores it and
-    /// keeps the time of the server.
+    /// All nodes of a room must share this clock. A [`GateShare`](crate::GateShare) ignores this
+    /// option and keeps using the server's clock.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Some(Arc::new(clock));
@@ -67,7 +70,7 @@ impl RedisStoreOptions {
     ///
     /// # Errors
     ///
-    /// The first option that is out of bounds, with its value.
+    /// Returns an error for the first invalid option; it states the option's value.
     pub(crate) fn validate(self) -> Result<Self, ConfigError> {
         let (shortest, longest) = Self::DEADLINE;
         if self.deadline < shortest || self.deadline > longest {

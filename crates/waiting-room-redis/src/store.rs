@@ -1,8 +1,8 @@
-//! The store: the verbs of a room, each a script on the server.
+//! The store: the verbs of a room, each of which is a script on the server.
 //!
 //! A [`RedisStore`] is a thin handle. Each verb has a channel to a task that batches its calls
-//! (`batches.rs`); another task looks at the room once a second (`watch.rs`); and all of them share
-//! what the node knows (`shared.rs`).
+//! (`batches.rs`), and another task reads the room once a second (`watch.rs`). All tasks share the
+//! node's state (`shared.rs`).
 //!
 //! ```text
 //!  enter ────► channel ─► task ─┐
@@ -11,8 +11,8 @@
 //!                       watch ──┘
 //! ```
 //!
-//! The tasks end when the last handle is dropped: the channels close, and the watch holds only a
-//! weak reference to one of them.
+//! The tasks end when the last handle is dropped: the channels close, and the watch task holds only
+//! a weak reference to one of the channels.
 
 use std::{
     fmt,
@@ -41,16 +41,16 @@ use crate::{
     verbs, watch,
 };
 
-/// A [`Store`] on a Redis or Valkey server, for any number of nodes.
+/// A [`Store`] on a Redis or Valkey server that any number of nodes can share.
 ///
-/// See the [crate docs](crate) for the calls that it makes, and when. Clones share the connection
-/// and all state of the node.
+/// The [crate docs](crate) describe which requests make a call to the server. Clones share the
+/// connection and all state of the node.
 ///
 /// # Cancel safety
 ///
 /// Dropping the future of a verb does not undo the verb, which may have taken effect. The exception
-/// is `enter`: if it has admitted the visitor, the slot is given back, because the pass has reached
-/// no caller.
+/// is `enter`: if it admitted the visitor, the slot is released, because no caller received the
+/// pass.
 #[derive(Clone)]
 pub struct RedisStore {
     shared: Arc<Shared>,
@@ -59,20 +59,21 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// Joins the room that these rules name, and opens it if there is none.
+    /// Joins the room that these rules name, or opens it if it does not exist.
     ///
-    /// The server keeps the rules with which the room was opened. A node that starts with other
-    /// rules is a new release: its rules replace those in force, on all nodes. A node that starts
-    /// with the same rules adopts the changes that operators have made since.
+    /// The server keeps the rules with which the room was opened. A node that starts with different
+    /// rules is treated as a new release: its rules replace those in force, on all nodes. A node
+    /// that starts with the same rules adopts the changes that operators have made since.
     ///
     /// `open` is called now, and again when the connection breaks or calls on it time out. If the
-    /// server cannot be reached within 5 s, the node starts without it: until it is reached, the
-    /// failure policy of the layer decides, and the time is that of this machine.
+    /// server cannot be reached within 5 s, the node starts without it. Until the server is
+    /// reached, the layer's failure policy applies, and the time comes from the clock of this
+    /// machine.
     ///
     /// # Errors
     ///
-    /// Invalid rules or options, a server that is reached and refuses the node, or one that may
-    /// evict keys.
+    /// Returns an error if the rules or options are invalid, if the server is reached but refuses
+    /// the node, or if the server may evict keys.
     pub async fn connect<C, F>(
         open: impl Fn() -> F + Send + Sync + 'static,
         rules: RoomRules,
@@ -87,11 +88,11 @@ impl RedisStore {
         Self::start(connections, rules, options).await
     }
 
-    /// Joins the room on an existing connection, which has to reconnect by itself.
+    /// Joins the room over an existing connection, which must reconnect by itself.
     ///
     /// Use it for a cluster, or for a connection that follows Sentinel. The store cannot replace
     /// this connection: if its peer vanishes without closing it, calls time out until the
-    /// connection itself notices, which without keep-alives may be never.
+    /// connection itself detects that, which may never happen without keep-alives.
     ///
     /// # Errors
     ///
@@ -108,7 +109,7 @@ impl RedisStore {
         Self::start(Connections::only(connection), rules, options).await
     }
 
-    /// Joins the room and starts the tasks, with rules and options that are valid.
+    /// Joins the room and starts the tasks. The rules and options have been validated.
     async fn start<C>(
         connections: Arc<Connections<C>>,
         rules: RoomRules,
@@ -124,7 +125,8 @@ impl RedisStore {
         };
         match joined {
             Ok(()) => _ = shared.breaker.succeeded(),
-            // The breaker stays open, and the watch joins the room once the server is there.
+            // The breaker stays open, and the watch task joins the room once the server is
+            // reachable.
             Err(error) if is_away(&error) => shared.is_not_there(&error),
             Err(error) => return Err(error),
         }
@@ -136,27 +138,28 @@ impl RedisStore {
             tokio::spawn(batches::serve(verb, served, connections, shared));
             calls
         });
-        // A strong reference would keep the channels open, and the tasks running, for ever.
+        // A strong reference would keep the channels open, and the tasks running, forever.
         let [lane, ..] = &lanes;
         let watched = lane.downgrade();
         tokio::spawn(watch::watch(connections, Arc::clone(&shared), watched));
         Ok(Self { shared, lanes })
     }
 
-    /// Calls a verb for one visitor, in the next batch of that verb.
+    /// Calls a verb for one visitor, as part of the verb's next batch.
     ///
-    /// `enters` is the visitor of an `enter`, and `None` for the other verbs.
+    /// `enters` is the visitor that an `enter` is for, and `None` for the other verbs.
     ///
     /// # Errors
     ///
-    /// The breaker is open, the channel is full, or the script fails or takes too long.
+    /// Returns an error if the breaker is open, the channel is full, or the script fails or takes
+    /// too long.
     async fn ask(
         &self,
         verb: Verb,
         arguments: Vec<Vec<u8>>,
         enters: Option<VisitorId>,
     ) -> Result<(Head, ReplyFields), StoreError> {
-        // While the server is away a visitor must not wait for a deadline that is bound to pass.
+        // While the server is away, a visitor must not wait for a call that is bound to time out.
         let breaker = &self.shared.breaker;
         if breaker.is_open() {
             return Err(StoreError::new(StoreErrorKind::Unavailable).with_source(BREAKER_IS_OPEN));
@@ -166,10 +169,10 @@ impl RedisStore {
         self.lanes[verb as usize].try_send(call).map_err(|_| breaker.crowded_out())?;
         match timeout(patience(self.shared.deadline), replied).await {
             Ok(Ok(replied)) => replied,
-            // The task has dropped the call: it has panicked, or the runtime shuts down.
+            // The task dropped the call: it panicked, or the runtime is shutting down.
             Ok(Err(_)) => Err(StoreError::new(StoreErrorKind::Unavailable)),
-            // The breaker is left alone: the batch counts its own failure, and one slow script is
-            // not as many failures as there are visitors who wait for it.
+            // The breaker is left alone: the batch records its own failure, and a slow script must
+            // count as one failure, not as one for each visitor that waits for it.
             Err(_) => Err(breaker.overdue()),
         }
     }
@@ -190,8 +193,8 @@ impl Store for RedisStore {
     }
 
     fn given_rules(&self) -> Arc<RoomRules> {
-        // The layer reads them once, to compare them with its own configuration, so the cost of
-        // the copy does not matter.
+        // The layer reads these rules once, to compare them with its own configuration, so the cost
+        // of copying them does not matter.
         Arc::new(self.shared.origin.clone())
     }
 
@@ -204,16 +207,17 @@ impl Store for RedisStore {
     }
 
     async fn enter(&self, id: VisitorId) -> Result<Verdict, StoreError> {
-        // The script receives the time until which this call waits, and does nothing if it runs
-        // later. Otherwise a call that was stuck in the buffer of a dead connection could take a
-        // slot after the watch has given the visitor's slot back.
+        // The script receives the deadline of this call, and does nothing if it runs after the
+        // deadline. Otherwise a call that was stuck in the buffer of a dead connection could take a
+        // slot after the watch task has released the visitor's slot.
         let waited = Instant::now() + self.shared.deadline;
         loop {
             let until = self.shared.clock.after(waited.saturating_duration_since(Instant::now()));
             let (head, said) = self.ask(Verb::Enter, verbs::enter(id, until), Some(id)).await?;
             match verbs::verdict(&head, said, id, None, &self.shared.rules()) {
-                // The script found itself too late although this call still waits, so the server's
-                // clock was set forward. The reply has corrected this node's estimate of it.
+                // The script considered itself late although this call is still waiting, so the
+                // server's clock must have been set forward. The reply has corrected this node's
+                // estimate of that clock.
                 Err(error) if error.kind() == StoreErrorKind::Busy && Instant::now() < waited => {}
                 verdict => return verdict,
             }
@@ -221,7 +225,7 @@ impl Store for RedisStore {
     }
 
     async fn check_in(&self, ticket: Ticket) -> Result<Verdict, StoreError> {
-        // Most visitors of a long line stand behind the frontier, and need no round trip.
+        // Most visitors in a long line are behind the frontier and need no round trip.
         if let Some(verdict) = self.shared.answer(&ticket) {
             return Ok(verdict);
         }
@@ -249,7 +253,7 @@ impl Store for RedisStore {
     }
 
     async fn snapshot(&self) -> Result<RoomSnapshot, StoreError> {
-        // The reply carries the rules only if they are not of this version.
+        // The reply contains the rules only if their version differs from this one.
         let known = vec![self.shared.known_version()];
         let (head, said) = self.ask(Verb::Snapshot, known, None).await?;
         self.shared.take_snapshot(&head, said).map(|(snapshot, _)| snapshot)
@@ -260,11 +264,11 @@ impl Store for RedisStore {
         change: impl Fn(RoomRules) -> RoomRules + Send,
     ) -> Result<(), StoreError> {
         // Compare and set: the script rejects a change to a version that is no longer in force, and
-        // returns the rules that are, to which the change is then applied again.
+        // returns the rules that are. The change is then applied again to those rules.
         for _ in 0..MAX_CHANGES {
             let (version, old) = self.shared.known();
             let new = change(RoomRules::clone(&old)).validate()?;
-            // The name is part of every key, so another name would be another room.
+            // The name is part of every key, so a different name would mean a different room.
             if new.name() != old.name() {
                 let expected = format!("{:?}, the name of the room in use", old.name());
                 let given = format!("{:?}", new.name());
@@ -274,13 +278,13 @@ impl Store for RedisStore {
             let arguments = verbs::configure(version, &new);
             let (head, mut said) = self.ask(Verb::Configure, arguments, None).await?;
             let is_set = said.signed()? == 1;
-            // In either case the reply has the rules in force, with their version.
+            // In either case the reply contains the rules in force and their version.
             self.shared.take_rules(head.version, &said.bytes()?)?;
             if is_set {
                 return Ok(());
             }
         }
-        // Each attempt has found that another change came first.
+        // Every attempt was preceded by another change.
         Err(StoreError::new(StoreErrorKind::Unavailable).with_source("the rules keep changing"))
     }
 }
@@ -294,12 +298,14 @@ impl fmt::Debug for RedisStore {
     }
 }
 
-/// The cause of errors while the breaker is open.
+/// The source of the errors that are returned while the breaker is open.
 pub(crate) const BREAKER_IS_OPEN: &str =
     "the last calls have failed, and none is sent until a probe succeeds";
 
-/// The most calls of one verb that wait while a batch is in flight; others fail at once.
+/// The maximum number of calls of one verb that wait while a batch is in flight. Further calls fail
+/// at once.
 const MAX_WAITING: usize = 4_096;
 
-/// How often an operator's change is tried, should other changes to the rules precede it each time.
+/// The maximum number of times that an operator's change is attempted if another change to the
+/// rules precedes it each time.
 const MAX_CHANGES: usize = 8;

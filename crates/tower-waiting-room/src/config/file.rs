@@ -115,7 +115,7 @@ pub(super) struct ConfigFile {
     cookie: CookieFile,
     /// Rules for requests that skip the whole layer. The first rule that covers a request counts.
     #[serde(default)]
-    bypass: Vec<Rule>,
+    bypass: Vec<BypassRule>,
     /// The stages that a CORS preflight passes: `skip_room` by default.
     #[serde(default)]
     preflight: Preflight,
@@ -138,7 +138,7 @@ pub(super) struct ConfigFile {
 /// `{ "name": "health", "path": "/healthz" }`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Rule {
+struct BypassRule {
     /// The name, which is reported as `bypass:<name>`.
     name: String,
     #[serde(flatten)]
@@ -219,7 +219,7 @@ impl TryFrom<ConfigFile> for WaitingRoomConfig {
     }
 }
 
-impl Rule {
+impl BypassRule {
     /// Turns the rule into one of the builder.
     ///
     /// # Errors

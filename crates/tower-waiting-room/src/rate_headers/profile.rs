@@ -1,7 +1,7 @@
 //! The profiles: which headers inform a client about its limits, and the contents of each.
 //!
 //! A profile is a table of [`Field`]s. To add one, add a variant to [`RateHeaders`], its table, and
-//! any [`Part`] that no other profile has. The header names must also be listed in
+//! any [`HeaderPart`] that no other profile has. The header names must also be listed in
 //! `EXPOSED_HEADERS` for scripts of other origins; a test checks that.
 
 use http::HeaderName;
@@ -69,14 +69,14 @@ pub(crate) struct Field {
     /// The name, in lower case as in HTTP/2.
     pub(crate) name: HeaderName,
     /// The content of the header.
-    pub(crate) part: Part,
+    pub(crate) part: HeaderPart,
     /// Whether several lines form one list. Any other header may occur only once in a response.
     pub(super) is_list: bool,
 }
 
 /// The part of a [`Report`](super::Report) that one header holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum HeaderPart {
     /// The most that can be used at once, by the policy that binds.
     Limit,
     /// The remaining quota of each policy and the time until it grows, in the form of draft 11.
@@ -100,7 +100,7 @@ pub(crate) enum Part {
     Triple,
 }
 
-impl Part {
+impl HeaderPart {
     /// Whether several header lines with this part form one list (RFC 9110 section 5.3).
     const fn is_list(self) -> bool {
         matches!(self, Self::Limits | Self::LimitsAndTriple | Self::Policies | Self::Quotas)
@@ -108,34 +108,34 @@ impl Part {
 }
 
 /// A header of this name and content. The name must be in lower case.
-const fn field(name: &'static str, part: Part) -> Field {
+const fn field(name: &'static str, part: HeaderPart) -> Field {
     Field { name: HeaderName::from_static(name), part, is_list: part.is_list() }
 }
 
 static X_RATE_LIMIT: [Field; 3] = [
-    field("x-ratelimit-remaining", Part::Remaining),
-    field("x-ratelimit-limit", Part::Limit),
-    field("x-ratelimit-retry-after", Part::RetryAfter),
+    field("x-ratelimit-remaining", HeaderPart::Remaining),
+    field("x-ratelimit-limit", HeaderPart::Limit),
+    field("x-ratelimit-retry-after", HeaderPart::RetryAfter),
 ];
 
 static COMMON: [Field; 6] = [
-    field("x-ratelimit-limit", Part::Limit),
-    field("x-ratelimit-remaining", Part::Remaining),
-    field("x-ratelimit-reset", Part::ResetAt),
-    field("x-ratelimit-retry-after", Part::RetryAfter),
-    field("ratelimit-policy", Part::Policies),
-    field("ratelimit", Part::LimitsAndTriple),
+    field("x-ratelimit-limit", HeaderPart::Limit),
+    field("x-ratelimit-remaining", HeaderPart::Remaining),
+    field("x-ratelimit-reset", HeaderPart::ResetAt),
+    field("x-ratelimit-retry-after", HeaderPart::RetryAfter),
+    field("ratelimit-policy", HeaderPart::Policies),
+    field("ratelimit", HeaderPart::LimitsAndTriple),
 ];
 
 static DRAFT_11: [Field; 2] =
-    [field("ratelimit-policy", Part::Policies), field("ratelimit", Part::Limits)];
+    [field("ratelimit-policy", HeaderPart::Policies), field("ratelimit", HeaderPart::Limits)];
 
 static DRAFT_6: [Field; 4] = [
-    field("ratelimit-limit", Part::Limit),
-    field("ratelimit-remaining", Part::Remaining),
-    field("ratelimit-reset", Part::ResetIn),
-    field("ratelimit-policy", Part::Quotas),
+    field("ratelimit-limit", HeaderPart::Limit),
+    field("ratelimit-remaining", HeaderPart::Remaining),
+    field("ratelimit-reset", HeaderPart::ResetIn),
+    field("ratelimit-policy", HeaderPart::Quotas),
 ];
 
 static DRAFT_7: [Field; 2] =
-    [field("ratelimit", Part::Triple), field("ratelimit-policy", Part::Quotas)];
+    [field("ratelimit", HeaderPart::Triple), field("ratelimit-policy", HeaderPart::Quotas)];

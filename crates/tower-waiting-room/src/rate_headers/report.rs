@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use waiting_room_core::{Quota, Timestamp, rate::Decision};
 
-use super::profile::{Field, Part};
+use super::profile::{Field, HeaderPart};
 
 /// The constant texts of a policy, for headers and for the answer to a request that exceeds it.
 #[derive(Clone, Debug)]
@@ -98,19 +98,21 @@ impl<'a> Report<'a> {
 
     /// The value of one header; `None` if it does not apply to this response.
     #[inline]
-    pub(crate) fn value(&self, part: Part) -> Option<HeaderValue> {
+    pub(crate) fn value(&self, part: HeaderPart) -> Option<HeaderValue> {
         let reset = |told: &PolicyState<'_>| told.decision.reset;
         match part {
-            Part::Limit => self.binding.map(|told| told.line.limit.clone()),
-            Part::Limits => self.limits(|told| told.limit(false)),
-            Part::LimitsAndTriple => self.limits(|told| told.limit(self.is_binding(told))),
-            Part::Policies => list(self.told.iter().map(|told| &told.line.policy)),
-            Part::Quotas => list(self.told.iter().map(|told| &told.line.quota)),
-            Part::Remaining => self.binding.map(|told| value(told.decision.remaining)),
-            Part::ResetAt => self.binding.map(|told| value(unix_seconds(self.now + reset(told)))),
-            Part::ResetIn => self.binding.map(|told| value(seconds(reset(told)))),
-            Part::RetryAfter => self.retry_after.map(value),
-            Part::Triple => self.shown().find(|told| self.is_binding(told))?.triple(),
+            HeaderPart::Limit => self.binding.map(|told| told.line.limit.clone()),
+            HeaderPart::Limits => self.limits(|told| told.limit(false)),
+            HeaderPart::LimitsAndTriple => self.limits(|told| told.limit(self.is_binding(told))),
+            HeaderPart::Policies => list(self.told.iter().map(|told| &told.line.policy)),
+            HeaderPart::Quotas => list(self.told.iter().map(|told| &told.line.quota)),
+            HeaderPart::Remaining => self.binding.map(|told| value(told.decision.remaining)),
+            HeaderPart::ResetAt => {
+                self.binding.map(|told| value(unix_seconds(self.now + reset(told))))
+            }
+            HeaderPart::ResetIn => self.binding.map(|told| value(seconds(reset(told)))),
+            HeaderPart::RetryAfter => self.retry_after.map(value),
+            HeaderPart::Triple => self.shown().find(|told| self.is_binding(told))?.triple(),
         }
     }
 

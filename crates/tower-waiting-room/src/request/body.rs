@@ -157,11 +157,11 @@ struct TimedBody {
     timeout: Duration,
     /// `None` until the reader has to wait for the first time. A body that is always ready needs no
     /// timer.
-    wait: Option<Wait>,
+    wait: Option<ReadTimer>,
 }
 
 /// The timer of the wait for a frame. It is reused for all frames of a body.
-struct Wait {
+struct ReadTimer {
     /// Set to the end of the current wait, or left at that of an earlier one.
     sleep: Pin<Box<Sleep>>,
     /// Whether the reader has asked for a frame that has not arrived.
@@ -177,7 +177,7 @@ impl TimedBody {
             None if Handle::try_current().is_err() => return Poll::Pending,
             None => {
                 let sleep = Box::pin(time::sleep(self.timeout));
-                self.wait.insert(Wait { sleep, is_under_way: true })
+                self.wait.insert(ReadTimer { sleep, is_under_way: true })
             }
         };
         // The first poll of a wait starts the time; repeated polls of the same wait do not extend

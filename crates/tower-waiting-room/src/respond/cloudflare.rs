@@ -8,7 +8,7 @@
 //! The numbers are coarser than ours: whole minutes, and one wait unless the order is random.
 
 use serde::Serialize;
-use waiting_room_core::{Reason, room::QueueingMethod};
+use waiting_room_core::room::QueueingMethod;
 
 use super::{
     Answer,
@@ -82,7 +82,6 @@ impl CfWaitingRoom {
         let [p25, p50, p75] = minutes.unwrap_or_default();
         // Cloudflare defines the percentiles for a random order only. A line in order has one wait.
         let spread = if method == QueueingMethod::Random { [p25, p50, p75] } else { [0; 3] };
-        let is_prequeueing = answer.reason == Reason::Prequeue;
         Self {
             in_waiting_room: true,
             wait_time_known: minutes.is_some(),
@@ -104,8 +103,8 @@ impl CfWaitingRoom {
             is_random_queue: method == QueueingMethod::Random,
             is_passthrough_queue: method == QueueingMethod::Passthrough,
             is_reject_queue: method == QueueingMethod::Reject,
-            is_event_active: is_prequeueing,
-            is_event_prequeueing: is_prequeueing,
+            is_event_active: false,
+            is_event_prequeueing: false,
             time_until_event_start: 0,
             time_until_event_start_formatted: UNAVAILABLE,
             time_until_event_end: 0,
@@ -202,6 +201,8 @@ mod tests {
     use std::time::Duration;
 
     use serde_json::{Value, json};
+
+    use waiting_room_core::Reason;
 
     use super::*;
     use crate::respond::sample;

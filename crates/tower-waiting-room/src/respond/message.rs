@@ -103,8 +103,6 @@ impl Message {
     ///
     /// The waiting page retries by itself, so there is no sentence about the time to retry.
     fn waiting(words: Sentences, answer: &Answer) -> Self {
-        let is_early = answer.reason == Reason::Prequeue;
-        let headline = if is_early { "headline-prequeue" } else { "headline-waiting" };
         // States the most exact fact that is known: the place itself, or else the number of
         // visitors ahead of a newcomer, or else that the order is drawn by lot.
         let position = match (answer.position, answer.ahead) {
@@ -132,13 +130,13 @@ impl Message {
         let retention = answer.place_retention;
         let keep = || words.with("keep", "span", &words.span(retention));
         Self {
-            detail: is_early.then(|| words.phrase("detail-prequeue")),
+            detail: None,
             position: Some(position),
             number: number.map(|number| words.0.count(number)),
             wait: Some(words.wait(answer)),
             // A newcomer has no place yet that could be kept.
             keep: (answer.is_placed && !retention.is_zero()).then(keep),
-            ..Self::bare(title, words.phrase(headline))
+            ..Self::bare(title, words.phrase("headline-waiting"))
         }
     }
 }

@@ -34,7 +34,8 @@ use super::{
 };
 use crate::{
     rate_headers::{
-        Field, Part, PolicyState, RateHeaders, Report, quota_exceeded, whole_seconds, write_refused,
+        Field, HeaderPart, PolicyState, RateHeaders, Report, quota_exceeded, whole_seconds,
+        write_refused,
     },
     request::{Client, ClientKind, Language, Program, RequestHead},
 };
@@ -110,7 +111,7 @@ struct PreparedHeaders {
     headers: HeaderMap,
     /// For each header, in the order of the map, the part of the report that is its value; `None`
     /// for a constant header.
-    parts: Box<[Option<Part>]>,
+    parts: Box<[Option<HeaderPart>]>,
 }
 
 impl Responder {
@@ -255,12 +256,12 @@ impl PreparedHeaders {
         // The headers that vary get a place with an empty value. `Retry-After` is not part of a
         // profile: every refusal has it.
         let dynamic = fields.iter().map(|field| (&field.name, field.part));
-        for (name, _) in dynamic.clone().chain([(&RETRY_AFTER, Part::RetryAfter)]) {
+        for (name, _) in dynamic.clone().chain([(&RETRY_AFTER, HeaderPart::RetryAfter)]) {
             headers.insert(name, HeaderValue::from_static(""));
         }
         let part = |name| match dynamic.clone().find(|(other, _)| *other == name) {
             Some((_, part)) => Some(part),
-            None => (name == RETRY_AFTER).then_some(Part::RetryAfter),
+            None => (name == RETRY_AFTER).then_some(HeaderPart::RetryAfter),
         };
         let parts = headers.keys().map(part).collect();
         Self { headers, parts }

@@ -16,7 +16,7 @@
 use std::{collections::HashMap, path::Path, sync::Arc};
 
 use super::{
-    entry::{Entry, key, literal, path_of},
+    entry::{RuleEntry, key, literal, path_of},
     error::RulesFileError,
     fields::{Fields, Given, Span},
     formats::format_of,
@@ -50,7 +50,7 @@ pub(crate) struct FileRule {
     /// The line on which the descriptor begins, counted from 1.
     pub(crate) line: usize,
     /// The entries from the root down. The rule applies to requests that match all of them.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<RuleEntry>,
     /// `None` if the rule limits nothing. It still names a value, so the neighbour without a value
     /// does not apply to that value.
     pub(crate) limit: Option<FileLimit>,
@@ -91,7 +91,7 @@ pub(super) struct Reading<'a> {
 
 /// A descriptor whose key and value have been read.
 struct Descriptor<'a> {
-    entry: Entry,
+    entry: RuleEntry,
     /// The place of the key, for errors about it.
     key: Span<'a>,
     /// The fields that are left: the limit, and the descriptors inside.
@@ -119,7 +119,7 @@ impl<'a> Reading<'a> {
     fn descriptors(
         &mut self,
         given: Given<'a>,
-        outer: &mut Vec<Entry>,
+        outer: &mut Vec<RuleEntry>,
     ) -> Result<(), RulesFileError> {
         if outer.len() == MAX_DEPTH {
             let depth = format!("at depth {}", MAX_DEPTH + 1);
@@ -162,7 +162,7 @@ impl<'a> Reading<'a> {
         let mut descriptors: Vec<Descriptor<'a>> = Vec::new();
         for given in given.list()? {
             let descriptor = self.descriptor(given)?;
-            let Entry { key, value, .. } = &descriptor.entry;
+            let RuleEntry { key, value, .. } = &descriptor.entry;
             let text = value.as_ref().map(|value| value.as_str().to_owned());
             let index = descriptors.len();
             if let Some(earlier) = indices.insert((key.clone(), text), index) {
@@ -195,7 +195,7 @@ impl<'a> Reading<'a> {
             (Some(_), Some(second)) => return Err(second.wrong("nothing beside value")),
             (value, capital) => value.or(capital).map(|given| literal(&key, given)).transpose()?,
         };
-        let entry = Entry { key, value, except: Arc::default() };
+        let entry = RuleEntry { key, value, except: Arc::default() };
         Ok(Descriptor { entry, key: place, fields })
     }
 
@@ -205,7 +205,11 @@ impl<'a> Reading<'a> {
     ///
     /// If the limit is wrong, or its name is too long or taken, or if `soft` or `shadow_mode` has
     /// no limit to apply to.
-    fn rule(&mut self, fields: &mut Fields<'a>, entries: &[Entry]) -> Result<(), RulesFileError> {
+    fn rule(
+        &mut self,
+        fields: &mut Fields<'a>,
+        entries: &[RuleEntry],
+    ) -> Result<(), RulesFileError> {
         let over_limit = over_limit(fields)?;
         let RateLimit { name, mut limit } = match fields.take("rate_limit") {
             Some(given) => rate_limit(given)?,

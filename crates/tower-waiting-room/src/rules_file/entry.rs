@@ -16,7 +16,7 @@ use crate::rate::Literal;
 
 /// One condition of a rule: a part of the request, and the values that it may have.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct RuleEntry {
     /// The part of the request, by the name that the file gives to it.
     pub(crate) key: String,
     /// The value that the part must have. `None` for any value, each of them counted by itself.
@@ -71,9 +71,9 @@ pub(super) fn literal(key: &str, given: Given<'_>) -> Result<Literal, RulesFileE
 
 /// Returns the name of a rule that the file does not name: the path to it, such as
 /// `shop/remote_address/path=/login`.
-pub(super) fn path_of(domain: &str, entries: &[Entry]) -> String {
+pub(super) fn path_of(domain: &str, entries: &[RuleEntry]) -> String {
     let mut path = domain.to_owned();
-    for Entry { key, value, .. } in entries {
+    for RuleEntry { key, value, .. } in entries {
         path.push('/');
         path.push_str(key);
         if let Some(value) = value {

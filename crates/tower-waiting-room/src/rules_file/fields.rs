@@ -14,7 +14,7 @@ use std::fmt::Display;
 
 use super::{
     error::RulesFileError,
-    node::{Field, Node, Value, shortened},
+    node::{Node, NodeField, Value, shortened},
     text::Text,
 };
 
@@ -160,7 +160,7 @@ impl<'a> Given<'a> {
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     pub(super) place: Span<'a>,
-    fields: Vec<Field>,
+    fields: Vec<NodeField>,
 }
 
 impl<'a> Fields<'a> {
@@ -175,7 +175,11 @@ impl<'a> Fields<'a> {
 
     /// Checks the names of all fields before any of them is read, so the first mistake that is
     /// reported does not depend on the order in which the caller takes them.
-    fn new(place: Span<'a>, fields: Vec<Field>, names: &[&str]) -> Result<Self, RulesFileError> {
+    fn new(
+        place: Span<'a>,
+        fields: Vec<NodeField>,
+        names: &[&str],
+    ) -> Result<Self, RulesFileError> {
         match fields.iter().find(|field| !names.contains(&&*field.name)) {
             Some(unknown) => {
                 let place = place.field(&unknown.name, unknown.at);
@@ -188,7 +192,7 @@ impl<'a> Fields<'a> {
     /// Takes a field out of the table; `None` if it is not there, or was taken before.
     pub(super) fn take(&mut self, name: &str) -> Option<Given<'a>> {
         let index = self.fields.iter().position(|field| field.name == name)?;
-        let Field { node: Node { at, value }, .. } = self.fields.remove(index);
+        let NodeField { node: Node { at, value }, .. } = self.fields.remove(index);
         Some(Given { place: self.place.field(name, at), value })
     }
 

@@ -18,7 +18,7 @@ use toml::{
 
 use super::{
     error::RulesFileError,
-    node::{Field, Node, Value, shortened},
+    node::{Node, NodeField, Value, shortened},
     text::Text,
 };
 
@@ -169,7 +169,7 @@ impl<'a> YamlReader<'a> {
                 return Err(self.text.wrong(at, format_args!("{name} is given twice"), expected));
             }
             let Some((event, span)) = self.next()? else { break };
-            fields.push(Field { at, name, node: self.node(event, &span)? });
+            fields.push(NodeField { at, name, node: self.node(event, &span)? });
         }
         Ok(Value::Table(fields))
     }
@@ -228,9 +228,9 @@ fn toml_node(text: Text<'_>, value: Spanned<DeValue<'_>>) -> Node {
 
 /// Turns a TOML table into fields in the order of the file.
 fn toml_table(text: Text<'_>, table: DeTable<'_>) -> Value {
-    let mut fields: Vec<Field> = table
+    let mut fields: Vec<NodeField> = table
         .into_iter()
-        .map(|(name, value)| Field {
+        .map(|(name, value)| NodeField {
             at: name.span().start,
             name: name.into_inner().into_owned(),
             node: toml_node(text, value),

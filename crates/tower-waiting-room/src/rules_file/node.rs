@@ -23,14 +23,14 @@ pub(super) enum Value {
     /// A value without quotes, as it is written: a number, a boolean, a date, or in YAML any word.
     Plain(String),
     /// The fields of a table, in the order of the file. No name occurs twice.
-    Table(Vec<Field>),
+    Table(Vec<NodeField>),
     /// A text in quotes, or a block scalar of YAML.
     Text(String),
 }
 
 /// A name in a table, with its value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Field {
+pub(super) struct NodeField {
     /// The offset of the name.
     pub(super) at: usize,
     pub(super) name: String,

@@ -10,7 +10,7 @@ use waiting_room_core::{
     rate::{Algorithm, Alignment, Refusals},
 };
 
-use super::{entry::Entry, limit::FileLimit, *};
+use super::{entry::RuleEntry, limit::FileLimit, *};
 use crate::rate::{Literal, OverLimit};
 
 const REGISTERED: [&str; 3] = ["message_type", "tenant", "user"];
@@ -37,9 +37,9 @@ fn limit(fields: &str) -> FileLimit {
     file.rules[0].limit.clone().unwrap()
 }
 
-fn entry(key: &str, value: Option<&str>, except: &[&str]) -> Entry {
+fn entry(key: &str, value: Option<&str>, except: &[&str]) -> RuleEntry {
     let literal = |&text: &&str| Literal::new(key, text.to_owned()).unwrap();
-    Entry {
+    RuleEntry {
         key: key.to_owned(),
         value: value.as_ref().map(literal),
         except: except.iter().map(literal).collect(),

@@ -77,8 +77,8 @@ impl Transport {
     ///
     /// A pass wins over a ticket, and a ticket over a pass that has expired. Among equals, the
     /// first candidate wins. Candidates after a valid pass are not opened.
-    pub(crate) fn find(&self, tokens: &Tokens, headers: &HeaderMap, now: Timestamp) -> Found {
-        let mut found = Found::nothing(if headers.contains_key(TOKEN_HEADER) {
+    pub(crate) fn find(&self, tokens: &Tokens, headers: &HeaderMap, now: Timestamp) -> FoundToken {
+        let mut found = FoundToken::nothing(if headers.contains_key(TOKEN_HEADER) {
             TokenSource::Header
         } else {
             TokenSource::Cookie
@@ -87,11 +87,11 @@ impl Transport {
             match (tokens.open(text, now), found.opened) {
                 // Nothing beats a valid pass, so the usual request costs a single decryption.
                 (Ok(opened @ Opened::Pass(_)), _) => {
-                    return Found { opened: Some(opened), source, ..found };
+                    return FoundToken { opened: Some(opened), source, ..found };
                 }
                 (Ok(opened @ Opened::Ticket(_)), None | Some(Opened::Lapsed(_)))
                 | (Ok(opened @ Opened::Lapsed(_)), None) => {
-                    found = Found { opened: Some(opened), source, ..found };
+                    found = FoundToken { opened: Some(opened), source, ..found };
                 }
                 (Ok(Opened::Lapsed(_) | Opened::Ticket(_)), Some(_)) => {}
                 (Err(error), _) => {
@@ -249,7 +249,7 @@ impl SetCookie {
 
 /// The token that counts for a request, and the way it was sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundToken {
     /// The pass or the ticket; `None` if the request has no valid one.
     pub(crate) opened: Option<Opened>,
     /// The way the token was sent. Without a valid token, the way that the client presumably
@@ -261,7 +261,7 @@ pub(crate) struct Found {
     pub(crate) last_error: Option<OpenError>,
 }
 
-impl Found {
+impl FoundToken {
     /// The result for a request of which no candidate has been opened yet.
     const fn nothing(source: TokenSource) -> Self {
         Self { opened: None, source, rejected: 0, last_error: None }

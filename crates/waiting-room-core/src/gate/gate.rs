@@ -130,7 +130,7 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// Returns the first rule that is out of bounds, as [`GateRules::validate`] does.
+    /// Returns an error if a rule is out of bounds, as [`GateRules::validate`] does.
     pub fn new(rules: GateRules, seed: u64) -> Result<Self, ConfigError> {
         Self::with_clock(rules, seed, SystemClock::new())
     }
@@ -139,7 +139,7 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// Returns the first rule that is out of bounds, as [`GateRules::validate`] does.
+    /// Returns an error if a rule is out of bounds, as [`GateRules::validate`] does.
     pub fn with_clock(rules: GateRules, seed: u64, clock: impl Clock) -> Result<Self, ConfigError> {
         rules.validate()?;
         let state = State {

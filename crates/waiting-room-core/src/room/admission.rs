@@ -1,6 +1,6 @@
 //! The conditions under which a visitor is admitted, gets a place, or continues a session.
 //!
-//! The verbs in `room.rs` change the state. The conditions only read it, except that a pass from
+//! The verbs in `room.rs` change the state. The conditions only read it, except that a pass issued
 //! before a loss of state may extend the hold.
 
 use crate::{
@@ -9,11 +9,12 @@ use crate::{
 };
 
 impl Room {
-    /// Returns whether a visitor with `ahead` present visitors before it may enter now. Both
-    /// results are reasons, for the admission or for the wait.
+    /// Decides whether a visitor may enter now, if `ahead` present visitors are ahead of it.
+    /// Returns the reason for the admission or, as an error, the reason for the wait.
     ///
-    /// The checks go from the most general reason to the most specific one. Only the last of them
-    /// depends on the visitor, so a visitor that waits behind others knows that something is free.
+    /// The checks go from the most general reason to the most specific one. Only the last check
+    /// depends on the visitor, so `QueuedBehindOthers` implies that a slot is free and that the
+    /// rate allows an admission.
     pub(super) fn may_enter(&self, ahead: u32, now: Timestamp) -> Result<Reason, Reason> {
         if self.rules.mode == RoomMode::QueueAll {
             return Err(Reason::QueueAll);
@@ -46,9 +47,9 @@ impl Room {
 
     /// Returns whether a pass that is unknown here is accepted.
     ///
-    /// With [`Recovery::Pause`], a pass from before the loss of state shows for how long other
+    /// With [`Recovery::Pause`], a pass issued before the loss of state shows for how long other
     /// passes may be valid, so the hold is extended accordingly. After the hold, newcomers may have
-    /// taken the slots, so such a pass needs a free one.
+    /// taken the slots, so such a pass is accepted only if a slot is free.
     pub(super) fn can_take_up(&mut self, pass: &Pass, now: Timestamp) -> bool {
         let is_of_before = pass.last_check_in < self.recovered_at;
         if self.rules.recovery != Recovery::Pause || !is_of_before {
@@ -66,7 +67,7 @@ impl Room {
     /// Returns the reason to report if another place for this visitor would exceed the share of its
     /// network.
     ///
-    /// In shadow mode the reason is reported, and the visitor gets the place all the same.
+    /// In shadow mode, the reason is reported, but the visitor still gets the place.
     pub(super) fn over_share(&self, id: VisitorId) -> Option<Reason> {
         let share = self.rules.places_per_network;
         let is_over = |places| self.line.of_network(id) >= places;

@@ -2,8 +2,8 @@
 //!
 //! Admissions are counted in slices of ten seconds over the last three minutes. The wait for the
 //! `k`-th admission from now is `k` divided by the measured rate. Its spread is that of a renewal
-//! process with the measured index of dispersion, so a rate that comes in bursts widens the range.
-//! Until 30 seconds have been measured, the configured limits stand in for the rate.
+//! process with the measured index of dispersion, so bursts of admissions widen the range. Until 30
+//! seconds have been measured, the rate is derived from the configured limits.
 //!
 //! ```text
 //!  admissions   3  0  4  2  …  3  1     18 complete slices of 10 s, and the current one
@@ -11,10 +11,10 @@
 //!  rate = sum / time,  dispersion = variance / mean of the complete slices
 //! ```
 //!
-//! First tickets are counted in the same slices, the last six of them.
+//! First tickets are counted in slices of the same length, over the last six slices.
 //!
-//! The estimate does not know the future: it takes no account of sessions that are about to lapse,
-//! or of visitors who will come back to places ahead.
+//! The estimate does not take into account sessions that are about to lapse, or visitors that will
+//! come back to places ahead.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -22,7 +22,7 @@ use crate::Timestamp;
 
 /// An expected wait: the median, with the middle half of the distribution around it.
 ///
-/// All values are in whole seconds, rounded up, as every client gets them.
+/// All values are in whole seconds, rounded up, as they are sent to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitEstimate {
@@ -35,21 +35,22 @@ pub struct WaitEstimate {
 }
 
 impl WaitEstimate {
-    /// The longest wait that is reported: one day. A longer one is reported as this.
+    /// The longest wait that is reported: one day. Longer waits are reported as one day.
     pub const MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// Creates an estimate from its quartiles, each rounded up to whole seconds and cut at
+    /// Creates an estimate from its quartiles, each rounded up to whole seconds and capped at
     /// [`MAX`](Self::MAX).
     #[must_use]
     pub fn new(p25: Duration, p50: Duration, p75: Duration) -> Self {
         Self { p25: whole(p25), p50: whole(p50), p75: whole(p75) }
     }
 
-    /// Returns the wait for the admission after `ahead` others, at `per_second` admissions. `None`
-    /// if the rate is zero.
+    /// Returns the expected wait behind `ahead` other visitors, at `per_second` admissions per
+    /// second, or `None` if the rate is zero.
     ///
-    /// The dispersion is the variance of admissions in equal spans of time, divided by their mean:
-    /// 1 if they are independent, more if they come in bursts.
+    /// The dispersion is the variance of the number of admissions in equal spans of time, divided
+    /// by the mean number. It is 1 if admissions are independent, and higher if they come in
+    /// bursts.
     #[must_use]
     pub fn behind(ahead: u32, per_second: f64, dispersion: f64) -> Option<Self> {
         if per_second <= 0.0 {
@@ -57,20 +58,21 @@ impl WaitEstimate {
         }
         let count = f64::from(ahead) + 1.0;
         let mean = count / per_second;
-        // The number of admissions in a time has a variance of dispersion × mean, so the time until
-        // a given number has a standard deviation of √(count × dispersion) / rate.
+        // The number of admissions in a given time has a variance of dispersion × mean, so the time
+        // until `count` admissions has a standard deviation of √(count × dispersion) / rate.
         let spread = QUARTILE * (count * dispersion).sqrt() / per_second;
         Some(Self::new(seconds(mean - spread), seconds(mean), seconds(mean + spread)))
     }
 
-    /// Returns the wait of one of `present` visitors whose order is drawn by lot, at `per_second`
-    /// admissions. `None` if the rate is zero.
+    /// Returns the expected wait of one of `present` visitors whose order is drawn by lot, at
+    /// `per_second` admissions per second, or `None` if the rate is zero.
     #[must_use]
     pub fn by_lot(present: u32, per_second: f64) -> Option<Self> {
         if per_second <= 0.0 {
             return None;
         }
-        // Each position is equally likely, so the wait is uniform up to that of the last visitor.
+        // Each position is equally likely, so the wait is uniformly distributed, up to the wait of
+        // the last visitor.
         let all = (f64::from(present) + 1.0) / per_second;
         Some(Self::new(seconds(all * 0.25), seconds(all * 0.5), seconds(all * 0.75)))
     }
@@ -82,9 +84,9 @@ const QUARTILE: f64 = 0.674_489_75;
 /// The counts of admissions and of first tickets, and the rates measured from them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Estimate {
-    /// Admissions per slice, oldest first. The last slice is the current one.
+    /// The number of admissions in each slice, oldest first. The last slice is the current one.
     slices: VecDeque<u32>,
-    /// First tickets in the last six slices, the current one first.
+    /// The number of first tickets in each of the last six slices, the current one first.
     first_touches: [u32; 6],
     /// The index of the current slice, counted from the epoch.
     current: u64,
@@ -95,9 +97,9 @@ pub(crate) struct Estimate {
 impl Estimate {
     /// The length of a slice.
     const SLICE: Duration = Duration::from_secs(10);
-    /// The complete slices that are kept: three minutes.
+    /// The number of complete slices that are kept, which cover three minutes.
     const SLICES: usize = 18;
-    /// The shortest measurement that yields a rate.
+    /// The minimum measuring time that yields a rate.
     const TRUSTED_AFTER: Duration = Duration::from_secs(30);
 
     /// Counts an admission at `now`.
@@ -114,13 +116,14 @@ impl Estimate {
         self.first_touches[0] = self.first_touches[0].saturating_add(1);
     }
 
-    /// First tickets in the current slice and the five before it: the last 50 to 60 seconds.
+    /// Returns the number of first tickets in the current slice and the five before it, which cover
+    /// the last 50 to 60 seconds.
     pub(crate) fn first_touches_in_last_minute(&mut self, now: Timestamp) -> u32 {
         self.roll(now);
         self.first_touches.iter().fold(0, |sum, touches| sum.saturating_add(*touches))
     }
 
-    /// First tickets per second over the current slice and the one before it.
+    /// Returns the number of first tickets per second over the current slice and the one before it.
     pub(crate) fn first_touches_per_second(&mut self, now: Timestamp) -> f64 {
         self.roll(now);
         let touches = f64::from(self.first_touches[0]) + f64::from(self.first_touches[1]);
@@ -128,9 +131,10 @@ impl Estimate {
         touches / covered.as_secs_f64()
     }
 
-    /// Admissions per second over the last three minutes, or `fallback` until enough is measured.
+    /// Returns the number of admissions per second over the last three minutes, or `fallback` until
+    /// enough time has been measured.
     ///
-    /// Zero if no visitor was admitted in these three minutes.
+    /// The rate is zero if no visitor was admitted in these three minutes.
     pub(crate) fn rate(&mut self, now: Timestamp, fallback: f64) -> f64 {
         self.roll(now);
         match self.measured_for(now) {
@@ -139,7 +143,7 @@ impl Estimate {
         }
     }
 
-    /// Returns the wait for the admission after `ahead` others, or `None` if no visitor is being
+    /// Returns the expected wait behind `ahead` other visitors, or `None` if no visitor is being
     /// admitted.
     pub(crate) fn wait(
         &mut self,
@@ -160,10 +164,11 @@ impl Estimate {
         WaitEstimate::by_lot(present, self.rate(now, fallback))
     }
 
-    /// Returns the variance of the complete slices divided by their mean; 1 for independent
-    /// admissions.
+    /// Returns the variance of the complete slices divided by their mean, which is 1 for
+    /// independent admissions.
     ///
-    /// It is at least 1. A steadier rate in the past is no promise that the range will be narrower.
+    /// The result is at least 1: even if past admissions were steadier than that, future ones may
+    /// not be.
     fn dispersion(&self) -> f64 {
         let complete = self.slices.len().saturating_sub(1);
         let total: u32 = self.slices.iter().take(complete).sum();
@@ -197,7 +202,8 @@ impl Estimate {
             self.current = index;
             self.slices.push_back(0);
         }
-        // After a long quiet time, all slices are empty: there is no need to roll through each.
+        // After a long quiet period, all slices are empty, so there is no need to roll through each
+        // of them.
         let steps = index.saturating_sub(self.current).min(Self::SLICES as u64 + 1);
         for _ in 0..steps {
             self.slices.push_back(0);
@@ -207,23 +213,25 @@ impl Estimate {
             self.first_touches.rotate_right(1);
             self.first_touches[0] = 0;
         }
-        // A clock that goes backwards changes nothing: the event is counted in the current slice.
+        // If the clock goes backwards, the current slice stays the same, and the event is counted
+        // in it.
         self.current = self.current.max(index);
     }
 }
 
-/// Rounds a wait up to whole seconds, and cuts it at the longest that is reported.
+/// Rounds a wait up to whole seconds, and caps it at the longest wait that is reported.
 fn whole(duration: Duration) -> Duration {
     let up = u64::from(duration.subsec_nanos() > 0);
     Duration::from_secs(duration.as_secs().saturating_add(up)).min(WaitEstimate::MAX)
 }
 
-/// A wait of this many seconds. Less than zero is zero, and too much is the longest wait.
+/// Converts a number of seconds to a wait. A negative number becomes zero, and a number that is too
+/// large becomes the longest wait.
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(WaitEstimate::MAX)
 }
 
-/// Returns the nanoseconds of a duration in whole seconds.
+/// Returns the number of nanoseconds in a duration of whole seconds.
 const fn nanos(duration: Duration) -> u64 {
     duration.as_secs() * 1_000_000_000
 }

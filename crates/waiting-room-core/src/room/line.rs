@@ -17,7 +17,7 @@
 //! The places of each network are counted as well. The network of a visitor is part of its id.
 //!
 //! A place is stored by id, and appears once in each of two orders: by rank, and by its next
-//! deadline. Each change keeps the three in step.
+//! deadline. Each change keeps all three structures consistent.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -35,7 +35,8 @@ pub(super) struct Line {
     places: HashMap<VisitorId, Place>,
     /// The order of the places, with a count of those that are present.
     ranks: Ranks,
-    /// The next deadline of each place: the end of its presence, or of the place itself.
+    /// The next deadline of each place: the time at which its visitor becomes away, or at which the
+    /// place is given up.
     deadlines: Deadlines,
     networks: Networks,
 }
@@ -57,16 +58,16 @@ struct Place {
 }
 
 impl Place {
-    /// Returns the time of the next change to this place without a check-in.
+    /// Returns the time at which this place changes next if its visitor does not check in.
     fn deadline(&self) -> Timestamp {
         self.present_until.unwrap_or(self.kept_until)
     }
 }
 
 impl Line {
-    /// Gives a visitor that has checked in a place at `rank`, or moves the one that it has.
+    /// Gives a visitor that has checked in a place at `rank`, or moves its existing place there.
     ///
-    /// The visitor is present until `present_until`, or until `kept_until` if that comes first.
+    /// The visitor is present until `present_until`, or until `kept_until` if that is earlier.
     pub(super) fn stand(
         &mut self,
         rank: Rank,
@@ -80,7 +81,8 @@ impl Line {
         match self.places.insert(id, place) {
             Some(old) => {
                 self.deadlines.cancel(old.deadline(), id);
-                // A check-in rarely changes the rank, and marking it is cheaper than moving it.
+                // A check-in rarely changes the rank, and marking a rank as present is cheaper than
+                // moving it.
                 if old.rank == rank {
                     self.ranks.mark(rank, true);
                 } else {
@@ -96,7 +98,7 @@ impl Line {
         self.deadlines.set(place.deadline(), id);
     }
 
-    /// Gives up the place of a visitor; returns whether it had one.
+    /// Gives up a visitor's place, and returns whether the visitor had one.
     pub(super) fn remove(&mut self, id: VisitorId) -> bool {
         let Some(place) = self.places.remove(&id) else {
             return false;
@@ -107,8 +109,8 @@ impl Line {
         true
     }
 
-    /// Marks visitors that have not checked in as away, and gives up places that were kept for long
-    /// enough.
+    /// Marks visitors that have not checked in as away, and gives up places that have been kept for
+    /// long enough.
     ///
     /// After a long pause, a place may pass both deadlines in one call.
     pub(super) fn reap(&mut self, now: Timestamp) {
@@ -128,7 +130,7 @@ impl Line {
         }
     }
 
-    /// Orders all places anew. Presence and deadlines stay as they are.
+    /// Reorders all places. Presence and deadlines do not change.
     pub(super) fn reorder(&mut self, rank: impl Fn(VisitorId, Timestamp) -> u64) {
         self.ranks = Ranks::default();
         for (&id, place) in &mut self.places {
@@ -181,17 +183,17 @@ impl Line {
 }
 
 impl Networks {
-    /// The longest line in which the invariants count all places again, which takes O(n).
+    /// The maximum length of a line for which the invariants recount all places, which takes O(n).
     const CHECKED: usize = 64;
 
-    /// Counts a place that was made.
+    /// Counts a new place.
     fn add(&mut self, id: VisitorId) {
         if let Some(network) = id.network() {
             *self.0.entry(network).or_default() += 1;
         }
     }
 
-    /// Takes back the count of a place that was given up.
+    /// Stops counting a place that has been given up.
     fn take(&mut self, id: VisitorId) {
         if let Some(network) = id.network()
             && let Entry::Occupied(mut places) = self.0.entry(network)

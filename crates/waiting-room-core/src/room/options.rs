@@ -1,12 +1,12 @@
-//! The rules of a room that are a choice between a few options.
+//! The rules of a room that offer a choice between a few options.
 
 /// Whether requests prolong a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[expect(clippy::exhaustive_enums, reason = "requests prolong a session or they do not")]
 pub enum SessionRenewal {
-    /// A session ends one session duration after its admission, whatever its requests. The visitor
-    /// is a newcomer then.
+    /// A session ends one session duration after the visitor's admission, whether or not the
+    /// visitor makes requests. After that, the visitor is a newcomer.
     Fixed,
     /// A session lasts for at least one session duration after its last request.
     Sliding,
@@ -19,29 +19,29 @@ pub enum SessionRenewal {
 pub enum QueueingMethod {
     /// Visitors are admitted in the order of their first touch.
     Fifo,
-    /// All visitors are admitted at once, up to
-    /// [`RoomRules::MAX_USERS`](crate::RoomRules::MAX_USERS). Visitors are counted, and the limits
+    /// All visitors are admitted immediately, up to
+    /// [`RoomRules::MAX_USERS`](crate::RoomRules::MAX_USERS). Visitors are counted, but the limits
     /// have no effect.
     Passthrough,
     /// Visitors are admitted by lot. The lots are drawn again every minute.
     Random,
-    /// Visitors that find the room full are refused, and none joins the line. Visitors that have a
-    /// place from before are still served.
+    /// Visitors that find the room full are refused, and no visitor joins the line. Visitors that
+    /// already have a place are still served.
     Reject,
 }
 
-/// The operator's mode.
+/// The mode in which the operator runs a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum RoomMode {
-    /// The limits decide.
+    /// Visitors are admitted up to the limits.
     Auto,
     /// Visitors with a place are served, and newcomers are refused.
     Drain,
-    /// No visitor is admitted. Sessions that have begun continue.
+    /// No visitor is admitted. Existing sessions continue.
     QueueAll,
-    /// The room is switched off: requests pass it and are not counted.
+    /// The room is switched off: requests bypass it and are not counted.
     Suspended,
 }
 
@@ -52,8 +52,8 @@ pub enum RoomMode {
 pub enum CookieTest {
     /// Clients are tested while at least this share of the slots is in use, in percent.
     ///
-    /// A newcomer then receives a ticket even if a slot is free, and is asked back after a second.
-    /// Clients that keep no cookies thus take no slots.
+    /// A newcomer then receives a ticket even if a slot is free, and is asked to come back after a
+    /// second. Clients that do not keep cookies therefore take no slots.
     AboveUtilization(u8),
     /// Clients are never tested: a newcomer takes a free slot.
     Off,
@@ -70,19 +70,19 @@ pub enum CookieTest {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum PlacesPerNetwork {
-    /// At most this many. A further visitor is refused, and joins at the back of the line if it
-    /// gets a place later.
+    /// At most this many places. A visitor over this number is refused, and joins at the back of
+    /// the line if it gets a place later.
     Limit(u32),
-    /// As many as the line has.
+    /// No limit, except the capacity of the line.
     Off,
-    /// As many as the line has. Visitors over this number are reported with the reason
+    /// No limit, but visitors over this number are reported with the reason
     /// [`Reason::QueuedNetworkFull`](crate::Reason::QueuedNetworkFull).
     Shadow(u32),
 }
 
 impl PlacesPerNetwork {
-    /// Returns the number of places per network, enforced or only counted, or `None` if there is
-    /// none.
+    /// Returns the limit on places per network, whether it is enforced or only counted, or `None`
+    /// if there is no limit.
     #[must_use]
     pub const fn number(self) -> Option<u32> {
         match self {
@@ -93,7 +93,7 @@ impl PlacesPerNetwork {
 }
 
 impl Default for PlacesPerNetwork {
-    /// A limit of 1 000 places, since carriers put that many people behind one address.
+    /// Returns a limit of 1 000 places, since carriers put that many people behind one address.
     fn default() -> Self {
         Self::Limit(1_000)
     }
@@ -101,20 +101,20 @@ impl Default for PlacesPerNetwork {
 
 /// The behaviour of a room that has lost its state.
 ///
-/// After a restart, older passes are still valid, and the room does not know how many there are.
-/// Each is counted again as soon as it is presented.
+/// After a restart, older passes are still valid, but the room does not know how many there are.
+/// Each pass is counted again as soon as it is presented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[non_exhaustive]
 pub enum Recovery {
-    /// Admits newcomers up to the limit, counting only the passes that were presented again. No
-    /// visitor waits while a slot seems free, but more visitors than the limit may be active until
-    /// the older passes have expired.
+    /// Admits newcomers up to the limit, where older passes count only once they have been
+    /// presented again. No visitor waits while a slot seems to be free, but more visitors than the
+    /// limit may be active until the older passes have expired.
     AdmitAtOnce,
     /// Admits no newcomers for the longest lifetime of an older pass, and for at least a minute.
     /// The limits are never exceeded, but newcomers wait for that long after each start.
     ///
-    /// The longest lifetime is taken from all rules that the room has had, from
+    /// The longest lifetime is determined from all rules that the room has had, from
     /// [`longest_session_duration`](crate::RoomRules::with_longest_session_duration), and from the
     /// passes that are presented. An older pass that is first presented after this hold is accepted
     /// only if a slot is free.

@@ -1,18 +1,20 @@
-//! The orders in which visitors are kept: by rank, with a count of those present, and by deadline.
+//! The orders in which visitors are kept: by rank, with a count of the present visitors, and by
+//! deadline.
 
 use std::collections::BTreeSet;
 
 use crate::{Timestamp, VisitorId};
 
-/// The position of a visitor in the order of the line: lower goes first. The id breaks ties.
+/// The position of a visitor in the line: lower ranks go first. The id breaks ties.
 pub(super) type Rank = (u64, VisitorId);
 
-/// Ranks in order, each present or away, to count the present ones before a given rank.
+/// A sorted collection of ranks, each present or away, which can count the present ranks before a
+/// given rank.
 ///
-/// The ranks are kept sorted in chunks of a few hundred, each with the number of present ranks in
-/// it. A query adds the counts of the chunks before and walks one chunk. A change moves entries
-/// within one chunk. For a hundred thousand ranks, both touch a few kilobytes of contiguous memory,
-/// which a balanced tree of nodes would not.
+/// The ranks are kept sorted in chunks of a few hundred, each with a count of its present ranks. A
+/// query adds up the counts of the preceding chunks and walks one chunk. A change moves entries
+/// within one chunk. For a hundred thousand ranks, both touch only a few kilobytes of contiguous
+/// memory. In a balanced tree, they would touch nodes that are scattered in memory.
 ///
 /// ```text
 ///  chunks   [ o · o o ] [ · · o ] [ o o o · ] [ o ]      o present, · away
@@ -22,24 +24,24 @@ pub(super) type Rank = (u64, VisitorId);
 pub(super) struct Ranks {
     /// The ranks and whether each is present, sorted within and across chunks. No chunk is empty.
     chunks: Vec<Vec<(Rank, bool)>>,
-    /// The number of present ranks of each chunk.
+    /// The number of present ranks in each chunk.
     present: Vec<u32>,
-    /// The ranks in all chunks.
+    /// The number of ranks in all chunks.
     len: usize,
 }
 
 /// One deadline per visitor, soonest first.
 ///
-/// The owner remembers the time of each deadline, and passes it to move or cancel the deadline.
+/// The owner remembers the time of each deadline, and passes that time in to cancel the deadline.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Deadlines(BTreeSet<(Timestamp, VisitorId)>);
 
 impl Ranks {
-    /// The most ranks of a chunk. One that grows over this is split in two. It is small in tests,
-    /// so that a few ranks make many chunks.
+    /// The maximum number of ranks in a chunk. A chunk that grows beyond this is split in two. The
+    /// number is small in tests, so that a few ranks fill many chunks.
     const CHUNK: usize = if cfg!(test) { 16 } else { 512 };
 
-    /// Adds a rank that is not there yet.
+    /// Adds a rank that is not in the collection yet.
     pub(super) fn insert(&mut self, rank: Rank, present: bool) {
         if self.chunks.is_empty() {
             self.chunks.push(Vec::with_capacity(Self::CHUNK));
@@ -61,7 +63,7 @@ impl Ranks {
         }
     }
 
-    /// Removes a rank, if it is there.
+    /// Removes a rank, if it exists.
     pub(super) fn remove(&mut self, rank: Rank) {
         let Some((chunk, index)) = self.find(rank) else {
             return;
@@ -75,7 +77,7 @@ impl Ranks {
         }
     }
 
-    /// Marks a rank as present or away, if it is there.
+    /// Marks a rank as present or away, if it exists.
     pub(super) fn mark(&mut self, rank: Rank, present: bool) {
         let Some((chunk, index)) = self.find(rank) else {
             return;
@@ -91,7 +93,8 @@ impl Ranks {
         }
     }
 
-    /// Returns the number of present ranks before this one, which need not be there itself.
+    /// Returns the number of present ranks before this one, which need not be in the collection
+    /// itself.
     pub(super) fn present_before(&self, rank: Rank) -> u32 {
         let chunk = self.chunk_of(rank);
         let before: u32 = self.present[..chunk].iter().sum();
@@ -115,13 +118,14 @@ impl Ranks {
         self.len
     }
 
-    /// Returns the index of the chunk in which this rank is or would be; the number of chunks if it
-    /// comes after all ranks.
+    /// Returns the index of the chunk that contains or would contain this rank. If the rank comes
+    /// after all others, this is the number of chunks.
     fn chunk_of(&self, rank: Rank) -> usize {
         self.chunks.partition_point(|entries| entries.last().is_some_and(|(last, _)| *last < rank))
     }
 
-    /// Returns the chunk and the index in it of a rank, if it is there.
+    /// Returns the index of the chunk that contains this rank and the rank's index in it, if the
+    /// rank exists.
     fn find(&self, rank: Rank) -> Option<(usize, usize)> {
         let chunk = self.chunk_of(rank);
         let index = self.chunks.get(chunk)?.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
@@ -140,7 +144,7 @@ impl Deadlines {
         self.0.remove(&(at, id));
     }
 
-    /// Takes out a visitor whose deadline has come, the earliest deadline first.
+    /// Removes and returns a visitor whose deadline has come, the earliest deadline first.
     pub(super) fn pop_due(&mut self, now: Timestamp) -> Option<VisitorId> {
         if self.0.first()?.0 > now {
             return None;
@@ -148,7 +152,7 @@ impl Deadlines {
         self.pop_first()
     }
 
-    /// Takes out the visitor with the earliest deadline, due or not.
+    /// Removes and returns the visitor with the earliest deadline, whether it is due or not.
     pub(super) fn pop_first(&mut self) -> Option<VisitorId> {
         self.0.pop_first().map(|(_, id)| id)
     }

@@ -1,14 +1,14 @@
 //! The verbs of a room, each at one instant.
 //!
-//! Each verb first drops everything that has lapsed, and then decides on the rest. So a room needs
+//! Each verb first removes everything that has lapsed, and then makes its decision. So a room needs
 //! no background task, and does nothing between calls.
 //!
 //! # Admission
 //!
-//! The limits leave a number of `free` admissions: slots, and new visitors in the last 60 seconds.
-//! A visitor is admitted if, and only if, fewer than `free` *present* visitors are ahead of it.
-//! Visitors ahead thus have a slot reserved without being called: it is still free at their next
-//! check-in. A newcomer is behind all present visitors.
+//! The limits on slots and on new visitors in any 60 seconds leave a number of admissions, called
+//! `free`. A visitor is admitted if, and only if, fewer than `free` *present* visitors are ahead of
+//! it. The visitors ahead thus have slots reserved for them without being notified: a slot is still
+//! free at their next check-in. A newcomer is behind all present visitors.
 //!
 //! ```text
 //!  in order of arrival     present    away    present    present    newcomer
@@ -18,23 +18,24 @@
 //!
 //! # Two touches
 //!
-//! [`enter`](Room::enter) never makes a place in the line. It only hands out a first ticket, so a
-//! client that does not return it leaves no trace. [`check_in`](Room::check_in) makes the place, in
-//! the order of the *first* touch. A newcomer is asked back after a second or two, and a first
-//! ticket keeps its order for a [limited time](RoomRules::first_ticket_lifetime). Otherwise a
-//! client could collect claims on the front of the line with single requests, and use them at any
-//! later time.
+//! [`enter`](Room::enter) never creates a place in the line. A visitor that has to wait only gets a
+//! first ticket, so a client that does not return the ticket leaves no trace.
+//! [`check_in`](Room::check_in) creates the place, in the order of the *first* touch. A newcomer is
+//! asked to come back after a second or two, and a first ticket keeps its order only for a [limited
+//! time](RoomRules::first_ticket_lifetime). Otherwise a client could collect claims on the front of
+//! the line with single requests, and use them at any time later.
 //!
-//! A client that does return its tickets gets a place for every two requests. The places of one
-//! network are therefore [bounded](RoomRules::places_per_network). Over the bound, the second touch
-//! is refused and its order of arrival starts again. Otherwise the tickets that a network holds in
-//! reserve would take over each place that it gives up, at the front, and with it all admissions.
+//! A client that does return its tickets gets a place for every two requests. The number of places
+//! per network is therefore [bounded](RoomRules::places_per_network). Beyond that bound, the second
+//! touch is refused, and the visitor loses its order of arrival. Otherwise a network could hold
+//! early tickets in reserve. They would take over each place at the front that the network gives
+//! up, and so receive all admissions.
 //!
 //! # What it does not do
 //!
 //! A room does not check that a pass or ticket is genuine: callers unseal and verify them first. It
-//! calls no visitor, but decides only when asked. It draws no random numbers: ids are random, and
-//! jitter and lots are derived from them.
+//! does not notify visitors, but makes decisions only when a verb is called. It draws no random
+//! numbers: ids are random, and jitter and lots are derived from them.
 
 use std::time::Duration;
 
@@ -58,23 +59,23 @@ pub struct Room {
     pub(super) sessions: Sessions,
     /// The waiting visitors.
     pub(super) line: Line,
-    /// The admissions of the last 60 seconds, for the limit of new visitors.
+    /// The admissions of the last 60 seconds, for the limit on new visitors.
     pub(super) minute: EventLog,
     pub(super) estimate: Estimate,
-    /// The time at which state was lost; zero if it never was. Passes issued earlier may be
-    /// unknown.
+    /// The time at which state was lost; zero if it has never been lost. Passes issued earlier may
+    /// be unknown.
     pub(super) recovered_at: Timestamp,
     /// The end of the hold after a loss of state, during which no newcomer is admitted.
     pub(super) hold_until: Timestamp,
     /// The longest lifetime of a pass under any rules that this room has had.
     pub(super) longest_lifetime: Duration,
-    /// The number of the lots by which the line is ordered, if it is ordered at random.
+    /// The number of the draw that determines the order of the line, if the order is random.
     pub(super) lottery: u64,
 }
 
 impl Room {
-    /// The time after a check-in for which a visitor is present, in halves of its interval. The
-    /// third half is the delay that a client and its network may add.
+    /// The time for which a visitor is present after a check-in, in halves of its check-in
+    /// interval. The third half allows for the delay that a client and its network may add.
     const PRESENT_FOR_HALVES: u32 = 3;
     /// The interval on the first ticket of a client that only has to prove that it returns cookies.
     const COOKIE_TEST_INTERVAL: Duration = Duration::from_secs(1);
@@ -85,7 +86,7 @@ impl Room {
     ///
     /// # Errors
     ///
-    /// Returns the first rule that is out of bounds or contradicts another.
+    /// Returns an error for the first rule that is out of bounds or contradicts another rule.
     pub fn new(rules: RoomRules) -> Result<Self, ConfigError> {
         let rules = rules.validate()?;
         Ok(Self {
@@ -104,24 +105,24 @@ impl Room {
     /// Requests a slot for a visitor that has neither a pass nor a ticket.
     ///
     /// The visitor is admitted if a slot is free for it. Otherwise it receives a first ticket, or
-    /// is refused if the rules allow no waiting. A visitor that is active already keeps its
+    /// is refused if the rules do not allow waiting. A visitor that is already active keeps its
     /// session.
     pub fn enter(&mut self, id: VisitorId, now: Timestamp) -> Verdict {
         self.reap(now);
         self.active(id, now).unwrap_or_else(|| self.newcomer(id, now))
     }
 
-    /// Requests a slot for a waiting visitor, and confirms that it is still there.
+    /// Requests a slot for a waiting visitor, and confirms that the visitor is still waiting.
     ///
-    /// A visitor with a place keeps it, whichever of its tickets it presents. A place that is
-    /// unknown to this room, because the room was restarted, is restored in the order of the
-    /// ticket. A ticket that has lapsed puts its visitor at the back of the line.
+    /// A visitor with a place keeps it, whichever of its tickets it presents. If the room has been
+    /// restarted and does not know the place, the place is restored with the ticket's order of
+    /// arrival. A ticket that has lapsed puts its visitor at the back of the line.
     pub fn check_in(&mut self, ticket: &Ticket, now: Timestamp) -> Verdict {
         self.reap(now);
         if let Some(verdict) = self.active(ticket.id, now) {
             return verdict;
         }
-        // The ticket was used up by a session that has ended. Its order of arrival does not count
+        // The ticket was used up by a session that has ended. Its order of arrival cannot be used
         // again.
         if self.sessions.is_ticket_void(ticket.id, ticket.first_seen) {
             return self.newcomer(ticket.id, now);
@@ -141,15 +142,16 @@ impl Room {
                     true => arrival.min(ticket.first_seen),
                     false => arrival,
                 };
-                // The position on a first ticket was an estimate, and does not bind the next one.
+                // The position on a first ticket was an estimate, and does not affect the next
+                // position.
                 ticket.shown_position = ticket.shown_position.filter(|_| ticket.placed);
                 ticket.placed = true;
             }
             None if has_lapsed => ticket = Ticket::new(ticket.id, now, now, now),
             None => {}
         }
-        // A clock that was set back may have stamped the ticket in the future. It must not sort its
-        // visitor behind newcomers.
+        // If the clock has been set back, the ticket may be dated in the future. That must not put
+        // its visitor behind newcomers.
         ticket.first_seen = ticket.first_seen.min(now);
         // In drain mode, only visitors with a place are served. This one is refused like a
         // newcomer.
@@ -166,8 +168,8 @@ impl Room {
 
     /// Extends the session of an admitted visitor.
     ///
-    /// A valid pass that is unknown to this room, because the room was restarted, is accepted: a
-    /// session that has begun is not interrupted. The one exception is an old pass that is first
+    /// If the room has been restarted and does not know a valid pass, it accepts the pass, so that
+    /// an existing session is not interrupted. The one exception is an old pass that is first
     /// presented after the end of a [hold](crate::room::Recovery::Pause), when every slot is taken.
     pub fn renew(&mut self, pass: &Pass, now: Timestamp) -> Renewal {
         self.reap(now);
@@ -180,20 +182,21 @@ impl Room {
         };
         let renewed = self.prolonged(&known, now);
         // A visitor holds a slot or a place, never both. After a restart, an old ticket may have
-        // made a place before the pass was seen.
+        // created a place before the pass was presented.
         self.line.remove(pass.id);
         self.sessions.hold(renewed);
         self.invariants();
         Renewal::Renew(renewed)
     }
 
-    /// Ends the session of a visitor, or gives up its place. The slot or the place is free at once.
+    /// Ends a visitor's session, or gives up its place. The slot or the place is free immediately.
     ///
     /// Copies of its pass and of its tickets are void from then on.
     pub fn leave(&mut self, id: VisitorId, now: Timestamp) {
         self.reap(now);
         self.line.remove(id);
-        // The visitor's proofs are valid for at most this long, so it is remembered for as long.
+        // The visitor's pass and tickets are valid for at most this long, so the end is remembered
+        // for as long.
         let longest = self.rules.pass_lifetime().max(self.rules.tickets_void_after());
         self.sessions.end(id, now, now + longest);
         self.invariants();
@@ -201,14 +204,13 @@ impl Room {
 
     /// Removes lapsed sessions and places.
     ///
-    /// The other verbs do the same before they decide, so this one matters only while there are no
-    /// requests.
+    /// The other verbs do the same first, so this one matters only while there are no requests.
     pub fn sweep(&mut self, now: Timestamp) {
         self.reap(now);
         self.invariants();
     }
 
-    /// Returns the numbers of the room at `now`, after everything that has lapsed was dropped.
+    /// Returns the numbers of the room at `now`, after removing everything that has lapsed.
     pub fn snapshot(&mut self, now: Timestamp) -> RoomSnapshot {
         self.reap(now);
         let mut snapshot = RoomSnapshot::empty(now, &self.rules);
@@ -224,15 +226,15 @@ impl Room {
         snapshot
     }
 
-    /// Applies new rules, also to visitors that are active or waiting already.
+    /// Applies new rules, including to visitors that are already active or waiting.
     ///
     /// No session is ended: a lower limit takes effect as sessions lapse. Passes keep the lifetime
     /// that they were issued with.
     ///
     /// # Errors
     ///
-    /// Returns the first rule that is out of bounds or contradicts another, or an error if the name
-    /// differs from that of the room. The old rules stay in force.
+    /// Returns an error for the first rule that is out of bounds or contradicts another rule, or if
+    /// the name differs from the room's name. The old rules then stay in force.
     pub fn configure(&mut self, rules: RoomRules, now: Timestamp) -> Result<(), ConfigError> {
         let rules = rules.validate()?;
         if rules.name != self.rules.name {
@@ -253,8 +255,8 @@ impl Room {
 
     /// Records that state was lost at `now`: passes issued earlier may still be in use.
     ///
-    /// [`RoomRules::with_recovery`] decides what follows. With [`Recovery::Pause`], no newcomer is
-    /// admitted until the last of those passes has expired.
+    /// [`RoomRules::with_recovery`] determines how the room continues. With [`Recovery::Pause`], no
+    /// newcomer is admitted until the last of those passes has expired.
     pub fn recover(&mut self, now: Timestamp) {
         self.recovered_at = now;
         if self.rules.recovery == Recovery::Pause {
@@ -280,14 +282,16 @@ impl Room {
         self.sessions.passes()
     }
 
-    /// Returns the verdict about a visitor that is active already: the same session, renewed.
+    /// Renews the session of a visitor that is already active, and returns the verdict. Returns
+    /// `None` if the visitor is not active.
     fn active(&mut self, id: VisitorId, now: Timestamp) -> Option<Verdict> {
         let pass = self.prolonged(&self.sessions.pass(id)?, now);
         self.sessions.hold(pass);
         Some(Verdict::Admit { pass, reason: Reason::AdmittedSlot })
     }
 
-    /// Decides about a visitor that is behind all present visitors and has proved nothing yet.
+    /// Admits or refuses a newcomer, or lets it wait. A newcomer is behind all present visitors and
+    /// has not proved anything yet.
     fn newcomer(&mut self, id: VisitorId, now: Timestamp) -> Verdict {
         if self.rules.mode == RoomMode::Drain {
             return refuse(None, Reason::RefusedDraining, Some(self.rules.refresh_interval));
@@ -319,14 +323,14 @@ impl Room {
     ) -> Verdict {
         self.estimate.record_first_touch(now);
         let mut ticket = Ticket::new(id, now, now, now + interval);
-        // An order that is drawn anew each minute has no positions to show.
+        // An order that is redrawn every minute has no positions to show.
         if self.rules.queueing_method != QueueingMethod::Random {
             ticket.show(self.line.present().saturating_add(1), true);
         }
         Verdict::Wait { ticket, reason }
     }
 
-    /// Begins a session and counts the admission. Any place of the visitor is given up.
+    /// Begins a session and counts the admission. If the visitor has a place, it is given up.
     fn admit(
         &mut self,
         id: VisitorId,
@@ -344,15 +348,15 @@ impl Room {
         Verdict::Admit { pass, reason }
     }
 
-    /// Refuses a visitor of a room without a line. There is a time to come back only if the room is
-    /// closed, because it will be opened then.
+    /// Refuses a visitor because the room does not queue visitors. The refusal has a time to come
+    /// back only if the room is closed, because the room will open again.
     fn reject(&self, reason: &Reason) -> Verdict {
         let retry_after = is_closed(reason).then_some(self.rules.refresh_interval);
         refuse(None, Reason::RefusedReject, retry_after)
     }
 
-    /// Gives a visitor a place at its rank, or confirms the one that it has, behind `ahead` present
-    /// visitors. Refuses a new place that the rules do not allow.
+    /// Gives a visitor a place at its rank, behind `ahead` present visitors, or confirms its
+    /// existing place. Refuses the visitor if it needs a new place that the rules do not allow.
     fn stand(
         &mut self,
         mut ticket: Ticket,
@@ -373,10 +377,10 @@ impl Room {
             return refuse(Some(ticket), Reason::RefusedNetworkFull, Some(interval));
         }
         ticket.last_check_in = now;
-        // The capacity applies to new places only. A ticket that proves a place is accepted even if
-        // the room has lost its state: it is valid no longer than the place was, so there are no
-        // more such tickets than there were places. A ticket without a place keeps its order of
-        // arrival.
+        // The capacity applies only to new places. A ticket that proves a place is accepted even if
+        // the room has lost its state: it is valid for no longer than the place was, so there are
+        // no more such tickets than there were places. If a ticket without a place is refused here,
+        // it keeps its order of arrival.
         if needs_place && self.line.len() >= self.rules.line_capacity {
             let interval = self.interval(ticket.id, u32::MAX, &reason, now);
             ticket.next_check_in = now + interval;
@@ -421,7 +425,7 @@ impl Room {
         }
     }
 
-    /// Returns the time until the next check-in of a visitor with `ahead` visitors before it.
+    /// Returns the time until the next check-in of a visitor with `ahead` visitors ahead of it.
     ///
     /// It is in whole seconds, so that each client can follow it exactly.
     fn interval(&mut self, id: VisitorId, ahead: u32, reason: &Reason, now: Timestamp) -> Duration {
@@ -433,7 +437,7 @@ impl Room {
         self.rules.check_in_interval(ahead, per_second, jitter)
     }
 
-    /// Returns the place of a visitor in the order of the line: by lot, or by arrival.
+    /// Returns the rank of a visitor in the line, by lot or by arrival.
     fn rank(&self, id: VisitorId, first_seen: Timestamp, now: Timestamp) -> Rank {
         match self.rules.queueing_method {
             QueueingMethod::Random => (id.draw(lottery(now)), id),
@@ -441,7 +445,7 @@ impl Room {
         }
     }
 
-    /// Drops everything that has lapsed, and draws new lots if it is time.
+    /// Removes everything that has lapsed, and draws new lots if they are due.
     fn reap(&mut self, now: Timestamp) {
         let void_after = self.rules.tickets_void_after();
         self.sessions.reap(now, |pass| pass.accepted_at + void_after);
@@ -451,10 +455,10 @@ impl Room {
         }
     }
 
-    /// Orders the whole line anew, by the present method and lots.
+    /// Reorders the whole line by the current method and lots.
     fn draw_lots(&mut self, now: Timestamp) {
         self.lottery = lottery(now);
-        // The line is taken out because the closure needs the rest of the room.
+        // The line is moved out temporarily, because the closure borrows the room.
         let mut line = std::mem::take(&mut self.line);
         line.reorder(|id, first_seen| self.rank(id, first_seen, now).0);
         self.line = line;
@@ -468,13 +472,13 @@ impl Room {
     }
 }
 
-/// Returns whether the reason is that the room is closed. No visitor is admitted then, whatever
-/// becomes free, so there is no wait to estimate.
+/// Returns whether the reason is that the room is closed. A closed room admits no visitor even if
+/// slots are free, so there is no wait to estimate.
 const fn is_closed(reason: &Reason) -> bool {
     matches!(reason, Reason::QueueAll | Reason::QueuedRecovery)
 }
 
-/// Returns the number of the lots that are valid at `now`.
+/// Returns the number of the draw that is valid at `now`.
 fn lottery(now: Timestamp) -> u64 {
     now.as_secs() / Room::LOTTERY.as_secs()
 }

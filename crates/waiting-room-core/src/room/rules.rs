@@ -1,7 +1,7 @@
 //! The rules of a room: its limits, its line, and its sessions.
 //!
-//! The names are those of Cloudflare's waiting room, which gave the field its terms. Where the
-//! meaning is stricter here, the docs of the method state it.
+//! The names are those of Cloudflare Waiting Room, which coined the terms of the field. Where a
+//! meaning is stricter here, the docs of the method say so.
 
 use std::{fmt, num::NonZeroU32, time::Duration};
 
@@ -13,8 +13,9 @@ use crate::{
 
 /// The rules of one room.
 ///
-/// Options are methods on the rules themselves. [`validate`](Self::validate) is the one check that
-/// every way to make a room goes through: a builder, a file, or new rules for a room in use.
+/// Options are set with methods on the rules themselves. All rules pass through one check,
+/// [`validate`](Self::validate), whether they come from a builder, from a file, or as new rules for
+/// a room in use.
 ///
 /// ```
 /// use std::time::Duration;
@@ -34,26 +35,27 @@ pub struct RoomRules {
     pub(crate) name: String,
     /// The limit on slots.
     pub(crate) total_active_users: u32,
-    /// The limit on admissions in any 60 seconds; `None` if there is none.
+    /// The limit on admissions in any 60 seconds; `None` if there is no such limit.
     pub(crate) new_users_per_minute: Option<u32>,
     /// The time that a session lasts after its last request, or after its admission if it is fixed.
     pub(crate) session_duration: Duration,
     pub(crate) session_renewal: SessionRenewal,
     pub(crate) queueing_method: QueueingMethod,
     pub(crate) mode: RoomMode,
-    /// The most places in the line.
+    /// The maximum number of places in the line.
     pub(crate) line_capacity: u32,
     /// The time for which a place is kept after the last check-in.
     pub(crate) place_retention: Duration,
-    /// The longest interval between check-ins, before it is spread.
+    /// The longest interval between check-ins, before jitter is added.
     pub(crate) refresh_interval: Duration,
     pub(crate) cookie_test: CookieTest,
     pub(crate) recovery: Recovery,
-    /// The longest session duration of earlier releases, if it was longer.
+    /// The longest session duration of earlier releases, if it was longer than the current one.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub(crate) longest_session_duration: Option<Duration>,
-    // A missing field is read as the default, and the default is not written. So rules of a release
-    // without this field can be read, and equal rules have the same form in both releases.
+    // A missing field is read as the default, and the default is not written. So rules written by a
+    // release without this field can be read, and equal rules are serialized in the same way by
+    // both releases.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "is_default"))]
     pub(crate) places_per_network: PlacesPerNetwork,
 }
@@ -61,9 +63,9 @@ pub struct RoomRules {
 impl RoomRules {
     /// The window of [`new_users_per_minute`](Self::new_users_per_minute).
     pub const MINUTE: Duration = Duration::from_secs(60);
-    /// The longest name of a room, in bytes.
+    /// The maximum length of a room's name, in bytes.
     pub const MAX_NAME_LEN: usize = 64;
-    /// The highest limit of active visitors, and of new visitors per minute.
+    /// The highest limit on active visitors, and on new visitors per minute.
     ///
     /// This bounds memory: the sliding minute stores one timestamp per new visitor.
     pub const MAX_USERS: u32 = 10_000_000;
@@ -71,7 +73,7 @@ impl RoomRules {
     pub const SHORTEST_INTERVAL: Duration = Duration::from_secs(2);
     /// The highest capacity of the line.
     pub const MAX_LINE_CAPACITY: u32 = 10_000_000;
-    /// The shortest and the longest session.
+    /// The shortest and the longest session duration.
     pub const SESSION_DURATION: (Duration, Duration) =
         (Duration::from_secs(1), Duration::from_secs(24 * 60 * 60));
     /// The shortest and the longest time for which a place may be kept after the last check-in.
@@ -104,18 +106,20 @@ impl RoomRules {
         }
     }
 
-    /// Sets the most visitors that are active at any instant.
+    /// Sets the maximum number of visitors active at any time.
     ///
-    /// This is a cap, not a target. A lowered cap is reached as sessions end.
+    /// This is a cap, not a target. If the cap is lowered, the number of active visitors falls to
+    /// it as sessions end.
     #[must_use]
     pub fn with_total_active_users(mut self, users: u32) -> Self {
         self.total_active_users = users;
         self
     }
 
-    /// Sets the most visitors that are admitted within any 60 seconds; unlimited by default.
+    /// Sets the maximum number of visitors admitted within any 60 seconds; unlimited by default.
     ///
-    /// The minute slides: each window `(t, t + 60 s]` holds at most this many, wherever it begins.
+    /// The minute slides: every window `(t, t + 60 s]` contains at most this many admissions,
+    /// wherever it begins.
     #[must_use]
     pub fn with_new_users_per_minute(mut self, users: impl Into<Option<u32>>) -> Self {
         self.new_users_per_minute = users.into();
@@ -152,19 +156,20 @@ impl RoomRules {
         self
     }
 
-    /// Sets the most places in the line; 100 000 by default. Over it, visitors are refused.
+    /// Sets the maximum number of places in the line; 100 000 by default. If the line is full,
+    /// visitors without a place are refused.
     #[must_use]
     pub fn with_line_capacity(mut self, places: u32) -> Self {
         self.line_capacity = places;
         self
     }
 
-    /// Sets the most places that the clients of one network hold at once, on all nodes together; a
-    /// [`PlacesPerNetwork::Limit`] of 1 000 by default.
+    /// Sets the maximum number of places that the clients of one network may hold at once, on all
+    /// nodes together; a [`PlacesPerNetwork::Limit`] of 1 000 by default.
     ///
     /// A client that returns cookies gets a place for every two requests, and could otherwise fill
-    /// the line within seconds. A visitor that is admitted at once needs no place, and one with a
-    /// place keeps it.
+    /// the line within seconds. A visitor that is admitted immediately needs no place, and a
+    /// visitor that already has a place keeps it.
     #[must_use]
     pub fn with_places_per_network(mut self, places: PlacesPerNetwork) -> Self {
         self.places_per_network = places;
@@ -206,9 +211,9 @@ impl RoomRules {
     }
 
     /// Sets the longest [session duration](Self::with_session_duration) of earlier releases of this
-    /// room; `None` by default, for no longer than the current one.
+    /// room. The default, `None`, means that it was no longer than the current one.
     ///
-    /// It matters to [`Recovery::Pause`]. A room in memory does not know its rules from before a
+    /// This matters for [`Recovery::Pause`]. A room in memory does not remember its rules across a
     /// restart, so a release that shortens sessions has to state the old duration here.
     #[must_use]
     pub fn with_longest_session_duration(mut self, duration: impl Into<Option<Duration>>) -> Self {
@@ -241,7 +246,7 @@ impl RoomRules {
         self.mode
     }
 
-    /// Returns the method in force.
+    /// Returns the queueing method in force.
     #[must_use]
     pub const fn queueing_method(&self) -> QueueingMethod {
         self.queueing_method
@@ -253,13 +258,13 @@ impl RoomRules {
         self.session_renewal
     }
 
-    /// Returns the most places in the line.
+    /// Returns the maximum number of places in the line.
     #[must_use]
     pub const fn line_capacity(&self) -> u32 {
         self.line_capacity
     }
 
-    /// Returns the most places that one network can hold.
+    /// Returns the limit on the number of places that one network can hold.
     #[must_use]
     pub const fn places_per_network(&self) -> PlacesPerNetwork {
         self.places_per_network
@@ -283,8 +288,8 @@ impl RoomRules {
         self.refresh_interval
     }
 
-    /// Returns the rules for one of `nodes` nodes that decide without each other: its share of the
-    /// limits, rounded down. `None` if a share is zero.
+    /// Returns the rules for one of `nodes` nodes that decide independently: they contain its share
+    /// of each limit, rounded down. Returns `None` if a share is zero.
     #[must_use]
     pub fn share(mut self, nodes: NonZeroU32) -> Option<Self> {
         let share = |limit: u32| Some(limit / nodes).filter(|&share| share > 0);
@@ -295,12 +300,12 @@ impl RoomRules {
         Some(self)
     }
 
-    /// Checks each rule, alone and against the others.
+    /// Checks each rule, on its own and against the others.
     ///
     /// # Errors
     ///
-    /// Returns the first rule that is out of bounds or contradicts another, with its value and the
-    /// bound.
+    /// Returns an error for the first rule that is out of bounds or contradicts another rule,
+    /// stating its value and the bound.
     pub fn validate(self) -> Result<Self, ConfigError> {
         check_name(&self.name)?;
         at_least_one("total_active_users", self.total_active_users)?;
@@ -378,7 +383,7 @@ fn at_most(field: &'static str, given: u32, limit: u32) -> Result<(), ConfigErro
     Ok(())
 }
 
-/// Checks that a time is between two bounds, inclusive.
+/// Checks that a duration is between two bounds, inclusive.
 fn within(
     field: &'static str,
     given: Duration,

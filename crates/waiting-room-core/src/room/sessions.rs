@@ -1,8 +1,8 @@
-//! The active visitors, and the sessions that have ended while their proofs are still valid.
+//! The active visitors, and the sessions that have ended but whose proofs are still valid.
 //!
 //! A session holds one slot until its pass expires or its visitor leaves. Clients may keep copies
-//! of the pass, and of the ticket that led to it, for longer than that. Such a copy must not bring
-//! the session back, so an ended session is remembered until its last proof is void.
+//! of the pass, and of the ticket that led to it, for longer than that. Such a copy must not revive
+//! the session, so an ended session is remembered until its last proof is void.
 //!
 //! ```text
 //!          hold                 expired, or end                forget_at
@@ -28,20 +28,20 @@ pub(super) struct Sessions {
     forgets: Deadlines,
 }
 
-/// A session that is over while proofs of it may still be valid.
+/// A session that has ended but whose proofs may still be valid.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
-    /// The end of the session: the time of leaving, or the expiry of the pass.
+    /// The end of the session: the time at which the visitor left or its pass expired.
     at: Timestamp,
-    /// Whether the visitor left, as opposed to a pass that expired.
+    /// Whether the visitor left, as opposed to its pass expiring.
     has_left: bool,
     /// The time from which no proof of the session is valid.
     forget_at: Timestamp,
 }
 
 impl Sessions {
-    /// The most ended sessions that are remembered, a bound on memory. Over it, the session that is
-    /// the next to be forgotten is forgotten early.
+    /// The maximum number of ended sessions that are remembered, which bounds memory. Beyond it,
+    /// the session that would be forgotten next is forgotten early.
     const MAX_ENDED: usize = 1_000_000;
 
     /// Begins a session, or continues it under a new pass.
@@ -50,15 +50,15 @@ impl Sessions {
             self.lapses.cancel(old.expires_at, old.id);
         }
         self.lapses.set(pass.expires_at, pass.id);
-        // The visitor is active again. What it proves from now on is judged by this session.
+        // The visitor is active again, so its proofs are judged by this session from now on.
         self.forget(pass.id);
     }
 
-    /// Ends a session, if there is one, and voids each proof of `id` made up to and including
-    /// `now`.
+    /// Ends a visitor's session, if there is one, and voids all of its proofs issued up to and
+    /// including `now`.
     ///
-    /// The end is remembered until `forget_at` and until the pass of the session has expired,
-    /// whichever is later.
+    /// The end is remembered until `forget_at` or until the session's pass expires, whichever is
+    /// later.
     pub(super) fn end(&mut self, id: VisitorId, now: Timestamp, mut forget_at: Timestamp) {
         if let Some(pass) = self.live.remove(&id) {
             self.lapses.cancel(pass.expires_at, id);
@@ -67,8 +67,9 @@ impl Sessions {
         self.remember(id, Ended { at: now, has_left: true, forget_at });
     }
 
-    /// Ends the sessions that have expired. `ticket_void_at` is the time until which a ticket that
-    /// led to a session could be valid, and so the time until which the end is remembered.
+    /// Ends the sessions that have expired. `ticket_void_at` returns the time until which the
+    /// ticket that led to a session could be valid. The end of the session is remembered until
+    /// then.
     pub(super) fn reap(&mut self, now: Timestamp, ticket_void_at: impl Fn(&Pass) -> Timestamp) {
         while let Some(id) = self.forgets.pop_due(now) {
             self.ended.remove(&id);
@@ -94,8 +95,8 @@ impl Sessions {
         self.live.values()
     }
 
-    /// Returns whether a ticket of a visitor that was first seen at `seen_at` led to a session that
-    /// is over. A ticket from the very instant of the end counts as void.
+    /// Returns whether the ticket of a visitor first seen at `seen_at` is void because a session of
+    /// that visitor has ended since. A ticket from the exact instant of the end is also void.
     pub(super) fn is_ticket_void(&self, id: VisitorId, seen_at: Timestamp) -> bool {
         self.ended.get(&id).is_some_and(|ended| seen_at <= ended.at)
     }
@@ -103,8 +104,8 @@ impl Sessions {
     /// Returns whether a pass that was issued or renewed at `made_at` belongs to a session that its
     /// visitor has left.
     ///
-    /// A session that has expired here voids no pass. The pass itself states how long it is valid,
-    /// and a renewal of it may be unknown here.
+    /// A session that has merely expired here does not void a pass: the pass itself states how long
+    /// it is valid, and this room may not know of a renewal.
     pub(super) fn is_pass_void(&self, id: VisitorId, made_at: Timestamp) -> bool {
         self.ended.get(&id).is_some_and(|ended| ended.has_left && made_at <= ended.at)
     }

@@ -4,33 +4,34 @@ use std::time::Duration;
 
 use crate::{RoomRules, Timestamp, room::RoomMode};
 
-/// The numbers of a room, all of one instant.
+/// The numbers of a room, all taken at the same instant.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RoomSnapshot {
-    /// The instant, on the clock of the store.
+    /// The time of the snapshot, on the store's clock.
     pub at: Timestamp,
-    /// Slots in use: visitors with a session that has not ended.
+    /// The number of slots in use, one for each visitor whose session has not ended.
     pub active: u32,
-    /// The limit on slots. After it was lowered, more of them may be in use for a while.
+    /// The limit on slots. After it has been lowered, more slots than that may be in use for a
+    /// while.
     pub total_active_users: u32,
-    /// Visitors admitted within the last 60 seconds.
+    /// The number of visitors admitted within the last 60 seconds.
     pub new_in_last_minute: u32,
-    /// The limit on them; `None` if there is none.
+    /// The limit on visitors admitted within any 60 seconds; `None` if there is no such limit.
     pub new_users_per_minute: Option<u32>,
-    /// First tickets handed out within the last 50 to 60 seconds. A client has no place until it
-    /// returns its ticket, which it may never do.
+    /// The number of first tickets handed out within the last 50 to 60 seconds. A client has no
+    /// place until it returns its ticket, which it may never do.
     pub first_touches_in_last_minute: u32,
-    /// Places in the line, including those of visitors that are away.
+    /// The number of places in the line, including those of visitors that are away.
     pub waiting: u32,
-    /// Visitors in the line that check in as asked.
+    /// The number of visitors in the line that check in as asked.
     pub present: u32,
-    /// The most places that the line can have.
+    /// The maximum number of places in the line.
     pub line_capacity: u32,
-    /// The time that the first visitor in line has waited; zero for an empty line.
+    /// The time for which the first visitor in line has waited; zero if the line is empty.
     pub oldest_wait: Duration,
-    /// Admissions per minute, measured over the last three minutes, or expected from the limits
-    /// until 30 seconds have been measured.
+    /// The number of admissions per minute, measured over the last three minutes. Until 30 seconds
+    /// have been measured, it is derived from the limits.
     pub admissions_per_minute: f64,
     /// The mode that the operator has set.
     pub mode: RoomMode,

@@ -1,7 +1,7 @@
-//! The times that follow from the rules of a room: of sessions, check-ins, tickets and recovery.
+//! The times that follow from the rules of a room, for sessions, check-ins, tickets and recovery.
 //!
-//! The rules state a few durations. Everything here is derived from them, without state, so that a
-//! room in memory, a room on a server and a node compute the same times.
+//! The rules state a few durations. All times here are derived from those durations without any
+//! state, so that a room in memory, a room on a server and a node compute the same times.
 //!
 //! Intervals for clients are whole seconds, since a `Retry-After` header can express no others (RFC
 //! 9110 section 10.2.3).
@@ -16,8 +16,9 @@ use crate::{
 impl RoomRules {
     /// Returns the age from which a pass is renewed: an eighth of the session duration.
     ///
-    /// Renewing at each request would cost a store call per request. An eighth bounds this to one
-    /// call per visitor and eighth, and lets a slot outlive its visitor by no more than that.
+    /// Renewing on every request would cost one store call per request. With this age, a visitor
+    /// causes at most one call per eighth of the session duration, and a slot outlives its session
+    /// by at most an eighth.
     #[must_use]
     pub fn renew_after(&self) -> Duration {
         self.session_duration / 8
@@ -25,8 +26,8 @@ impl RoomRules {
 
     /// Returns the lifetime of a pass and its slot, from its issue or renewal.
     ///
-    /// A sliding session gets its duration and an eighth more. A visitor whose pass is not yet due
-    /// for renewal thus still has the full duration after its last request.
+    /// In a sliding session, this is the session duration plus an eighth. So even a visitor whose
+    /// pass is not yet due for renewal has the full duration after its last request.
     #[must_use]
     pub fn pass_lifetime(&self) -> Duration {
         match self.session_renewal {
@@ -35,10 +36,11 @@ impl RoomRules {
         }
     }
 
-    /// Admissions per second if each visitor stayed for the lifetime of one pass.
+    /// Returns the number of admissions per second that the limits allow if each visitor stays for
+    /// the lifetime of one pass.
     ///
-    /// It stands in for the measured rate until there is one, and is the lowest rate that check-in
-    /// intervals are based on.
+    /// This is used until there is a measured rate, and is the lowest rate on which check-in
+    /// intervals are based.
     #[must_use]
     pub fn configured_rate(&self) -> f64 {
         let slots = f64::from(self.total_active_users);
@@ -48,46 +50,49 @@ impl RoomRules {
         by_slots.min(by_minute)
     }
 
-    /// Returns the interval until the next check-in of a visitor with `ahead` visitors before it,
-    /// at `per_second` admissions.
+    /// Returns the interval until the next check-in of a visitor with `ahead` visitors ahead of it,
+    /// at `per_second` admissions per second.
     ///
-    /// It is an eighth of the expected wait, between [`SHORTEST_INTERVAL`](Self::SHORTEST_INTERVAL)
-    /// and the refresh interval, plus up to 30 % by `jitter` so that visitors do not check in all
-    /// at once. It is in whole seconds, rounded up, so that each client can follow it exactly.
+    /// The interval is an eighth of the expected wait, but at least
+    /// [`SHORTEST_INTERVAL`](Self::SHORTEST_INTERVAL) and at most the refresh interval. `jitter`
+    /// adds up to 30 %, so that visitors do not all check in at once. The result is in whole
+    /// seconds, rounded up, so that each client can follow it exactly.
     #[must_use]
     pub fn check_in_interval(&self, ahead: u32, per_second: f64, jitter: u64) -> Duration {
-        // After a quiet time the measured rate may be near zero. Intervals based on it would be
-        // long at the moment when slots become free.
+        // After a quiet period, the measured rate may be near zero. Intervals based on that rate
+        // would be long just when slots become free.
         let per_second = per_second.max(self.configured_rate());
         let pace = Duration::try_from_secs_f64((f64::from(ahead) + 1.0) / per_second);
         let base = pace.unwrap_or(Duration::MAX) / 8;
         spread(base.clamp(Self::SHORTEST_INTERVAL, self.refresh_interval), jitter)
     }
 
-    /// Returns the interval until the second touch of a newcomer, which makes its place.
+    /// Returns the interval until the second touch of a newcomer, which creates its place.
     ///
-    /// It is 1 to 2 s for up to a thousand newcomers per second. With more of them it grows in
-    /// proportion and is spread over as long again, so that a burst of newcomers does not come back
-    /// as a burst. It never exceeds the longest interval of a check-in.
+    /// The interval is 1 to 2 s for up to a thousand newcomers per second. With more newcomers, it
+    /// grows in proportion, and jitter adds up to the same time again, so that a burst of newcomers
+    /// does not come back as a burst. It never exceeds the longest check-in interval.
     ///
-    /// Each newcomer thus costs one request more in its first minute than if it were asked back as
-    /// late as a visitor far back in line.
+    /// Each newcomer thus costs one more request in its first minute than if it were asked to come
+    /// back as late as a visitor far back in line.
     #[must_use]
     pub fn second_touch_after(&self, newcomers_per_second: f64, jitter: u64) -> Duration {
-        // Doubled by the spread, this is the longest interval of a check-in: 1.3 refresh intervals.
+        // Doubled by the jitter, this is the longest check-in interval: 1.3 refresh intervals.
         let longest = self.refresh_interval.as_secs_f64() * 0.65;
         let base = (newcomers_per_second / 1_000.0).min(longest).max(1.0);
         let thousandths = u32::try_from(jitter % SPREAD).unwrap_or(0);
         let spread = base * (1.0 + f64::from(thousandths) / 300.0);
-        // Rounded to the nearest second. Rounded up, all but a few newcomers would come after 2 s.
+        // The result is rounded to the nearest second. If it were rounded up, all but a few
+        // newcomers would come back after 2 s.
         Duration::from_secs_f64((spread + 0.5).floor())
     }
 
     /// Returns the time for which a ticket without a place keeps its order of arrival: one and a
     /// half refresh intervals.
     ///
-    /// A client is asked to stay away for at most 1.3 of them, so a client that comes back on time
-    /// keeps its order. A longer lifetime would let clients collect tickets and use them later.
+    /// A client is asked to come back after at most 1.3 refresh intervals, so a client that is on
+    /// time keeps its order. A longer lifetime would let clients collect tickets and use them
+    /// later.
     #[must_use]
     pub fn first_ticket_lifetime(&self) -> Duration {
         self.refresh_interval * 3 / 2
@@ -95,8 +100,9 @@ impl RoomRules {
 
     /// Returns whether a ticket no longer keeps its order of arrival at `now`.
     ///
-    /// A ticket with a place keeps it for [`place_retention`](Self::place_retention) after the last
-    /// check-in, and a first ticket for [`first_ticket_lifetime`](Self::first_ticket_lifetime).
+    /// A ticket with a place keeps its order of arrival for
+    /// [`place_retention`](Self::place_retention) after the last check-in; a first ticket keeps it
+    /// for [`first_ticket_lifetime`](Self::first_ticket_lifetime).
     #[must_use]
     pub fn has_lapsed(&self, ticket: &Ticket, now: Timestamp) -> bool {
         ticket.last_check_in + self.ticket_lifetime(ticket) <= now
@@ -131,15 +137,15 @@ impl RoomRules {
         }
     }
 
-    /// Returns the interval until the next check-in in a room that admits no visitor: the longest
-    /// there is.
+    /// Returns the interval until the next check-in in a room that admits no visitors: the longest
+    /// check-in interval.
     #[must_use]
     pub fn longest_check_in_interval(&self, jitter: u64) -> Duration {
         spread(self.refresh_interval, jitter)
     }
 
-    /// Returns the longest lifetime of a pass that was issued under these rules, or before them as
-    /// far as they state it.
+    /// Returns the longest lifetime of a pass issued under these rules or, as far as they state it,
+    /// under earlier rules.
     #[must_use]
     pub fn longest_pass_lifetime(&self) -> Duration {
         let before = self.longest_session_duration.unwrap_or_default();
@@ -148,8 +154,9 @@ impl RoomRules {
 
     /// Returns the time for which a room that has lost its state admits no newcomers.
     ///
-    /// After it, each older pass has expired, as far as these rules state their lifetime, and the
-    /// 60 seconds before the loss no longer count. Zero with [`Recovery::AdmitAtOnce`].
+    /// After this time, every older pass has expired, as far as these rules state its lifetime, and
+    /// the 60 seconds before the loss no longer count. The time is zero with
+    /// [`Recovery::AdmitAtOnce`].
     #[must_use]
     pub fn recovery_pause(&self) -> Duration {
         match self.recovery {
@@ -160,12 +167,13 @@ impl RoomRules {
 
     /// Returns whether a pass is due for renewal at `now`.
     ///
-    /// It is due at the age of [`renew_after`](Self::renew_after), or after a ninth of its own
-    /// lifetime if that comes first. A pass keeps the lifetime that it was issued with. If sessions
-    /// were made longer since then, an eighth of the new duration might come after its expiry.
+    /// A pass is due at the age of [`renew_after`](Self::renew_after), or after a ninth of its own
+    /// lifetime if that is earlier. A pass keeps the lifetime that it was issued with. If the
+    /// session duration has been increased since then, an eighth of the new duration may be longer
+    /// than that lifetime.
     ///
-    /// With [`SessionRenewal::Fixed`], a renewal does not prolong the session. It is due after each
-    /// eighth of it, to find out whether the session has been ended elsewhere.
+    /// With [`SessionRenewal::Fixed`], a renewal does not prolong the session. A renewal is due
+    /// after each eighth of the session, to find out whether the session has been ended elsewhere.
     #[must_use]
     pub fn is_renewal_due(&self, pass: &Pass, now: Timestamp) -> bool {
         let own_part = match self.session_renewal {
@@ -183,5 +191,5 @@ fn spread(base: Duration, jitter: u64) -> Duration {
     Duration::from_secs(spread.as_secs() + u64::from(spread.subsec_nanos() > 0))
 }
 
-/// The number of possible spreads of an interval, from 0 to 300 thousandths.
+/// The number of possible jitter values, from 0 to 300 thousandths of an interval.
 const SPREAD: u64 = 301;

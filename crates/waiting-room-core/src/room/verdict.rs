@@ -1,7 +1,8 @@
 //! The answers of a room to a visitor, the two proofs that it hands out, and the reasons.
 //!
 //! A pass proves a session, and a ticket proves an order of arrival. Both are plain values here; a
-//! layer seals them before a client gets them, and verifies them before it presents them again.
+//! layer seals them before a client gets them, and verifies them when the client presents them
+//! again.
 
 use std::{borrow::Cow, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -13,8 +14,8 @@ use crate::{Timestamp, room::estimate::WaitEstimate};
 /// ids must be unpredictable and must not be shown to the client.
 ///
 /// 32 of the bits may hold the [network](Self::of_network) of the visitor; then the other 96 are
-/// random. Those 32 are neither the highest bits, which break ties in the line, nor the lowest, so
-/// visitors of one network are spread like any others.
+/// random. The network bits are neither the highest bits, which break ties in the line, nor the
+/// lowest, so visitors of one network are spread like any others.
 ///
 /// ```text
 ///  127          96 95          64 63                          0
@@ -30,10 +31,10 @@ impl VisitorId {
         Self(bits)
     }
 
-    /// Returns the id with this network in bits 64 to 95, or with an unknown one for `None`.
+    /// Returns the id with this network in bits 64 to 95. `None` stands for an unknown network.
     ///
-    /// The number should be a hash with a secret. Otherwise a client could look for networks with
-    /// the same number as another one, and use up the places of that network.
+    /// The number should be a hash keyed with a secret. Otherwise a client could look for networks
+    /// that have the same number as another network, and use up the places of that network.
     ///
     /// ```
     /// use std::num::NonZeroU32;
@@ -59,16 +60,18 @@ impl VisitorId {
         NonZeroU32::new((self.0 >> Self::SHIFT) as u32)
     }
 
-    /// Returns the bits, for a token. They must be sealed before a client gets them.
+    /// Returns the bits of the id, for use in a token. They must be sealed before a client gets
+    /// them.
     #[must_use]
     pub const fn bits(self) -> u128 {
         self.0
     }
 
-    /// Derives 64 well-mixed bits from this id and `salt`, always the same for the same arguments.
+    /// Derives 64 well-mixed bits from this id and `salt`. The result is always the same for the
+    /// same arguments.
     ///
-    /// This replaces random numbers in a room. Clients do not know their ids, so they can neither
-    /// predict the bits nor choose them.
+    /// A room uses these bits in place of random numbers. Clients do not know their ids, so they
+    /// can neither predict the bits nor choose them.
     #[must_use]
     pub fn draw(self, salt: u64) -> u64 {
         let bytes = self.0.to_le_bytes();
@@ -78,9 +81,9 @@ impl VisitorId {
         mix(half(low) ^ mix(half(high) ^ mix(salt)))
     }
 
-    /// The bits of a network, before they are shifted to their place.
+    /// The mask for the bits of a network, before they are shifted to their position.
     const NETWORK: u128 = u32::MAX as u128;
-    /// The lowest bit of the network.
+    /// The position of the lowest bit of the network.
     const SHIFT: u32 = 64;
 }
 
@@ -91,7 +94,7 @@ impl fmt::Debug for VisitorId {
     }
 }
 
-/// Returns the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// Applies the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -101,8 +104,9 @@ fn mix(value: u64) -> u64 {
 
 /// Proof that a visitor was admitted.
 ///
-/// The room knows its active visitors by [`id`](Self::id). The other fields let a pass be checked
-/// without a call to the room, and let a session continue after the room has lost its state.
+/// The room identifies its active visitors by [`id`](Self::id). The other fields let a pass be
+/// checked without a call to the room, and let a session continue after the room has lost its
+/// state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pass {
@@ -146,13 +150,13 @@ pub struct Ticket {
     pub first_seen: Timestamp,
     /// The time at which this ticket was issued.
     pub last_check_in: Timestamp,
-    /// The time of the next check-in. An earlier one changes nothing.
+    /// The time of the next check-in. An earlier check-in has no effect.
     pub next_check_in: Timestamp,
     /// The position last shown, counted from 1; `None` if the order is random. Before the first
     /// check-in, it is the position that a newcomer would have had.
     pub shown_position: Option<u32>,
-    /// Whether the shown position is approximate. It is so before the first check-in, when it is
-    /// estimated, and after visitors have come back to places ahead.
+    /// Whether the shown position is approximate. It is approximate before the first check-in, when
+    /// it is estimated, and after visitors have come back to places ahead.
     pub is_approximate: bool,
     /// The expected wait when this ticket was issued; `None` if it was unknown.
     pub wait: Option<WaitEstimate>,
@@ -185,7 +189,8 @@ impl Ticket {
     ///
     /// A position may rise when visitors that were away come back to their places. It is then
     /// marked as approximate, and a rise of up to a sixteenth is not shown, so that the number does
-    /// not flutter. The position shown to a newcomer without a place has no effect on later ones.
+    /// not fluctuate. The position shown to a newcomer without a place has no effect on later
+    /// positions.
     pub fn show(&mut self, position: u32, estimated: bool) {
         let shown = self.shown_position.filter(|_| self.placed);
         self.is_approximate = estimated || shown.is_some_and(|shown| position > shown);
@@ -239,11 +244,11 @@ pub enum Verdict {
     },
     /// The visitor gets neither a slot nor a place.
     Refuse {
-        /// A ticket for the next attempt, for a visitor that has presented one.
+        /// A ticket for the next attempt. Only a visitor that has presented a ticket gets one.
         ticket: Option<Ticket>,
         /// The reason for the refusal.
         reason: Reason,
-        /// The time before which a retry is useless; `None` if coming back is pointless.
+        /// The time to wait before retrying; `None` if a retry is pointless.
         retry_after: Option<Duration>,
     },
     /// The visitor waits, and checks in with this ticket.
@@ -277,7 +282,7 @@ pub enum Renewal {
     Renew(Pass),
 }
 
-/// The reason for a decision about a request, whichever stage has made it.
+/// The reason for a decision about a request, whichever stage made the decision.
 ///
 /// The [`Display`](fmt::Display) form is stable. It is used in logs, metrics and the debug header.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -299,8 +304,6 @@ pub enum Reason {
     AdmittedUnlimited,
     /// `bypass:<rule>`: the request is exempt from the room by a rule of the operator.
     Bypass(Cow<'static, str>),
-    /// `prequeue`: the event has not begun.
-    Prequeue,
     /// `queue_all`: the operator has stopped all admissions.
     QueueAll,
     /// `queued:active_limit`: all slots are in use.
@@ -309,16 +312,16 @@ pub enum Reason {
     QueuedBehindOthers,
     /// `queued:cookie_test`: a slot is free, but the client has to return a cookie first.
     QueuedCookieTest,
-    /// `queued:early`: the check-in came before its time, and was answered from the ticket alone.
+    /// `queued:early`: the check-in came before it was due, and was answered from the ticket alone.
     QueuedEarly,
-    /// `queued:network_full`: the network of the client has all its places in the line, by a limit
-    /// that is [only counted](crate::room::PlacesPerNetwork::Shadow). The visitor gets a place all
-    /// the same.
+    /// `queued:network_full`: the client's network already has all its places in the line, but the
+    /// limit is [only counted](crate::room::PlacesPerNetwork::Shadow), so the visitor still gets a
+    /// place.
     QueuedNetworkFull,
-    /// `queued:rate`: the limit of new visitors in 60 seconds is used up.
+    /// `queued:rate`: the limit on new visitors in 60 seconds is used up.
     QueuedRate,
-    /// `queued:recovery`: the room has lost its state, and waits until all older passes are known
-    /// or void.
+    /// `queued:recovery`: the room has lost its state, and admits no visitors until older passes
+    /// have expired.
     QueuedRecovery,
     /// `queued:store_busy`: the store answers, but more slowly than this node receives requests.
     QueuedStoreBusy,
@@ -335,13 +338,13 @@ pub enum Reason {
     RefusedGateDrained,
     /// `refused:gate_full`: the queue of the gate is full.
     RefusedGateFull,
-    /// `refused:gate_shed`: the request would have waited for too long, or has under overload.
+    /// `refused:gate_shed`: the request would have waited for too long, or did wait for too long
+    /// under overload.
     RefusedGateShed,
-    /// `refused:gate_timeout`: the request waited for the longest time that the gate or its client
-    /// allows.
+    /// `refused:gate_timeout`: the request waited for as long as the gate or its client allows.
     RefusedGateTimeout,
-    /// `refused:gate_unknown`: there is one gate per value of a key, which the request does not
-    /// have.
+    /// `refused:gate_unknown`: there is one gate per value of a key, and the request lacks that
+    /// key.
     RefusedGateUnknown,
     /// `refused:key_missing:<policy>`: the request lacks the key of a rate limit.
     RefusedKeyMissing(Arc<str>),
@@ -352,7 +355,7 @@ pub enum Reason {
     RefusedLimitsUnavailable,
     /// `refused:line_full`: the line has no free place.
     RefusedLineFull,
-    /// `refused:network_full`: the network of the client has [all its
+    /// `refused:network_full`: the client's network already has [all its
     /// places](crate::room::PlacesPerNetwork) in the line.
     RefusedNetworkFull,
     /// `refused:rate:<policy>`: a rate limit is exhausted.
@@ -379,7 +382,6 @@ impl fmt::Display for Reason {
             Self::AdmittedPassthrough => "admitted:passthrough",
             Self::AdmittedSlot => "admitted:slot",
             Self::AdmittedUnlimited => "admitted:unlimited",
-            Self::Prequeue => "prequeue",
             Self::QueueAll => "queue_all",
             Self::QueuedActiveLimit => "queued:active_limit",
             Self::QueuedBehindOthers => "queued:behind_others",

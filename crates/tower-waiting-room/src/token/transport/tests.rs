@@ -32,7 +32,7 @@ fn candidates(headers: &HeaderMap) -> Vec<String> {
     transport().candidates(headers).map(text).collect()
 }
 
-fn find(headers: &HeaderMap) -> Found {
+fn find(headers: &HeaderMap) -> FoundToken {
     transport().find(&tokens(), headers, NOW)
 }
 
@@ -44,11 +44,11 @@ fn sealed_ticket() -> String {
     tokens().seal_ticket(&ticket(NOW)).as_str().to_owned()
 }
 
-fn is_pass(found: &Found) -> bool {
+fn is_pass(found: &FoundToken) -> bool {
     matches!(found.opened, Some(Opened::Pass(_)))
 }
 
-fn is_ticket(found: &Found) -> bool {
+fn is_ticket(found: &FoundToken) -> bool {
     matches!(found.opened, Some(Opened::Ticket(_)))
 }
 
@@ -195,7 +195,7 @@ fn among_equals_the_first_counts_and_the_header_comes_first() {
         [tokens().seal_pass(&pass(now)), tokens().seal_ticket(&ticket(now))]
     };
     for (one, two) in sealed(1).into_iter().zip(sealed(2)) {
-        let stamp = |found: Found| match found.opened.unwrap() {
+        let stamp = |found: FoundToken| match found.opened.unwrap() {
             Opened::Lapsed(pass) | Opened::Pass(pass) => (pass.last_check_in, found.source),
             Opened::Ticket(ticket) => (ticket.last_check_in, found.source),
         };

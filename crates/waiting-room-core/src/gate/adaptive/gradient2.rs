@@ -30,7 +30,7 @@ impl Gradient2 {
     ///
     /// # Errors
     ///
-    /// Returns the first rule that is out of bounds or contradicts another.
+    /// Returns an error for the first rule that is out of bounds or contradicts another rule.
     pub fn new(rules: AdaptiveRules) -> Result<Self, ConfigError> {
         Guarded::new(rules, Gradient::default()).map(Self)
     }

@@ -53,7 +53,7 @@ impl Aimd {
     ///
     /// # Errors
     ///
-    /// Returns the first rule that is out of bounds or contradicts another.
+    /// Returns an error for the first rule that is out of bounds or contradicts another rule.
     pub fn new(rules: AdaptiveRules) -> Result<Self, ConfigError> {
         Guarded::new(rules, OneMore).map(Self)
     }

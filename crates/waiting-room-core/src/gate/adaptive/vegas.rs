@@ -39,7 +39,7 @@ impl Vegas {
     ///
     /// # Errors
     ///
-    /// Returns the first rule that is out of bounds or contradicts another.
+    /// Returns an error for the first rule that is out of bounds or contradicts another rule.
     pub fn new(rules: AdaptiveRules) -> Result<Self, ConfigError> {
         Guarded::new(rules, QueueSize::default()).map(Self)
     }
