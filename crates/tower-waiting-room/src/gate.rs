@@ -1,9 +1,9 @@
-//! Gates: limits on how many requests run at once.
+//! Gates: limits on the number of requests that run at once.
 //!
-//! A rate limit bounds how many requests start in a period, but not how many of them run together.
-//! A gate bounds the second number, and with it the memory, the connections and the CPU time that a
-//! service uses at its worst. Requests over the limit wait in a bounded queue, or are refused. A
-//! gate is configured by a [`Concurrency`].
+//! A rate limit bounds the number of requests that start in a period, but not the number that run
+//! at the same time. A gate bounds the latter, and with it the memory, the connections and the CPU
+//! time that a service uses at peak load. Requests over the limit wait in a bounded queue or are
+//! refused. A gate is configured with a [`Concurrency`].
 //!
 //! ```text
 //!  request ─► each gate that covers it: gates by key first, the gate of all requests last
@@ -16,12 +16,12 @@
 //!    └─ and taken back early if the response is not read, or after Concurrency::max_hold
 //! ```
 //!
-//! The [`Discipline`] decides in which order the queue is served, and which waiting requests are
-//! refused under overload. An [`AdaptiveLimit`] finds the limit itself. [`GateStatuses`] chooses
-//! the statuses of refusals.
+//! The [`Discipline`] determines the order in which the queue is served, and which waiting requests
+//! are refused under overload. An [`AdaptiveLimit`] adjusts the limit automatically.
+//! [`GateStatuses`] selects the statuses of refusals.
 //!
-//! A gate counts the requests of this process only. It never interrupts a request: one whose permit
-//! was taken back, or that runs while the limit is lowered, continues.
+//! A gate counts only the requests of this process. It never interrupts a request: a request
+//! continues even if its permit is taken back, or if the limit is lowered while it runs.
 
 mod concurrency;
 mod lease;

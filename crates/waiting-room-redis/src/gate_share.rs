@@ -1,4 +1,4 @@
-//! A limit on concurrency for many nodes: each has a share of the total.
+//! A concurrency limit for many nodes, each of which has a share of the total.
 //!
 //! ```text
 //!              every 250 ms: limit in force, in flight, waiting
@@ -9,11 +9,11 @@
 //!                            share, leased for 3 s          └────────┘
 //! ```
 //!
-//! The script in `lua/share.lua` gives no node more than the others leave. A node that is to get
-//! less first receives a lower limit; only once it has reported that limit as in force, and its
-//! requests above it have finished, does the difference go to others.
+//! The script in `lua/share.lua` gives no node more than the others leave. A node whose share
+//! shrinks first receives a lower limit. The difference goes to other nodes only once the node has
+//! reported that limit as in force and its requests above the limit have finished.
 //!
-//! This file keeps no gate: the application applies each share to a gate of its own.
+//! This file contains no gate: the application applies each share to its own gate.
 
 use std::{fmt, future::Future, num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -34,14 +34,16 @@ use crate::{
     reply::ReplyFields,
 };
 
-/// A node's share of a limit on concurrency that holds for all nodes together.
+/// A node's share of a concurrency limit that applies to all nodes together.
 ///
-/// Each node has a gate of its own, whose limit is its share, so a request that finds a permit
-/// needs no round trip. Four times a second the node reports how many requests run and wait, and
-/// receives a share that depends on the demand of all nodes. Thus the total is never exceeded,
-/// however the load moves, with two exceptions: those that [`GateStoreFailure`] describes, and the
-/// first renewals after the server has lost its data, when it hands out shares that nodes which
-/// have not yet reported are still using.
+/// Each node has its own gate, whose limit is the node's share, so a request for which a permit is
+/// free needs no round trip. Four times a second, the node reports how many requests are running
+/// and waiting, and receives a share that depends on the demand of all nodes.
+///
+/// The total is never exceeded, however the load moves between nodes, with two exceptions. One is
+/// an unreachable server, as [`GateStoreFailure`] describes. The other is a server that has lost
+/// its data: until every node has renewed its share, the server may grant to one node what another
+/// node is still using.
 ///
 /// ```no_run
 /// # use waiting_room_redis::{Demand, GateShare, GateStoreFailure, RedisStoreOptions};
@@ -68,22 +70,25 @@ pub struct GateShare<C> {
     connections: Arc<Connections<C>>,
     script: Script,
     key: String,
-    /// The longest time that a renewal may take.
+    /// The maximum duration of a renewal.
     deadline: Duration,
     /// Identifies this node among those that share the gate.
     node: String,
-    /// The limit of all nodes together, as this node knows it.
+    /// The limit for all nodes together, as configured on this node.
     total: NonZeroU32,
     on_failure: GateStoreFailure,
-    /// The share that is in force.
+    /// The share that this node may use now.
     share: u32,
-    /// The number of the last renewal, so that the server can drop one that arrives late.
+    /// The sequence number of the last renewal, which lets the server ignore a renewal that arrives
+    /// late.
     renewals: u64,
-    /// When the renewal that returned this share was sent; `None` before the first.
+    /// When the renewal that returned this share was sent; `None` before the first successful
+    /// renewal.
     renewed: Option<Instant>,
-    /// When the last renewal that succeeded was sent, or the last attempt to reconnect began.
+    /// When the last successful renewal was sent, or when the last attempt to reconnect began if
+    /// that is later.
     heard: Instant,
-    /// The attempt to open another connection, if there was one.
+    /// The last attempt to open another connection, if there was one.
     replacing: Option<JoinHandle<bool>>,
 }
 
@@ -91,9 +96,9 @@ pub struct GateShare<C> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a request at a gate either runs or waits")]
 pub struct Demand {
-    /// The number of requests that run.
+    /// The number of requests that are running.
     pub in_flight: u32,
-    /// The number of requests that wait for a permit.
+    /// The number of requests that are waiting for a permit.
     pub queued: u32,
 }
 
@@ -101,40 +106,41 @@ pub struct Demand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the node keeps its share or gives it up")]
 pub enum GateStoreFailure {
-    /// The share stays what it was. While no node reaches the store, no share grows, so the total
-    /// holds. If only this node is cut off, its share is given to the others as well, and the total
-    /// is exceeded by that share.
+    /// The share stays the same. While no node can reach the store, no share grows, so the total is
+    /// not exceeded. If only this node is cut off, its share is also given to the other nodes, and
+    /// the total is exceeded by up to that share.
     LocalShare,
-    /// The share becomes zero, shortly before the server gives it to others, and no new request
-    /// runs. The total is exceeded only by requests that run for longer than the lease.
+    /// The share becomes zero shortly before the server gives it to other nodes, and no new request
+    /// runs. The total is exceeded only by requests that run longer than the lease.
     Refuse,
 }
 
 impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
-    /// How long the server reserves a share for a node that does not renew it: 3 s.
+    /// The time for which the server reserves a share for a node that does not renew it: 3 s.
     pub const LEASE: Duration = Duration::from_secs(3);
     /// The time between two renewals: 250 ms.
     pub const RENEWED_EVERY: Duration = Duration::from_millis(250);
-    /// The longest [`deadline`](RedisStoreOptions::deadline) that a lease leaves time for: 1 s.
+    /// The maximum [`deadline`](RedisStoreOptions::deadline) of a renewal, so that a lease outlasts
+    /// failed renewals: 1 s.
     pub const LONGEST_DEADLINE: Duration = Duration::from_secs(1);
     /// The time without a successful renewal after which another connection is opened.
     const DEAF_AFTER: Duration = Duration::from_secs(1);
 
-    /// Joins the gate of this name, with a share of zero.
+    /// Joins the gate with this name. The node's share is zero until its first renewal.
     ///
-    /// The name has 1 to 64 letters, digits, `-` and `_`. `total` is the limit of all nodes
-    /// together; all of them should pass the same. `open` is called now, and again when no renewal
-    /// has succeeded for a second. If the server cannot be reached within 5 s, the node starts
-    /// without it.
+    /// The name consists of 1 to 64 letters, digits, `-` and `_`. `total` is the limit for all
+    /// nodes together; every node should pass the same value. `open` is called now, and again when
+    /// no renewal has succeeded for a second. If the server cannot be reached within 5 s, the node
+    /// starts without it.
     ///
-    /// Of the options, the deadline applies to each renewal, and the prefix to the key. The clock
-    /// is ignored: the time is always that of the server.
+    /// In `options`, the deadline applies to each renewal and the prefix to the key. The clock is
+    /// ignored, because a gate always uses the server's clock.
     ///
     /// # Errors
     ///
-    /// An invalid name or invalid options, a deadline above
-    /// [`LONGEST_DEADLINE`](Self::LONGEST_DEADLINE), a server that is reached and refuses the node,
-    /// or one that may evict keys.
+    /// Returns an error if the name or the options are invalid, if the deadline exceeds
+    /// [`LONGEST_DEADLINE`](Self::LONGEST_DEADLINE), if the server is reached but refuses the node,
+    /// or if the server may evict keys.
     pub async fn connect<F>(
         open: impl Fn() -> F + Send + Sync + 'static,
         gate: &str,
@@ -150,7 +156,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         Self::start(connections, key, deadline, total, on_failure).await
     }
 
-    /// Joins the gate on an existing connection, which has to reconnect by itself.
+    /// Joins the gate over an existing connection, which must reconnect by itself.
     ///
     /// # Errors
     ///
@@ -177,7 +183,7 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
             Ok(mut connection) => check_memory(&mut connection, &key).await,
             Err(error) => Err(error),
         };
-        // A server that is away is not an error: the first renewal that succeeds brings a share.
+        // An unreachable server is not an error: the first renewal that succeeds obtains a share.
         match checked {
             Err(error) if !is_away(&error) => return Err(error),
             _ => {}
@@ -198,22 +204,24 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         })
     }
 
-    /// Changes the total from the next renewal on.
+    /// Changes the total, starting with the next renewal.
     ///
-    /// Call it on all nodes: each renewal is computed with the total of the node that sends it.
+    /// Call this on all nodes: each renewal uses the total of the node that sends it.
     pub fn set_total(&mut self, total: NonZeroU32) {
         self.total = total;
     }
 
-    /// Reports the demand of this node, and returns the limit that its gate must apply now.
+    /// Reports this node's demand and returns the limit that its gate must apply now.
     ///
-    /// Read the demand after the previous limit has been applied: what the report leaves unused is
-    /// given to other nodes. Without a reply this takes as long as the deadline. When no renewal
-    /// has succeeded for a second, another connection is opened in the background.
+    /// Read the demand after the previous limit has been applied, because permits that the report
+    /// leaves unused are given to other nodes. If the server does not reply, this call takes as
+    /// long as the deadline. When no renewal has succeeded for a second, another connection is
+    /// opened in the background.
     ///
     /// # Cancel safety
     ///
-    /// A renewal whose future is dropped may have taken effect. The next one reports anew.
+    /// A renewal may have taken effect even though its future was dropped. The next renewal sends a
+    /// complete report again.
     pub async fn renew(&mut self, demand: Demand) -> u32 {
         let sent = Instant::now();
         match self.ask(demand).await {
@@ -231,13 +239,13 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         self.share
     }
 
-    /// How long to wait before the next renewal.
+    /// Returns how long to wait before the next renewal.
     #[must_use]
     pub const fn until_next(&self) -> Duration {
         Self::RENEWED_EVERY
     }
 
-    /// Checks the name and the options; returns the key and the deadline of a renewal.
+    /// Checks the name and the options. Returns the key of the gate and the deadline of a renewal.
     fn validate(gate: &str, options: RedisStoreOptions) -> Result<(String, Duration), ConfigError> {
         let RedisStoreOptions { deadline, prefix, .. } = options.validate()?;
         if deadline > Self::LONGEST_DEADLINE {
@@ -248,19 +256,20 @@ impl<C: ConnectionLike + Clone + Send + Sync + 'static> GateShare<C> {
         Ok((keys::of_gate(&prefix, &keys::validate_name(gate.to_owned())?), deadline))
     }
 
-    /// How long a share may be used without a successful renewal, under
+    /// Returns how long a share may be used without a successful renewal under
     /// [`GateStoreFailure::Refuse`].
     ///
-    /// It is shorter than the lease. A node that may still use its share notices the end only after
-    /// the next pause and a renewal that fails, and the server must not have given the share to
-    /// others by then. The second pause is a margin for a busy machine that is late.
+    /// This is shorter than the lease. A node whose share is still valid at one renewal checks
+    /// again only after the next pause and a failed renewal, and the server must not have given the
+    /// share to other nodes by then. The second pause is a margin for a busy machine that runs
+    /// late.
     fn kept_for(&self) -> Duration {
         Self::LEASE.saturating_sub(2 * Self::RENEWED_EVERY + self.deadline)
     }
 
     /// Opens another connection in the background if no renewal has succeeded for a second.
     ///
-    /// There is at most one attempt at a time, and the next is made a second later at the earliest.
+    /// There is at most one attempt at a time, and attempts begin at least a second apart.
     fn replace_if_deaf(&mut self) {
         let is_replacing = self.replacing.as_ref().is_some_and(|task| !task.is_finished());
         if self.heard.elapsed() >= Self::DEAF_AFTER && !is_replacing {
@@ -300,7 +309,7 @@ impl<C> fmt::Debug for GateShare<C> {
     }
 }
 
-/// Checks that the server that stores this key evicts nothing.
+/// Checks that the server that stores this key does not evict keys.
 async fn check_memory<C: ConnectionLike>(connection: &mut C, key: &str) -> Result<(), StoreError> {
     let script = Script::new(include_str!("lua/memory.lua"));
     let invocation = script.key(key);
@@ -310,7 +319,7 @@ async fn check_memory<C: ConnectionLike>(connection: &mut C, key: &str) -> Resul
     check_eviction(&said.text()?, &said.text()?)
 }
 
-/// Creates a random name of 128 bits, so that no two nodes have the same.
+/// Creates a random 128-bit name, so that no two nodes have the same name.
 fn node_id() -> String {
     use std::hash::{BuildHasher, RandomState};
     let half = || RandomState::new().hash_one(std::process::id());

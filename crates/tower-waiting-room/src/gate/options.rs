@@ -1,5 +1,5 @@
-//! Options of a gate beside its limit and its queue: when a permit is released, which statuses a
-//! refusal has, and which headers state the deadline of a client.
+//! Options of a gate besides its limit and its queue: when a permit is released, which status codes
+//! a refusal has, and which headers carry the client's deadline.
 
 use std::time::Duration;
 
@@ -7,65 +7,66 @@ use http::{HeaderMap, HeaderName};
 use serde::Deserialize;
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
-/// The point at which the permit of a request is released.
+/// The point at which a request's permit is released.
 ///
-/// A [`PermitHandle`](super::PermitHandle) that the application keeps holds the permit for longer
-/// in either case. Without a response, because the client disconnects or the application panics,
-/// the permit is released when the request's future is dropped.
+/// With either option, a [`PermitHandle`](super::PermitHandle) that the application keeps holds the
+/// permit for longer. If there is no response, because the client disconnects or the application
+/// panics, the permit is released when the request's future is dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReleaseAt {
     /// At the end of the response: when the last frame of its body has been handed to the server,
-    /// or the body is dropped. The gate then bounds streams and downloads too. The default.
+    /// or when the body is dropped. The gate then bounds streams and downloads too. This is the
+    /// default.
     #[default]
     BodyEnd,
     /// When the head of the response is ready, as with tower's `ConcurrencyLimit`. Response bodies
-    /// are then not limited: use it if sending a body costs the service little.
+    /// are then not limited. Use this option if sending a body costs the service little.
     Head,
 }
 
-/// The statuses of requests that a gate refuses.
+/// The statuses of responses to requests that a gate refuses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GateStatuses {
-    /// The statuses of a limiter, and the default. 429 if no permit and no place in the queue is
-    /// free or the request was shed; 504 without `Retry-After` if it waited until its deadline; 503
-    /// while the gate is drained.
+    /// The statuses of a limiter; the default. A request gets 429 if neither a permit nor a place
+    /// in the queue is free, or if it was shed. It gets 504 without `Retry-After` if it waited
+    /// until its deadline, and 503 while the gate is drained.
     #[default]
     Limiter,
-    /// The statuses of an overloaded origin server: 503, also for a request that waited until its
-    /// deadline. At a gate for each value of a key, 429 remains for requests that are refused at
-    /// once or shed, because one client is to blame. Use it behind proxies that retry a 504 or
-    /// count it as an error of their own. Each refusal has a `Retry-After`, except while the gate
-    /// is drained.
+    /// The statuses of an overloaded origin server: 503, even for a request that waited until its
+    /// deadline. A gate for each value of a key still answers 429 to requests that are refused at
+    /// once or shed, because a single client is to blame. Use this option behind proxies that retry
+    /// a 504 or count it as an error of their own. Each refusal has a `Retry-After`, except while
+    /// the gate is drained.
     Origin,
 }
 
-/// A request header in which a client states for how long it waits for the response.
+/// A request header in which a client states how long it will wait for the response.
 ///
-/// A request whose client would have given up before a permit is free is refused instead of queued,
-/// so permits are not spent on responses that no client reads. The stated time counts from the
-/// arrival of the request at the layer.
+/// If the client would give up before a permit becomes free, its request is refused instead of
+/// queued, so permits are not spent on responses that no client reads. The stated time counts from
+/// the request's arrival at the layer.
 ///
-/// Clients cannot gain from a false value: a shorter time only gets a request refused sooner, and a
-/// longer one does not extend the wait that the gate allows.
+/// Clients gain nothing from a false value: a shorter time only gets a request refused sooner, and
+/// a longer time does not extend the wait that the gate allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientDeadline {
     /// `grpc-timeout`, in the units of the gRPC protocol. Every gate honors it.
     Grpc,
-    /// The header of this name, with a whole number of milliseconds, such as Envoy's
+    /// The header with this name, whose value is a whole number of milliseconds, such as Envoy's
     /// `x-envoy-expected-rq-timeout-ms`.
     Millis(String),
-    /// The header of this name, with a whole number of seconds.
+    /// The header with this name, whose value is a whole number of seconds.
     Seconds(String),
 }
 
 impl ClientDeadline {
-    /// The time that the headers of a request state. `None` if the header is absent or malformed: a
-    /// gate then applies its own bounds only.
+    /// Returns the time stated in a request's headers, or `None` if the header is absent or
+    /// malformed: a gate then applies only its own bounds.
     pub(super) fn of(&self, headers: &HeaderMap) -> Option<Duration> {
         match self {
             Self::Grpc => grpc_timeout(text(headers, "grpc-timeout")?),
@@ -74,11 +75,11 @@ impl ClientDeadline {
         }
     }
 
-    /// Checks that the name is one that a header can have.
+    /// Checks that the name is a valid header name.
     ///
     /// # Errors
     ///
-    /// Returns an error for the field `client_deadline`, with the name.
+    /// Returns an error for the field `client_deadline` that contains the invalid name.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         match self {
             Self::Millis(name) | Self::Seconds(name) if HeaderName::try_from(name).is_err() => {
@@ -91,20 +92,21 @@ impl ClientDeadline {
     }
 }
 
-/// The first value of a header, if it is visible ASCII.
+/// Returns the first value of a header if it consists of visible ASCII characters.
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Parses a number of decimal digits only. `parse` alone would also accept a leading `+`, which
-/// neither header allows. An empty text and a number above `u64::MAX` are `None`.
+/// Parses a number that consists of decimal digits only. `parse` alone would also accept a leading
+/// `+`, which none of the headers allows. Returns `None` for an empty string or a number above
+/// `u64::MAX`.
 fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 /// Parses a `grpc-timeout`: one to eight digits and a unit, as "gRPC over HTTP2"
-/// (PROTOCOL-HTTP2.md, "Requests") defines it. With eight digits, the longest time of 99 999 999 h
-/// does not overflow.
+/// (PROTOCOL-HTTP2.md, "Requests") defines it. Eight digits cannot overflow: the longest time is 99
+/// 999 999 h.
 fn grpc_timeout(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let amount = number(digits).filter(|_| (1..=8).contains(&digits.len()))?;

@@ -51,14 +51,14 @@ struct World {
     clock: ManualClock,
 }
 
-/// A request in the queue, polled with a waker that counts.
+/// A request in the queue, polled with a waker that counts its wake-ups.
 #[derive(Debug)]
 struct Waiting {
     place: Acquire,
     wakes: Arc<WakeList>,
 }
 
-/// Counts how often a task was woken.
+/// Counts how often a task has been woken.
 #[derive(Debug, Default)]
 struct WakeList(AtomicUsize);
 
@@ -115,13 +115,13 @@ impl World {
         self.gate.snapshot(self.gate.now())
     }
 
-    /// Returns the numbers of running and of waiting requests.
+    /// Returns the numbers of running and waiting requests.
     fn counts(&self) -> (u32, u32) {
         let snapshot = self.snapshot();
         (snapshot.in_flight, snapshot.queued)
     }
 
-    /// Lets a gate with one permit measure that each request runs for `hold`.
+    /// Makes a gate with one permit measure a run time of `hold` for each request.
     fn learns(&self, hold: Duration) {
         let mut permit = self.admitted();
         for _ in 0..20 {
@@ -187,7 +187,7 @@ fn poll<F: Future + Unpin>(
     Pin::new(future).poll(&mut Context::from_waker(&waker))
 }
 
-/// Returns the order in which waiting requests are served, one after the other.
+/// Serves the waiting requests one after another, and returns the order in which they are served.
 fn order<N: Copy>(permit: Permit, mut waiting: Vec<(N, Waiting)>) -> Vec<N> {
     let (mut served, mut running) = (Vec::new(), permit);
     loop {

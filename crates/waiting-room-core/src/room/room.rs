@@ -129,15 +129,15 @@ impl Room {
         }
         let mut ticket = *ticket;
         let has_lapsed = self.rules.has_lapsed(&ticket, now);
-        // A ticket that was issued anew may outlive its place by one retention. Then it gets a place
-        // only as a newcomer would, or a client could have its places twice.
+        // A reissued ticket may outlive its place by one retention time. It then gets a place only
+        // on the same conditions as a newcomer. Otherwise a client could hold its places twice.
         let claims_place = !ticket.placed || ticket.is_reissued();
         let needs_place = claims_place && self.line.arrival(ticket.id).is_none();
         match self.line.arrival(ticket.id) {
             Some(arrival) => {
-                // The place may come from a check-in that reached the store late, after its ticket
-                // had lapsed, and so have a later arrival. The ticket that was issued anew meanwhile
-                // proves the earlier one.
+                // The place may have been created by a check-in that reached the store only after
+                // its ticket had lapsed. It then has a later arrival time, and a ticket that was
+                // reissued in the meantime proves the earlier one.
                 ticket.first_seen = match ticket.is_reissued() && !has_lapsed {
                     true => arrival.min(ticket.first_seen),
                     false => arrival,
@@ -377,10 +377,10 @@ impl Room {
             return refuse(Some(ticket), Reason::RefusedNetworkFull, Some(interval));
         }
         ticket.last_check_in = now;
-        // The capacity applies only to new places. A ticket that proves a place is accepted even if
-        // the room has lost its state: it is valid for no longer than the place was, so there are
-        // no more such tickets than there were places. If a ticket without a place is refused here,
-        // it keeps its order of arrival.
+        // The capacity applies only to new places. Unless it was reissued, a ticket that proves a
+        // place is accepted even if the room has lost its state. It is valid for no longer than the
+        // place was, so there are no more such tickets than there were places. If a ticket without
+        // a place is refused here, it keeps its order of arrival.
         if needs_place && self.line.len() >= self.rules.line_capacity {
             let interval = self.interval(ticket.id, u32::MAX, &reason, now);
             ticket.next_check_in = now + interval;

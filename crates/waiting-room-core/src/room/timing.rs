@@ -108,24 +108,25 @@ impl RoomRules {
         ticket.last_check_in + self.ticket_lifetime(ticket) <= now
     }
 
-    /// Returns whether a node that cannot reach its store may issue this ticket anew at `now`, so that
+    /// Returns whether a node that cannot reach its store may reissue this ticket at `now`, so that
     /// an outage does not cost the visitor its order of arrival.
     ///
-    /// The ticket must not have lapsed, and the store's last answer must not be too old: the visitor
-    /// was due at `next_check_in`, which only the store sets, and one lifetime of the ticket may have
-    /// passed since then. Without this bound a copy of a ticket could be kept alive forever, and be used
-    /// again after the store has forgotten that it was used up.
+    /// The ticket must not have lapsed, and the store's last answer must not be too old: less than
+    /// one ticket lifetime may have passed since `next_check_in`, which only the store sets.
+    /// Without this bound, a copy of a ticket could be kept alive forever, and used again after the
+    /// store has forgotten that it was used up.
     #[must_use]
     pub fn may_reissue(&self, ticket: &Ticket, now: Timestamp) -> bool {
         !self.has_lapsed(ticket, now) && now < ticket.next_check_in + self.ticket_lifetime(ticket)
     }
 
-    /// Returns the time after the admission of a visitor, or after its departure, until every ticket
-    /// that was issued to it before has lapsed.
+    /// Returns the time after a visitor's admission or departure until every ticket issued to it
+    /// before then has lapsed.
     ///
-    /// A ticket is valid for `place_retention` after it was issued. A node may [reissue](Self::may_reissue)
-    /// it for as long after its next check-in, which is less than another `place_retention` after the
-    /// last one, since that is at least two refresh intervals.
+    /// A ticket is valid for `place_retention` after it was issued. A node may
+    /// [reissue](Self::may_reissue) it for the same time after its next check-in. The next check-in
+    /// is less than another `place_retention` after the last one, because `place_retention` is at
+    /// least two refresh intervals.
     pub(crate) fn tickets_void_after(&self) -> Duration {
         self.place_retention * 3
     }

@@ -210,10 +210,10 @@ impl Ticket {
         self.next_check_in.since(now)
     }
 
-    /// Returns whether a node has issued this ticket anew because it could not reach its store.
+    /// Returns whether a node has reissued this ticket because it could not reach its store.
     ///
-    /// The node changes `last_check_in` and nothing else, and only once the ticket is due. A store always
-    /// sets a later `next_check_in`.
+    /// The node changes only `last_check_in`, and only once the ticket is due. A store always sets
+    /// a `next_check_in` that is later than `last_check_in`.
     #[must_use]
     pub fn is_reissued(&self) -> bool {
         self.last_check_in >= self.next_check_in

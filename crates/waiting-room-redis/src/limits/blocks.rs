@@ -1,36 +1,39 @@
-//! The options of leased blocks, and what a block can cost in accuracy.
+//! Options for leased blocks, and what blocks cost in accuracy.
 
 use std::time::Duration;
 
 use waiting_room_core::{ConfigError, error::ConfigErrorKind};
 
-/// How many units of a limit a node may charge at once, to spend them without a round trip.
+/// The number of units of a limit that a node may charge at once and spend later without a round
+/// trip.
 ///
-/// A node of [`RedisLimits`](crate::RedisLimits) that leases a block saves one decision of the
-/// store for each unit of it. The node requests a block for a key that it charges again within a
-/// lease, in the round trip that decides a request. A block has at most an eighth of what that
-/// request leaves of the limit, so close to the limit the store decides each request. Units that
-/// are unspent when the lease ends are given back, as far as time has not given them back already.
+/// Each unit of a block that a [`RedisLimits`](crate::RedisLimits) node leases saves one decision
+/// by the store. When a key is charged again within the length of a lease, the node requests a
+/// block for it, in the same round trip that decides the request. A block contains at most an
+/// eighth of the units that the request leaves, so close to the limit the store decides every
+/// request. Units that are unspent when the lease ends are returned, except those that the passage
+/// of time has already restored.
 ///
 /// # What it costs
 ///
 /// The units of a block are charged when it is leased, and may be spent until the lease ends. A
-/// node has at most one block of a key. So, for each key:
+/// node has at most one block for each key. The consequences for each key are:
 ///
-/// - **Over-admission**: any window may admit up to *nodes × block* more than the limit, from units
-///   that were leased before it and spent within it. A fixed window is exact, because a lease ends
-///   with it.
-/// - **Early refusals**: a request may be refused because other nodes hold units, at most
-///   *(nodes - 1) × block*. This lasts for a lease and an eighth at most, until the units are given
-///   back. A node that has been refused remembers that for up to another lease.
-/// - A node that stops, or a reply that is later than the deadline, leaves its block charged until
-///   time gives it back.
-/// - A server that has lost the limits does not know of leased blocks: up to *nodes × block* more
-///   are admitted.
+/// - **Over-admission**: any window may admit up to *nodes × block* requests more than the limit,
+///   because units that were leased before the window may be spent within it. A fixed window is
+///   exact, because its leases end with it.
+/// - **Early refusals**: a request may be refused because other nodes hold unspent units, at most
+///   *(nodes - 1) × block*. These units are returned within nine eighths of a lease. A node may
+///   remember the refusal for up to another lease.
+/// - **Lost blocks**: if a node stops, or if a reply arrives after the deadline, the block stays
+///   charged until the passage of time restores its units.
+/// - **Data loss**: a server that has lost the limits has no record of leased blocks, so up to
+///   *nodes × block* more requests are admitted.
 ///
-/// The leaky queue leases nothing, because each of its requests has another delay. Neither does a
-/// sliding log that counts refusals, because an early refusal would count against the client. A
-/// request with such a limit is decided by the store, and leases no blocks of its other limits.
+/// Blocks are not leased for a leaky queue, because each of its requests has a different delay, or
+/// for a sliding log that counts refusals, because an early refusal would count against the client.
+/// A request with such a limit is always decided by the store, and leases no blocks of its other
+/// limits either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Blocks {
@@ -39,30 +42,30 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The bounds of the largest block, in units: 1 to 1 000 000.
+    /// The smallest and the largest value of [`max`](Self::max), in units: 1 and 1 000 000.
     pub const LARGEST: (u64, u64) = (1, 1_000_000);
-    /// The shortest and the longest [`lease`](Self::lease).
+    /// The shortest and the longest [`lease`](Self::lease) that can be configured.
     pub const LEASE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(10));
 
-    /// Blocks of at most `largest` units, each leased for a second.
+    /// Creates options for blocks of at most `largest` units, each leased for 1 s.
     pub const fn max(largest: u64) -> Self {
         Self { largest, lease: Duration::from_secs(1) }
     }
 
-    /// How long a node may spend a block: 10 ms to 10 s, 1 s by default.
+    /// Sets how long a node may spend a block: 10 ms to 10 s, 1 s by default.
     ///
-    /// A longer lease saves more round trips for keys with few requests, and returns unspent units
-    /// later.
+    /// A longer lease saves more round trips for keys that get few requests, but unspent units are
+    /// returned later.
     pub const fn lease(mut self, lease: Duration) -> Self {
         self.lease = lease;
         self
     }
 
-    /// Checks both numbers.
+    /// Checks the block size and the lease.
     ///
     /// # Errors
     ///
-    /// The first number that is out of bounds, with its value.
+    /// Returns an error for the first of them that is out of bounds; it states the value.
     pub(super) fn validate(self) -> Result<Self, ConfigError> {
         let (smallest, greatest) = Self::LARGEST;
         if let Some(kind) = outside(&self.largest, &smallest, &greatest) {

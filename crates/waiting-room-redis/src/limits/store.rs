@@ -1,7 +1,6 @@
-//! `RedisLimits`: the handle on the limits of many nodes, and how a node joins their group.
+//! `RedisLimits`: a handle to limits that many nodes share, and how a node joins their group.
 //!
-//! The decision about a request is in `round_trip.rs`; the task that runs the scripts is in
-//! `batch.rs`.
+//! Requests are decided in `round_trip.rs`; the task that runs the script is in `batch.rs`.
 
 use std::{fmt, future::Future, sync::Arc};
 
@@ -23,8 +22,8 @@ use crate::{
     reply::ReplyFields,
 };
 
-/// A [`RateStore`](waiting_room_core::rate::RateStore) on a Redis or Valkey server, for any number
-/// of nodes.
+/// A [`RateStore`](waiting_room_core::rate::RateStore) on a Redis or Valkey server that any number
+/// of nodes can share.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,19 +40,19 @@ use crate::{
 /// ```
 ///
 /// All nodes that name the same group share its limits exactly: a charge on one node counts on all
-/// of them. The limits of a request are charged all or none. In a cluster, a group is stored on one
-/// node of the cluster.
+/// of them. Either all limits of a request are charged or none of them. In a cluster, a group is
+/// stored on one cluster node.
 ///
-/// A request takes one round trip, whatever the number of its limits, and requests that arrive
-/// while one is in flight share the next. A client that was refused is refused again without a
-/// round trip, until the store could allow its request. A node may lease [blocks](Blocks) of a
+/// A request takes one round trip, however many limits apply to it, and requests that arrive while
+/// a call is in flight share the next one. A client that was refused is refused again without a
+/// round trip until the store could allow its request. A node may lease [blocks](Blocks) of a
 /// limit, and then decides most requests by itself.
 ///
 /// Clones share the connection and all state of the node.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future of a charge does not undo the charge, which may have been made.
+/// Dropping the future of a charge does not undo the charge, which may have taken effect.
 #[derive(Clone)]
 pub struct RedisLimits {
     pub(super) shared: Arc<Shared>,
@@ -64,16 +63,16 @@ pub struct RedisLimits {
 }
 
 impl RedisLimits {
-    /// Joins the group of this name: 1 to 64 letters, digits, `-` and `_`.
+    /// Joins the group with this name, which consists of 1 to 64 letters, digits, `-` and `_`.
     ///
     /// `open` is called now, and again while the server does not answer. If the server cannot be
-    /// reached within 5 s, the node starts without it: the failure policy of the layer decides
-    /// until it is reached.
+    /// reached within 5 s, the node starts without it, and the layer's failure policy applies until
+    /// the server is reached.
     ///
     /// # Errors
     ///
-    /// An invalid name or invalid options, a server that is reached and refuses the node, or one
-    /// that may evict keys.
+    /// Returns an error if the name or the options are invalid, if the server is reached but
+    /// refuses the node, or if the server may evict keys.
     pub async fn connect<C, F>(
         open: impl Fn() -> F + Send + Sync + 'static,
         name: impl Into<String>,
@@ -88,7 +87,7 @@ impl RedisLimits {
         Self::start(connections, name, options).await
     }
 
-    /// Joins the group on an existing connection, which has to reconnect by itself.
+    /// Joins the group over an existing connection, which must reconnect by itself.
     ///
     /// # Errors
     ///
@@ -105,7 +104,7 @@ impl RedisLimits {
         Self::start(Connections::only(connection), name, options).await
     }
 
-    /// Joins the group and starts the tasks, with a name and options that are valid.
+    /// Joins the group and starts the tasks. The name and options have been validated.
     async fn start<C>(
         connections: Arc<Connections<C>>,
         name: String,
@@ -121,7 +120,7 @@ impl RedisLimits {
         };
         let (secret, breaker) = match joined {
             Ok(secret) => (secret, Breaker::default()),
-            // The secret of the group, if there is one, comes with the first reply.
+            // If the group has a secret, the first reply contains it.
             Err(error) if is_away(&error) => {
                 tracing::warn!(limits = name, %error, "the store is away: the node starts without it");
                 (Secret::random(), Breaker::opened())
@@ -136,18 +135,19 @@ impl RedisLimits {
         Ok(Self { shared, calls, leases: None })
     }
 
-    /// Lets this node lease blocks of the limits, and spend them without round trips; see
-    /// [`Blocks`] for what that costs.
+    /// Lets this node lease blocks of the limits and spend them without round trips. [`Blocks`]
+    /// describes what this costs in accuracy.
     ///
-    /// Each node of a group may lease or not. Clones that were made before this call do not lease.
+    /// Some nodes of a group may lease blocks while others do not. Clones made before this call do
+    /// not lease blocks.
     ///
     /// # Errors
     ///
-    /// A block or a lease that is too small or too large.
+    /// Returns an error if the block or the lease is too small or too large.
     ///
     /// # Panics
     ///
-    /// If called outside of a tokio runtime.
+    /// Panics if called outside of a tokio runtime.
     pub fn leasing(self, blocks: Blocks) -> Result<Self, ConfigError> {
         let leases = Arc::new(Leases::new(blocks.validate()?, self.shared.deadline));
         let (shared, calls) = (Arc::clone(&self.shared), self.calls.downgrade());
@@ -162,11 +162,11 @@ impl fmt::Debug for RedisLimits {
     }
 }
 
-/// Learns the secret of the group, or stores a new one if there is none.
+/// Reads the secret of the group, or stores a new one if there is none.
 ///
 /// # Errors
 ///
-/// The server does not answer within 5 s, refuses the node, or may evict keys.
+/// Returns an error if the server does not answer within 5 s, refuses the node, or may evict keys.
 async fn join<C: ConnectionLike>(connection: &mut C, group: &str) -> Result<Secret, StoreError> {
     let script = Script::new(JOIN);
     let mut invocation = script.prepare_invoke();
@@ -181,5 +181,5 @@ async fn join<C: ConnectionLike>(connection: &mut C, group: &str) -> Result<Secr
 
 const JOIN: &str = include_str!("lua/join.lua");
 
-/// The most requests that wait while a batch is in flight; others fail at once.
+/// The maximum number of calls that wait while a batch is in flight. Further calls fail at once.
 const MAX_WAITING: usize = 4_096;

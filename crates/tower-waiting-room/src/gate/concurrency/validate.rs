@@ -1,9 +1,9 @@
 //! Validation of the gates in a configuration.
 //!
-//! Settings that a gate cannot obey, or that contradict each other, are errors: the layer is not
-//! built. Settings that a gate can obey but that rarely do what their author wants are reported as
-//! [`Misconfiguration`] and stay in force. The `GateRules` of core check their own bounds; this
-//! module checks what this crate adds to them.
+//! Settings that a gate cannot honor, or that contradict each other, are errors: the layer is not
+//! built. Settings that a gate can honor but that rarely do what their author wants are reported as
+//! a [`Misconfiguration`] and stay in force. The core crate's `GateRules` check their own bounds;
+//! this module checks the settings that this crate adds.
 
 use std::time::Duration;
 
@@ -18,17 +18,19 @@ use crate::{
 };
 
 impl Concurrency {
-    /// The shortest `body_stall`, `body_read_timeout` and `max_hold`. Below it, requests that run
-    /// normally would lose their permits, and the sweeper would run more than 40 times a second.
+    /// The minimum of `body_stall`, `body_read_timeout` and `max_hold`. With a shorter time,
+    /// requests that run normally would lose their permits, and the sweeper would run more than 40
+    /// times a second.
     const SHORTEST_HOLD: Duration = Duration::from_millis(100);
-    /// The longest of these times. A longer one has hardly any effect; `None` states the intention.
+    /// The maximum of `body_stall`, `body_read_timeout` and `max_hold`. A longer time would have
+    /// hardly any effect; `None` states that intention.
     const LONGEST_HOLD: Duration = Duration::from_secs(24 * 3_600);
 
     /// Checks every setting of one gate.
     ///
     /// # Errors
     ///
-    /// Returns the first violation, with the field, the given value and the expected one.
+    /// Returns the first violation, with the field, the given value and the expected value.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         validate_name("concurrency", &self.name)?;
         let too_large = |field, given: String, expected: String| {
@@ -48,8 +50,8 @@ impl Concurrency {
         self.for_each.iter().chain(&self.fair_by).try_for_each(|key| key.validate(&self.name))?;
         self.deadlines.iter().try_for_each(ClientDeadline::validate)?;
         self.scope.iter().try_for_each(|it| Scope::validate(it, "concurrency", &self.name))?;
-        // Each gate would need an adaptive limit of its own, and an adaptive limit does not move
-        // below about ten requests a minute.
+        // Each value would need an adaptive limit of its own, and an adaptive limit does not adapt
+        // if it gets fewer than about ten requests a minute.
         if self.adaptive.is_some() && self.for_each.is_some() {
             let (kind, given) = (ConfigErrorKind::Contradicts, "an adaptive limit");
             let expected = "a number: the values of a key have too few requests to learn from";
@@ -59,7 +61,7 @@ impl Concurrency {
         self.rules.validate()
     }
 
-    /// Checks a time after which a permit or a read is given up; `None` means never.
+    /// Checks a time after which a permit is taken back or a read is given up; `None` means never.
     fn validate_hold(field: &'static str, time: Option<Duration>) -> Result<(), ConfigError> {
         let Some(time) = time else { return Ok(()) };
         let (kind, expected) = if time < Self::SHORTEST_HOLD {
@@ -72,11 +74,12 @@ impl Concurrency {
         Err(ConfigError::new(kind, field, format!("{time:?}"), expected))
     }
 
-    /// Checks that the discipline matches the options that tell its waiters apart: `fair_by`
-    /// belongs to turns by tenant, and `classes` to priorities.
+    /// Checks that the discipline matches the option that distinguishes its waiting requests:
+    /// `fair_by` for turns by tenant, and `classes` for priorities.
     ///
-    /// Both options set their discipline. So a mismatch means that another call has replaced it
-    /// later, or that the discipline was set alone and cannot tell its waiters apart.
+    /// Each option sets its discipline. So a mismatch means either that a later call replaced the
+    /// discipline, or that the discipline was set without its option and cannot distinguish waiting
+    /// requests.
     fn validate_discipline(&self) -> Result<(), ConfigError> {
         let (has_turns, has_classes) = match self.rules.current_discipline() {
             Discipline::FairByTenant(_) => (true, false),
@@ -95,10 +98,11 @@ impl Concurrency {
     }
 }
 
-/// The settings of these gates that are allowed but probably not intended, each at most once.
+/// Returns the settings of these gates that are allowed but probably not intended, each at most
+/// once.
 ///
-/// `NoCommonGate` concerns all gates together: gates by a key that clients can make up protect
-/// nothing alone, because each new value gets a gate of its own.
+/// `NoCommonGate` concerns all gates together: on their own, gates by a key that clients can make
+/// up protect nothing, because each new value gets its own gate.
 pub(in crate::gate) fn suspects(gates: &[Concurrency]) -> impl Iterator<Item = Misconfiguration> {
     let is_long = gates.iter().any(has_long_wait);
     let is_open = !gates.iter().any(is_for_everybody)
@@ -107,13 +111,13 @@ pub(in crate::gate) fn suspects(gates: &[Concurrency]) -> impl Iterator<Item = M
     long.into_iter().chain(is_open.then_some(Misconfiguration::NoCommonGate))
 }
 
-/// Whether requests may wait for so long that under overload every response comes too late: the
-/// queue then holds only requests whose clients have given up.
+/// Returns whether requests may wait so long that, under overload, every response comes too late:
+/// the queue then holds only requests whose clients have given up.
 fn has_long_wait(gate: &Concurrency) -> bool {
     let wait = gate.rules.current_max_wait();
-    // These disciplines do not shorten the wait under overload, which is easy to miss. Plain first
-    // come, first served is not reported: it is chosen explicitly, and `max_wait` is its only
-    // bound.
+    // These disciplines do not shorten the wait under overload, which is easy to miss. A plain
+    // first-come, first-served queue is not reported: it is chosen explicitly, and `max_wait` is
+    // obviously its only bound.
     let is_without_shedding = matches!(
         gate.rules.current_discipline(),
         Discipline::FairByTenant(_) | Discipline::Priority { .. }
@@ -121,8 +125,9 @@ fn has_long_wait(gate: &Concurrency) -> bool {
     wait >= LONG_WAIT || is_without_shedding && wait > LONG_PLAIN_WAIT
 }
 
-/// Whether this gate bounds all requests, also those of a client that sends a new value of a key
-/// each time: it covers every request, and is a single gate with a limit, or one by address.
+/// Returns whether this gate bounds all requests, even those of a client that sends a new key value
+/// with each request. Such a gate covers every request, and either is a single gate with a limit or
+/// has a constant key or one based on the address.
 fn is_for_everybody(gate: &Concurrency) -> bool {
     let is_common = match &gate.for_each {
         Some(key) => key.is_by_address() || key.is_constant(),
@@ -131,9 +136,10 @@ fn is_for_everybody(gate: &Concurrency) -> bool {
     is_common && gate.is_for_all()
 }
 
-/// From this `max_wait` on, common proxies give up on a response before the request is served.
+/// With a `max_wait` of this length or more, common proxies may give up before the request is
+/// served.
 const LONG_WAIT: Duration = Duration::from_secs(15);
 
-/// The longest `max_wait` that is not reported for a discipline without shedding. Under overload
-/// each of its waits takes all of `max_wait`, and people give up sooner than proxies.
+/// The longest `max_wait` that is not reported for a discipline without shedding. Under overload,
+/// every request waits for the whole `max_wait`, and people give up sooner than proxies.
 const LONG_PLAIN_WAIT: Duration = Duration::from_secs(1);

@@ -24,7 +24,7 @@ fn all(rules: AdaptiveRules) -> [Box<dyn AdaptiveLimit>; 3] {
     ]
 }
 
-/// A rule with the default bounds and without the guard, as it was published.
+/// A published rule, with the default bounds and without the guard.
 #[derive(Debug)]
 struct Naked<R> {
     rule: R,
@@ -57,7 +57,8 @@ impl<R: Rule + fmt::Debug + Send + 'static> AdaptiveLimit for Naked<R> {
     }
 }
 
-/// Gives a limit one second of `count` equal samples, each with as many in flight as the limit.
+/// Feeds a limit `count` equal samples over one second, each with as many requests in flight as the
+/// limit allows.
 fn a_second(
     limit: &mut dyn AdaptiveLimit,
     second: u64,
@@ -83,7 +84,7 @@ fn lowest(course: &[Second]) -> u32 {
     course.iter().map(|second| second.limit).min().unwrap()
 }
 
-/// Returns the requests per second that ended without a timeout.
+/// Returns the number of requests per second that ended without a timeout.
 fn goodput(course: &[Second]) -> f64 {
     course.iter().map(|second| f64::from(second.done)).sum::<f64>() / course.len() as f64
 }

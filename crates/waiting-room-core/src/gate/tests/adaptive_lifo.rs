@@ -1,4 +1,4 @@
-//! Adaptive LIFO: a queue that serves the newest first while it stands.
+//! Adaptive LIFO: a queue that serves the newest request first while it is a standing queue.
 
 use super::*;
 

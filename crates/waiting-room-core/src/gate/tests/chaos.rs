@@ -1,8 +1,8 @@
-//! Threads that call any verb at any time, and a ledger of their own that has to agree with the
-//! gate.
+//! Threads that call any verb at any time, and a ledger that they keep themselves, which has to
+//! agree with the gate.
 //!
-//! `WAITING_ROOM_CHAOS_OPERATIONS` sets the number of operations, 120 000 by default.
-//! `WAITING_ROOM_CHAOS_SEED` sets the seed, which is fresh by default. Both are printed.
+//! `WAITING_ROOM_CHAOS_OPERATIONS` sets the number of operations, which is 120 000 by default.
+//! `WAITING_ROOM_CHAOS_SEED` sets the seed, which is random by default. Both are printed.
 
 use std::{
     env,
@@ -39,7 +39,8 @@ fn disciplines() -> [Discipline; 6] {
     ]
 }
 
-/// Runs rounds of chaos. Between rounds all threads rest, so that everything can be counted.
+/// Runs rounds of chaos. Between rounds, all threads are at rest, so that everything can be
+/// counted.
 fn chaos(discipline: Discipline, operations: u64, seed: u64) {
     let rules = GateRules::new(LIMIT).queue(QUEUE).max_wait(ms(50)).discipline(discipline);
     let (world, ledger) = (World::new(rules), Ledger::default());
@@ -47,8 +48,8 @@ fn chaos(discipline: Discipline, operations: u64, seed: u64) {
         (0..THREADS).map(|it| Actor::new(seed.wrapping_mul(31) + it)).collect();
     let rounds = operations.div_ceil(THREADS * ROUND);
     for round in 0..rounds {
-        // The limit is not changed in every other round, so that the bound on running requests is
-        // exact there.
+        // In every other round the limit is left unchanged, so that the bound on running requests
+        // is exact in these rounds.
         let is_steady = round % 2 == 0;
         if is_steady {
             world.gate.open();
@@ -66,8 +67,8 @@ fn chaos(discipline: Discipline, operations: u64, seed: u64) {
         ledger.agrees(&world, waiting);
     }
     threads.iter_mut().for_each(|actor| actor.goes_home(&ledger));
-    // Places that are given up last pass their permits on to places that are given up as well, or
-    // to none.
+    // When the last places are given up, their permits pass to other places that are given up as
+    // well, or become free.
     ledger.agrees(&world, 0);
     assert_eq!(world.counts(), (0, 0));
     let out = world.snapshot().outcomes;
@@ -75,17 +76,17 @@ fn chaos(discipline: Discipline, operations: u64, seed: u64) {
     assert!(rarest > 0, "some outcome never happened: {out:?}");
 }
 
-/// What the threads have seen, counted by themselves.
+/// The events that the threads have observed, as counted by the threads themselves.
 #[derive(Default)]
 struct Ledger {
-    /// Permits that a thread holds.
+    /// The number of permits that threads hold.
     held: AtomicU64,
-    /// The most permits that may be held in this round.
+    /// The maximum number of permits that may be held in this round.
     most: AtomicU64,
     arrived: AtomicU64,
     admitted: AtomicU64,
     queued: AtomicU64,
-    /// Requests that were refused on arrival.
+    /// The number of requests that were refused on arrival.
     refused: AtomicU64,
 }
 
@@ -97,13 +98,13 @@ impl Ledger {
         assert!(held <= most, "{held} requests run, at most {most} may");
     }
 
-    /// Records that a thread is about to give a permit back.
+    /// Records that a thread is about to release a permit.
     fn lets_go(&self) {
         self.held.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Compares the ledger with the gate, once every thread has collected all outcomes and
-    /// `waiting` requests wait.
+    /// `waiting` requests are still waiting.
     fn agrees(&self, world: &World, waiting: usize) {
         let count = |number: &AtomicU64| number.load(Ordering::SeqCst);
         let (snapshot, out) = (world.snapshot(), world.snapshot().outcomes);
@@ -163,7 +164,7 @@ impl Actor {
             }
             Entry::Queued(place) => {
                 let mut waiting = Waiting { place, wakes: Arc::default() };
-                // Another thread may have released a permit to it already.
+                // Another thread may already have released a permit to this request.
                 match waiting.poll() {
                     Some(told) => self.hears(told, ledger),
                     None => self.places.push(waiting),
@@ -206,8 +207,8 @@ impl Actor {
         world.gate.set_limit(limit).unwrap();
     }
 
-    /// Polls all places of the thread to collect their outcomes. Each outcome comes with one
-    /// wake-up.
+    /// Polls all places of the thread to collect their outcomes. Each outcome must come with
+    /// exactly one wake-up.
     fn looks_round(&mut self, ledger: &Ledger) {
         for mut waiting in std::mem::take(&mut self.places) {
             let wakes = waiting.wakes();
@@ -256,7 +257,7 @@ impl Actor {
         (len > 0).then(|| usize::try_from(self.below(len as u64)).unwrap())
     }
 
-    /// A random number below `bound`, by xorshift (G. Marsaglia).
+    /// Returns a random number below `bound`, generated with xorshift (G. Marsaglia).
     fn below(&mut self, bound: u64) -> u64 {
         self.chance = self.chance.max(1);
         self.chance ^= self.chance << 13;
@@ -269,5 +270,5 @@ impl Actor {
 const LIMIT: u32 = 5;
 const QUEUE: u32 = 7;
 const THREADS: u64 = 4;
-/// The operations of each thread between two counts.
+/// The number of operations of each thread between two counts.
 const ROUND: u64 = 500;

@@ -1,4 +1,4 @@
-//! The deadlines of waiting requests, and the refusals after them.
+//! The deadlines of waiting requests, and refusals after a deadline.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Draining a gate, and waiting until it is idle.
+//! Draining a gate, and waiting for it to become idle.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Permits and places that are dropped are given back at once.
+//! Permits and places that are dropped are released immediately.
 
 use super::*;
 use crate::time::Clock;

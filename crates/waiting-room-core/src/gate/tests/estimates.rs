@@ -11,7 +11,8 @@ fn who_would_wait_for_too_long_is_refused_at_once() {
     let world = World::new(rules());
     world.learns(ms(300));
     let (_permit, _first, _second) = (world.admitted(), world.queued(), world.queued());
-    // The third request in the queue is served after 900 ms, the fourth would be after 1200 ms.
+    // The third request in the queue is served after 900 ms; a fourth would be served after 1200
+    // ms.
     let third = world.queued();
     let refused = world.refused();
     assert_eq!(refused.because, RefusedBecause::Shed);
@@ -35,7 +36,8 @@ fn what_was_learnt_in_a_bad_hour_does_not_keep_the_queue_closed() {
     let world = World::new(rules());
     world.learns(ms(900));
     let hasty = || Arrival::default().deadline(world.gate.now() + ms(500));
-    // Now they run for a millisecond each, which only a waiting request can reveal.
+    // Now requests run for a millisecond each, which can be measured only while a request is
+    // waiting.
     for _ in 0..1_000 {
         let (permit, entered) = (world.admitted(), world.enter(hasty()));
         world.after(ms(1));
@@ -51,8 +53,8 @@ fn what_was_learnt_in_a_bad_hour_does_not_keep_the_queue_closed() {
 
 #[test]
 fn a_higher_limit_does_not_close_the_queue_to_clients_with_deadlines() {
-    // By Little's law, 200 permits at the service rate of one would be held 200 times as long. That
-    // must not be taken for the run time.
+    // By Little's law, if 200 permits had the service rate of one, each would be held 200 times as
+    // long. That time must not be taken for the run time.
     let world = World::new(rules());
     world.learns(ms(100));
     world.gate.set_limit(200).unwrap();
@@ -86,7 +88,7 @@ fn a_service_that_takes_half_a_minute_is_measured_too() {
 
 #[test]
 fn a_slow_service_is_measured_however_many_wait_in_vain() {
-    // One request is served every five seconds, and fifty more come and give up meanwhile.
+    // One request is served every five seconds, and fifty more arrive and give up in the meantime.
     let world = World::new(rules().max_wait(ms(60_000)));
     let mut permit = world.admitted();
     for _ in 0..20 {
@@ -104,7 +106,7 @@ fn a_slow_service_is_measured_however_many_wait_in_vain() {
 
 #[test]
 fn time_in_which_somebody_waits_in_vain_counts_as_well() {
-    // There is one release per 250 ms of waiting, but most requests wait in vain.
+    // There is one release per 250 ms during which requests wait, but most requests wait in vain.
     let world = World::new(rules().max_wait(ms(100)));
     for _ in 0..50 {
         let permit = world.admitted();
@@ -144,7 +146,8 @@ fn the_crowd_is_told_to_come_back_one_after_the_other() {
     let world = World::new(rules().queue(1));
     world.learns(ms(500));
     let (_permit, _place) = (world.admitted(), world.queued());
-    // Two per second, after the request that waits; about half of them with a second more.
+    // Two clients per second may come back, after the waiting request; about half of them get an
+    // extra second.
     for served in 2..60 {
         let told = world.refused().retry_after.unwrap();
         let exact = ms(500 * served);
@@ -155,7 +158,7 @@ fn the_crowd_is_told_to_come_back_one_after_the_other() {
 
 #[test]
 fn where_nobody_can_wait_the_crowd_is_told_to_come_back_one_after_the_other_too() {
-    // Two requests at once, half a second each: four per second.
+    // Two requests run at once, for half a second each, so four are served per second.
     let world = World::new(rules().limit(2).queue(0));
     for _ in 0..20 {
         let permits = [world.admitted(), world.admitted()];
@@ -188,8 +191,8 @@ fn whoever_is_refused_for_want_of_capacity_is_told_when_to_come_back() {
     let world = World::new(GateRules::new(1).queue(3).discipline(discipline));
     let (permit, mut first) = (world.admitted(), world.queued());
     world.after(ms(15));
-    // Both wait for longer than allowed under overload: one is found by its timer, one by a
-    // release.
+    // Both requests wait for longer than allowed under overload. One is refused by its timer, the
+    // other by a release.
     let (by_timer, mut by_release) = (world.queued(), world.queued());
     assert!(world.refused().retry_after.is_some());
     world.after(ms(101));

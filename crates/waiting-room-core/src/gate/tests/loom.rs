@@ -1,8 +1,8 @@
 //! Every interleaving of two or three threads at a gate.
 //!
-//! These tests are compiled under `cfg(waiting_room_loom)` only; `scripts/loom.sh` runs them. A
-//! lost wake-up shows as a deadlock. That no request waits while a permit is free is an invariant
-//! of the gate, which is checked after each critical section.
+//! These tests are compiled only under `cfg(waiting_room_loom)`; `scripts/loom.sh` runs them. A
+//! lost wake-up shows up as a deadlock. It is an invariant of the gate that no request waits while
+//! a permit is free, and this is checked after each critical section.
 
 use ::loom::{future::block_on, model::Builder, sync::atomic::AtomicU32, thread};
 
@@ -13,8 +13,8 @@ fn each_interleaving(of: impl Fn() + Send + Sync + 'static) {
     Builder::new().check(of);
 }
 
-/// Runs `of` in every interleaving with at most `most` preemptions. Switches at which a thread
-/// blocks do not count.
+/// Runs `of` in every interleaving with at most `most` preemptions. A switch does not count if the
+/// previous thread blocks.
 fn each_with_interruptions(most: usize, of: impl Fn() + Send + Sync + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(most);
@@ -25,7 +25,7 @@ fn world(limit: u32) -> World {
     World::new(GateRules::new(limit).queue(2).discipline(Discipline::Fifo))
 }
 
-/// Runs both closures at once, one of them on a new thread.
+/// Runs both closures concurrently, one of them on a new thread.
 fn at_once<A, B>(one: A, other: B)
 where
     A: FnOnce() + Send + 'static,
@@ -332,7 +332,8 @@ fn eviction_against_release() {
                 drop(place);
             },
         );
-        // The request either got the permit before the newcomer arrived, or was evicted for it.
+        // The request either was granted the permit before the newcomer arrived, or was evicted in
+        // favour of the newcomer.
         assert_eq!(first.wakes(), 1);
         drop(first.poll().expect("it was woken"));
         drop(first);

@@ -1,5 +1,5 @@
-//! The gate compared with a model that is too simple to be wrong: at every step both must give the
-//! same verdicts, the same permits in the same order, and the same counts.
+//! A comparison of the gate with a model that is too simple to be wrong. After every step, both
+//! must have the same verdicts, the same permits in the same order, and the same counts.
 
 mod model;
 
@@ -90,7 +90,8 @@ fn fair(tenants: Tenants) -> impl Strategy<Value = Discipline> {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    // Times are in single nanoseconds, so that two estimates are hardly ever equal by accident.
+    // Times have a resolution of one nanosecond, so that two estimates are hardly ever equal by
+    // coincidence.
     let times = |millis: u64| (0..millis * 1_000_000).prop_map(Duration::from_nanos);
     let enter = (0u8..=4, 0u64..=4, prop::option::weighted(0.3, times(2_000)))
         .prop_map(|(class, tenant, patience)| Step::Enter { class, tenant, patience });
@@ -108,7 +109,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..150)
 }
 
-/// A gate and its model, with the permits and places that both have given out.
+/// A gate and its model, with the permits and places that both have granted.
 struct Both {
     world: World,
     model: Model,
@@ -220,8 +221,8 @@ impl Both {
         self.model.cancel(name);
     }
 
-    /// Compares the outcome of a request. The number that ran at its grant gives the order of
-    /// grants even among those of the same instant.
+    /// Compares the outcome of a request. The number of requests running at the time of a grant
+    /// reveals the order of grants, even among grants at the same instant.
     fn told(&mut self, name: u64, told: Option<Result<Permit, GateRefused>>) -> TestCaseResult {
         match (told, self.model.take(name)) {
             (Some(Ok(permit)), Fate::Granted { at, ran, waited }) => {

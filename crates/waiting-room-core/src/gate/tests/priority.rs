@@ -40,7 +40,8 @@ fn who_has_waited_for_a_time_of_aging_counts_as_one_class_lower() {
         let mut waiting = vec![(0, world.queued_as(class(1)))];
         world.after(waited);
         waiting.push((1, world.queued_as(class(0))));
-        // One class lower, it ranks equal to the newcomer, which goes first by its own class.
+        // Counted one class lower, the request ties with the newcomer, which goes first because of
+        // its lower class number.
         assert_eq!(order(permit, waiting), expected, "{waited:?}");
     }
 }
@@ -96,8 +97,8 @@ fn a_share_that_nobody_asks_for_is_lent() {
 
 #[test]
 fn whoever_runs_counts_for_its_class_however_it_came_to_its_permit() {
-    // Requests that ran at once and requests that waited both count, and neither counts once its
-    // permit was given back.
+    // Requests that ran immediately and requests that waited both count. Neither counts after its
+    // permit has been released.
     let world = world(2, 9, &[0, 1]);
     let (own, other) = (world.admitted_as(class(1)), world.admitted());
     let (mut best, mut second) = (world.queued(), world.queued_as(class(1)));
@@ -143,7 +144,7 @@ fn a_crowd_of_a_better_class_does_not_keep_a_reserved_share_out_of_the_queue() {
     let mut crowd = waiting(&world, &[0, 0, 0]);
     let mut reserved = world.queued_as(class(1));
     assert_eq!(crowd.pop().unwrap().1.refusal().because, RefusedBecause::Evicted);
-    // The class keeps as many places as its share has permits, and no more.
+    // The class keeps as many places as it has reserved permits, and no more.
     assert_eq!(world.refused_as(class(0)).because, RefusedBecause::Full);
     assert_eq!(world.refused_as(class(1)).because, RefusedBecause::Full);
     drop(permits);
@@ -158,7 +159,8 @@ fn a_reserved_share_is_not_shed_for_those_whom_it_goes_before() {
     world.learns(ms(100));
     let permit = world.admitted();
     let _crowd: Vec<_> = (0..10).map(|_| world.queued()).collect();
-    // One more of the crowd would be served too late. The reserved share exists for this case.
+    // One more request of the crowd would be served too late. The reserved share exists for this
+    // case.
     assert_eq!(world.refused().because, RefusedBecause::Shed);
     let mut reserved = world.queued_as(class(1));
     drop(permit);

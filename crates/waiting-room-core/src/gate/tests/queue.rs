@@ -1,4 +1,4 @@
-//! The bound of the queue, and its order under FIFO.
+//! The bound on the queue, and its order under FIFO.
 
 use super::*;
 

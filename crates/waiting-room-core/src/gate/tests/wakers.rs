@@ -56,7 +56,7 @@ fn world() -> World {
     )
 }
 
-/// A request in the queue with a meddling waker, of which the gate has the only handle.
+/// A request in the queue with a meddling waker, to which the gate holds the only handle.
 fn meddling(world: &World, meddled: &Arc<WakeList>) -> Acquire {
     let Entry::Queued(mut place) = world.enter(Arrival::default()) else { panic!("not queued") };
     assert!(poll(&mut place, &Meddler::new(&world.gate, meddled)).is_pending());

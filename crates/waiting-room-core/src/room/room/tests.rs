@@ -19,7 +19,7 @@ fn room(rules: RoomRules) -> Room {
     Room::new(rules).unwrap()
 }
 
-/// A room for `slots` visitors, with sessions of 80 s and so passes of 90 s.
+/// Rules for a room with `slots` slots, with sessions of 80 s and therefore passes of 90 s.
 fn rules(slots: u32) -> RoomRules {
     RoomRules::new("shop", slots).with_session_duration(Duration::from_secs(80))
 }
@@ -40,7 +40,7 @@ fn ticket(verdict: Verdict) -> Ticket {
     }
 }
 
-/// Enters and checks in at once, which makes a place.
+/// Enters and checks in immediately, which creates a place.
 fn queue(room: &mut Room, who: u128, now: Timestamp) -> Ticket {
     let first = ticket(room.enter(id(who), now));
     ticket(room.check_in(&first, now))
@@ -176,7 +176,7 @@ fn a_hold_lasts_as_long_as_the_longest_pass_ever_issued() {
     assert_eq!(*known.enter(id(1), at(10 + 4_049)).reason(), Reason::QueuedRecovery);
     pass(known.enter(id(1), at(10 + 4_050)));
 
-    // The release that has shortened sessions states the old duration.
+    // The release that shortened sessions states the old duration.
     let mut told = room(hold(60).with_longest_session_duration(Duration::from_secs(3_600)));
     told.recover(at(0));
     assert_eq!(*told.enter(id(1), at(4_049)).reason(), Reason::QueuedRecovery);
@@ -463,7 +463,7 @@ fn an_old_copy_of_a_ticket_neither_costs_the_place_nor_improves_it() {
     }
     assert_eq!(ticket(room.check_in(&old, at(600))).first_seen, at(1));
 
-    // The place lapses and is made again at the back: the old ticket does not lead to the front.
+    // The place lapses and is created again at the back: the old ticket does not lead to the front.
     let anew = ticket(room.check_in(&newest, at(2_000)));
     assert_eq!(anew.first_seen, at(2_000));
     assert_eq!(ticket(room.check_in(&old, at(2_001))).first_seen, at(2_000));

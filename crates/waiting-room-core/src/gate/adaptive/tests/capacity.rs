@@ -1,12 +1,13 @@
-//! Under twice the load, each limit settles near the capacity of the service, and follows when that
-//! changes.
+//! Under twice the load, each limit settles near the capacity of the service, and follows changes
+//! in that capacity.
 
 use super::{
     simulation::{Order, Service, Simulation, constant},
     *,
 };
 
-/// All services here have 20 cores and need a tenth of a second per request: 200 requests a second.
+/// All services in these tests have 20 cores and need a tenth of a second per request, so they
+/// serve 200 requests per second.
 const CORES: f64 = 20.0;
 const CAPACITY: f64 = 200.0;
 
@@ -61,7 +62,7 @@ fn a_service_that_gets_slower_under_load_still_does_most_of_what_it_can() {
             let mut run = twice_the_load(seed, service);
             run.run(&mut *limit, 120);
             let course = run.run(&mut *limit, 600);
-            // A fixed limit of 100 would serve 77 a second.
+            // With a fixed limit of 100, the service would complete 77 requests per second.
             assert!(goodput(&course) > 0.85 * CAPACITY, "{} {limit:?}", goodput(&course));
         }
     }
@@ -97,7 +98,8 @@ fn a_service_whose_work_gets_three_times_as_long_keeps_its_limit() {
             let course = run.run(&mut *limit, 300);
             let mean = mean_limit(&course);
             assert!((0.6 * CORES..4.0 * CORES).contains(&mean), "mean {mean}, {limit:?}");
-            // With only 67 samples a window, Vegas takes their noise for a queue and stays low.
+            // With only 67 samples per window, Vegas mistakes their noise for a queue and stays
+            // low.
             assert!(goodput(&course) > 0.7 * CAPACITY / 3.0, "{} {limit:?}", goodput(&course));
         }
     }
@@ -114,7 +116,8 @@ fn a_service_that_fails_at_its_timeout_gives_aimd_a_bounded_saw_tooth() {
         let course = run.run(&mut limit, 600);
         for pair in course.windows(2) {
             let (before, after) = (pair[0].limit, pair[1].limit);
-            // The limit moves once a window, and now and then two windows end in one second.
+            // The limit changes once per window, and now and then two windows end in the same
+            // second.
             assert!(after <= before + 2, "{before} then {after}");
             assert!(f64::from(after + 2) >= 0.81 * f64::from(before), "{before} then {after}");
         }

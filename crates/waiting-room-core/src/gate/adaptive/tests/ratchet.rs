@@ -1,4 +1,4 @@
-//! The reason for the guard: the behaviour of the published rules without it.
+//! The reason for the guard: the behaviour of the published rules without a guard.
 
 use super::{
     super::{gradient2::Gradient, vegas::QueueSize},
@@ -6,7 +6,7 @@ use super::{
     *,
 };
 
-/// Runs an hour at twice the capacity of 20 servers with one queue.
+/// Simulates an hour at twice the capacity of 20 servers with one queue.
 fn an_hour_of_overload(limit: &mut dyn AdaptiveLimit, seed: u64) -> Vec<Second> {
     let service = Service { order: Order::First, ..Service::new(20.0) };
     Simulation::new(seed, service, constant(400.0)).run(limit, 3_600)
@@ -31,8 +31,8 @@ fn with_the_guard_an_hour_of_overload_leaves_every_limit_near_the_knee() {
     }
 }
 
-/// Runs an hour in which each request takes exactly five seconds, as requests do that run into the
-/// same timeout. Throughput grows with the limit.
+/// Simulates an hour in which each request takes exactly five seconds, as if all requests ran into
+/// the same timeout. Throughput grows with the limit.
 fn an_hour_of_timeouts(limit: &mut dyn AdaptiveLimit, outcome: PermitOutcome) {
     for second in 0..3_600 {
         let count = (limit.limit() / 5).max(2);

@@ -13,10 +13,10 @@ use crate::{
     gate::adaptive::{AdaptiveLimit, PermitOutcome, Sample},
 };
 
-/// A number as a function of the time since the start of the run, in seconds.
+/// A number as a function of the time in seconds since the start of the run.
 pub(super) type Course = Box<dyn Fn(f64) -> f64>;
 
-/// A service with a number of cores, of which a request needs one for some time.
+/// A service with a number of cores. Each request needs one core for some time.
 ///
 /// ```text
 /// throughput             hold
@@ -31,7 +31,8 @@ pub(super) struct Service {
     /// The mean time that a request needs on a core of its own, in seconds.
     pub(super) work: Course,
     pub(super) order: Order,
-    /// The share by which the service slows down for each request beyond the cores.
+    /// The fraction by which the service slows down for each request in excess of the number of
+    /// cores.
     pub(super) thrash: f64,
     /// The time after which a request counts as failed, in seconds.
     pub(super) timeout: f64,
@@ -60,7 +61,7 @@ pub(super) struct Second {
 /// A run, reproducible by its seed.
 pub(super) struct Simulation {
     service: Service,
-    /// Requests that arrive per second.
+    /// The number of requests that arrive per second.
     arrivals: Course,
     random: u64,
     now: f64,
@@ -75,8 +76,8 @@ struct Job {
 }
 
 impl Service {
-    /// A service with this many cores, shared by all requests, and a tenth of a second of work
-    /// each.
+    /// Creates a service with this many cores, shared by all requests, where each request takes a
+    /// tenth of a second of work.
     pub(super) fn new(cores: f64) -> Self {
         Self {
             cores: constant(cores),
@@ -87,7 +88,7 @@ impl Service {
         }
     }
 
-    /// Requests that end per second while `running` requests run.
+    /// Returns the number of requests that end per second while `running` requests are running.
     fn speed(&self, running: u32, now: f64) -> f64 {
         let (running, cores) = (f64::from(running), (self.cores)(now));
         let slowdown = 1.0 + self.thrash * (running - cores).max(0.0);
@@ -116,7 +117,7 @@ impl Simulation {
         let leaving = self.service.speed(self.running(), self.now);
         self.now += -(1.0 - self.draw()).ln() / (arriving + leaving);
         if self.draw() * (arriving + leaving) < arriving {
-            // A request that finds the queue full is refused, and is no sample.
+            // A request that finds the queue full is refused, and does not become a sample.
             self.waiting = (self.waiting + 1).min(QUEUE);
         } else {
             self.finish(limit, second);
@@ -153,8 +154,8 @@ impl Simulation {
         self.running.len() as u32
     }
 
-    /// A random number from 0 up to, but not including, 1 (SplitMix64: Steele, Lea and Flood,
-    /// OOPSLA 2014).
+    /// Returns a random number from 0 up to, but not including, 1 (SplitMix64: Steele, Lea and
+    /// Flood, OOPSLA 2014).
     fn draw(&mut self) -> f64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.random;
@@ -170,10 +171,10 @@ impl fmt::Debug for Simulation {
     }
 }
 
-/// A course that does not change.
+/// Returns a course that does not change.
 pub(super) fn constant(value: f64) -> Course {
     Box::new(move |_| value)
 }
 
-/// The most requests that wait for the gate.
+/// The maximum number of requests waiting for the gate.
 const QUEUE: u32 = 100;

@@ -1,5 +1,5 @@
-//! A naive gate for one thread: it searches lists from end to end, and counts again instead of
-//! keeping counts.
+//! A naive gate for one thread: it searches lists from end to end, and recounts instead of keeping
+//! counts.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +18,11 @@ pub(super) struct Model {
     pub(super) is_draining: bool,
     /// The running requests and their classes.
     pub(super) running: Vec<(u64, usize)>,
-    /// The waiting requests, in the order of arrival.
+    /// The waiting requests, in order of arrival.
     pub(super) line: Vec<Name>,
     pub(super) outcomes: GateOutcomes,
     rules: GateRules,
-    /// The outcomes of requests that have waited and were not polled since.
+    /// The outcomes of requests that have waited and have not been polled since.
     fates: BTreeMap<u64, (Name, Fate)>,
     /// The lanes in which requests wait, in the order of their turns.
     round: Vec<u64>,
@@ -37,7 +37,7 @@ pub(super) struct Model {
     holds: Vec<Duration>,
 }
 
-/// A request that waits.
+/// A waiting request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name {
     name: u64,
@@ -152,7 +152,7 @@ impl Model {
         }
     }
 
-    /// Takes the outcome of a request that no longer waits.
+    /// Removes and returns the outcome of a request that is no longer waiting.
     pub(super) fn take(&mut self, name: u64) -> Fate {
         self.fates.remove(&name).expect("the request has an outcome").1
     }
@@ -235,8 +235,8 @@ impl Model {
     fn newcomer(&self, arrival: &Arrival) -> Name {
         let (mut wait, mut on_deadline) = (self.rules.max_wait, RefusedBecause::TimedOut);
         if let Discipline::ControlledDelay { target, interval } = self.rules.discipline {
-            // The deadlines have to agree to the nanosecond, so this uses the same function, which
-            // has tests of its own.
+            // The deadlines have to agree to the nanosecond, so the model uses the same function as
+            // the gate. That function has its own tests.
             let is_empty = self.line.is_empty();
             let since = if is_empty { self.now } else { self.last_empty };
             wait = longest_wait(self.now.since(since), self.rules.max_wait, target, interval);
@@ -272,7 +272,7 @@ impl Model {
         }
     }
 
-    /// Returns whether a newcomer cannot be served in time, as far as is known.
+    /// Returns whether a newcomer cannot be served in time, judging by the estimates.
     fn is_hopeless(&self, newcomer: &Name) -> bool {
         let Some(rate) = self.rate() else { return newcomer.deadline < self.now };
         let ahead = match &self.rules.discipline {
@@ -292,8 +292,8 @@ impl Model {
         self.now + Duration::from_secs_f64((ahead + 1) as f64 / rate) > newcomer.deadline
     }
 
-    /// Returns the median of the last fifteen run times, once there are eight and while requests
-    /// wait.
+    /// Returns the median of the last fifteen run times, or zero if there are fewer than eight or
+    /// no request is waiting.
     fn typical_hold(&self) -> Duration {
         let mut last = self.holds.iter().rev().take(15).copied().collect::<Vec<_>>();
         last.sort_unstable();
@@ -301,8 +301,9 @@ impl Model {
         if is_known { last[last.len() / 2] } else { Duration::ZERO }
     }
 
-    /// Releases per second of waiting, where older ones count less. `None` while the queue is
-    /// empty: the first request to wait is not judged by it.
+    /// Returns the number of releases per second during which requests wait, where older releases
+    /// count less. Returns `None` while the queue is empty, because the first request to wait is
+    /// not judged by the rate.
     fn rate(&self) -> Option<f64> {
         let (mut served, mut seconds) = (0.0, 0.0);
         for (waited, is_served) in &self.waits {
@@ -367,7 +368,8 @@ impl Model {
     }
 }
 
-/// Returns the lanes of a tenant, in the order in which it joins them while they are empty.
+/// Returns the lanes of a tenant, in the order in which its requests join them if all lanes are
+/// empty at first.
 fn hand(tenant: u64) -> [u64; 8] {
     let mut empty = line(&Discipline::FairByTenant(Tenants::Shuffled));
     let mut waiters = Waiters::default();

@@ -201,8 +201,9 @@ fn a_first_ticket_keeps_its_order_for_half_as_long_again_as_any_client_stays_awa
     assert_eq!(brought_back(&mut room, at(31)), at(31));
 }
 
-/// Counts the requests of a minute in which newcomers arrive evenly. The second touch of each comes
-/// after the interval that `second` returns, and check-ins follow at the longest interval.
+/// Counts the requests in a minute in which newcomers arrive evenly. The second touch of each
+/// newcomer comes after the interval that `second` returns, and check-ins follow at the longest
+/// interval.
 fn requests(room: &Room, newcomers: u128, second: impl Fn(u64) -> Duration) -> u64 {
     let step = Duration::from_secs(60) / u32::try_from(newcomers).unwrap();
     (0..newcomers).fold(0, |sum, who| {

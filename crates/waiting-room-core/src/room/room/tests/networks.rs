@@ -17,7 +17,8 @@ fn of(network: u32, who: u128) -> VisitorId {
     id(who).of_network(NonZeroU32::new(network))
 }
 
-/// Enters as a newcomer, and returns the verdict on the second touch, a second after the first.
+/// Enters as a newcomer, and returns the verdict on the second touch, one second after the first
+/// touch.
 fn second_touch(room: &mut Room, id: VisitorId, secs: u64) -> Verdict {
     let first = ticket(room.enter(id, at(secs)));
     room.check_in(&first, at(secs + 1))
@@ -45,7 +46,7 @@ fn a_network_has_no_more_places_than_its_share_and_others_have_theirs() {
     }
     assert_eq!(room.snapshot(at(3)).waiting, 2);
     ticket(second_touch(&mut room, of(8, 1), 3));
-    // Visitors of unknown networks may take all places of the line.
+    // Visitors from unknown networks may take all places in the line.
     for who in 30..40 {
         ticket(second_touch(&mut room, id(who), 4));
     }
