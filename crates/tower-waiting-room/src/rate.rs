@@ -42,6 +42,7 @@ mod diagnosis;
 mod handle;
 mod limit;
 mod limit_set;
+pub(crate) mod names;
 mod policy;
 mod remote;
 mod report;

@@ -20,17 +20,24 @@ pub(crate) struct Settings {
 /// A rate limit of the configuration.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct LimitSettings {
-    name: String,
-    quota: QuotaSettings,
-    pub(crate) max_keys: Option<u32>,
+    rate_limit: RateSettings,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-struct QuotaSettings {
-    limit: u64,
-    #[serde(deserialize_with = "duration")]
-    window: Duration,
+#[derive(Clone, Debug, Deserialize)]
+struct RateSettings {
+    name: String,
+    requests_per_unit: u64,
+    unit: Unit,
     burst: Option<u64>,
+    max_keys: Option<u32>,
+}
+
+/// The unit of time of a rate limit.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Unit {
+    Hour,
+    Minute,
 }
 
 /// A gate of the configuration.
@@ -51,7 +58,7 @@ impl Settings {
     }
 
     pub(crate) fn limit(&self, name: &str) -> Result<&LimitSettings> {
-        let found = self.rate_limits.iter().find(|limit| limit.name == name);
+        let found = self.rate_limits.iter().find(|limit| limit.rate_limit.name == name);
         found.with_context(|| format!("the configuration has no limit {name:?}"))
     }
 
@@ -76,15 +83,24 @@ impl Settings {
 impl LimitSettings {
     /// The maximum number of requests of one key that are allowed within the given time.
     pub(crate) fn most(&self, within: Duration) -> u64 {
-        let QuotaSettings { limit, window, burst } = self.quota;
-        let replenished = u128::from(limit) * within.as_micros() / window.as_micros().max(1);
+        let window = match self.rate_limit.unit {
+            Unit::Hour => Duration::from_secs(3_600),
+            Unit::Minute => Duration::from_secs(60),
+        };
+        let requests = u128::from(self.rate_limit.requests_per_unit);
+        let replenished = requests * within.as_micros() / window.as_micros();
         let replenished = u64::try_from(replenished).unwrap_or(u64::MAX);
-        burst.unwrap_or(limit).saturating_add(replenished).saturating_add(1)
+        self.at_once().saturating_add(replenished).saturating_add(1)
     }
 
     /// The number of requests of one key that are allowed at once.
     pub(crate) fn at_once(&self) -> u64 {
-        self.quota.burst.unwrap_or(self.quota.limit)
+        self.rate_limit.burst.unwrap_or(self.rate_limit.requests_per_unit)
+    }
+
+    /// The number of keys that are remembered, if the file sets it.
+    pub(crate) fn max_keys(&self) -> Option<u32> {
+        self.rate_limit.max_keys
     }
 }
 
@@ -101,8 +117,7 @@ mod tests {
         refresh_interval = "2s"
         concurrency = []
         [[rate_limits]]
-        name = "per_ip"
-        quota = { limit = 600, window = "1m", burst = 60 }
+        rate_limit = { name = "per_ip", unit = "minute", requests_per_unit = 600, burst = 60 }
     "#;
 
     #[test]

@@ -44,7 +44,8 @@ use crate::{
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// Rate limits too, as far as they need no closure:
+/// Rate limits that need no closure can be in the file too. A `rate_limit` has the same form as in
+/// a rules file:
 ///
 /// ```
 /// # use tower_waiting_room::WaitingRoomConfig;
@@ -54,10 +55,15 @@ use crate::{
 ///         "client_ip": { "header": "x-forwarded-for", "trusted": ["10.0.0.0/8"] },
 ///         "rate_headers": "draft11_strict",
 ///         "rate_limits": [
-///             { "name": "per_ip", "key": "address", "quota": { "limit": 120, "window": "1m" } },
 ///             {
-///                 "name": "writes", "key": ["header.x-api-key", "path"], "methods": ["POST"],
-///                 "quota": { "limit": 1000, "window": "1h", "burst": 50 }, "over_limit": "mark"
+///                 "key": "remote_address",
+///                 "rate_limit": { "name": "per_ip", "unit": "minute", "requests_per_unit": 120 }
+///             },
+///             {
+///                 "key": ["header.x-api-key", "path"], "methods": ["POST"], "soft": true,
+///                 "rate_limit": {
+///                     "name": "writes", "unit": "hour", "requests_per_unit": 1000, "burst": 50
+///                 }
 ///             }
 ///         ]
 ///     }"#,

@@ -97,8 +97,8 @@ fn places_per_network_is_a_number_or_off_or_a_number_in_shadow() {
 /// Otherwise a forgotten field would leave out the room, and the limits alone would be in force.
 #[test]
 fn options_of_a_room_need_the_number_of_its_visitors() {
-    let limits = r#""rate_limits": [{ "name": "a", "key": "address",
-                     "quota": { "limit": 1, "window": "1m" } }]"#;
+    let limits = r#""rate_limits": [{ "key": "remote_address", "rate_limit": {
+                     "name": "a", "unit": "minute", "requests_per_unit": 1 } }]"#;
     let error = refused(&format!(r#"{{ "name": "shop", {limits}, "session_duration": "30s" }}"#));
     assert!(error.contains("total_active_users is missing"), "{error}");
     let file = format!(r#"{{ "name": "shop", {limits} }}"#);

@@ -142,6 +142,12 @@ impl Key {
         Self(vec![Part::Visitor])
     }
 
+    /// Returns the key that a configuration file refers to by this name; `None` if there is none.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let part = if name == "everyone" { Some(Part::Everyone) } else { Part::named(name) };
+        part.map(|part| Self(vec![part]))
+    }
+
     /// Combines two keys. Requests share the combined key if they share both.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
@@ -247,11 +253,9 @@ impl Key {
     const MAX_PARTS: usize = 8;
 }
 
-/// How a rules file refers to parts of a request.
-#[cfg(feature = "rules-file")]
 impl Part {
-    /// Returns the part that a rules file refers to by this name, such as `remote_address` or
-    /// `header.x-api-key`, or `None` if it is not built in.
+    /// Returns the part that a descriptor refers to by this name, such as `remote_address` or
+    /// `header.x-api-key`; `None` if it is not built in. Parts are displayed with the same names.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name.split_once('.') {
             None => Some(match name {
@@ -270,6 +274,7 @@ impl Part {
     }
 
     /// Returns the name that the application gave to a closure.
+    #[cfg(feature = "rules-file")]
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Self::By(name, _) => Some(name),
@@ -330,7 +335,7 @@ impl Part {
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Address => f.write_str("address"),
+            Self::Address => f.write_str("remote_address"),
             Self::By(name, _) => f.write_str(name),
             Self::Cookie(name) => write!(f, "cookie.{name}"),
             Self::Everyone => f.write_str("everyone"),

@@ -8,16 +8,16 @@
 use std::time::Duration;
 
 use jiff::fmt::friendly::SpanParser;
-use waiting_room_core::{
-    Quota,
-    rate::{Algorithm, Alignment, Refusals},
-};
+use waiting_room_core::{Quota, rate::Algorithm};
 
 use super::{
     error::RulesFileError,
     fields::{Fields, Given, Span},
 };
-use crate::rate::{Limits, OverLimit};
+use crate::rate::{
+    Limits, OverLimit,
+    names::{ALGORITHMS, ALIGNMENTS, REFUSALS, UNITS},
+};
 
 /// A limit as a file describes it, without the conditions under which it applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,9 +94,7 @@ fn limit(mut fields: Fields<'_>) -> Result<FileLimit, RulesFileError> {
 /// If an option is given for an algorithm that does not have it: ignoring it would hide a mistake.
 fn algorithm(fields: &mut Fields<'_>) -> Result<Algorithm, RulesFileError> {
     let mut algorithm = match fields.take("algorithm") {
-        Some(given) => {
-            given.one_of(&ALGORITHMS.map(|algorithm| (algorithm.as_str(), algorithm)))?
-        }
+        Some(given) => given.one_of(&ALGORITHMS)?,
         None => Algorithm::default(),
     };
     if let Some(given) = fields.take("refusals") {
@@ -171,34 +169,3 @@ const FIELDS: [&str; 11] = [
 /// The maximum number of keys that one rule may remember: the number for all limits of a layer
 /// together, which is checked later.
 const MAX_KEYS: u64 = Limits::MAX_KEYS as u64;
-
-/// A day, in seconds.
-const DAY: u64 = 86_400;
-
-/// The values of `unit`, with the lengths of their windows. Units of varying length, such as a
-/// month, cannot be a window.
-const UNITS: [(&str, Duration); 5] = [
-    ("second", Duration::from_secs(1)),
-    ("minute", Duration::from_secs(60)),
-    ("hour", Duration::from_secs(3_600)),
-    ("day", Duration::from_secs(DAY)),
-    ("week", Duration::from_secs(7 * DAY)),
-];
-
-/// The algorithms, with the defaults of their options. A file names them as
-/// [`Algorithm::as_str`] does.
-const ALGORITHMS: [Algorithm; 6] = [
-    Algorithm::FixedWindow(Alignment::Epoch),
-    Algorithm::Gcra,
-    Algorithm::LeakyQueue,
-    Algorithm::SlidingCounter,
-    Algorithm::SlidingLog(Refusals::Ignore),
-    Algorithm::TokenBucket,
-];
-
-/// The values of `refusals`.
-const REFUSALS: [(&str, Refusals); 2] = [("count", Refusals::Count), ("ignore", Refusals::Ignore)];
-
-/// The values of `alignment`.
-const ALIGNMENTS: [(&str, Alignment); 2] =
-    [("epoch", Alignment::Epoch), ("first_hit", Alignment::FirstHit)];

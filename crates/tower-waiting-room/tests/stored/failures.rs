@@ -260,7 +260,10 @@ async fn a_config_from_a_file_is_given_its_store_by_the_builder() {
     let store = Flaky::new();
     let file = serde_json::json!({
         "name": "api", "total_active_users": 1,
-        "rate_limits": [{ "name": "all", "key": "everyone", "quota": { "limit": 1, "window": "1m" } }]
+        "rate_limits": [{
+            "key": "everyone",
+            "rate_limit": { "name": "all", "unit": "minute", "requests_per_unit": 1 }
+        }]
     });
     let config: WaitingRoomConfig = serde_json::from_value(file).unwrap();
     assert_eq!(

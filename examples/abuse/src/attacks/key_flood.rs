@@ -22,7 +22,7 @@ pub(crate) async fn strike(site: &Site) -> Result<Strike> {
     let limit = site.settings.limit("signup")?;
     let offender = attacker(9);
     let before = ask(site, offender, &guest.jar, limit.at_once() + 1).await;
-    let keys = limit.max_keys.context("the limit \"signup\" has no max_keys")?;
+    let keys = limit.max_keys().context("the limit \"signup\" has no max_keys")?;
     let addresses = match site.scale {
         Scale::Full => keys * 8,
         Scale::Short => keys * 2,

@@ -1,22 +1,21 @@
 //! Rate limits in a configuration file: everything about a [`RateLimit`] that needs no closure.
 //!
 //! Tiers, costs by closure, conditions by closure and keys by closure can only be configured in
-//! code. An algorithm has its default options here; a rules file can set them.
+//! code. A rate has the form that it has in a rules file.
 
 use std::time::Duration;
 
 use http::Method;
-use jiff::fmt::serde::unsigned_duration::friendly::compact::required as friendly;
+use jiff::fmt::serde::unsigned_duration::friendly::compact::optional as friendly;
 use serde::Deserialize;
-use waiting_room_core::{
-    ConfigError, Quota,
-    error::ConfigErrorKind,
-    rate::{Algorithm, Alignment, Refusals},
-};
+use waiting_room_core::{ConfigError, Quota, error::ConfigErrorKind, rate::Algorithm};
 
 use crate::{
     config::WaitingRoomConfigBuilder,
-    rate::{OverLimit, RateLimit},
+    rate::{
+        OverLimit, RateLimit,
+        names::{ALGORITHMS, ALIGNMENTS, REFUSALS, UNITS},
+    },
     rate_headers::{QuotaUnit, RateHeaders},
     request::{ClientIp, Key, MissingKey, TrustedProxies},
 };
@@ -34,17 +33,22 @@ pub(super) struct Rates {
 }
 
 /// One rate limit. An absent field has the default of [`RateLimit`].
+///
+/// `key`, `rate_limit`, `shadow_mode` and `soft` have the form and the meaning that they have in a
+/// rules file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RateLimitFile {
-    /// The name in headers, logs and metrics. Required, and unique among all limits.
-    name: String,
-    /// How much is allowed in which time. Required.
-    quota: QuotaFile,
     /// The part of a request that identifies a client to the limit. Required.
     key: KeyFile,
-    /// The algorithm: `gcra` by default.
-    algorithm: Option<AlgorithmName>,
+    /// How much is allowed in which time. Required.
+    rate_limit: RateFile,
+    /// A trial: the limit counts and reports, and refuses no request. False by default.
+    #[serde(default)]
+    shadow_mode: bool,
+    /// Whether requests over the limit are forwarded with a mark. False by default.
+    #[serde(default)]
+    soft: bool,
     /// The methods of the requests that are limited. All of them if empty.
     #[serde(default)]
     methods: Vec<String>,
@@ -53,34 +57,44 @@ pub(super) struct RateLimitFile {
     path: Option<String>,
     /// The beginning of the paths of the requests that are limited.
     path_prefix: Option<String>,
-    /// The cost of each request: 1 by default.
-    cost: Option<u64>,
     /// The unit of the quota, as stated in headers: `requests` by default, or `content_bytes`.
-    unit: Option<QuotaUnit>,
-    /// What happens to requests over the limit: `refuse` by default, `mark` or `shadow`.
-    over_limit: Option<OverLimit>,
+    quota_unit: Option<QuotaUnit>,
     /// What happens to requests without the key: `address` by default, `bypass` or `refuse`.
     missing_key: Option<MissingKey>,
-    /// The maximum number of keys that are remembered: 65 536 by default.
-    max_keys: Option<usize>,
     /// Whether the application may correct the cost of a request afterwards. False by default.
     adjustable: Option<bool>,
 }
 
-/// The quota of a limit.
+/// The table `rate_limit`, as in a rules file, where it may also be `unlimited`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct QuotaFile {
-    /// How much is allowed in each window. 0 allows nothing.
-    limit: u64,
-    /// The length of the window, from `1ms` to 366 days.
-    #[serde(with = "friendly")]
-    window: Duration,
-    /// How much is allowed at once, for algorithms that have a burst: `limit` by default.
+struct RateFile {
+    /// The name in headers, logs and metrics. Required, and unique among all limits.
+    name: String,
+    /// The number of requests that are allowed in each window. 0 allows none.
+    requests_per_unit: u64,
+    /// The length of the window: `second`, `minute`, `hour`, `day` or `week`. Exactly one of this
+    /// and `window` is required.
+    unit: Option<String>,
+    /// The length of the window as a duration, from `1ms` to 366 days.
+    #[serde(default, with = "friendly")]
+    window: Option<Duration>,
+    /// The algorithm: `gcra` by default.
+    algorithm: Option<String>,
+    /// Whether a `sliding_log` counts refused requests: `ignore` by default, or `count`.
+    refusals: Option<String>,
+    /// When the windows of a `fixed_window` begin: `epoch` by default, or `first_hit`.
+    alignment: Option<String>,
+    /// The number of requests allowed at once, for algorithms that have a burst:
+    /// `requests_per_unit` by default.
     burst: Option<u64>,
+    /// The cost of each request: 1 by default.
+    cost: Option<u64>,
+    /// The maximum number of keys that are remembered: 65 536 by default.
+    max_keys: Option<usize>,
 }
 
-/// The name of a key such as `address`, or a list of names. Requests share a key of several parts
+/// The name of a key such as `remote_address`, or a list of names. Requests share a key of several parts
 /// only if they share every part.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "key is neither a name nor a list of names")]
@@ -103,24 +117,6 @@ pub(super) struct ClientIpFile {
     hops: Option<u8>,
     /// The length of the IPv6 prefix that identifies a client, in bits: 64 by default.
     ipv6_prefix: Option<u8>,
-}
-
-/// The names of the [`Algorithm`]s.
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum AlgorithmName {
-    /// A counter per window, aligned to the Unix epoch.
-    FixedWindow,
-    /// A bucket as a meter: the burst at once, and then one request per interval.
-    Gcra,
-    /// A bucket as a queue: requests that come too fast are held until their turn.
-    LeakyQueue,
-    /// The weighted counters of the current and the previous window.
-    SlidingCounter,
-    /// The time of every allowed request. Refused requests are not counted.
-    SlidingLog,
-    /// Tokens that arrive at a constant rate and are saved up to the burst.
-    TokenBucket,
 }
 
 impl Rates {
@@ -151,20 +147,125 @@ impl Rates {
 
 impl RateLimitFile {
     /// Turns the fields into a limit of the builder.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a name, a method or the window is invalid, or if two fields contradict
+    /// each other.
     fn rate_limit(self) -> Result<RateLimit, ConfigError> {
-        let methods = self.methods.iter().map(|name| method("rate_limit", &self.name, name));
+        let rate = self.rate_limit;
+        let methods = self.methods.iter().map(|name| method("rate_limit", &rate.name, name));
         let methods = methods.collect::<Result<Vec<_>, _>>()?;
-        let key = self.key.key(&self.name)?;
-        let mut limit = RateLimit::new(self.name, self.quota.into(), key).methods(methods);
-        limit = with(limit, self.algorithm, |to, name| to.algorithm(name.into()));
+        let key = self.key.key(&rate.name)?;
+        let (quota, algorithm) = (rate.quota()?, rate.algorithm()?);
+        let over_limit = match (self.shadow_mode, self.soft) {
+            (false, false) => OverLimit::Refuse,
+            (false, true) => OverLimit::Mark,
+            (true, false) => OverLimit::Shadow,
+            (true, true) => {
+                let given = format!("true in the limit {:?}", rate.name);
+                let expected = "nothing beside shadow_mode";
+                return Err(ConfigError::new(
+                    ConfigErrorKind::Contradicts,
+                    "soft",
+                    given,
+                    expected,
+                ));
+            }
+        };
+        let mut limit = RateLimit::new(rate.name, quota, key)
+            .algorithm(algorithm)
+            .over_limit(over_limit)
+            .methods(methods);
+        limit = with(limit, rate.cost, |to, cost| to.cost(cost));
+        limit = with(limit, rate.max_keys, |to, keys| to.max_keys(keys));
         limit = with(limit, self.path, |to, path| to.path(path));
         limit = with(limit, self.path_prefix, |to, prefix| to.path_prefix(prefix));
-        limit = with(limit, self.cost, |to, cost| to.cost(cost));
-        limit = with(limit, self.unit, |to, unit| to.unit(unit));
-        limit = with(limit, self.over_limit, |to, over_limit| to.over_limit(over_limit));
+        limit = with(limit, self.quota_unit, |to, unit| to.unit(unit));
         limit = with(limit, self.missing_key, |to, missing_key| to.missing_key(missing_key));
-        limit = with(limit, self.max_keys, |to, keys| to.max_keys(keys));
         Ok(if self.adjustable == Some(true) { limit.adjustable() } else { limit })
+    }
+}
+
+impl RateFile {
+    /// Returns the quota. Its numbers are checked when the configuration is built.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if neither `unit` nor `window` is given, or both are. There is no default,
+    /// since a window that the author of the file did not choose would be a guess.
+    fn quota(&self) -> Result<Quota, ConfigError> {
+        let window = match (&self.unit, self.window) {
+            (Some(unit), None) => self.one_of("unit", unit, &UNITS)?,
+            (None, Some(window)) => window,
+            (Some(_), Some(window)) => {
+                return Err(self.contradicts(
+                    "window",
+                    format!("{window:?}"),
+                    "nothing beside unit",
+                ));
+            }
+            (None, None) => {
+                let given = format!("missing in the limit {:?}", self.name);
+                let expected = "second, minute, hour, day or week, or a window";
+                return Err(ConfigError::new(ConfigErrorKind::Missing, "unit", given, expected));
+            }
+        };
+        Ok(with(Quota::new(self.requests_per_unit, window), self.burst, Quota::burst))
+    }
+
+    /// Returns the algorithm with its option.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a name is unknown, or if an option is given for an algorithm that does
+    /// not have it: ignoring the option would hide a mistake.
+    fn algorithm(&self) -> Result<Algorithm, ConfigError> {
+        let mut algorithm = match &self.algorithm {
+            Some(name) => self.one_of("algorithm", name, &ALGORITHMS)?,
+            None => Algorithm::default(),
+        };
+        if let Some(name) = &self.refusals {
+            let Algorithm::SlidingLog(refusals) = &mut algorithm else {
+                let expected = "nothing without algorithm: sliding_log";
+                return Err(self.contradicts("refusals", format!("{name:?}"), expected));
+            };
+            *refusals = self.one_of("refusals", name, &REFUSALS)?;
+        }
+        if let Some(name) = &self.alignment {
+            let Algorithm::FixedWindow(alignment) = &mut algorithm else {
+                let expected = "nothing without algorithm: fixed_window";
+                return Err(self.contradicts("alignment", format!("{name:?}"), expected));
+            };
+            *alignment = self.one_of("alignment", name, &ALIGNMENTS)?;
+        }
+        Ok(algorithm)
+    }
+
+    /// Returns the value that a field refers to by its name.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that lists all names if this name is not among them.
+    fn one_of<T: Copy>(
+        &self,
+        field: &'static str,
+        name: &str,
+        values: &[(&str, T)],
+    ) -> Result<T, ConfigError> {
+        let found = values.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<_> = values.iter().map(|(name, _)| *name).collect();
+            let given = format!("{name:?} in the limit {:?}", self.name);
+            let expected = format!("one of {}", names.join(", "));
+            ConfigError::new(ConfigErrorKind::Malformed, field, given, expected)
+        })
+    }
+
+    /// Returns the error for a field that another field rules out.
+    fn contradicts(&self, field: &'static str, given: String, expected: &str) -> ConfigError {
+        let given = format!("{given} in the limit {:?}", self.name);
+        ConfigError::new(ConfigErrorKind::Contradicts, field, given, expected)
     }
 }
 
@@ -183,29 +284,12 @@ impl KeyFile {
             ConfigError::new(kind, "key", format!("{given} in the limit {limit:?}"), KEYS)
         };
         let keys = names.iter().map(|name| {
-            key(name).ok_or_else(|| wrong(ConfigErrorKind::Malformed, format!("{name:?}")))
+            Key::named(name).ok_or_else(|| wrong(ConfigErrorKind::Malformed, format!("{name:?}")))
         });
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
         let all = keys.into_iter().reduce(Key::and);
         all.ok_or_else(|| wrong(ConfigErrorKind::Missing, "empty".to_owned()))
     }
-}
-
-/// Returns the key with this name; `None` if there is none. The names are those that keys are
-/// displayed with.
-fn key(name: &str) -> Option<Key> {
-    Some(match name {
-        "address" => Key::address(),
-        "everyone" => Key::global(),
-        "method" => Key::method(),
-        "path" => Key::path(),
-        "visitor" => Key::visitor(),
-        _ => match name.split_once('.')? {
-            ("cookie", cookie) => Key::cookie(cookie),
-            ("header", header) => Key::header(header),
-            _ => return None,
-        },
-    })
 }
 
 impl ClientIpFile {
@@ -251,27 +335,9 @@ impl ClientIpFile {
     }
 }
 
-impl From<QuotaFile> for Quota {
-    fn from(file: QuotaFile) -> Self {
-        with(Self::new(file.limit, file.window), file.burst, Self::burst)
-    }
-}
-
-impl From<AlgorithmName> for Algorithm {
-    fn from(name: AlgorithmName) -> Self {
-        match name {
-            AlgorithmName::FixedWindow => Self::FixedWindow(Alignment::default()),
-            AlgorithmName::Gcra => Self::Gcra,
-            AlgorithmName::LeakyQueue => Self::LeakyQueue,
-            AlgorithmName::SlidingCounter => Self::SlidingCounter,
-            AlgorithmName::SlidingLog => Self::SlidingLog(Refusals::default()),
-            AlgorithmName::TokenBucket => Self::TokenBucket,
-        }
-    }
-}
-
 /// The names of all keys, for errors.
-const KEYS: &str = "address, everyone, method, path, visitor, cookie.<name> or header.<name>";
+const KEYS: &str =
+    "everyone, method, path, remote_address, visitor, cookie.<name> or header.<name>";
 
 /// Sets an option if a value is given, and leaves its default otherwise.
 pub(super) fn with<B, T>(builder: B, given: Option<T>, set: impl FnOnce(B, T) -> B) -> B {

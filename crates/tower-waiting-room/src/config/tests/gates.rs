@@ -29,7 +29,7 @@ fn what_a_file_says_about_gates_is_what_code_says() {
         "concurrency": [{
             "name": "reports", "limit": 4, "queue": 8, "max_wait": "900ms", "longest_retry": "9s",
             "discipline": { "fair_by": { "key": ["header.x-team", "path"], "shuffled": true } },
-            "for_each": "address", "missing_key": "refuse", "methods": ["POST"], "path": "/r",
+            "for_each": "remote_address", "missing_key": "refuse", "methods": ["POST"], "path": "/r",
             "path_prefix": "/", "release_at": "head", "body_stall": "3s", "max_hold": "1m",
             "body_read_timeout": "2s",
             "watched_bytes": 7, "client_deadline_ms": ["x-ms"], "client_deadline_s": ["x-s"],

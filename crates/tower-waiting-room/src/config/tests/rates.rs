@@ -3,7 +3,7 @@
 use http::Method;
 use waiting_room_core::{
     Quota,
-    rate::{Algorithm, Alignment, Refusals},
+    rate::{Algorithm, Refusals},
 };
 
 use super::*;
@@ -44,19 +44,27 @@ fn rate_limits_in_a_file_and_in_code_mean_the_same() {
         "name": "api",
         "rate_limits": [
             {
-                "name": "per_ip", "key": "address",
-                "quota": { "limit": 120, "window": "1m", "burst": 20 }
+                "key": "remote_address",
+                "rate_limit": {
+                    "name": "per_ip", "unit": "minute", "requests_per_unit": 120, "burst": 20
+                }
             },
             {
-                "name": "login", "key": ["header.x-api-key", "cookie.a", "method", "path"],
-                "quota": { "limit": 5, "window": "1m 30s" }, "algorithm": "sliding_log",
+                "key": ["header.x-api-key", "cookie.a", "method", "path"],
+                "rate_limit": {
+                    "name": "login", "window": "1m 30s", "requests_per_unit": 5,
+                    "algorithm": "sliding_log", "refusals": "count", "cost": 2, "max_keys": 100
+                },
                 "methods": ["POST", "PUT"], "path": "/login", "path_prefix": "/l",
-                "cost": 2, "unit": "content_bytes", "over_limit": "shadow",
-                "missing_key": "refuse", "max_keys": 100, "adjustable": true
+                "quota_unit": "content_bytes", "shadow_mode": true, "missing_key": "refuse",
+                "adjustable": true
             },
             {
-                "name": "all", "key": "everyone", "quota": { "limit": 9, "window": "1s" },
-                "algorithm": "leaky_queue", "missing_key": "bypass", "over_limit": "refuse"
+                "key": "everyone", "missing_key": "bypass",
+                "rate_limit": {
+                    "name": "all", "unit": "second", "requests_per_unit": 9,
+                    "algorithm": "leaky_queue"
+                }
             }
         ],
         "rate_limits_file": path, "rate_headers": "draft11_strict", "max_held_requests": 7,
@@ -68,7 +76,7 @@ fn rate_limits_in_a_file_and_in_code_mean_the_same() {
     let quota = Quota::new(5, Duration::from_secs(90));
     let key = Key::header("x-api-key").and(Key::cookie("a")).and(Key::method()).and(Key::path());
     let login = RateLimit::new("login", quota, key)
-        .algorithm(Algorithm::SlidingLog(Refusals::Ignore))
+        .algorithm(Algorithm::SlidingLog(Refusals::Count))
         .methods([Method::POST, Method::PUT])
         .path("/login")
         .path_prefix("/l")
@@ -97,18 +105,7 @@ fn rate_limits_in_a_file_and_in_code_mean_the_same() {
 }
 
 #[test]
-fn every_name_in_a_file_is_that_of_the_variant_in_code() {
-    for (name, algorithm) in [
-        ("fixed_window", Algorithm::FixedWindow(Alignment::Epoch)),
-        ("gcra", Algorithm::Gcra),
-        ("leaky_queue", Algorithm::LeakyQueue),
-        ("sliding_counter", Algorithm::SlidingCounter),
-        ("sliding_log", Algorithm::SlidingLog(Refusals::Ignore)),
-        ("token_bucket", Algorithm::TokenBucket),
-    ] {
-        let config = with_limit(&format!(r#""key": "path", "algorithm": "{name}""#)).unwrap();
-        assert_eq!(config.rates.limits.code[0].algorithm, algorithm, "{name}");
-    }
+fn every_name_in_a_file_is_the_name_of_an_option_in_code() {
     for (name, headers) in [
         ("x_rate_limit", RateHeaders::XRateLimit),
         ("common", RateHeaders::Common),
@@ -135,35 +132,38 @@ fn every_name_in_a_file_is_that_of_the_variant_in_code() {
 
 /// Returns a configuration with a limit and these further fields.
 fn beside_a_limit(fields: &str) -> serde_json::Result<WaitingRoomConfig> {
-    let limit = r#"{ "name": "x", "key": "path", "quota": { "limit": 5, "window": "1m" } }"#;
+    let rate = r#"{ "name": "x", "unit": "minute", "requests_per_unit": 5 }"#;
+    let limit = format!(r#"{{ "key": "path", "rate_limit": {rate} }}"#);
     serde_json::from_str(&format!(r#"{{ "name": "api", "rate_limits": [{limit}], {fields} }}"#))
 }
 
-/// Returns a configuration with a limit that has these fields in addition to a name and a quota.
+/// Returns a configuration with a limit that has these fields in addition to a rate.
 fn with_limit(fields: &str) -> serde_json::Result<WaitingRoomConfig> {
-    let limit = r#""name": "x", "quota": { "limit": 5, "window": "1m" }"#;
-    let limits = format!(r#""rate_limits": [{{ {limit}, {fields} }}]"#);
+    let rate = r#""name": "x", "unit": "minute", "requests_per_unit": 5"#;
+    let limits = format!(r#""rate_limits": [{{ "rate_limit": {{ {rate} }}, {fields} }}]"#);
+    serde_json::from_str(&format!(r#"{{ "name": "api", {limits} }}"#))
+}
+
+/// Returns a configuration whose limit has a rate with a name and these fields.
+fn with_rate(fields: &str) -> serde_json::Result<WaitingRoomConfig> {
+    let rate = format!(r#""rate_limit": {{ "name": "x", {fields} }}"#);
+    let limits = format!(r#""rate_limits": [{{ "key": "path", {rate} }}]"#);
     serde_json::from_str(&format!(r#"{{ "name": "api", {limits} }}"#))
 }
 
 #[test]
 fn what_is_wrong_with_a_limit_in_a_file_is_named() {
     for (fields, message) in [
-        (r#""cost": 1"#, "missing field `key`"),
+        (r#""soft": true"#, "missing field `key`"),
         (r#""key": "path", "tier": 1"#, "unknown field `tier`"),
-        (r#""key": "path", "algorithm": "leaky""#, "unknown variant `leaky`, expected one of"),
-        (r#""key": "path", "over_limit": "warn""#, "unknown variant `warn`, expected one of"),
         (r#""key": 5"#, "key is neither a name nor a list of names"),
         (
             r#""key": "ip""#,
-            "key is \"ip\" in the limit \"x\", expected address, everyone, method, path, visitor, \
-             cookie.<name> or header.<name>",
+            "key is \"ip\" in the limit \"x\", expected everyone, method, path, remote_address, \
+             visitor, cookie.<name> or header.<name>",
         ),
-        (r#""key": []"#, "key is empty in the limit \"x\", expected address, everyone"),
-        (
-            r#""key": ["path", "header.a b"]"#,
-            "key is \"a b\" in the limit \"x\", expected the name of a header",
-        ),
+        (r#""key": []"#, "key is empty in the limit \"x\", expected everyone, method"),
+        (r#""key": ["path", "header.a b"]"#, "key is \"header.a b\" in the limit \"x\", expected"),
         (
             r#""key": "path", "methods": ["PO ST"]"#,
             "rate_limit is \"PO ST\" in the rule \"x\", expected a method",
@@ -172,18 +172,106 @@ fn what_is_wrong_with_a_limit_in_a_file_is_named() {
             r#""key": "path", "path": "login""#,
             "rate_limit is \"login\" in the rule \"x\", expected a path that begins with '/'",
         ),
-        (r#""key": "path", "max_keys": 0"#, "max_keys is 0, expected at least 1"),
         (
-            r#""key": "path", "max_keys": 300000000"#,
-            "max_keys is 300000000, expected at most 100000000",
-        ),
-        (
-            r#""key": "path", "algorithm": "leaky_queue", "over_limit": "mark""#,
-            "over_limit is Mark for the leaky queue \"x\", expected Refuse",
+            r#""key": "path", "soft": true, "shadow_mode": true"#,
+            "soft is true in the limit \"x\", expected nothing beside shadow_mode",
         ),
     ] {
         let error = with_limit(fields).unwrap_err().to_string();
         assert!(error.contains(message), "{error:?} should contain {message:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_rate_in_a_file_is_named() {
+    let minute = |fields| format!(r#""unit": "minute", "requests_per_unit": 5, {fields}"#);
+    for (fields, message) in [
+        (r#""unit": "minute""#.to_owned(), "missing field `requests_per_unit`"),
+        (minute(r#""limit": 5"#), "unknown field `limit`"),
+        (
+            r#""requests_per_unit": 5"#.to_owned(),
+            "unit is missing in the limit \"x\", expected second, minute, hour, day or week, or a \
+             window",
+        ),
+        (
+            minute(r#""window": "1m""#),
+            "window is 60s in the limit \"x\", expected nothing beside unit",
+        ),
+        (
+            r#""unit": "fortnight", "requests_per_unit": 5"#.to_owned(),
+            "unit is \"fortnight\" in the limit \"x\", expected one of second, minute, hour, day, week",
+        ),
+        (
+            minute(r#""algorithm": "leaky""#),
+            "algorithm is \"leaky\" in the limit \"x\", expected one of",
+        ),
+        (
+            minute(r#""refusals": "count""#),
+            "refusals is \"count\" in the limit \"x\", expected nothing without algorithm: sliding_log",
+        ),
+        (
+            minute(r#""alignment": "epoch""#),
+            "alignment is \"epoch\" in the limit \"x\", expected nothing without algorithm: \
+             fixed_window",
+        ),
+        (minute(r#""max_keys": 0"#), "max_keys is 0, expected at least 1"),
+        (minute(r#""max_keys": 300000000"#), "max_keys is 300000000, expected at most 100000000"),
+    ] {
+        let error = with_rate(&fields).unwrap_err().to_string();
+        assert!(error.contains(message), "{error:?} should contain {message:?}");
+    }
+    let error = with_limit(r#""key": "path", "soft": true"#);
+    assert!(error.is_ok(), "{error:?}");
+}
+
+/// Returns the name, the rate and the key of a limit as text.
+#[cfg(feature = "rules-file")]
+fn rate_of(limit: &RateLimit) -> String {
+    let Cost::Fixed(cost) = limit.cost else { panic!("a cost by closure") };
+    let RateLimit { name, quota, key, algorithm, over_limit, max_keys, .. } = limit;
+    format!("{name} {quota:?} {key:?} {algorithm:?} {cost} {over_limit:?} {max_keys}")
+}
+
+/// The same table is a limit in both files, with the same quota, algorithm, cost and table size.
+#[cfg(feature = "rules-file")]
+#[test]
+fn a_rate_means_the_same_in_a_configuration_file_and_in_a_rules_file() {
+    let minute = r#""unit": "minute", "requests_per_unit": 30"#;
+    let mut rates = vec![
+        minute.to_owned(),
+        r#""window": "1m 30s", "requests_per_unit": 0"#.to_owned(),
+        format!(r#"{minute}, "burst": 7, "cost": 3, "max_keys": 99"#),
+        format!(r#"{minute}, "algorithm": "sliding_log", "refusals": "count""#),
+        format!(r#"{minute}, "algorithm": "fixed_window", "alignment": "first_hit""#),
+    ];
+    for unit in ["second", "minute", "hour", "day", "week"] {
+        rates.push(format!(r#""unit": "{unit}", "requests_per_unit": 1"#));
+    }
+    for algorithm in
+        ["fixed_window", "gcra", "leaky_queue", "sliding_counter", "sliding_log", "token_bucket"]
+    {
+        rates.push(format!(r#"{minute}, "algorithm": "{algorithm}""#));
+    }
+    for rate in rates {
+        for over_limit in ["", r#", "shadow_mode": true"#, r#", "soft": true"#] {
+            if rate.contains("leaky_queue") && !over_limit.is_empty() {
+                continue;
+            }
+            let limit = format!(
+                r#"{{ "key": "remote_address", "rate_limit": {{ "name": "x", {rate} }}{over_limit} }}"#
+            );
+            let config: WaitingRoomConfig =
+                serde_json::from_str(&format!(r#"{{ "name": "api", "rate_limits": [{limit}] }}"#))
+                    .unwrap_or_else(|error| panic!("{limit}: {error}"));
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("limits.yaml");
+            // JSON is YAML.
+            std::fs::write(&path, format!("domain: api\ndescriptors: [ {limit} ]\n")).unwrap();
+            let from_rules =
+                WaitingRoomConfig::builder("api").rate_limits_file(&path).build().unwrap();
+            let (one, other) = (&config.rates.limits.code[0], &from_rules.rates.limits.file[0]);
+            assert_eq!(rate_of(one), rate_of(other), "{limit}");
+        }
     }
 }
 

@@ -110,12 +110,11 @@ fn what_is_not_text_is_a_key_too() {
 }
 
 #[test]
-#[cfg(feature = "rules-file")]
-fn a_rules_file_names_the_parts_that_are_built_in() {
-    for name in ["header.x-api-key", "cookie.id", "method", "path", "visitor"] {
+fn a_part_is_displayed_with_the_name_that_files_give_to_it() {
+    for name in ["header.x-api-key", "cookie.id", "method", "path", "remote_address", "visitor"] {
         assert_eq!(Part::named(name).unwrap().to_string(), name);
     }
-    assert_eq!(Part::named("remote_address"), Some(Part::Address));
+    assert_eq!(Key::named("everyone").unwrap().to_string(), "everyone");
     for name in ["", "user", "header.", "header.a b", "cookie.", "query.x"] {
         assert_eq!(Part::named(name), None, "{name}");
     }

@@ -1,0 +1,43 @@
+//! The words for rate limits in files: in a configuration file and in a rules file alike.
+
+use std::time::Duration;
+
+use waiting_room_core::rate::{Algorithm, Alignment, Refusals};
+
+/// A day, in seconds.
+const DAY: u64 = 86_400;
+
+/// The values of `unit`, with the lengths of their windows. Units of varying length, such as a
+/// month, cannot be a window.
+pub(crate) const UNITS: [(&str, Duration); 5] = [
+    ("second", Duration::from_secs(1)),
+    ("minute", Duration::from_secs(60)),
+    ("hour", Duration::from_secs(3_600)),
+    ("day", Duration::from_secs(DAY)),
+    ("week", Duration::from_secs(7 * DAY)),
+];
+
+/// The values of `algorithm`, with the defaults of the algorithm's options.
+pub(crate) const ALGORITHMS: [(&str, Algorithm); 6] = [
+    ("fixed_window", Algorithm::FixedWindow(Alignment::Epoch)),
+    ("gcra", Algorithm::Gcra),
+    ("leaky_queue", Algorithm::LeakyQueue),
+    ("sliding_counter", Algorithm::SlidingCounter),
+    ("sliding_log", Algorithm::SlidingLog(Refusals::Ignore)),
+    ("token_bucket", Algorithm::TokenBucket),
+];
+
+/// The values of `refusals`, an option of the sliding log.
+pub(crate) const REFUSALS: [(&str, Refusals); 2] =
+    [("count", Refusals::Count), ("ignore", Refusals::Ignore)];
+
+/// The values of `alignment`, an option of the fixed window.
+pub(crate) const ALIGNMENTS: [(&str, Alignment); 2] =
+    [("epoch", Alignment::Epoch), ("first_hit", Alignment::FirstHit)];
+
+#[test]
+fn every_algorithm_has_the_name_that_it_is_displayed_with() {
+    for (name, algorithm) in ALGORITHMS {
+        assert_eq!(name, algorithm.as_str());
+    }
+}
