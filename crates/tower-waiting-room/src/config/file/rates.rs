@@ -1,7 +1,7 @@
 //! Rate limits in a configuration file: everything about a [`RateLimit`] that needs no closure.
 //!
-//! Tiers, costs by closure, conditions by closure and keys by closure can only be configured in
-//! code. An algorithm has its default options here; a rules file can set them.
+//! Tiers, and costs, conditions and keys that are closures, can only be configured in code. An
+//! algorithm has its default options here, which only a rules file or code can change.
 
 use std::time::Duration;
 
@@ -33,37 +33,41 @@ pub(super) struct Rates {
     pub(super) max_held: Option<usize>,
 }
 
-/// One rate limit. An absent field has the default of [`RateLimit`].
+/// The fields of one rate limit. An absent field has the default of [`RateLimit`].
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RateLimitFile {
-    /// The name in headers, logs and metrics. Required, and unique among all limits.
+    /// The name of the limit in headers, logs and metrics. The name is required, and must be unique
+    /// among all limits.
     name: String,
-    /// How much is allowed in which time. Required.
+    /// The quota of the limit, which is required.
     quota: QuotaFile,
-    /// The part of a request that identifies a client to the limit. Required.
+    /// The part of a request that identifies a client to the limit. This field is required.
     key: KeyFile,
-    /// The algorithm: `gcra` by default.
+    /// The algorithm of the limit. The default is `gcra`.
     algorithm: Option<AlgorithmName>,
-    /// The methods of the requests that are limited. All of them if empty.
+    /// The methods of the requests that are limited. An empty list covers all methods.
     #[serde(default)]
     methods: Vec<String>,
-    /// The path of the requests that are limited; all paths by default. If `path_prefix` is given
-    /// as well, a request must match both.
+    /// The path of the requests that are limited. By default, all paths are limited. If
+    /// `path_prefix` is given too, a request must match both fields.
     path: Option<String>,
-    /// The beginning of the paths of the requests that are limited.
+    /// The prefix of the paths of the requests that are limited.
     path_prefix: Option<String>,
-    /// The cost of each request: 1 by default.
+    /// The cost of each request. The default is 1.
     cost: Option<u64>,
-    /// The unit of the quota, as stated in headers: `requests` by default, or `content_bytes`.
+    /// The unit of the quota, as stated in headers, either `requests` (the default) or
+    /// `content_bytes`.
     unit: Option<QuotaUnit>,
-    /// What happens to requests over the limit: `refuse` by default, `mark` or `shadow`.
+    /// The treatment of requests over the limit, one of `refuse` (the default), `mark` and
+    /// `shadow`.
     over_limit: Option<OverLimit>,
-    /// What happens to requests without the key: `address` by default, `bypass` or `refuse`.
+    /// The treatment of requests that lack the key, one of `address` (the default), `bypass` and
+    /// `refuse`.
     missing_key: Option<MissingKey>,
-    /// The maximum number of keys that are remembered: 65 536 by default.
+    /// The maximum number of keys that are remembered. The default is 65 536.
     max_keys: Option<usize>,
-    /// Whether the application may correct the cost of a request afterwards. False by default.
+    /// Whether the application may correct the cost of a request afterwards. The default is false.
     adjustable: Option<bool>,
 }
 
@@ -71,12 +75,13 @@ pub(super) struct RateLimitFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct QuotaFile {
-    /// How much is allowed in each window. 0 allows nothing.
+    /// The number of units that each window allows. A limit of 0 allows nothing.
     limit: u64,
     /// The length of the window, from `1ms` to 366 days.
     #[serde(with = "friendly")]
     window: Duration,
-    /// How much is allowed at once, for algorithms that have a burst: `limit` by default.
+    /// The number of units that are allowed at once, for algorithms that support a burst. The
+    /// default is `limit`.
     burst: Option<u64>,
 }
 
@@ -89,19 +94,18 @@ pub(super) enum KeyFile {
     Several(Vec<String>),
 }
 
-/// Where the address of a client is read from. Without any field, it is the address of the
-/// connection.
+/// The source of a client's address. Without any field, the address of the connection is used.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClientIpFile {
-    /// The header in which the proxies report the address. It requires `trusted` or `hops`: if the
-    /// header were trusted from any sender, clients could choose their address.
+    /// The header in which the proxies report the address. This field requires `trusted` or `hops`,
+    /// because clients could choose their address if the header were trusted from any sender.
     header: Option<String>,
-    /// The networks of the proxies.
+    /// The networks of the trusted proxies.
     trusted: Option<Vec<String>>,
     /// The number of proxies in front of the service, as an alternative to their networks.
     hops: Option<u8>,
-    /// The length of the IPv6 prefix that identifies a client, in bits: 64 by default.
+    /// The length of the IPv6 prefix that identifies a client, in bits. The default is 64.
     ipv6_prefix: Option<u8>,
 }
 
@@ -109,27 +113,27 @@ pub(super) struct ClientIpFile {
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum AlgorithmName {
-    /// A counter per window, aligned to the Unix epoch.
+    /// A counter for each window. The windows are aligned to the Unix epoch.
     FixedWindow,
-    /// A bucket as a meter: the burst at once, and then one request per interval.
+    /// A leaky bucket as a meter, which allows the burst at once and then one request per interval.
     Gcra,
-    /// A bucket as a queue: requests that come too fast are held until their turn.
+    /// A leaky bucket as a queue, which holds requests that arrive too fast until it is their turn.
     LeakyQueue,
-    /// The weighted counters of the current and the previous window.
+    /// A weighted sum of the counters of the current and the previous window.
     SlidingCounter,
-    /// The time of every allowed request. Refused requests are not counted.
+    /// A log of the times of all allowed requests. Refused requests are not counted.
     SlidingLog,
     /// Tokens that arrive at a constant rate and are saved up to the burst.
     TokenBucket,
 }
 
 impl Rates {
-    /// Applies every field that is given to a builder.
+    /// Applies every given field to a builder.
     ///
     /// # Errors
     ///
-    /// If a key, a method or a network is malformed, or if fields of `client_ip` contradict each
-    /// other. Everything else is checked when the configuration is built.
+    /// Returns an error if a key, a method or a network is malformed, or if fields of `client_ip`
+    /// contradict each other. Everything else is checked when the configuration is built.
     pub(super) fn apply(
         self,
         mut builder: WaitingRoomConfigBuilder,
@@ -150,7 +154,7 @@ impl Rates {
 }
 
 impl RateLimitFile {
-    /// Turns the fields into a limit of the builder.
+    /// Converts the fields to a limit of the builder.
     fn rate_limit(self) -> Result<RateLimit, ConfigError> {
         let methods = self.methods.iter().map(|name| method("rate_limit", &self.name, name));
         let methods = methods.collect::<Result<Vec<_>, _>>()?;
@@ -169,11 +173,11 @@ impl RateLimitFile {
 }
 
 impl KeyFile {
-    /// Turns the names into a key. `limit` is the name of the limit or the gate, for errors.
+    /// Converts the names to a key. `limit` is the name of the limit or the gate in error messages.
     ///
     /// # Errors
     ///
-    /// If a name is unknown, or if the list is empty.
+    /// Returns an error if a name is unknown or the list is empty.
     pub(super) fn key(self, limit: &str) -> Result<Key, ConfigError> {
         let names = match self {
             Self::One(name) => vec![name],
@@ -191,8 +195,8 @@ impl KeyFile {
     }
 }
 
-/// Returns the key with this name; `None` if there is none. The names are those that keys are
-/// displayed with.
+/// Returns the key with this name, or `None` if no key has this name. Keys are displayed under the
+/// same names.
 fn key(name: &str) -> Option<Key> {
     Some(match name {
         "address" => Key::address(),
@@ -209,12 +213,12 @@ fn key(name: &str) -> Option<Key> {
 }
 
 impl ClientIpFile {
-    /// Turns the fields into an option of the builder.
+    /// Converts the fields to an option of the builder.
     ///
     /// # Errors
     ///
-    /// If a network is malformed, if the proxies are given in both ways, or if only one of the
-    /// header and the proxies is given: neither of them has a meaning without the other.
+    /// Returns an error if a network is malformed, if the proxies are given in both ways, or if the
+    /// header is given without the proxies or the proxies without the header.
     fn client_ip(self) -> Result<ClientIp, ConfigError> {
         let wrong =
             |kind, given, expected: &str| Err(ConfigError::new(kind, "client_ip", given, expected));
@@ -226,24 +230,25 @@ impl ClientIpFile {
             (None, None) => None,
             (Some(_), Some(_)) => {
                 let given = "trusted and hops";
-                return wrong(ConfigErrorKind::Contradicts, given, "one of the two");
+                return wrong(ConfigErrorKind::Contradicts, given, "only one of the two");
             }
         };
         let client_ip = match (self.header, trusted) {
             (None, None) => ClientIp::peer(),
-            // These two are chains to which each proxy adds an entry. Every other header has one
-            // address.
+            // `Forwarded` and `X-Forwarded-For` are chains to which each proxy adds an entry. Every
+            // other header contains a single address.
             (Some(header), Some(trusted)) => match &*header.to_ascii_lowercase() {
                 "forwarded" => ClientIp::forwarded(trusted),
                 "x-forwarded-for" => ClientIp::x_forwarded_for(trusted),
                 _ => ClientIp::header(header, trusted),
             },
             (Some(_), None) => {
-                let expected = "trusted or hops as well: only proxies are trusted with a header";
+                let expected =
+                    "trusted or hops as well, since only proxies are trusted with a header";
                 return wrong(ConfigErrorKind::Missing, "a header alone", expected);
             }
             (None, Some(_)) => {
-                let (given, expected) = ("proxies alone", "the header that they set as well");
+                let (given, expected) = ("proxies alone", "proxies and the header that they set");
                 return wrong(ConfigErrorKind::Missing, given, expected);
             }
         };
@@ -270,10 +275,10 @@ impl From<AlgorithmName> for Algorithm {
     }
 }
 
-/// The names of all keys, for errors.
+/// The names of all keys, as listed in error messages.
 const KEYS: &str = "address, everyone, method, path, visitor, cookie.<name> or header.<name>";
 
-/// Sets an option if a value is given, and leaves its default otherwise.
+/// Sets an option if a value is given, and leaves the default in place otherwise.
 pub(super) fn with<B, T>(builder: B, given: Option<T>, set: impl FnOnce(B, T) -> B) -> B {
     match given {
         Some(value) => set(builder, value),
@@ -281,11 +286,11 @@ pub(super) fn with<B, T>(builder: B, given: Option<T>, set: impl FnOnce(B, T) ->
     }
 }
 
-/// Parses a method. `field` and `rule` are named in the error.
+/// Parses a method. Error messages contain `field` and `rule`.
 ///
 /// # Errors
 ///
-/// If the text is not a token (RFC 9110 section 9.1).
+/// Returns an error if the string is not a token (RFC 9110 section 9.1).
 pub(super) fn method(field: &'static str, rule: &str, text: &str) -> Result<Method, ConfigError> {
     Method::from_bytes(text.as_bytes()).map_err(|_| {
         let given = format!("{text:?} in the rule {rule:?}");

@@ -1,4 +1,4 @@
-//! Rate limits from a file equal those of the builder.
+//! Rate limits from a file equal the same limits from the builder.
 
 use http::Method;
 use waiting_room_core::{
@@ -13,8 +13,8 @@ use crate::{
     request::{Key, MissingKey, TrustedProxies},
 };
 
-/// Returns the limits and the address rules of a configuration as text, since they cannot be
-/// compared themselves.
+/// Returns the limits and the address rules of a configuration as a string, since they cannot be
+/// compared directly.
 fn rates_of(config: &WaitingRoomConfig) -> String {
     let RateConfig { limits, client_ip, headers, max_held, shared } = &config.rates;
     assert!(shared.is_none());
@@ -23,7 +23,7 @@ fn rates_of(config: &WaitingRoomConfig) -> String {
     format!("{limits:#?} {client_ip:#?} {headers:?} {path:?} {max_held}")
 }
 
-/// Returns everything about a limit that is not a closure.
+/// Returns all options of a limit that are not closures.
 fn all_of(limit: &RateLimit) -> impl std::fmt::Debug {
     let cost = match &limit.cost {
         Cost::By(_) => None,
@@ -133,7 +133,7 @@ fn every_name_in_a_file_is_that_of_the_variant_in_code() {
     }
 }
 
-/// Returns a configuration with a limit and these further fields.
+/// Returns a configuration with a limit and these additional fields.
 fn beside_a_limit(fields: &str) -> serde_json::Result<WaitingRoomConfig> {
     let limit = r#"{ "name": "x", "key": "path", "quota": { "limit": 5, "window": "1m" } }"#;
     serde_json::from_str(&format!(r#"{{ "name": "api", "rate_limits": [{limit}], {fields} }}"#))
@@ -200,11 +200,11 @@ fn what_is_wrong_beside_the_limits_in_a_file_is_named() {
         ),
         (
             r#""client_ip": { "hops": 1 }"#,
-            "client_ip is proxies alone, expected the header that they set as well",
+            "client_ip is proxies alone, expected proxies and the header that they set",
         ),
         (
             r#""client_ip": { "header": "forwarded", "hops": 1, "trusted": ["::1"] }"#,
-            "client_ip is trusted and hops, expected one of the two",
+            "client_ip is trusted and hops, expected only one of the two",
         ),
         (
             r#""client_ip": { "header": "forwarded", "trusted": ["10.0.0.1/8"] }"#,
@@ -240,7 +240,7 @@ fn what_all_limits_can_come_to_remember_together_is_bounded() {
     let message = "max_keys is 131072 keys with 6313345024 bytes for all limits together, expected at \
                    most 4294967296 bytes";
     assert_eq!(error, message);
-    // If all requests share one key, its log may be large.
+    // A key that all requests share may have a large log.
     let all = RateLimit::global(Quota::per_hour(1_000_000));
     assert!(build(&[all.algorithm(Algorithm::SlidingLog(Refusals::Ignore))]).is_ok());
 }
